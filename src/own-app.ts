@@ -1,4 +1,4 @@
-import { type Handler, Hono } from 'hono';
+import { type Handler, Hono, type MiddlewareHandler } from 'hono';
 import { type AllowedCallers, defaultAllowedCallers } from './identity/authorize.ts';
 import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
 import { healthEndpoints } from './own-paths/health-checks/health-endpoints.ts';
@@ -6,7 +6,6 @@ import { routerHealthChecks } from './own-paths/health-checks/router-health-chec
 import { createServerChecks } from './own-paths/health-checks/server-checks.ts';
 import type { RouterHistory } from './own-paths/history/router-history.ts';
 import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoints.ts';
-import { oidcDocuments } from './own-paths/oidc-documents.ts';
 import { acceptOwnRequest, identifyCaller, ownPaths } from './own-paths/own-paths.ts';
 import type { CredentialFiles } from './own-paths/status/credential-files.ts';
 import type { EmbeddedSyncSource } from './own-paths/status/embedded-sync-status.ts';
@@ -90,5 +89,26 @@ export function createOwnApp(
 
   app.all('*', toApiServer);
   app.onError((error, context) => internalError(error, logger, context.var.inbound));
+  return app;
+}
+
+/** API servers fetch the keys again when they meet a new `kid`; the age only spares them needless questions. */
+const cacheControl = 'public, max-age=300';
+
+/**
+ * The issuer's discovery document and its public keys, open to everyone: API servers fetch them anonymously.
+ * @param accept stands before each of them
+ */
+export function oidcDocuments(
+  { configurationPath, configuration, keysPath, keys }: OidcIssuer,
+  accept: MiddlewareHandler<HandlerEnvironment>,
+): Hono<HandlerEnvironment> {
+  const app = new Hono<HandlerEnvironment>();
+  app.get(configurationPath, accept, (context) =>
+    context.json(configuration, 200, { 'cache-control': cacheControl }),
+  );
+  // RFC 7517 section 8.5.2.
+  const keysHeaders = { 'cache-control': cacheControl, 'content-type': 'application/jwk-set+json' };
+  app.get(keysPath, accept, (context) => context.body(JSON.stringify(keys), 200, keysHeaders));
   return app;
 }

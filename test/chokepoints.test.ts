@@ -130,11 +130,8 @@ for (const [name, { definedIn, calledIn }] of Object.entries(chokepoints)) {
 }
 
 test('SnapshotReceiver.acceptOwn, which asks for no signature, is called by the sync job in the router alone', () => {
-  assert.deepEqual(placesOf(/\.acceptOwn\(/), ['src/sync/delivery/own-router-target.ts']);
-  assert.deepEqual(modulesNaming('ownRouterTarget'), [
-    'src/sync/delivery/own-router-target.ts',
-    'src/sync/node/embedded/embedded-sync.ts',
-  ]);
+  assert.deepEqual(placesOf(/\.acceptOwn\(/), ['src/sync/node/embedded/embedded-sync.ts']);
+  assert.deepEqual(modulesNaming('ownRouterTarget'), ['src/sync/node/embedded/embedded-sync.ts']);
   // And what is stored unsigned is opened by the receiver alone.
   assert.deepEqual(callersOf('openOwnSnapshot'), ['src/snapshot/receiving/receiver.ts']);
 });
@@ -146,7 +143,7 @@ test('SnapshotReceiver.accept is called by the push endpoint and the sync job of
   ]);
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
     // The door of the router, which takes requests; this one asks it, and refuses more besides.
-    'src/edge/deno/refuse-rewritten-targets.ts',
+    'src/edge/deno/deno-inbound.ts',
     'src/edge/sync/run-scheduled-sync.ts',
     'src/own-paths/own-paths.ts',
     'src/snapshot/receiving/sharing-receiver.ts', // hands the push on to the receiver that it extends
@@ -207,10 +204,7 @@ test('an upgrade is dialled in one place, with the request from Router.deliver',
 });
 
 test('the order accept, identify, decide, carry, name, observe is spelled in one place, for requests and upgrades', () => {
-  assert.deepEqual(placesOf(/\.admit\(/), [
-    'src/edge/deno/refuse-rewritten-targets.ts',
-    'src/request/handle-request.ts',
-  ]);
+  assert.deepEqual(placesOf(/\.admit\(/), ['src/edge/deno/deno-inbound.ts', 'src/request/handle-request.ts']);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
     'src/app.ts',
     'src/edge/worker/websocket-upgrade.ts',

@@ -1,10 +1,9 @@
 import { html } from 'hono/html';
 import type { RecentDecision } from '../own-paths/status/recent-decisions.ts';
 import type { PageState } from './page-state.ts';
-import { reasonTexts } from './wording/decision-text.ts';
+import { destinationText, reasonTexts } from './wording/decision-text.ts';
 import { displayName } from './wording/display-names.ts';
 import { badge, type Markup, timeOfDay } from './wording/markup.ts';
-import { destinationText } from './wording/outcome.ts';
 
 /** The last decisions, as they were made: a sample. */
 export function decisionsSection(

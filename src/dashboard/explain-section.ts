@@ -2,9 +2,9 @@ import { html } from 'hono/html';
 import type { ExplainedCandidate, Explanation, RequestToExplain } from '../proxy/explain.ts';
 import type { DecisionStep } from '../routing/decision.ts';
 import type { PageState } from './page-state.ts';
+import { chosenText, outcomeOf } from './wording/decision-text.ts';
 import { displayName, withDisplayNames } from './wording/display-names.ts';
 import { badge, type Markup } from './wording/markup.ts';
-import { chosenText, outcomeOf } from './wording/outcome.ts';
 
 /** A request that was explained, and its explanation. */
 export interface Explained {

@@ -1,5 +1,4 @@
-import { gzip } from '../discovery/forms/encoded-document.ts';
-import { acceptsGzip } from '../discovery/forms/respond.ts';
+import { acceptsGzip, gzip } from '../discovery/forms/encoded-document.ts';
 import type { Explanation, RequestToExplain } from '../proxy/explain.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { clientScript, clientStyle } from './client-assets.ts';

@@ -3,8 +3,8 @@ import { statusParts } from '../apimachinery/status.ts';
 import { pause } from '../runtime/time-slice.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type DiscoveryPath, parseDiscoveryPath } from './forms/discovery-path.ts';
+import { respondWith, vary } from './forms/encoded-document.ts';
 import { acceptedMediaTypes, contentType, type DocumentForm, negotiateForm } from './forms/negotiate-form.ts';
-import { respondWith, vary } from './forms/respond.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
 import type { OpenApiV3Indexes } from './openapi-v3/openapi-v3-indexes.ts';
 

@@ -1,8 +1,7 @@
 import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';
-import { AuthenticationError, type Authenticator } from './authenticator.ts';
-import { ClientCertificateError } from './client-certificate-error.ts';
+import { AuthenticationError, type Authenticator, ClientCertificateError } from './authenticator.ts';
 import { checkIdentityIsExpressible, IdentityTextError } from './identity-text.ts';
 import { hasWebsocketBearer } from './websocket-bearer.ts';
 

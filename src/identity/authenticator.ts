@@ -19,3 +19,9 @@ export interface Authenticator {
   /** @throws {AuthenticationError} when the request carries this kind of credentials and they are refused. */
   authenticate(inbound: InboundRequest): Caller | undefined | Promise<Caller | undefined>;
 }
+
+/**
+ * A client certificate that was presented and counts for nothing. Told apart from other refusals because a
+ * token in the same request may still speak for the caller.
+ */
+export class ClientCertificateError extends AuthenticationError {}

@@ -6,8 +6,7 @@ import {
 } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';
-import type { Authenticator } from './authenticator.ts';
-import { ClientCertificateError } from './client-certificate-error.ts';
+import { type Authenticator, ClientCertificateError } from './authenticator.ts';
 import { identityText } from './identity-text.ts';
 
 export interface RequestHeaderOptions {

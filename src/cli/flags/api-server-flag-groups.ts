@@ -1,7 +1,7 @@
 import { identityModes } from '../../identity/identity-token.ts';
-import { clusterReadingFlags } from './cluster-reading-flags.ts';
 import type { FlagGroup } from './flag.ts';
 import { boolean, choice, duration, featureGates, file, list, text, wholeNumber } from './flag-types.ts';
+import { clusterReadingFlags } from './shared-flag-groups.ts';
 
 /** Which API server is local, and how it and its peers are reached and known. */
 export const mixedVersionFlagGroup = {

@@ -9,13 +9,13 @@ import {
 import { authenticationFlagGroup } from './authentication-flag-group.ts';
 import type { FlagDefinition, RawOptions, TakesEffect } from './flag.ts';
 import { wholeNumber } from './flag-types.ts';
-import { logFlagGroup } from './log-flag-group.ts';
 import {
   adminFlagGroup,
   observabilityFlagGroup,
   requestRecordsFlagGroup,
   servingFlagGroup,
 } from './serving-flag-groups.ts';
+import { logFlagGroup } from './shared-flag-groups.ts';
 import { preferredVersionFlagGroup, trafficFlagGroup } from './traffic-flag-group.ts';
 
 /**

@@ -1,8 +1,7 @@
 import * as v from 'valibot';
-import { clusterReadingFlags } from './cluster-reading-flags.ts';
 import type { ConfigurableFlagGroup, FlagDefinition, FlagGroup, RawOptions } from './flag.ts';
 import { boolean, directory, duration, file, ipAddress, list, text, wholeNumber } from './flag-types.ts';
-import { logFlagGroup } from './log-flag-group.ts';
+import { clusterReadingFlags, logFlagGroup } from './shared-flag-groups.ts';
 
 /** Where snapshots go. */
 const syncTargetFlagGroup = {

@@ -2,8 +2,8 @@ import * as v from 'valibot';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
 import { messageOf } from '../terminal/command-context.ts';
-import { InstallationRefused } from './installation-refused.ts';
 import { readerRights } from './reader-rights.ts';
+import { InstallationRefused } from './wait-until.ts';
 
 /** The cluster, as the administrator's kubeconfig on the node reaches it. */
 export interface ControlPlane {

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { messageOf } from '../terminal/command-context.ts';
 import type { FileChange } from './file-change.ts';
-import { InstallationRefused } from './installation-refused.ts';
+import { InstallationRefused } from './wait-until.ts';
 
 /** Files and ports of the machine that an installation works on. */
 export interface HostFiles {

@@ -2,13 +2,12 @@ import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import { messageOf } from '../terminal/command-context.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { diffText, type FileChange } from './file-change.ts';
-import { InstallationRefused } from './installation-refused.ts';
 import { type Journal, planUndo, presentFiles, readJournal, withChange, writeJournal } from './journal.ts';
 import type { KubeadmNode } from './kubeadm-node.ts';
 import { changesOf, type InstallationPlan, type InstallationWish, planInstallation } from './kubeadm-plan.ts';
 import { moveKubeApiServer } from './move-kube-apiserver.ts';
 import { routerPaths } from './router-files.ts';
-import { waitUntil } from './wait-until.ts';
+import { InstallationRefused, waitUntil } from './wait-until.ts';
 
 /** An installation waits for two things, and for three more when it puts back. */
 const turns = 5;

@@ -4,11 +4,15 @@ import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { readServeInput } from '../serve/serve-input.ts';
 import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
 import { diffText, type FileChange } from './file-change.ts';
-import { InstallationRefused } from './installation-refused.ts';
 import { type Journal, planUndo, presentFiles, readJournal, withChange, writeJournal } from './journal.ts';
-import { accountName, unitName } from './systemd-files.ts';
+import {
+  accountName,
+  planSystemd,
+  type SystemdWish,
+  unitName,
+  unitOfAnotherOrigin,
+} from './systemd-files.ts';
 import type { SystemdHost } from './systemd-host.ts';
-import { planSystemd, type SystemdWish, unitOfAnotherOrigin } from './systemd-plan.ts';
 import {
   accountGroup,
   lastLines,
@@ -19,7 +23,7 @@ import {
   serviceState,
   unitFile,
 } from './systemd-service.ts';
-import { waitUntil } from './wait-until.ts';
+import { InstallationRefused, waitUntil } from './wait-until.ts';
 
 /** What an installation as a systemd service works on. */
 export interface SystemdSite {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import type { FileChange } from './file-change.ts';
 import type { HostFiles } from './host-files.ts';
-import { InstallationRefused } from './installation-refused.ts';
+import { InstallationRefused } from './wait-until.ts';
 
 const journalSchema = v.object({
   version: v.literal(1),

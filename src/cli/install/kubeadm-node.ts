@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../terminal/command-context.ts';
 import { type HostFiles, hostFiles } from './host-files.ts';
-import { InstallationRefused } from './installation-refused.ts';
 import { readerName } from './reader-rights.ts';
+import { InstallationRefused } from './wait-until.ts';
 
 /** What an installation touches of the machine that it runs on. */
 export interface KubeadmNode extends HostFiles {

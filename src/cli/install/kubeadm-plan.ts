@@ -1,8 +1,8 @@
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import type { FileChange } from './file-change.ts';
-import { InstallationRefused } from './installation-refused.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
 import { flagPatch, probePatch, routerConfiguration, routerManifest, routerPaths } from './router-files.ts';
+import { InstallationRefused } from './wait-until.ts';
 
 /** What is to be on the node. */
 export interface InstallationWish {

@@ -12,11 +12,10 @@ import {
   type SystemdSite,
   undoSystemd,
 } from './install-systemd.ts';
-import { InstallationRefused } from './installation-refused.ts';
 import { type KubeadmNode, kubeadmNode } from './kubeadm-node.ts';
-import { usualCommand } from './systemd-files.ts';
+import { type SystemdWish, usualCommand } from './systemd-files.ts';
 import { type SystemdHost, systemdHost } from './systemd-host.ts';
-import type { SystemdWish } from './systemd-plan.ts';
+import { InstallationRefused } from './wait-until.ts';
 
 interface InstallOptions {
   readonly image?: string;

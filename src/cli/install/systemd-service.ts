@@ -3,9 +3,9 @@ import { isIP } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { askOverHttps } from '../terminal/ask-over-https.ts';
 import { messageOf } from '../terminal/command-context.ts';
-import { InstallationRefused } from './installation-refused.ts';
 import { accountName, unitName } from './systemd-files.ts';
 import type { SystemdHost } from './systemd-host.ts';
+import { InstallationRefused } from './wait-until.ts';
 
 /** Milliseconds for one answer. */
 const responseTimeout = 2_000;

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { InstallationRefused } from './installation-refused.ts';
 
 /** Milliseconds between two looks at what has been started. */
 const interval = 500;
@@ -18,4 +17,9 @@ export async function waitUntil(
     }
     await sleep(interval);
   }
+}
+
+/** What stands in the way. The message tells what to do. */
+export class InstallationRefused extends Error {
+  override readonly name = 'InstallationRefused';
 }

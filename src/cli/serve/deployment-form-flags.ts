@@ -2,7 +2,7 @@ import type { LocalServerDownPolicy } from '../../proxy/options.ts';
 import { unknownVersionInteroperabilityProxy } from '../flags/feature-gates.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 import type { ServeFlagName } from '../flags/serve-flags.ts';
-import type { IdentityModes } from './destination-identity-flags.ts';
+import type { IdentityModes } from './api-server-flags.ts';
 
 /** In front of one API server (sidecar), or in front of all (gateway). */
 export interface DeploymentForm {

@@ -1,8 +1,10 @@
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { EmbeddedSyncConfig, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { describeKeysIssue, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
+import { unknownVersionInteroperabilityProxy } from '../flags/feature-gates.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
+import { readListedServers } from '../flags/shared-flag-groups.ts';
+import { messageOf } from '../terminal/command-context.ts';
 import type { CertificateFiles } from './certificate-files.ts';
-import { readsClusterItself } from './embedded-sync-flags.ts';
 
 /** Reads where snapshots come from, who may sign them and what happens without a current one. */
 export async function readSnapshotFlags(
@@ -47,4 +49,106 @@ async function readKeys(
     report.fault(flag, `--${flag}: ${describeKeysIssue(path, issue)}`);
   }
   return undefined;
+}
+
+/** Of no use without a cluster to read. */
+const furtherFlags = ['context', 'server', 'departed-server-grace', 'compare-schemas', 'cluster'] as const;
+const advertisingFlags = ['peer-advertise-ip', 'advertise-address'] as const;
+
+/** Whether the router is to read the cluster itself. */
+function readsClusterItself(values: FlagValues): boolean {
+  return values.isGiven('kubeconfig') || values.value('in-cluster') === true;
+}
+
+/** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after a fault. */
+export async function readEmbeddedSyncFlags(
+  values: FlagValues,
+  report: FlagReport,
+  files: CertificateFiles,
+  featureGateEnabled: boolean,
+): Promise<EmbeddedSyncConfig | undefined> {
+  if (!readsClusterItself(values)) {
+    for (const name of furtherFlags) {
+      if (!values.isGiven(name)) continue;
+      report.fault(
+        name,
+        `--${name} needs --kubeconfig or --in-cluster: it says how the router reads the cluster`,
+      );
+    }
+    return undefined;
+  }
+  const name = values.isGiven('kubeconfig') ? 'kubeconfig' : 'in-cluster';
+  if (!featureGateEnabled) {
+    return report.fault(
+      name,
+      `--${name} requires ${unknownVersionInteroperabilityProxy} feature to be turned on`,
+    );
+  }
+  rejectPushedForm(values, report, name);
+  const access = await readAccess(values, report, files);
+  const listed: string[] = [];
+  const servers = readListedServers(values.list('server'), listed);
+  for (const message of listed) report.fault('server', message);
+  const others = values.values({
+    departedServerGrace: 'departed-server-grace',
+    comparesSchemas: 'compare-schemas',
+  });
+  const cluster = values.text('cluster');
+  if (access === undefined || others === undefined) return undefined;
+  return { access, servers, ...others, cluster };
+}
+
+/** Two that make snapshots would take turns in overtaking each other. */
+function rejectPushedForm(values: FlagValues, report: FlagReport, name: 'kubeconfig' | 'in-cluster'): void {
+  if (values.isGiven('kubeconfig') && values.value('in-cluster') === true) {
+    report.fault('in-cluster', '--kubeconfig and --in-cluster name two clusters: keep one');
+  }
+  if (values.isGiven('snapshot-keys')) {
+    report.fault(
+      'snapshot-keys',
+      `--snapshot-keys and --${name} exclude each other: with --${name} the router reads the cluster itself and takes no pushed snapshot. Remove --snapshot-keys, or --${name} to go on with a sync job that pushes`,
+    );
+  }
+  if (values.value('gateway') === true) return;
+  for (const flag of advertisingFlags) {
+    if (!values.isGiven(flag)) continue;
+    report.warn(
+      flag,
+      `--${flag} has no use with --${name}: routers that read the cluster themselves call each other's API servers at the addresses that Leases and EndpointSlices have`,
+    );
+  }
+}
+
+async function readAccess(
+  values: FlagValues,
+  report: FlagReport,
+  files: CertificateFiles,
+): Promise<EmbeddedSyncConfig['access'] | undefined> {
+  const context = values.text('context');
+  if (!values.isGiven('kubeconfig')) {
+    if (context !== undefined) report.fault('context', '--context needs --kubeconfig');
+    return (await isUsable({ inCluster: true }, 'in-cluster', report)) ? { inCluster: true } : undefined;
+  }
+  const path = values.text('kubeconfig');
+  const text = path === undefined ? undefined : files.text('kubeconfig', path);
+  if (path === undefined || text === undefined) return undefined;
+  return (await isUsable({ kubeconfig: path, text, context }, 'kubeconfig', report))
+    ? { kubeconfig: { path, text }, context }
+    : undefined;
+}
+
+async function isUsable(
+  access: { readonly inCluster: true } | { kubeconfig: string; text: string; context: string | undefined },
+  name: 'kubeconfig' | 'in-cluster',
+  report: FlagReport,
+): Promise<boolean> {
+  // Loaded only where it is used: it is larger than all else together.
+  const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
+  try {
+    await loadClusterAccess(access);
+    return true;
+  } catch (error) {
+    report.fault(name, `--${name}: ${messageOf(error)}`);
+    return false;
+  }
 }

@@ -1,5 +1,12 @@
+import { parse as parseYaml, YAMLParseError } from 'yaml';
+import { type AuditConfig, days } from '../../node/audit/audit-output.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { parseTracingConfiguration } from '../../node/tracing/tracing-configuration.ts';
+import { parseAuditPolicy } from '../../observe/audit/parse-audit-policy.ts';
+import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
+import type { ServeFlagName } from '../flags/serve-flags.ts';
+import type { CertificateFiles } from './certificate-files.ts';
 
 type TrafficConfig = Pick<ServeConfig, 'timeouts' | 'limits' | 'shutdown'>;
 
@@ -50,4 +57,89 @@ function readLimits(values: FlagValues): TrafficConfig['limits'] | undefined {
   if (requestsInFlight === undefined || others === undefined) return undefined;
   // Left out, it is what the process can have; one that is at fault has been reported.
   return { requestsInFlight, maxConnections, ...others };
+}
+
+const bytesOfMegabyte = 1024 * 1024;
+
+/** Reads what is kept of each request. After a fault, which is reported, something is missing. */
+export function readRequestRecordsFlags(sources: FlagSources): ServeConfig['records'] {
+  return {
+    tracing: readDocumentFlag('tracing-config-file', sources, parseTracingConfiguration),
+    audit: readAuditFlags(sources),
+  };
+}
+
+function readAuditFlags(sources: FlagSources): AuditConfig | undefined {
+  const { values, report } = sources;
+  const policy = readDocumentFlag('audit-policy-file', sources, parseAuditPolicy);
+  const path = values.text('audit-log-path');
+  const limits = values.values({
+    megabytes: 'audit-log-maxsize',
+    maximumDays: 'audit-log-maxage',
+    maximumBackups: 'audit-log-maxbackup',
+    bufferSize: 'audit-log-batch-buffer-size',
+  });
+  const isPolicyGiven = values.isGiven('audit-policy-file');
+  if (isPolicyGiven !== values.isGiven('audit-log-path')) {
+    // Half of it would look like an audit that is not there.
+    const [given, missing] = isPolicyGiven
+      ? (['audit-policy-file', 'audit-log-path'] as const)
+      : (['audit-log-path', 'audit-policy-file'] as const);
+    report.fault(given, `--${given} needs --${missing}: without both, nothing is audited`);
+  }
+  if (policy === undefined || path === undefined || limits === undefined) return undefined;
+  const { megabytes, maximumDays, maximumBackups, bufferSize } = limits;
+  return {
+    policy,
+    path,
+    maximumSize: megabytes * bytesOfMegabyte,
+    maximumAge: days(maximumDays),
+    maximumBackups,
+    bufferSize,
+  };
+}
+
+type ParsedDocument<Value> =
+  | { readonly ok: true; readonly value: Value; readonly warnings: readonly SnapshotIssue[] }
+  | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
+
+/**
+ * Reads the YAML or JSON document that a flag names; what is wrong with it, and what is only doubtful, is reported
+ * under the flag, with the file and the place. `undefined` without the flag and after a fault.
+ */
+function readDocumentFlag<Value>(
+  name: ServeFlagName,
+  { values, report, files }: FlagSources,
+  parse: (document: unknown) => ParsedDocument<Value>,
+): Value | undefined {
+  const path = values.text(name);
+  const text = path === undefined ? undefined : files.text(name, path);
+  if (path === undefined || text === undefined) return undefined;
+  let document: unknown;
+  try {
+    document = parseYaml(text, { logLevel: 'error' });
+  } catch (error) {
+    // Without the parser's words: they quote the text, and it may be a key given by mistake.
+    const line = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
+    const place = line === undefined ? '' : `: see line ${line}`;
+    return report.fault(name, `--${name}: ${path} is neither YAML nor JSON${place}`);
+  }
+  const parsed = parse(document);
+  if (!parsed.ok) {
+    for (const issue of parsed.issues) report.fault(name, `--${name}: ${describe(path, issue)}`);
+    return undefined;
+  }
+  for (const warning of parsed.warnings) report.warn(name, `--${name}: ${describe(path, warning)}`);
+  return parsed.value;
+}
+
+/** What the flags were given, where faults go, and the files that flags name. */
+interface FlagSources {
+  readonly values: FlagValues;
+  readonly report: FlagReport;
+  readonly files: CertificateFiles;
+}
+
+function describe(where: string, { path, message }: SnapshotIssue): string {
+  return path === '' ? `${where} ${message}` : `${where}: ${path} ${message}`;
 }

@@ -5,21 +5,29 @@ import { readFeatureGate, rejectFlagsThatNeedTheGate } from '../flags/feature-ga
 import { type FlagFault, FlagReport, FlagValues } from '../flags/flag-values.ts';
 import { flagsInUse, type RawServeOptions } from '../flags/serve-flags.ts';
 import { packageVersion } from '../terminal/version.ts';
-import { readAddressFlags, readPeerAddressPolicy, warnOfUnusableAddress } from './address-flags.ts';
-import { readAdminFlags } from './admin-flags.ts';
+import {
+  pemOf,
+  readDestinationIdentityFlags,
+  readIdentityModes,
+  readLocalServer,
+  readPeerCa,
+  readProxyClientPair,
+} from './api-server-flags.ts';
+import { readIdentityHeaderNames, readJwtFlags, readRequestHeaderFlags } from './authentication-flags.ts';
 import { type CertificateFile, CertificateFiles, type ReadTextFile } from './certificate-files.ts';
 import { identityModesOf, readDeploymentForm } from './deployment-form-flags.ts';
-import { pemOf, readLocalServer, readPeerCa, readProxyClientPair } from './destination-flags.ts';
-import { readDestinationIdentityFlags, readIdentityModes } from './destination-identity-flags.ts';
-import { readEmbeddedSyncFlags } from './embedded-sync-flags.ts';
 import type { FoundSettings } from './found-settings.ts';
 import { readHealthFlags } from './health-flags.ts';
-import { readJwtFlags } from './jwt-flags.ts';
-import { readIdentityHeaderNames, readRequestHeaderFlags } from './request-header-flags.ts';
-import { readRequestRecordsFlags } from './request-records-flags.ts';
-import { readSnapshotFlags } from './snapshot-flags.ts';
-import { readNamedServingPairs, readTlsFlags } from './tls-flags.ts';
-import { readTrafficFlags } from './traffic-flags.ts';
+import {
+  readAddressFlags,
+  readAdminFlags,
+  readNamedServingPairs,
+  readPeerAddressPolicy,
+  readTlsFlags,
+  warnOfUnusableAddress,
+} from './serving-flags.ts';
+import { readEmbeddedSyncFlags, readSnapshotFlags } from './snapshot-flags.ts';
+import { readRequestRecordsFlags, readTrafficFlags } from './traffic-flags.ts';
 
 /** Under which name a gateway's assertions are signed unless it is given another. */
 const gatewayIssuer = 'gateway';

@@ -6,7 +6,7 @@ import type {
   RunSyncOptions,
   RunSyncServer,
 } from '../../sync/node/run-sync-options.ts';
-import { readListedServers } from '../flags/cluster-reading-flags.ts';
+import { readListedServers } from '../flags/shared-flag-groups.ts';
 import { type GivenSyncFlags, syncFlagValue } from '../flags/sync-flag-groups.ts';
 import { type CommandContext, messageOf } from '../terminal/command-context.ts';
 import { readFlagFile, readRequiredFlagFile } from '../terminal/flag-files.ts';

@@ -27,9 +27,8 @@ import type {
   WorkerConfiguration,
 } from '../configuration/configuration.ts';
 import { loadKeysOf } from '../identity/callers.ts';
-import { denoInbound } from './deno-inbound.ts';
+import { denoInbound, refuseRewrittenTargets } from './deno-inbound.ts';
 import type { DenoHandler } from './deno-runtime.ts';
-import { refuseRewrittenTargets } from './refuse-rewritten-targets.ts';
 
 interface DenoHandlerOptions {
   readonly configuration: WorkerConfiguration;

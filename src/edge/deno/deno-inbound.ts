@@ -1,10 +1,12 @@
 import { type RawHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { isUriHost } from '../../apimachinery/request-target.ts';
+import { statusResponse } from '../../apimachinery/status.ts';
 import { announcesBody, type InboundRequest } from '../../request/inbound.ts';
+import type { Router } from '../../request/router.ts';
 import type { DenoServeInfo } from './deno-runtime.ts';
 
 /** What a request is taken for, or why it cannot be taken for anything: a fault of the client, for a 400. */
-export type DenoInbound =
+type DenoInbound =
   | { readonly ok: true; readonly inbound: InboundRequest }
   | { readonly ok: false; readonly fault: string };
 
@@ -77,4 +79,37 @@ function joinedLine(headers: RawHeaders): string | undefined {
 
 function refused(fault: string): DenoInbound {
   return { ok: false, fault };
+}
+
+/**
+ * The same router, which also refuses targets that `fetch` would send in another form: what is decided on and signed
+ * in assertions is what is forwarded, byte for byte. Asked after the router itself, whose refusals say more.
+ */
+export function refuseRewrittenTargets(router: Router): Router {
+  const accept: Router['accept'] = (inbound) => {
+    const accepted = router.accept(inbound);
+    return accepted instanceof Response || !isRewritten(inbound) ? accepted : refusal();
+  };
+  return {
+    ...router,
+    accept,
+    async admit(inbound) {
+      const admission = await router.admit(inbound);
+      return admission.kind === 'admitted' && isRewritten(inbound)
+        ? { kind: 'refused', response: refusal() }
+        : admission;
+    },
+  };
+}
+
+function isRewritten({ target }: InboundRequest): boolean {
+  const url = `https://localhost${target}`;
+  return URL.parse(url)?.href !== url;
+}
+
+function refusal(): Response {
+  return statusResponse(
+    'BadRequest',
+    'request target refused: it holds characters that URLs do not, such as quotes or braces: percent-encode them',
+  );
 }

@@ -10,8 +10,7 @@ import { type ObservedRequest, observeRequest } from '../../request/request-obse
 import type { Decision } from '../../routing/decision.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { DestinationSeriesIndex } from './destination-series.ts';
-import { expose } from './exposition.ts';
-import { createMetricRegistry } from './metric-registry.ts';
+import { createMetricRegistry, expose } from './metric-registry.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
 const table = buildRoutingTable(

@@ -16,9 +16,14 @@ import type { SyncObserver } from '../../sync/delivery/observer.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { ConnectionMetrics } from './connection-metrics.ts';
 import { DestinationSeriesIndex } from './destination-series.ts';
-import { expose, negotiateFormat } from './exposition.ts';
 import type { ExposedFamily } from './metric-family.ts';
-import { createMetricRegistry, type MetricRegistry, type MetricsPath } from './metric-registry.ts';
+import {
+  createMetricRegistry,
+  expose,
+  type MetricRegistry,
+  type MetricsPath,
+  negotiateFormat,
+} from './metric-registry.ts';
 import { processFamilies, watchProcess } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { syncServerStates } from './state-catalogue.ts';

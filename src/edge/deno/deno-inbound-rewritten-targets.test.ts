@@ -4,7 +4,7 @@ import { mixedCluster } from '../../../test/support/decision-rows.ts';
 import { receiverHolding } from '../../../test/support/test-app.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { refuseRewrittenTargets } from './refuse-rewritten-targets.ts';
+import { refuseRewrittenTargets } from './deno-inbound.ts';
 
 const router = refuseRewrittenTargets(
   createRouter({

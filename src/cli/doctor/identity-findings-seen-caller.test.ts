@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { askWhoCalls, type SeenCaller } from './seen-caller.ts';
+import { askWhoCalls, type SeenCaller } from './identity-findings.ts';
 
 /** What is asked, in order, and what is answered to it. */
 async function seenBy(

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { labelOf, parseScrape } from '../../../test/support/prometheus-text.ts';
-import { expose, negotiateFormat } from './exposition.ts';
 import { HistogramFamily, NumberFamily } from './metric-family.ts';
+import { expose, negotiateFormat } from './metric-registry.ts';
 
 const counter = (help = 'Things.') =>
   new NumberFamily({

@@ -1,6 +1,31 @@
 import { readFlagOrigin } from '../terminal/flag-files.ts';
-import type { FlagDefinition } from './flag.ts';
-import { boolean, duration, file, list, text } from './flag-types.ts';
+import type { FlagDefinition, FlagGroup } from './flag.ts';
+import { boolean, choice, duration, type FlagType, file, list, text } from './flag-types.ts';
+
+/** How much a command logs, and in which form. @param shown what level 4 adds, for the help */
+export const logFlagGroup = <Level extends FlagType<number>>(shown: string, level: Level) =>
+  ({
+    heading: 'Log flags:',
+    flags: [
+      {
+        name: 'v',
+        short: 'v',
+        key: 'logging.verbosity',
+        value: level,
+        change: 'at-once',
+        default: '0',
+        description: `Verbosity. 4 and more shows every ${shown}.`,
+      },
+      {
+        name: 'logging-format',
+        key: 'logging.format',
+        value: choice('text', 'json'),
+        change: 'at-once',
+        default: 'text',
+        description: 'Form of the log lines.',
+      },
+    ],
+  }) as const satisfies FlagGroup;
 
 /**
  * How a cluster is read: flags of `sync`, and of `serve` for the router that does it for itself. One entry for both, so

@@ -4,7 +4,7 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { SnapshotRefresh } from './snapshot-refresh.ts';
+import { SnapshotRefresh } from './snapshot-keeping.ts';
 
 const created = Date.UTC(2026, 0, 1);
 const table = buildRoutingTable(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { acceptsGzip, matchesIfNoneMatch } from './respond.ts';
+import { acceptsGzip, matchesIfNoneMatch } from './encoded-document.ts';
 
 test('If-None-Match matches in a list, weak or strong, and by star', () => {
   for (const header of ['"a"', 'W/"a"', '"x", "a"', '"x",W/"a" ,"y"', '*', ' * ', '"x,y","a"']) {
