@@ -20,7 +20,7 @@ import { type HandlerEnvironment, type Router, webInbound } from './request/rout
 import { silentLogger } from './runtime/logger.ts';
 import type { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
 
-/** What the router serves itself needs, and what it shows. */
+/** Options of the paths that the router serves itself. */
 export interface OwnAppOptions extends MiddlewareOptions {
   /** Takes pushed snapshots; its table is the one that is routed by. */
   readonly routingTable: SnapshotReceiver;

@@ -77,7 +77,7 @@ export function parseAccept(header: string): AcceptClause[] {
     const clause = parseClause(element);
     if (clause !== undefined) clauses.push(clause);
   }
-  // The sort is stable, so what is alike in both stays in the client's order.
+  // The sort is stable: equal entries keep the client's order.
   return clauses.sort((left, right) => right.quality - left.quality || wildcards(left) - wildcards(right));
 }
 

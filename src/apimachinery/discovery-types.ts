@@ -81,7 +81,7 @@ export interface APIResource {
   readonly verbs: readonly string[];
   readonly shortNames?: readonly string[] | undefined;
   readonly categories?: readonly string[] | undefined;
-  /** See `storageVersionHash`; left out for what is not stored, and for subresources. */
+  /** See `storageVersionHash`; left out for subresources and resources that are not stored. */
   readonly storageVersionHash?: string | undefined;
 }
 

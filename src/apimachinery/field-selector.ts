@@ -36,7 +36,7 @@ export function requiredFieldValue(
     ?.value;
 }
 
-/** Splits at the commas that no backslash precedes; what is escaped stays escaped. */
+/** Splits at unescaped commas; escapes stay as they are. */
 function splitTerms(selector: string): string[] {
   if (!selector.includes('\\')) return selector.split(',');
   const terms: string[] = [];

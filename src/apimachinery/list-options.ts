@@ -97,7 +97,7 @@ function unescapeQuery(text: string): string | undefined {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) return spaced;
   if (malformedPercentEscape.test(spaced)) return undefined;
-  // decodeURIComponent throws on what is no UTF-8, and a query can hold thousands of such pairs.
+  // decodeURIComponent throws on invalid UTF-8, and a query can hold thousands of such pairs.
   return escapeBeyondAscii.test(spaced) ? unescapeUtf8(spaced) : decodeURIComponent(spaced);
 }
 

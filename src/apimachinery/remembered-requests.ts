@@ -38,7 +38,7 @@ export function rememberingRequests(slots = 4096): typeof parseRequestInfo {
   };
 }
 
-/** Of what tells requests apart; its lower bits are the slot. */
+/** Hash of the fields that tell requests apart; its lower bits are the slot. */
 function hashOf(method: string, target: string): number {
   let hash = method.length;
   for (let index = 0; index < target.length; index++) hash = (hash * 31 + target.charCodeAt(index)) | 0;

@@ -13,7 +13,7 @@ import { CliCommand, type ReportExitCode } from './terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from './terminal/command-context.ts';
 import { packageVersion, registerVersion } from './terminal/version.ts';
 
-/** Runs one command line. Never throws for bad input; what is wrong is on standard error. */
+/** Runs one command line. Never throws for bad input; errors are on standard error. */
 export async function runCommandLine(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   let code: ExitCode = 0;
   let help = '';

@@ -36,7 +36,7 @@ ${differing.map((group) => groupBody(group, columns.length))}
 </section>`;
 }
 
-/** What the page has already: stands in its place in an update, so that it need not be sent again. */
+/** Placeholder for a part that the page has already, so that an update need not send it again. */
 export function unchangedSection(id: 'differences' | 'shared'): Markup {
   return html`<section id="${id}" data-unchanged></section>`;
 }

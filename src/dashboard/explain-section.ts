@@ -96,7 +96,7 @@ function rules(trace: readonly DecisionStep[], hostnames: Hostnames): Markup {
 ${rulesLeft(ruleNumber(trace.at(-1)) + 1)}</div>`;
 }
 
-/** @param first number of the first rule that was not looked at */
+/** @param first number of the first rule that was not evaluated */
 function rulesLeft(first: number): Markup {
   if (first > lastRule) return html``;
   if (first === lastRule) return html`<p class="muted">Rule ${lastRule} was not asked any more.</p>`;

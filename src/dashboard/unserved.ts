@@ -46,7 +46,7 @@ export function unserved(
 }
 
 function isUsable({ local, address, departedAt, health }: ListedServer): boolean {
-  // The local server is reached by its flag, whatever the snapshot says of its address.
+  // The local server's address is its flag's, whatever the snapshot has.
   return health.status !== 'unhealthy' && (local || (address !== null && departedAt === null));
 }
 

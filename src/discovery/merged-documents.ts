@@ -52,7 +52,7 @@ function mergedDocuments(table: RoutingTable): MergedDocuments {
       if (known !== undefined) return known;
       const value =
         path.kind === 'openapi-v3' ? openApiV3Index(table) : discoveryDocument(path, form, discovery);
-      // What does not exist is not remembered: anybody can ask for any number of such paths.
+      // Paths that do not exist are not cached: a client can ask for any number of them.
       if (value === undefined) return undefined;
       const document = jsonDocument(value, pretty);
       documents.set(key, document);

@@ -35,7 +35,7 @@ export class ConnectionCloser implements HealthObserver {
     const { health, end } = this.#options;
     if (health.reports().every(({ status }) => status === 'unhealthy')) return;
     for (const [postponed, why] of this.#postponed) {
-      // One that has left the snapshot meanwhile is not followed any more; its connections end with its address.
+      // A server that left the snapshot is no longer followed; its connections end with its address.
       if (health.isUnhealthy(postponed)) end(postponed, why === 'not-ready' ? 'when-idle' : 'at-once');
     }
     this.#postponed.clear();

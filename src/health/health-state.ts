@@ -1,4 +1,4 @@
-/** What one probe (`GET /readyz`) says of a server. */
+/** The result of one probe (`GET /readyz`). */
 export type ProbeOutcome =
   /** 200. */
   | 'ready'
@@ -12,7 +12,7 @@ export type ProbeOutcome =
 /** What is learnt of a server: a probe's outcome, or a request that found no connection to it. */
 export type HealthSignal = ProbeOutcome | 'not-connected';
 
-/** `unknown`: nothing has been heard of it yet. It is used like a healthy one. */
+/** `unknown`: not probed yet. It is used like a healthy one. */
 export type HealthStatus = 'unknown' | 'healthy' | 'unhealthy';
 
 /** Why a server is unhealthy. */
@@ -60,7 +60,7 @@ export interface HealthState {
   readonly lost?: LostConnection | undefined;
   /** Whether a probe has been responded to with 200: this router may read its `/readyz`. */
   readonly hasShownReadiness?: boolean | undefined;
-  /** A request gives reason to look at it (no response, a GOAWAY), and it has not been looked at since. */
+  /** A request gave reason to probe it (no response, a GOAWAY), and no probe has ended since. */
   readonly suspected?: boolean | undefined;
 }
 

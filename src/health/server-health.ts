@@ -85,7 +85,7 @@ export class ServerHealth {
     };
   }
 
-  /** Begins to follow a server, or forgets what is known of one that was replaced under its ID. */
+  /** Begins to follow a server, or resets the state of one that was replaced under its ID. */
   follow(id: string): void {
     this.#states.set(id, initialHealth(this.#monotonic()));
   }

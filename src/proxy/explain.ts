@@ -165,7 +165,7 @@ function candidatesOf(
   return explained(destinations, healthOf);
 }
 
-/** As `ServerChoice` asks them: not those of older versions, where what they do not know would be lost. */
+/** As `ServerChoice` orders them: without older versions when fields unknown to them would be lost. */
 function otherVersionsOf(
   decision: Decision,
   { healthOf }: Pick<ExplainContext, 'healthOf'>,

@@ -14,7 +14,7 @@ export interface VerifiedClientCertificate {
   readonly authority: 'client-ca' | 'requestheader-client-ca';
 }
 
-/** What is known of the connection a request came in on. */
+/** The connection that a request came in on. */
 export interface ConnectionInfo {
   readonly remoteAddress?: string | undefined;
   readonly clientCertificate?: VerifiedClientCertificate | undefined;
@@ -51,7 +51,7 @@ export interface InboundRequest {
   keepBody?(): void;
   /** @returns whether the body, if there is one, can be sent once more, from its first byte on. */
   rewindBody?(): boolean;
-  /** Lets go of what was kept. */
+  /** Drops the kept bytes. */
   forgetBody?(): void;
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal;

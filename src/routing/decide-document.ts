@@ -47,7 +47,7 @@ export function decideDocument(
   return holders.servers.some(({ departed }) => departed) ? documentOfDepartedServer : outOfReach;
 }
 
-/** Whether the snapshot may still be gone by for what is not the local server's. */
+/** Whether requests for other servers may still be routed by the snapshot. */
 export function mayUsePeers(
   table: RoutingTable,
   { now, stalePolicy }: Pick<DecisionContext, 'now' | 'stalePolicy'>,

@@ -237,7 +237,7 @@ function isForPeersOnly(
   );
 }
 
-/** Whether a server that has left for a while is known to serve this: to those that are there it does not exist. Pure. */
+/** Whether a server that left for a while serves this, and no present server does. Pure. */
 export function isServedByDepartedServer(
   { apiGroup, apiVersion, resource, subresource }: RequestInfo,
   table: RoutingTable | undefined,

@@ -36,7 +36,7 @@ export const defaultStalePolicy: StalePolicy = 'serve-stale';
 export interface DecisionContext {
   /** ID of the local API server. Left out in the gateway form: no server is closer than another. */
   readonly serverId?: string | undefined;
-  /** Send what is the local server's, and others serve too, to one of those. Default false. */
+  /** Send requests that the local server and others serve to one of the others. Default false. */
   readonly localServerIsDown?: boolean | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -54,7 +54,7 @@ export interface DecisionContext {
 }
 
 export interface DecisionStep {
-  /** Number of the rule in the design's list, and what it asks. */
+  /** Number of the rule in the list of rules, and its question. */
   readonly rule: string;
   readonly matched: boolean;
   readonly detail: string;
@@ -107,6 +107,6 @@ export interface VersionChoice {
   readonly asked: string | undefined;
   /** Who is asked when no candidate responds, in this order; the local server can be among them. */
   readonly others: readonly ServersOfVersion[];
-  /** A version older than the preferred one is not asked: what it does not know would be lost. */
+  /** Versions older than the preferred one are not asked: fields unknown to them would be lost. */
   readonly neverOlder: boolean;
 }

@@ -94,7 +94,7 @@ export interface SteadyClock extends Clock {
  * for it may just as well have been wrong before and right now.
  */
 export function steadyClock(clock: Clock): SteadyClock {
-  /** Difference between the wall clock and the monotonic one, at the latest time that was vouched for. */
+  /** Difference between the wall clock and the monotonic one, at the latest confirmed time. */
   let offset = Number.NEGATIVE_INFINITY;
   return {
     monotonic: () => clock.monotonic(),

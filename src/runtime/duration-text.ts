@@ -1,4 +1,4 @@
-/** A duration in words, in its two largest units at most. Negative ones count as none. @param milliseconds */
+/** A duration in words, in its two largest units at most. Negative ones count as zero. @param milliseconds */
 export function durationText(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   if (seconds < 60) return `${seconds} s`;

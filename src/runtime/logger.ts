@@ -9,7 +9,7 @@ export interface Logger {
 /** Logs nothing: the default of a library. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Milliseconds in which one kind of failure is told of once. */
+/** Milliseconds in which one kind of failure is logged once. */
 const interval = 10_000;
 
 /** Kinds that are kept apart. More appear only when an error makes up names. */
@@ -56,7 +56,7 @@ export class FailureLog {
     this.#told.set(kind, { since: now, withheld: 0 });
   }
 
-  /** Kinds that have come to rest: what was withheld of them is told, and they are forgotten. */
+  /** Logs how often a kind was withheld once it has stopped, and forgets it. */
   #tellOfEnded(now: number): void {
     for (const [kind, told] of this.#told) {
       if (now - told.since < 2 * interval) continue;

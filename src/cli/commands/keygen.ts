@@ -69,7 +69,7 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
     try {
       await replace(publicPath, jsonText({ keys: [...known, publicJwk] }));
     } catch (error) {
-      // A private key whose public half is nowhere is of no use to anyone.
+      // A private key without its public half is useless.
       await rm(privatePath, { force: true });
       throw error;
     }

@@ -79,7 +79,7 @@ async function validateConfiguration(context: CommandContext, file: string): Pro
   await context.writeOutput(`${file} is valid, with everything it names\n`);
 }
 
-/** As every command reads the file before it looks at what it names. */
+/** Every command reads the file this way before it reads the files that it names. */
 async function validateSyntax(context: CommandContext, file: string): Promise<void> {
   const kind = configurationKindOf(readInputFile(context, '--config', file));
   const faults: string[] = [];

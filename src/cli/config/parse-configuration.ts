@@ -26,7 +26,7 @@ export interface FilePosition {
   readonly column: number;
 }
 
-/** What is wrong at one place of a configuration file. */
+/** An error at one place of a configuration file. */
 export interface ConfigurationFault extends FilePosition {
   /** For example `serving.port`; empty for the document as a whole. */
   readonly path: string;
@@ -90,7 +90,7 @@ class ConfigurationReader<Name extends string> {
       this.#fault(second.range[0], '', 'holds a second document: one file is one configuration');
     }
     for (const { code, pos } of [...(document?.errors ?? []), ...(document?.warnings ?? [])]) {
-      // All else can be read: it is told at once what is wrong there, too.
+      // The rest can be read: its errors are reported in the same run.
       if (code === 'DUPLICATE_KEY') continue;
       // Without the parser's words: they quote the text, and it may be a key given by mistake.
       const message = `is neither YAML nor JSON (${code}): see the indentation, and that a space follows each colon`;
@@ -155,7 +155,7 @@ class ConfigurationReader<Name extends string> {
         this.#unknownKey(pair, memberPath, similarName(name, [...section.members.keys()]));
       } else if ('flag' in member) this.#value(pair, member, memberPath);
       else if (isMap(pair.value)) this.#members(pair.value.items, member, memberPath);
-      // A section of which everything is commented out is none.
+      // A section with only comments in it counts as absent.
       else if (!isEmpty(pair.value)) this.#fault(startOf(pair.value), memberPath, 'must be an object');
     }
   }

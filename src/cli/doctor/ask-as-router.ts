@@ -78,7 +78,7 @@ export function askAsRouter(config: ServeConfig): AskAsRouter {
   };
 }
 
-/** Whether this router has what it takes to tell the server who calls. */
+/** Whether this router is configured to tell the server who calls. */
 export function canAssert(
   { destinationIdentity, proxyClient }: Pick<ServeConfig, 'destinationIdentity' | 'proxyClient'>,
   { kind }: ExaminedServer,

@@ -50,7 +50,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
   };
 }
 
-/** A setting that was found is named with what is wrong with it. */
+/** The error of a setting that was found names its source. */
 function foundFinding({ flag, value, source }: FoundSetting): Finding {
   return { check: 'found', result: 'ok', message: `${flag}=${value}: ${source}` };
 }

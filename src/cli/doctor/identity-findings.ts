@@ -9,7 +9,7 @@ import type { ExaminedServer, Finding, Question } from './finding.ts';
 /** What of a router says how it speaks for callers. */
 type IdentityConfig = Pick<ServeConfig, 'destinationIdentity' | 'proxyClient'>;
 
-/** Asks each server whom it takes for the caller when this router speaks for `doctorUser`. */
+/** Asks each server who calls when this router forwards a request of `doctorUser`. */
 export async function identityFindings(
   servers: readonly ExaminedServer[],
   config: IdentityConfig,
@@ -29,7 +29,7 @@ export async function identityFindings(
   );
 }
 
-/** What is so and what to do about it. */
+/** The finding, and what to do about it. */
 function judge(
   seen: SeenCaller,
   { kind, origin }: ExaminedServer,
@@ -114,7 +114,7 @@ const review: Question = {
   body: JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }),
 };
 
-/** Nothing is there, and no one may read it: the refusal names whom it is for. */
+/** Does not exist, and nobody may read it: the 403 names the user that it was refused to. */
 const forbiddenPath: Question = { method: 'GET', target: '/mixed-version-proxy-doctor' };
 
 /**

@@ -20,7 +20,7 @@ export interface ReadServer {
   readonly isSpare?: boolean;
 }
 
-/** What one server says of the sync job. */
+/** One server's view of the sync job. */
 interface RightsOfServer {
   readonly id: string;
   /** Name that it knows the sync job by. */

@@ -176,7 +176,7 @@ export const deploymentFormFlagGroup = {
   ],
 } as const satisfies FlagGroup;
 
-/** How the health of the API servers is found out, and what it changes. */
+/** How API servers are health-checked, and what their health changes. */
 export const healthFlagGroup = {
   heading: 'Server health flags:',
   flags: [

@@ -21,7 +21,7 @@ interface RemovedFlag {
   readonly instead: string;
 }
 
-/** Of `serve`. Whoever still gives one is told what to do, for longer than a changelog is remembered. */
+/** Removed flags of `serve`. A use of one gets an error that says what to do instead. */
 export const removedServeFlags: readonly RemovedFlag[] = [
   {
     name: 'plain-requests',

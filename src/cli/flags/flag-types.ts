@@ -13,9 +13,9 @@ export interface FlagType<Value = unknown> {
   readonly placeholder: string;
   /** Its values are paths: in a configuration file, relative to its folder. Default false. */
   readonly isPath?: true;
-  /** What may stand under the key: types only, as JSON has them. What they come to is judged by `given`. */
+  /** The JSON types that the key accepts. `given` checks their values. */
   readonly configured: v.GenericSchema;
-  /** What one value comes to, as it is given. The message is a predicate, that follows the flag. */
+  /** Parses one given value. The message is a predicate that follows the flag's name. */
   readonly given: v.GenericSchema<string, Value>;
 }
 

@@ -8,7 +8,7 @@ export interface FlagFault {
   readonly message: string;
 }
 
-/** Collects what is wrong, and what is only doubtful, so that an operator sees all of it in one run. */
+/** Collects errors and warnings, so that an operator sees all of them in one run. */
 export class FlagReport {
   readonly faults: FlagFault[] = [];
   readonly warnings: FlagFault[] = [];

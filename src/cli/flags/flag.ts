@@ -40,7 +40,7 @@ export type TakesEffect = 'at-once' | 'at-once-while-on' | 'restart';
 export interface Deprecation {
   /** The version in which it was deprecated, for example `v0.2.0`. */
   readonly since: string;
-  /** What to write in its place, or why nothing is needed; the end of a sentence: `use --other`. */
+  /** The replacement, or why none is needed; the end of a sentence: `use --other`. */
   readonly instead: string;
 }
 

@@ -11,7 +11,7 @@ import {
   wholeNumber,
 } from './flag-types.ts';
 
-/** Where the router listens, what clients see of it, and how its files are kept up to date. */
+/** Where the router listens, its certificates, and how changed files are noticed. */
 export const servingFlagGroup = {
   heading: 'Serving flags:',
   flags: [

@@ -73,7 +73,7 @@ const syncTargetFlagGroup = {
   ],
 } as const satisfies FlagGroup;
 
-/** The sync job as a process: its endpoints, and several of it. */
+/** The sync job as a process: its endpoints, and leader election. */
 const syncProcessFlagGroup = {
   heading: 'Process flags:',
   flags: [
@@ -222,7 +222,7 @@ export const syncFlagGroups = [
 
 export type SyncFlagName = (typeof syncFlagGroups)[number]['flags'][number]['name'];
 
-/** What one call of `sync` does; not of its configuration file, which is the same for all of them. */
+/** Flags of one run of `sync`, without a key in the configuration file. */
 export const syncCallFlagGroup = {
   heading: 'Flags:',
   flags: [

@@ -11,7 +11,7 @@ export interface FileChange {
   readonly isSecret?: boolean;
 }
 
-/** As `diff -u` shows them, and without what is secret. Pure. */
+/** As `diff -u` shows them, without secrets. Pure. */
 export function diffText(changes: readonly FileChange[]): string {
   return changes.map(diffOf).join('');
 }

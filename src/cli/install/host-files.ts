@@ -9,9 +9,9 @@ import { InstallationRefused } from './wait-until.ts';
 export interface HostFiles {
   /** `undefined`: there is no such file. @throws {InstallationRefused} when it cannot be read */
   read(path: string): Promise<string | undefined>;
-  /** At once, whole: nobody sees half of a file. @throws {InstallationRefused} */
+  /** Atomic: no reader sees half of a file. @throws {InstallationRefused} */
   write(change: WrittenFile): Promise<void>;
-  /** Removes what a write of it has left that was cut off. @throws {InstallationRefused} */
+  /** Removes the temporary file of an interrupted write. @throws {InstallationRefused} */
   tidy(path: string): Promise<void>;
   /** Whether something listens on a TCP port. */
   isTaken(port: number): Promise<boolean>;

@@ -108,7 +108,7 @@ export async function undo(site: InstallationSite): Promise<void> {
     return;
   }
   const controlPlane = await site.controlPlane();
-  // What has failed may be the only API server: then nobody else can begin either.
+  // The failed API server may be the only one: then no other node can begin either.
   const reason = await controlPlane
     .takeTurn(turns * site.timeout)
     .catch((error: unknown) => site.say(`${messageOf(error)}; going on without it`));

@@ -154,7 +154,7 @@ async function prepare(wish: SystemdWish, site: SystemdSite): Promise<Preparatio
   return { journal, changes, config, wasActive, hasAccount };
 }
 
-/** What `serve --dry-run` says of the files as they will be. @throws {InstallationRefused} with every fault */
+/** Checks the files as they will be, as `serve --dry-run` does. @throws {InstallationRefused} with every fault */
 async function checkedConfiguration(
   changes: readonly FileChange[],
   { host, context }: SystemdSite,
@@ -190,7 +190,7 @@ const stopCommands = [
   ['systemctl', 'clean', '--what=state', unitName],
 ] as const;
 
-/** As it was before this run: an installation that was there serves on. */
+/** Restores the state before this run: an earlier installation goes on serving. */
 async function putBack(
   { journal, changes, wasActive }: Preparation,
   recorded: Journal,

@@ -51,7 +51,7 @@ function withFlag(lines: readonly string[], to: number): readonly string[] {
   });
 }
 
-/** Lines were changed by their look; this holds what has come of it against what it means. */
+/** The edit worked on lines of text; this checks that the parsed manifest means what was intended. */
 function requireMoved(before: string, after: string, to: number): void {
   const refuse = (reason: string): never => {
     throw new TypeError(`is not in the form that kubeadm writes (${reason}): move kube-apiserver by hand`);

@@ -111,7 +111,7 @@ WantedBy=multi-user.target
 `;
 }
 
-/** What is to be on the machine; `undefined`: as it is there already. */
+/** Contents that the machine should have. `undefined`: those that it has already. */
 export interface SystemdWish {
   /** Texts of the files that were named. */
   readonly kubeconfig: string | undefined;

@@ -32,7 +32,7 @@ export async function refuseUnlessSystemd(host: SystemdHost): Promise<void> {
   }
 }
 
-/** Where systemd has the unit from; `undefined`: it knows none. */
+/** The file that systemd loaded the unit from; `undefined` when it has no such unit. */
 export async function unitFile(host: SystemdHost): Promise<string | undefined> {
   const { code, output } = await host.run(
     'systemctl',
@@ -89,7 +89,7 @@ export async function routerNotReady(config: ServeConfig, host: SystemdHost): Pr
     const { status, text } = await askOverHttps({
       url,
       serverName: nameIn(pem),
-      // Whoever has signed it: what answers has to have the router's own certificate.
+      // By whichever CA: the server has to present the router's own certificate.
       certificateAuthorities: pem,
       allowPartialTrustChain: true,
       clientCertificate: undefined,

@@ -109,7 +109,7 @@ export function readProxyClientPair(
   return files.pair('proxy-client-cert-file', certificate, 'proxy-client-key-file', key);
 }
 
-/** Whoever forgot the pair has to read it at the start, not in the 401s of callers. */
+/** An operator who forgot the pair should learn it at the start, not from callers' 401s. */
 function warnOfTokensOnly(values: FlagValues, report: FlagReport): void {
   report.warn(
     'proxy-client-cert-file',

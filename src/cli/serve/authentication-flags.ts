@@ -77,7 +77,7 @@ function readAllowedNames(
   const flag = 'requestheader-allowed-names';
   const withAuthority = values.isGiven('requestheader-client-ca-file');
   if (!values.isGiven(flag)) {
-    // Upstream reads a flag that was forgotten as "any"; here "any" has to be said.
+    // Upstream takes a forgotten flag for "any"; here "any" has to be written.
     return withAuthority
       ? report.fault(
           flag,

@@ -65,7 +65,7 @@ function isLive(flag: ServeFlag, before: Value, after: Value): boolean {
 }
 
 function isOn(flag: ServeFlag, value: Value): boolean {
-  // A duration of nothing turns off what it is of.
+  // A duration of zero turns the feature off.
   return value !== undefined && v.safeParse(flag.value.given, value[0] ?? '').output !== 0;
 }
 

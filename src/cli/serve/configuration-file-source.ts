@@ -32,7 +32,7 @@ export interface ConfigurationSourceOptions {
   ) => Promise<ServeOptionsResult>;
 }
 
-/** Reads all that a running router goes by again, by the checks of the start. */
+/** Reads the whole configuration of a running router again, with the checks of the start. */
 export function createConfigurationSource(options: ConfigurationSourceOptions): ConfigurationSource {
   const { started, flags, validate } = options;
   const optionsOf = (configured: typeof started): RawServeOptions => ({
@@ -47,7 +47,7 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
     async read(given, inUse) {
       const configured = started && configuredFrom(started.file, given.get(started.file) ?? started.text);
       const nextOptions = optionsOf(configured);
-      // What only a restart can take goes by what it was started with, whatever its file holds by now.
+      // Settings that need a restart keep the values of the start, whatever the file says by now.
       const texts = new Map([...given, ...textsOfTheStart(startedOptions, options.texts)]);
       const describe = (faults: readonly FlagFault[]) =>
         faults.map((fault) => locateFault(fault, configured, flags));

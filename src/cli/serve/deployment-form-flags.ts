@@ -68,7 +68,7 @@ function rejectSidecarFlags(values: FlagValues, report: FlagReport, featureGateE
   }
 }
 
-/** A gateway tells all servers in the way that is for peers: it has no others. */
+/** A gateway uses the mode for peers with every server: all servers are peers to it. */
 export function identityModesOf({ isGateway }: DeploymentForm, modes: IdentityModes): IdentityModes {
   return isGateway ? { local: modes.peer, peer: modes.peer } : modes;
 }

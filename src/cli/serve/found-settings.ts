@@ -38,7 +38,7 @@ const together: readonly (readonly ServeFlagName[])[] = [
     'requestheader-extra-headers-prefix',
   ],
 ];
-/** Given, they are somebody's word on authentication, too. */
+/** Flags that configure authentication by themselves. */
 const furtherAuthentication: readonly ServeFlagName[] = [
   'authentication-config',
   'service-account-issuer',
@@ -98,7 +98,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
   return { settings, faults: [] };
 }
 
-/** As options; what is given comes after them and wins. */
+/** As options. Given flags come after them and win. */
 export function optionsOf(settings: FoundSettings['settings']): RawServeOptions {
   return Object.fromEntries(
     settings.map(({ name }) => [
@@ -151,7 +151,7 @@ function servingAuthority(
     );
     return [isIssuer ? path : undefined, `has signed kube-apiserver's ${serving}`];
   } catch {
-    // It is not to be had, so the flag is missing. A certificate that cannot be read is told under its own flag.
+    // Not found, so the flag is missing. An unreadable certificate is reported under its own flag.
     return [undefined, ''];
   }
 }

@@ -25,7 +25,7 @@ const pod = v.object({
 /** Where kubeadm, and most that follow it, have kube-apiserver's static pod. */
 export const kubeAdmManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 
-/** What a static pod says of the kube-apiserver that it runs. */
+/** The settings of the kube-apiserver that a static pod runs. */
 export interface KubeApiServerManifest {
   /** By name without dashes, the last of each. One whose value only the kubelet knows, `$(NAME)`, is left out. */
   readonly flags: ReadonlyMap<string, string>;
@@ -35,7 +35,7 @@ export interface KubeApiServerManifest {
   hostPath(containerPath: string): string | undefined;
 }
 
-/** @throws {TypeError} that says what is wrong with the manifest */
+/** @throws {TypeError} with the manifest's error */
 export function parseKubeApiServerManifest(text: string): KubeApiServerManifest {
   const result = v.safeParse(pod, document(text));
   if (!result.success) throw new TypeError('is no manifest of a pod');

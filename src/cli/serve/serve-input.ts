@@ -44,7 +44,7 @@ export interface ServeArguments {
 export interface ServeInput {
   readonly config: ServeConfig;
   readonly isDryRun: boolean;
-  /** What is not left at its default, and where it comes from. */
+  /** The settings that differ from their defaults, each with its source. */
   readonly settings: readonly FoundSetting[];
   /** How many were printed. */
   readonly warnings: number;
@@ -123,7 +123,7 @@ export async function readServeInput(
   }
 }
 
-/** A snapshot that cannot be kept would be missed at the next start, when it is too late to hear of it. */
+/** Checks that the snapshot file can be written: the next start would miss it, too late to learn of it. */
 async function unwritableFiles({ snapshot }: ServeConfig): Promise<readonly string[]> {
   if (snapshot.file === undefined) return [];
   const folder = dirname(snapshot.file);

@@ -100,7 +100,7 @@ export function warnOfUnusableAddress(
   );
 }
 
-/** Whoever is in one of these blocks says which address its clients have. */
+/** Balancers in these blocks tell the router their clients' addresses, and are believed. */
 function readProxyProtocolCidrs(values: FlagValues, report: FlagReport): readonly string[] {
   const name = 'proxy-protocol-cidrs';
   const cidrs = readCidrs(name, values, report);

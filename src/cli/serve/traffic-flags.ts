@@ -61,7 +61,7 @@ function readLimits(values: FlagValues): TrafficConfig['limits'] | undefined {
 
 const bytesOfMegabyte = 1024 * 1024;
 
-/** Reads what is kept of each request. After a fault, which is reported, something is missing. */
+/** Reads which records of requests are kept. After a fault, which is reported, one is missing. */
 export function readRequestRecordsFlags(sources: FlagSources): ServeConfig['records'] {
   return {
     tracing: readDocumentFlag('tracing-config-file', sources, parseTracingConfiguration),
@@ -81,7 +81,7 @@ function readAuditFlags(sources: FlagSources): AuditConfig | undefined {
   });
   const isPolicyGiven = values.isGiven('audit-policy-file');
   if (isPolicyGiven !== values.isGiven('audit-log-path')) {
-    // Half of it would look like an audit that is not there.
+    // One flag alone would look like an audit, and write nothing.
     const [given, missing] = isPolicyGiven
       ? (['audit-policy-file', 'audit-log-path'] as const)
       : (['audit-log-path', 'audit-policy-file'] as const);

@@ -175,7 +175,7 @@ export async function validateServeOptions(
   return { ok: true, config, warnings };
 }
 
-/** Whoever gave nothing has to hear where it comes from. */
+/** Adds the source to an error of a setting that was found instead of given. */
 function withSource(fault: FlagFault, found: ServeEnvironment['found'] = []): FlagFault {
   const setting = found.find(({ flag }) => flag === fault.flag);
   if (setting === undefined) return fault;

@@ -10,7 +10,7 @@ import { type CommandContext, CommandFailure, messageOf } from '../terminal/comm
 import { readFlagFile } from '../terminal/flag-files.ts';
 import { parseStatusView, type StatusView } from './status-view.ts';
 
-/** The flags that say where a router is and as whom to ask it, as commander gives them. */
+/** The flags for a router's address and the credentials to use, as commander parses them. */
 export interface RouterConnectionFlags {
   readonly server?: string;
   readonly tlsServerName?: string;
@@ -185,7 +185,7 @@ const advice: Readonly<Partial<Record<number, string>>> = {
   404: 'it has no such path: is it a router, or an API server?',
 };
 
-/** With the file that names it, which may be another one than somebody thinks. */
+/** With the file that names the address: it may not be the one that the user thinks of. */
 function nameOf({ origin, from }: RouterConnection): string {
   return from === undefined ? origin : `${origin} (of ${from})`;
 }

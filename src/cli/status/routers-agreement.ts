@@ -15,7 +15,7 @@ export interface AskedRouter {
   readonly table: RoutingTable | undefined;
 }
 
-/** One of the release before does not say; that it tells its status is all there is to go by. Pure. */
+/** A router of an earlier release does not report readiness: a status at all then counts as ready. Pure. */
 export function saysReady({ readiness }: StatusView): boolean {
   return readiness?.ready !== false;
 }

@@ -20,7 +20,7 @@ export interface CommandContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** UTF-8 text; throws when the file cannot be read. */
   readonly readFile: (path: string) => string;
-  /** Why nobody could listen there now; `undefined`: somebody could. */
+  /** Why the port cannot be listened on; `undefined` when it can. */
   readonly portInUse: typeof portInUse;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -32,7 +32,7 @@ export interface CommandContext {
 
 /** The context of the real process. */
 export function processContext(): CommandContext {
-  // A reader that has seen enough (`… | head`) closes the pipe. Each write hears of it; without a listener the
+  // A reader that has seen enough (`… | head`) closes the pipe. Each write gets an error; without a listener the
   // stream's own event would end the process with a stack trace.
   process.stdout.on('error', () => {});
   return {

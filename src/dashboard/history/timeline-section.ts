@@ -8,7 +8,7 @@ type Happened = HistoryView['timeline'][number];
 /** Shown at once; the others can be unfolded. */
 const shownAtOnce = 8;
 
-/** What happened to the cluster, as this router came to know of it. */
+/** Events of the cluster, as this router noticed them. */
 export function timelineSection(
   history: HistoryView | undefined,
   hostnames: ReadonlyMap<string, string>,

@@ -170,11 +170,11 @@ const apiResourceList = v.object({
   ),
 });
 
-/** What is used of `/api`. */
+/** The part of `/api` that is used. */
 export type ParsedAPIVersions = v.InferOutput<typeof apiVersions>;
-/** What is used of `/apis`. */
+/** The part of `/apis` that is used. */
 export type ParsedAPIGroupList = v.InferOutput<typeof apiGroupList>;
-/** What is used of `/apis/<group>/<version>` and `/api/<version>`. */
+/** The part of `/apis/<group>/<version>` and `/api/<version>` that is used. */
 export type ParsedAPIResourceList = v.InferOutput<typeof apiResourceList>;
 
 /** @throws {DiscoveryDocumentError} when it is no `APIVersions`. */

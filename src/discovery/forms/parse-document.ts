@@ -31,7 +31,7 @@ export function parseDocument<const Schema extends v.GenericSchema>(
     );
   }
   if (document.kind !== kind) {
-    // The kind was written by someone else: no more of it than a name needs, and quoted.
+    // The kind is foreign text: cut to the length of a name, and quoted.
     const given = JSON.stringify(document.kind.slice(0, 60));
     throw new DiscoveryDocumentError('NotTheDocument', `This is no ${kind} but of kind ${given}.`);
   }

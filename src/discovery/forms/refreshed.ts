@@ -1,6 +1,6 @@
 /** Milliseconds that a response of a server may be old when it is given on. */
 const maximumAge = 1_000;
-/** Milliseconds that a request waits for a look at the servers; then what is there has to do. */
+/** Milliseconds that a request waits for a check of the servers; after that it gets the document at hand. */
 const maximumWait = 5_000;
 
 export interface RefreshedOptions {

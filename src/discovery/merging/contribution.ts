@@ -12,7 +12,7 @@ export interface DiscoverySource {
   readonly reachable: boolean;
 }
 
-/** What one source says of one thing. */
+/** One source's description of one thing. */
 export interface Contribution<Item> {
   readonly source: DiscoverySource;
   readonly item: Item;

@@ -6,7 +6,7 @@ import type {
 import { groupVersionString } from '../../apimachinery/group-version.ts';
 import { byName, type Contribution } from './contribution.ts';
 
-/** Servers describe one thing in ways that exclude each other. The leading server's word is what is shown. */
+/** Servers describe one thing in ways that exclude each other. The leading server's description is shown. */
 export interface DiscoveryConflict {
   readonly group: string;
   readonly version: string;
@@ -14,13 +14,13 @@ export interface DiscoveryConflict {
   /** Empty when it is about the resource itself. */
   readonly subresource: string;
   readonly field: 'kind' | 'scope';
-  /** What is said and by which servers, the leading server's word first. A kind reads `apps/v1, Kind=Scale`. */
+  /** The descriptions and who gives them, the leading server's first. A kind reads `apps/v1, Kind=Scale`. */
   readonly claims: readonly { readonly value: string; readonly serverIds: readonly string[] }[];
 }
 
 const none: readonly never[] = [];
 
-/** The place of what is being merged, and where conflicts go. */
+/** Where the merged thing stands, and where conflicts are reported. */
 interface MergeContext {
   readonly group: string;
   readonly version: string;
@@ -82,7 +82,7 @@ interface Described {
   readonly verbs?: readonly string[] | undefined;
 }
 
-/** Whether two servers say the same of what would be united or be in conflict. */
+/** Whether two servers describe a resource and its subresources alike. */
 function isSameResource(one: APIResourceDiscovery, other: APIResourceDiscovery): boolean {
   if (one === other) return true;
   const [below = none, otherBelow = none] = [one.subresources, other.subresources];

@@ -78,7 +78,7 @@ export function requireDocument(
   if (status !== 200) throw new ServerDocumentError(`The response was ${status} instead of 200.`);
   const given = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
   if (givenAs.includes(given)) return;
-  // Written by someone else: no more of it than a media type needs.
+  // Foreign text: cut to the length of a media type.
   const what = given === '' ? 'no content type' : given.slice(0, 80);
   throw new ServerDocumentError(`The response was ${what} instead of ${mediaType}.`);
 }

@@ -16,7 +16,7 @@ export interface DocumentParts {
 
 /** One of the two forms of OpenAPI v2. */
 export interface DocumentCodec {
-  /** What a document that was put together is sent under. */
+  /** The media type of a merged document. */
   readonly mediaType: string;
   /** For the `Accept` of a request to an API server. */
   readonly accept: string;

@@ -59,7 +59,7 @@ export class MergedOpenApiV2 {
     this.#forms = { json: new MergedForm('json', options), protobuf: new MergedForm('protobuf', options) };
   }
 
-  /** Takes note of a new routing table. Resolves when what is wanted is made from it; never rejects. */
+  /** Takes a new routing table. Resolves when the documents are made from it; never rejects. */
   async update(table: RoutingTable): Promise<void> {
     if (!hasDifferingServers(table)) {
       this.#key = undefined;

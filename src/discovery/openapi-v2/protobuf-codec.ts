@@ -101,7 +101,7 @@ function* fieldsOf(message: Uint8Array): Generator<ProtobufField> {
 
   const varint = (): number => {
     let value = 0;
-    // Ten bytes make 64 bits; lengths and tags beyond what a number holds exactly are none.
+    // Ten bytes make 64 bits. Lengths and tags beyond the safe integers are invalid.
     for (let shift = 0; shift < 70; shift += 7) {
       const byte = message[position++];
       if (byte === undefined) throw broken();

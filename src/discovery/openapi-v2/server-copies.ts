@@ -9,7 +9,7 @@ import {
   serversToAsk,
 } from './sources.ts';
 
-/** Milliseconds for a document of which a copy is there: with a server that hangs the copy has to do. */
+/** Milliseconds for a document with an earlier copy, which is used when the server hangs. */
 export const checkTimeout = 5_000;
 /** Milliseconds after which a server that could not be read is tried again. */
 const retriedEvery = 10_000;

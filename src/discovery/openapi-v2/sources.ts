@@ -60,7 +60,7 @@ export interface ServerDocumentRequest {
   /** For example `/openapi/v2`. */
   readonly path: string;
   readonly accept: string;
-  /** The entity tag of what was read before: 304 says that it still holds. */
+  /** The entity tag of the last response: 304 says that it is still current. */
   readonly ifNoneMatch?: string | undefined;
   /** For the whole document. Default: the reader's own. */
   readonly timeoutMilliseconds?: number | undefined;

@@ -99,7 +99,7 @@ function kindsOf(
   return kinds;
 }
 
-/** @returns by name, of what the roots lead to */
+/** @returns by name, for every schema that the roots lead to */
 async function digestsOf(
   definitions: ReadonlyMap<string, unknown>,
   roots: readonly string[],

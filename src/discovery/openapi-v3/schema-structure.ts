@@ -126,7 +126,7 @@ function isZero(value: unknown): boolean {
   return value === undefined || value === null || value === '' || value === 0 || value === false;
 }
 
-/** `true` says of fields what a schema without members says. */
+/** A schema `true` allows the same fields as a schema without members. */
 function additionalOf(value: unknown): unknown {
   return value === true ? {} : value;
 }

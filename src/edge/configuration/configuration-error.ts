@@ -1,4 +1,4 @@
-/** What is wrong with one variable or binding. The message is a predicate and never quotes a value. */
+/** An error of one variable or binding. The message is a predicate and never quotes a value. */
 export interface EnvironmentFault {
   readonly name: string;
   readonly message: string;

@@ -117,7 +117,7 @@ export class EnvironmentReader {
     return undefined;
   }
 
-  /** A binding, known by the methods that are used of it. */
+  /** A binding, recognized by the methods that are used here. */
   binding<Binding extends object>(
     name: string,
     methods: readonly (keyof Binding & string)[],

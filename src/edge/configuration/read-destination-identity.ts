@@ -6,7 +6,7 @@ import { type LoadedSigningKey, loadSigningKey } from '../../snapshot/signing/si
 import type { DestinationIdentityConfiguration } from './configuration.ts';
 import type { EnvironmentReader } from './environment-reader.ts';
 
-/** Reads how destinations are told who calls. From the edge, what is local usually is a router too. */
+/** Reads how destinations learn who calls. From the edge, the local server usually is a router, too. */
 export async function readDestinationIdentity(
   reader: EnvironmentReader,
 ): Promise<DestinationIdentityConfiguration> {

@@ -17,7 +17,7 @@ export function createFileSnapshotStore(deno: FileSystem, path: string): Snapsho
   const temporaryPath = `${path}.new`;
 
   async function save(text: string): Promise<void> {
-    // What a crashed writer has left; without `createNew` a link in its place would be followed.
+    // A crashed writer may have left the file; without `createNew` a link there would be followed.
     await deno.remove(temporaryPath).catch(unlessMissing(deno));
     // 0600: addresses and versions of a control plane are private.
     const file = await deno.open(temporaryPath, { write: true, createNew: true, mode: 0o600 });

@@ -40,7 +40,7 @@ export interface EdgeConfiguration {
   readonly destinations: {
     /** What the serving certificates of API servers and routers are checked against. */
     readonly caFile: string;
-    /** The front-proxy pair, both or none. Without it callers are told of by signed assertions. */
+    /** The front-proxy pair, both or none. Without it callers' identities travel as signed assertions. */
     readonly certFile?: string | undefined;
     readonly keyFile?: string | undefined;
     /** Networks that may be connected to: CIDR blocks, or workerd's `private`, `public`. workerd only. */
@@ -75,7 +75,7 @@ export function readEdgeConfiguration(document: unknown, runtime: EdgeRuntime): 
     if (name in environment) issues.add(`environmentFiles.${name}`, 'must not be in environment as well');
   }
   if (runtime === 'Deno' && tls.clientCAFile !== undefined) {
-    // Left out silently it would open the router to everyone whom the operator means to keep out.
+    // To ignore it silently would let in callers whom the operator means to keep out.
     issues.add('tls.clientCAFile', 'is not supported: Deno cannot demand client certificates');
   }
   if (runtime === 'Deno' && destinations.networks !== undefined) {

@@ -16,7 +16,7 @@ import { type EdgeConfiguration, listenAddress, readEdgeConfiguration } from './
 /** In the state directory, next to `<name>.new` while it is being written. */
 export const snapshotFileName = 'snapshot';
 
-/** Variables of a Worker that have no meaning here. Left in silently, they would promise what is not done. */
+/** Variables of a Worker without a meaning here. To ignore them silently would pretend that they work. */
 const unsupported: Readonly<Record<string, string>> = {
   ACCESS_CONFIG: 'there is no Cloudflare Access in front of Deno',
   CLIENT_CERTIFICATES: 'Deno cannot ask for client certificates',
@@ -142,7 +142,7 @@ async function readEverything(
   const unreadable = new Set(issues.map(({ path }) => path));
   const worker = await workerConfiguration(variables).catch((error: unknown) => {
     if (!(error instanceof DenoConfigurationError)) throw error;
-    // The value of an unreadable file is not known: its path is named, and that is all there is to say.
+    // The value of an unreadable file is unknown: only its path is reported.
     issues.push(...error.issues.filter(({ path }) => !unreadable.has(`environmentFiles.${path}`)));
     return undefined;
   });

@@ -66,7 +66,7 @@ export function createCallerIdentification(
   };
 }
 
-/** How the keys of an issuer are fetched, of what `readCallers` has accepted. */
+/** How the keys of an issuer that `readCallers` accepted are fetched. */
 export function loadKeysOf(
   { issuer, keys }: ExternalIssuerConfig,
   fetchDocument: FetchDocument = (url, init) => fetch(url, init),
@@ -86,7 +86,7 @@ function createObjectNonces(namespace: DurableObjectNamespace): SharedNonces {
     async take(issuer, nonce, deadline) {
       // A new stub each time: one that has met an error stays broken (developers.cloudflare.com/durable-objects).
       const stub = namespace.get(namespace.idFromName(issuer));
-      // Nobody resolves the host. A nonce has base64url characters alone (assertion-claims.ts).
+      // The host is never resolved. A nonce has base64url characters alone (assertion-claims.ts).
       const url = `https://replay-object/${nonce}?deadline=${deadline}`;
       const signal = AbortSignal.timeout(storeTimeout);
       const asked = stub.fetch(url, { method: 'PUT', signal });

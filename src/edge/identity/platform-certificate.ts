@@ -1,7 +1,7 @@
 import type { ConnectionInfo } from '../../request/inbound.ts';
 import { isJsonObject } from '../../snapshot/format/json-text.ts';
 
-/** What is known of a request's client certificate. */
+/** A request's client certificate, as the platform reports it. */
 export type PlatformCertificate = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
 
 /**
@@ -71,7 +71,7 @@ const escapable = new Set(' "#+,;<=>\\');
 /** What stands in a value only escaped. `=` may stand plain. */
 const mustBeEscaped = new Set('"+;<>\0');
 
-/** Longer ones are no subjects of anybody's clients. */
+/** No real client has a longer subject. */
 const maximumLength = 4_096;
 
 /**

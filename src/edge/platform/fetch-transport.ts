@@ -101,7 +101,7 @@ export function createFetchTransport(options: FetchTransportOptions = {}): Trans
       if (outbound.longRunning && !clientHeaders.has('content-encoding'))
         clientHeaders.set('content-encoding', 'identity');
       const body = withoutBody.has(status) ? null : response.body;
-      // A coded body is handed on as it came: workerd reads none that is passed from one Response to the next.
+      // A compressed body is passed on as it came: workerd does not decode a body that moves between Responses.
       return new Response(body, { status, headers: clientHeaders });
     },
   };

@@ -53,7 +53,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const plain = /^[\0-\x7f]*$/;
 const byteString = /^[\0-\xff]*$/;
 
-/** The text that a byte string of UTF-8 stands for. What is none came in as text, and stays. */
+/** Decodes a byte string of UTF-8. A string that is not one already is text, and is returned as it is. */
 function textOf(value: string): string {
   if (plain.test(value) || !byteString.test(value)) return value;
   try {

@@ -13,7 +13,7 @@ import {
 } from '../../snapshot/receiving/snapshot-store.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
 
-/** Nobody resolves it: a stub of a Durable Object looks at nothing but the path, and ours not even at that. */
+/** Never resolved: a Durable Object's stub uses only the path, and this object ignores even that. */
 const url = 'https://snapshot-object/';
 const nothingStored = '';
 

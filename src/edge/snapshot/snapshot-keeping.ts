@@ -23,7 +23,7 @@ function storeOf(store: SnapshotStoreConfiguration): SharedSnapshotStore {
   return store.kind === 'kv' ? createKvStore(store.namespace, store.name) : createIsolateStore();
 }
 
-/** Nobody else writes to the memory of an isolate, and it does not outlive it. */
+/** In the isolate's own memory: there is no other writer, and it ends with the isolate. */
 function createIsolateStore(): SharedSnapshotStore {
   let kept: StoredSnapshot | undefined;
   return {

@@ -23,7 +23,7 @@ interface Bindings {
   readonly inbound: WorkerInboundRequest;
 }
 
-/** What the runtime adds to a request; on Cloudflare an object, on self-hosted workerd what its operator says. */
+/** The runtime's `request.cf`: an object on Cloudflare; on self-hosted workerd, as its operator configured. */
 interface PlatformRequest extends Request {
   readonly cf?: unknown;
 }

@@ -101,7 +101,7 @@ export function withJoinedCookies(headers: HeaderLines): HeaderLines {
   return joined;
 }
 
-/** Limits on what is kept: names that a client invents must not fill the memory. */
+/** Limits of the cache: names that a client invents must not fill the memory. */
 const maximumNames = 512;
 const maximumLength = 64;
 

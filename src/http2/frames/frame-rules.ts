@@ -43,7 +43,7 @@ export const streamStates = [
 
 export type StreamState = (typeof streamStates)[number];
 
-/** What is counted for each peer. */
+/** The frames that are counted for each peer. */
 export type Budget = 'resets' | 'idle frames' | 'small data' | 'window updates';
 
 /** A DATA frame with fewer bytes of content costs more than it carries. */

@@ -1,6 +1,6 @@
 import { errorCode } from './frame.ts';
 
-/** What an error ends: one stream, or the connection with all of its streams (RFC 9113 section 5.4). */
+/** The scope of an error: one stream, or the connection with all its streams (RFC 9113 section 5.4). */
 export type Http2ErrorScope = 'stream' | 'connection';
 
 /** An error of HTTP/2: its scope says what it ended. */

@@ -4,7 +4,7 @@ import { connectionError } from '../frames/http2-error.ts';
 import { StreamTable } from '../frames/stream-table.ts';
 import type { ServerStream } from './server-stream.ts';
 
-/** The streams of one client: those that are open, and what is remembered of the others (RFC 9113 section 5.1). */
+/** The streams of one client: the open ones, and a record of closed ones (RFC 9113 section 5.1). */
 export class ClientStreams {
   readonly #open = new StreamTable<ServerStream>();
   readonly #givenUp = new GivenUpStreams();

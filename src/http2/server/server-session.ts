@@ -235,7 +235,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     }
   }
 
-  /** Counts what is kept of an incomplete head or frame; mostly there is none. */
+  /** Counts the bytes kept of an incomplete head or frame; mostly there are none. */
   #accountForUnfinished(): void {
     const frame = this.#reader.unfinished;
     const unfinished = this.#receiver.unfinishedBlock ?? frame;

@@ -87,7 +87,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     return this.#isReceived;
   }
 
-  /** What is left of the window, in bytes. */
+  /** Bytes left in the window. */
   get receiveWindow(): number {
     return this.#window?.left ?? 0;
   }
@@ -162,7 +162,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     else if (!this.hasQueuedContent) this.#finish();
   }
 
-  /** Sends what is queued, as far as possible. */
+  /** Sends queued data, as far as the windows allow. */
   proceed(): void {
     const { output } = this.#connection;
     const queued = this.#queued;

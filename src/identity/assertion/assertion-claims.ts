@@ -76,7 +76,7 @@ const claims = strict({
 
 export type ParseClaimsResult =
   | { readonly ok: true; readonly claims: PeerAssertionClaims }
-  /** What is wrong, in one line. Names claims, repeats little of them. */
+  /** The reason, in one line. It names claims and quotes little of them. */
   | { readonly ok: false; readonly fault: string };
 
 /** Reads the payload of an assertion whose signature holds. Never throws for bad input. */

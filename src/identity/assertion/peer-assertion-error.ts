@@ -31,7 +31,7 @@ export class PeerAssertionError extends AuthenticationError {
   override readonly isFinal = true;
   override readonly isTemporary: boolean;
   readonly code: PeerAssertionErrorCode;
-  /** @param message what is wrong with it, repeating nothing that stands in it: its sender is told. */
+  /** @param message the reason. The sender sees it, so it quotes nothing of the assertion. */
   constructor(code: PeerAssertionErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;

@@ -2,7 +2,7 @@ import { CodedError } from '../../runtime/coded-error.ts';
 import { readText } from '../../runtime/read-text.ts';
 import { parseJsonText } from '../../snapshot/format/json-text.ts';
 
-/** What is needed of a response; the web's `Response` has this shape. */
+/** The part of a `Response` that is used here. */
 export interface DocumentResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };

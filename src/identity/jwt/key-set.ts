@@ -16,7 +16,7 @@ export type KeySet = readonly VerificationKey[];
 export interface ParsedKeySet {
   /** The keys that can be used. */
   readonly keys: KeySet;
-  /** What is wrong with the set or with single keys, which were left out. Never holds a key. */
+  /** Errors of the set, or of single keys, which were left out. Never holds a key. */
   readonly issues: readonly SnapshotIssue[];
 }
 

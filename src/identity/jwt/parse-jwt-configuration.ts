@@ -21,7 +21,7 @@ export type ParseConfigurationResult =
   | {
       readonly ok: true;
       readonly issuers: readonly ExternalIssuerConfig[];
-      /** What is written there and has no effect here. */
+      /** Fields that are set and have no effect here. */
       readonly warnings: readonly SnapshotIssue[];
     }
   /** Every error with its path. */

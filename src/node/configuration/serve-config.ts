@@ -239,7 +239,7 @@ export interface ServeConfig {
     /** Count requests and serve `/.mixed-version-proxy/metrics`. */
     readonly metrics: boolean;
   };
-  /** What is kept of each request, in addition to its line in the log. */
+  /** Records of each request: traces and audit events, beside its line in the log. */
   readonly records: {
     /** `undefined`: nothing is traced. */
     readonly tracing: TracingConfig | undefined;

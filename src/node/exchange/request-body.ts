@@ -59,7 +59,7 @@ export class BodySource {
     return this.#stream;
   }
 
-  /** Keeps what is read from now on, within the limits. */
+  /** Keeps the bytes that are read from now on, within the limits. */
   keep(): void {
     if (!this.#opened) this.#kept = [];
   }

@@ -22,7 +22,7 @@ export class DestinationSeries {
     this.duration = families.destinationDuration.with(id, kind);
   }
 
-  /** The destination is gone: what is still in flight is not exposed. */
+  /** The destination is gone: requests still in flight to it are not exposed. */
   retire(): void {
     this.#isExposed = false;
   }

@@ -22,7 +22,7 @@ const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const version1 = Buffer.from('PROXY ', 'latin1');
 /** With CRLF (section 2.1). */
 const longestVersion1 = 107;
-/** Of version 2, without its first 16 bytes. It may have 65,535; what is in use has some hundreds. */
+/** Bytes of a version 2 header after its first 16. The format allows 65,535; real ones have some hundreds. */
 const longestVersion2 = 4_096;
 
 const partial: ProxyHeaderReading = { kind: 'partial' };

@@ -38,7 +38,7 @@ export interface ConfigurationUsers extends LimitedParts {
   readonly servers: Pick<FollowedServers, 'configure'> | undefined;
   /** Left out where snapshots are pushed. */
   readonly embeddedSync?: Pick<EmbeddedSync, 'prepare'> | undefined;
-  /** Told last, of what no part of the router holds: the log's verbosity, metrics. */
+  /** Called last, for settings that no part of the router holds: the log's verbosity, metrics. */
   readonly onApplied: (config: ServeConfig) => void;
 }
 

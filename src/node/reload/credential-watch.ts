@@ -131,7 +131,7 @@ export class CredentialFileReport implements CredentialFiles {
         file,
         text: texts[index] ?? '',
         lastReload: reloads[index],
-        // What is wrong with one file keeps all that changed from use, and nothing else.
+        // One faulty file keeps every changed file out of use; all others stay in use.
         lastError: differs[index] === true ? lastError : undefined,
       })),
     );
@@ -221,7 +221,7 @@ export class ExpiryReminder {
       const key = JSON.stringify([name, subject, notAfter, expiry]);
       const last = this.#reminded.get(key);
       const due = last === undefined || now - last >= day;
-      // Only what is still so is kept: the map grows no longer than the list.
+      // Entries that no longer apply are dropped, so the map never outgrows the list.
       reminded.set(key, due ? now : last);
       if (!due) continue;
       const daysLeft = Math.floor((notAfter - now) / day);

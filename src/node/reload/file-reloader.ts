@@ -171,7 +171,7 @@ export class FileReloader {
     );
   }
 
-  /** @returns what is wrong with what the files hold now; `undefined`: it is in use. */
+  /** @returns why the files' new content is refused; `undefined` when it is in use */
   async #take(group: FileGroup): Promise<string | undefined> {
     const state = this.#stateOf(group);
     const readings = await Promise.allSettled(group.files.map((file) => this.#text(file)));
@@ -203,7 +203,7 @@ export class FileReloader {
     }
   }
 
-  /** The paths of the files that hold something else than what is in use. */
+  /** The paths of files whose content differs from the one in use. */
   #differing(group: FileGroup): readonly string[] {
     const { differs } = this.#stateOf(group);
     return group.files.flatMap(({ path }, index) => (differs[index] === true ? [path] : []));

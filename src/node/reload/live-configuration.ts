@@ -21,7 +21,7 @@ export interface ConfigurationReading {
   readonly changed: readonly SettingChange[];
   /** Settings that the file gives another value than the one in use, which takes a restart. */
   readonly needsRestart: readonly SettingChange[];
-  /** What is only doubtful. */
+  /** Warnings: the configuration can be used. */
   readonly warnings: readonly string[];
   /** To be called once `config` is in use. */
   readonly taken: () => void;

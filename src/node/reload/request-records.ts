@@ -11,7 +11,7 @@ import type { RouterMetrics } from '../metrics/router-metrics.ts';
 import type { Tracing } from '../tracing/create-tracing.ts';
 import type { TracingConfig } from '../tracing/tracing-configuration.ts';
 
-/** What is kept of each request: a line, a trace, audit events; each only where it is asked for. */
+/** Records of each request: a log line, a trace, audit events; each only when configured. */
 export interface RequestRecords {
   /** Who writes it, as `config` has the verbosity and the policy of the audit; the rest is as it was at start. */
   observers(config: Pick<ServeConfig, 'logging' | 'records'>): readonly RequestObserver[];

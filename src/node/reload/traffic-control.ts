@@ -82,7 +82,7 @@ export class TrafficControl {
     server.configure({ goawayChance: limits.goawayChance, maxConnections, proxyProtocolCidrs });
   }
 
-  /** Looks at the limit of open files; what is doubtful about it is logged. */
+  /** Checks the limit of open files; warns when it is too low. */
   serverOptions(): Pick<RouterServerOptions, 'deadlines' | 'goawayChance' | 'limits' | 'proxyProtocolCidrs'> {
     const { limits, timeouts, proxyProtocolCidrs } = this.#config;
     const openFiles = readOpenFilesLimit();

@@ -1,4 +1,4 @@
-/** How much is told of a request (k8s.io/apiserver pkg/apis/audit/v1). */
+/** How much of a request is recorded (k8s.io/apiserver pkg/apis/audit/v1). */
 export const auditLevels = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
 export type AuditLevel = (typeof auditLevels)[number];
 

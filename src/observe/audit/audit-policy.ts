@@ -11,7 +11,7 @@ export interface AuditGroupResources {
   readonly resourceNames: readonly string[];
 }
 
-/** One rule; what is empty does not limit it. */
+/** One rule. An empty field matches everything. */
 export interface AuditPolicyRule {
   readonly level: AuditLevel;
   readonly users: readonly string[];
@@ -25,7 +25,7 @@ export interface AuditPolicyRule {
   readonly omitStages: readonly AuditStage[];
 }
 
-/** audit.k8s.io/v1 Policy: the first rule that matches says how much is told. */
+/** audit.k8s.io/v1 Policy: the first matching rule decides how much is recorded. */
 export interface AuditPolicy {
   readonly rules: readonly AuditPolicyRule[];
   readonly omitStages: readonly AuditStage[];

@@ -9,7 +9,7 @@ export type ParseAuditPolicyResult =
   | {
       readonly ok: true;
       readonly value: AuditPolicy;
-      /** What is written there and has less effect here. */
+      /** Fields that are set and have less effect here. */
       readonly warnings: readonly SnapshotIssue[];
     }
   /** Every fault, each with its path. */

@@ -68,7 +68,7 @@ class AuditTrail implements RequestObservation {
   identified(caller: Caller): void {
     this.#judge(caller.kind === 'authenticated' ? caller.user : undefined);
     this.#write('RequestReceived');
-    // From the next stage on: what has been received has not been looked at.
+    // From the next stage on: at RequestReceived nothing has been read yet.
     if (caller.kind === 'passthrough') this.#annotate('caller', 'passthrough');
   }
 
@@ -124,7 +124,7 @@ class AuditTrail implements RequestObservation {
     this.#isOver = true;
   }
 
-  /** Of what is served without a look at the caller: health, an issuer's documents, a loss of the connection. */
+  /** For responses without a known caller: health, an issuer's documents, a lost connection. */
   #receiveUnidentified(): void {
     if (this.#audit !== undefined) return;
     this.#judge(undefined);

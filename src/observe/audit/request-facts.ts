@@ -88,7 +88,7 @@ export function microTime(milliseconds: number): string {
   return `${new Date(whole).toISOString().slice(0, -1)}${String(microseconds).padStart(3, '0')}Z`;
 }
 
-// Not `fatal`: an audit log names what cannot be read as well as it can, and refuses nothing.
+// Not `fatal`: an audit log records invalid bytes with replacement characters, and refuses nothing.
 const utf8 = new TextDecoder('utf-8');
 
 function fromByteString(value: string): string {

@@ -10,7 +10,7 @@ export interface HealthQuestion {
 export interface HealthCheck {
   readonly name: string;
   check(question: HealthQuestion): string | undefined;
-  /** What somebody should see to, though nothing fails; shown to everyone with `?verbose`, so without details. */
+  /** A warning though the check passes; anyone sees it with `?verbose`, so it has no details. */
   warning?(): string | undefined;
 }
 

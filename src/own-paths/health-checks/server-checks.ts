@@ -9,7 +9,7 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 
 export type CheckOutcome = 'ok' | 'excluded' | 'failed';
 
-/** What one API server says of its own health checks. */
+/** One API server's own health checks. */
 export interface ServerReport {
   /** API server ID; `undefined` for the local server. */
   readonly serverId: string | undefined;
@@ -37,7 +37,7 @@ export interface ServerChecksOptions {
 const timeout = 2_000;
 /** Bytes of a response; a kube-apiserver names some 60 checks in 3,000. */
 const maximumBytes = 64 * 1024;
-/** Questions under way: anyone may ask, and in the gateway form each question is one to every server. */
+/** Checks in progress, limited: anyone may ask, and a gateway asks every server for each. */
 const maximumQuestions = 8;
 
 /**
@@ -119,7 +119,7 @@ export function createServerChecks({
   };
 }
 
-/** Lines that would change the response: what is wanted is the text, whole. */
+/** Header lines that would change the response: the whole text is wanted. */
 const leftOut =
   /^(?:accept|accept-encoding|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
 

@@ -2,7 +2,7 @@ import type { DecisionReason } from '../../routing/decision.ts';
 
 /** Minutes that are kept. */
 export const keptMinutes = 60;
-/** Of each minute: servers in one version each, and rerouted resources. What is beyond is counted together. */
+/** Limits of a minute: servers by version, and rerouted resources. Further ones are counted together. */
 const serversOfMinute = 128;
 const resourcesOfMinute = 100;
 

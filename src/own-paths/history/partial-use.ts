@@ -34,7 +34,7 @@ export interface ResourceUse {
   otherUsers: number;
 }
 
-/** Who serves what is asked for, where some server does not; `undefined` where all do, or none is known to. Pure. */
+/** Who serves a resource that some server does not serve; `undefined` when all do, or none is known to. Pure. */
 export function servedByPart(
   {
     isResourceRequest,

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../runtime/canonical-json.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
-/** What happened in the cluster, as this router came to know of it. */
+/** An event of the cluster, as this router noticed it. */
 export interface UpgradeEvent {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -23,7 +23,7 @@ export interface UpgradeEvent {
     | 'SnapshotRenewed'
     | 'ServerUnhealthy'
     | 'ServerHealthy';
-  /** ID of the server that it is about; left out where it is about none. */
+  /** ID of the server concerned, if there is one. */
   readonly server?: string;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
@@ -89,7 +89,7 @@ function servedResources({ servedSets }: Snapshot, name: string): string {
   return canonicalJson({ storageVersions: storageVersions ?? {}, subresources: subresources ?? {} });
 }
 
-/** `undefined` for what is no news: a server that is first seen, and is well. Pure. */
+/** `undefined` for a server that is first seen, and healthy. Pure. */
 export function healthEvent({ id, from, to, cause }: HealthChange, at: number): UpgradeEvent | undefined {
   if (to === 'unhealthy') return { at, event: 'ServerUnhealthy', server: id, to: cause };
   return to === 'healthy' && from === 'unhealthy' ? { at, event: 'ServerHealthy', server: id } : undefined;

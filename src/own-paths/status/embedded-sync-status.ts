@@ -1,6 +1,6 @@
-/** How the sync job in this router stands: what it last read of the cluster. */
+/** State of the sync job in this router: what it last read of the cluster. */
 export interface EmbeddedSyncStatus {
-  /** By what it reads: the path of a kubeconfig, or `in-cluster`. */
+  /** Credentials in use: the path of a kubeconfig, or `in-cluster`. */
   readonly source: string;
   /** Milliseconds since the epoch at which it last looked at all servers; `undefined` before that. */
   readonly lastReadAt: number | undefined;
@@ -11,14 +11,14 @@ export interface EmbeddedSyncStatus {
     /** Why it could not be read; `undefined` where it could. */
     readonly failure: string | undefined;
   }[];
-  /** What it has to do without. */
+  /** Things that it could not read. */
   readonly warnings: readonly string[];
 }
 
-/** Asked whenever somebody looks; `undefined` where snapshots are pushed. */
+/** Called for each status; `undefined` where snapshots are pushed. */
 export type EmbeddedSyncSource = () => EmbeddedSyncStatus;
 
-/** What of it somebody should see to. Pure. */
+/** Its warnings for the operator. Pure. */
 export function embeddedSyncWarnings(status: EmbeddedSyncStatus | undefined): readonly string[] {
   if (status === undefined) return [];
   const unread = status.servers.flatMap(({ id, state, failure }) =>

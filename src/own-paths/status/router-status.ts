@@ -93,7 +93,7 @@ export interface RouterStatus extends DocumentStatus {
   readonly found: readonly FoundSetting[];
   /** What the configuration file says now and only a restart can take into use. */
   readonly needsRestart: readonly SettingChange[];
-  /** What does not stop the router yet, and somebody should see to. */
+  /** Warnings: the router works, and something needs attention. */
   readonly warnings: readonly string[];
 }
 

@@ -95,7 +95,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
       else health?.notResponded(destination.id);
     }
     const { code, message, requestMayHaveArrived } = error;
-    // Clients come and go, thousands at once in a reset flood: that is no news of a destination.
+    // A client that leaves says nothing about the destination; in a reset flood thousands leave at once.
     const fields = {
       destination: destination.id,
       kind: destination.kind,

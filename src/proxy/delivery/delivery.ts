@@ -32,7 +32,7 @@ export interface DeliveryOptions extends AttemptOptions {
   readonly local?: Destination | undefined;
   /** Servers that may serve a request in place of the local server; `undefined` when none may. */
   readonly inPlaceOfLocal?: ((request: AdmittedRequest) => Candidates | undefined) | undefined;
-  /** Other servers of a resource that the local server should serve and does not. Default: none. */
+  /** Other servers of a resource that the local server is expected to serve, and does not. Default: none. */
   readonly othersThanLocal?: ((request: AdmittedRequest) => Candidates | undefined) | undefined;
   /** Whether a server that has left for a while is known to serve what is asked for. Default: none is. */
   readonly isServedByDepartedServer?: ((request: AdmittedRequest) => boolean) | undefined;

@@ -93,7 +93,7 @@ async function readToEnd({ body }: Response): Promise<void> {
       if (length > maximumBytes) await reader?.cancel();
     }
   } catch {
-    // It broke off; its head has said what there is to know.
+    // The body broke off; the head already tells the result.
   }
 }
 

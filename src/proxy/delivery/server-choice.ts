@@ -22,7 +22,7 @@ export interface Choice {
 export interface ServerChoiceOptions {
   readonly state: ServerState;
   readonly random: () => number;
-  /** Ended, and not ready yet: refuses what it should not. */
+  /** Shutting down, or not ready yet: it may refuse requests that it would normally serve. */
   readonly isRestarting: (id: string) => boolean;
   /** Left out in the gateway form. */
   readonly local: Destination | undefined;
@@ -58,7 +58,7 @@ export class ServerChoice {
     return last;
   }
 
-  /** Whether somebody could be asked, but for servers of older versions, which must not be. */
+  /** Whether only servers of older versions are left, which must not be asked. */
   isHeldBack({ candidates, versions }: Candidates): boolean {
     return (
       versions?.neverOlder === true &&
@@ -194,7 +194,7 @@ function draw(
   const start = Math.floor(random() * candidates.length);
   let passedOver: RoutingServer | undefined;
   let avoided: RoutingServer | undefined;
-  // Nearly always the first one looked at will do; the walk from there ends at the next that does.
+  // Nearly always the first candidate is usable; the walk ends at the next one that is.
   for (let step = 0; step < candidates.length; step++) {
     const candidate = candidates[(start + step) % candidates.length];
     if (candidate === undefined || candidate === except || candidate === drawn) continue;

@@ -70,7 +70,7 @@ export function parseCidr(text: string): Cidr | undefined {
   const prefixLength = Number(length);
   if (prefixLength > widthOf(parsed.family)) return undefined;
   const cidr = { family: parsed.family, bits: parsed.bits, prefixLength };
-  // 10.0.0.1/8 is a slip of the pen: somebody means either one address or the whole block.
+  // 10.0.0.1/8 is a mistake: it means either one address or the whole block.
   return (parsed.bits & hostMask(cidr)) === 0n ? cidr : undefined;
 }
 

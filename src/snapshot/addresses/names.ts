@@ -27,7 +27,7 @@ export function isSubresourceName(text: string): boolean {
     .every((segment) => /^[\w.~-]+$/.test(segment) && segment !== '.' && segment !== '..');
 }
 
-/** Printable ASCII without spaces: what may stand in logs, headers and URLs as it is. */
+/** Printable ASCII without spaces: safe in logs, headers and URLs. */
 export function isVisibleAscii(text: string): boolean {
   return /^[\x21-\x7e]*$/.test(text);
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { fieldPath, type IssueList } from './issues.ts';
 import { isJsonObject } from './schema-parts.ts';
 
-/** Reads a document piece by piece, each against its own schema, and gathers the faults of all of them. */
+/** Reads a document piece by piece, each against its own schema, and collects all faults. */
 export class DocumentReader {
   readonly issues: IssueList;
 

@@ -9,7 +9,7 @@ export { isJsonObject } from './json-text.ts';
 
 // The vocabulary of the snapshot's schema. Every message is a predicate (`must be …`), which follows the path.
 
-/** `must be <what>, not <what it is>`; `is required` where nothing stands. */
+/** `must be <expected>, not <actual>`; `is required` for a missing value. */
 export function expected(what: string): (issue: { readonly input: unknown }) => string {
   return ({ input }) => (input === undefined ? 'is required' : `must be ${what}, not ${describe(input)}`);
 }
@@ -37,7 +37,7 @@ export function strict<Entries extends v.ObjectEntries>(entries: Entries) {
   return v.pipe(v.unknown(), v.check(isJsonObject, expected('an object')), v.strictObject(entries, message));
 }
 
-/** At most `maximum` items; a longer array is refused before its items are looked at. */
+/** At most `maximum` items; a longer array is refused before its items are checked. */
 export function listOf<Item extends v.GenericSchema>(item: Item, maximum: number) {
   return v.pipe(
     v.array(v.unknown(), expected('an array')),
@@ -50,7 +50,7 @@ function textThat(holds: (value: string) => boolean, what: string) {
   return v.pipe(v.string(expected(what)), v.check(holds, expected(what)));
 }
 
-/** Text that may stand in a log line or a header as it is. */
+/** Text that is safe in a log line or a header. */
 export const shortText = textThat(
   (value) => value.length > 0 && value.length <= snapshotLimits.text && isVisibleAscii(value),
   `1 to ${snapshotLimits.text} printable ASCII characters without spaces`,

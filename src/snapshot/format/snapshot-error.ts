@@ -43,7 +43,7 @@ export const snapshotErrorReason: Readonly<Record<SnapshotErrorCode, StatusReaso
   ReadsClusterItself: 'MethodNotAllowed',
 };
 
-/** @param subject what is invalid: `The snapshot`, `The renewal`. */
+/** @param subject `The snapshot` or `The renewal` */
 export function invalid(subject: string, issues: readonly SnapshotIssue[], cause?: unknown): SnapshotError {
   return new SnapshotError('Invalid', `${subject} is invalid: ${describeIssues(issues)}`, {
     issues,

@@ -48,7 +48,7 @@ export function withoutRefusedAddresses(snapshot: Snapshot, policy: AddressPolic
   };
 }
 
-/** What is wrong with a creation time that lies in the future; `undefined` when it does not. */
+/** The error of a creation time in the future; `undefined` when it is not. */
 export function futureFault(createdAt: string, now: number): string | undefined {
   const created = parseRfc3339(createdAt);
   if (created === undefined || created - now <= maximumClockSkewMilliseconds) return undefined;

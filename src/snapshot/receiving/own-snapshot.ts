@@ -27,7 +27,7 @@ export async function openOwnSnapshot(text: string): Promise<Omit<OpenedSnapshot
   return { snapshot, digest };
 }
 
-/** What somebody is told who pushes to a router that makes its own. */
+/** The error of a push to a router that reads the cluster itself. */
 export function refusalOfPush(): SnapshotError {
   return new SnapshotError(
     'ReadsClusterItself',

@@ -54,7 +54,7 @@ export class SnapshotReceiver {
     return this.#refusedPush;
   }
 
-  /** What is in use, sealed as it came: to be handed on to another router. `undefined` also where nothing is signed. */
+  /** The snapshot in use, sealed as it came, to be handed on to another router. `undefined` also when it is not signed. */
   sealed(): StoredSnapshot | undefined {
     return this.#options.readsClusterItself === true ? undefined : this.#held?.stored;
   }
@@ -175,7 +175,7 @@ export class SnapshotReceiver {
     });
   }
 
-  /** Signature, content, addresses, creation time: every check that does not depend on what is held. */
+  /** Signature, content, addresses, creation time: every check that does not depend on the snapshot in use. */
   async #open(text: string): Promise<Omit<OpenedSnapshot, 'kid'>> {
     const { keys, addressPolicy, readsClusterItself } = this.#options;
     const opened =
@@ -248,7 +248,7 @@ export class SnapshotReceiver {
       await this.#options.store.save(stored);
       return undefined;
     } catch (error) {
-      // What is about to be used may be older than what is stored by now.
+      // The store may hold a newer one by now.
       if (error instanceof StoreChangedError) throw error;
       this.#logger.warn({ err: error }, 'the snapshot is in use but could not be stored');
       return error instanceof Error ? error.message : String(error);
@@ -269,7 +269,7 @@ export class SnapshotReceiver {
     }
   }
 
-  /** A refused push is logged here, whichever way it came: it may be an attack, or a key that was not rolled out. */
+  /** Logs every refused push: it may be an attack, or a key that was not rolled out. */
   #takeInTurn(take: () => Promise<Acceptance>): Promise<Acceptance> {
     return this.#inTurn(async () => {
       try {

@@ -1,6 +1,6 @@
 import type { SnapshotStore, StoredSnapshot } from './snapshot-store.ts';
 
-/** What is stored, with a tag that changes with every write. */
+/** A stored snapshot, with a tag that changes with every write. */
 export interface TaggedSnapshot {
   readonly tag: string;
   /** `undefined`: nothing is stored. */
@@ -14,7 +14,7 @@ export interface TaggedSnapshot {
  * push comes to.
  */
 export interface SharedSnapshotStore extends SnapshotStore {
-  /** What is stored, if that is not what was last taken note of. Takes no note of it. */
+  /** The stored snapshot, if it differs from the one that was last noted. Does not note it. */
   changed(): Promise<TaggedSnapshot | undefined>;
   /** From now on `save` replaces this. */
   takeNoteOf(tag: string): void;

@@ -35,7 +35,7 @@ export class SharingReceiver extends SnapshotReceiver {
     const change = await this.#store.changed();
     if (change === undefined) return;
     if (change.stored !== undefined) await this.adopt(change.stored);
-    // Also when it was refused: what cannot be used may be replaced, and is not looked at again.
+    // Also when it was refused: an unusable snapshot may be replaced, and is not read again.
     this.#store.takeNoteOf(change.tag);
   }
 

@@ -32,7 +32,7 @@ export function parseEntityTag(text: string): HeldSnapshot | undefined {
 
 type Body = ReadableStream<Uint8Array> | null;
 
-/** Takes a pushed snapshot; says why when it does not, and keeps what it had. */
+/** Accepts a pushed snapshot, or responds with the reason and keeps the one in use. */
 export function putSnapshot(body: Body, receiver: SnapshotReceiver): Promise<Response> {
   return take(body, sealedSnapshotLimit, receiver, (jws) => receiver.accept(jws));
 }
@@ -65,7 +65,7 @@ function refused(error: SnapshotError, heldGeneration: number | undefined): Resp
   return statusResponse(snapshotErrorReason[error.code], error.message, {
     causes: [
       { reason: error.code, message: error.message },
-      // So that a sync job that starts from nothing knows above what it has to begin.
+      // So that a sync job without state knows the generation to continue from.
       ...(heldGeneration === undefined
         ? []
         : [{ reason: heldGenerationCause, message: String(heldGeneration), field: 'metadata.generation' }]),

@@ -17,7 +17,7 @@ export interface SnapshotStore {
   save(stored: StoredSnapshot): Promise<void>;
 }
 
-/** Somebody else has written to a shared store: what was about to be stored has to be judged again. */
+/** Another writer has changed the shared store: the snapshot must be checked against the new one. */
 export class StoreChangedError extends Error {
   override readonly name = 'StoreChangedError';
   constructor() {

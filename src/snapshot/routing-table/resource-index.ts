@@ -7,7 +7,7 @@ import { type ComparedServers, cannotDecode, differs } from './version-compariso
 /** Group, then version, then resource. */
 export type ResourceIndex = ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<string, ResourceRoute>>>;
 
-/** What is gathered of one group/version/resource before its route is made. Numbers index the used sets. */
+/** Facts about one group/version/resource, gathered before its route is made. Numbers index the used sets. */
 interface Gathered {
   readonly sets: number[];
   /** Of those, the ones without any knowledge of subresources. */

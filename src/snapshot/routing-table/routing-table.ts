@@ -40,9 +40,9 @@ export interface ServersOfVersion extends Pick<ServedBy, 'serverIds' | 'reachabl
 
 /** Who serves a resource, and who serves its subresources. */
 export interface ResourceRoute extends ServedBy {
-  /** Servers of several minor versions serve it, and understand it differently: by schema, or by what they store it as. */
+  /** Served by several minor versions that understand it differently: another schema, or another storage version. */
   readonly differs: boolean;
-  /** Of those that serve it, who cannot decode every object of it: others store some at a version they do not know. */
+  /** Servers of it that cannot decode every object: others store some at a version unknown to them. */
   readonly cannotDecode: ReadonlySet<string>;
   /** Who serves `subresource` of it; `undefined` when no server does. */
   subresource(name: string): ServedBy | undefined;
@@ -87,6 +87,6 @@ export interface VersionComparison {
   readonly majority: string;
   readonly newest: string;
   readonly oldest: string;
-  /** One serves kinds of admission policies that another does not: what is written through that one escapes them. */
+  /** Some servers lack kinds of admission policies: writes through those servers escape the policies. */
   readonly enforcementDiffers: boolean;
 }

@@ -21,7 +21,7 @@ export type ParseKeysResult<Key extends PinnedKey = PinnedKey> =
   | { readonly ok: true; readonly keys: ReadonlyMap<string, Key> }
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
 
-/** Reads further members of a key's entry; reports what is wrong with them and comes back without a key then. */
+/** Reads further members of a key's entry. After an error, which it reports, there is no key. */
 type CompleteKey<Key extends PinnedKey> = (
   key: PinnedKey,
   jwk: Readonly<Record<string, unknown>>,

@@ -13,7 +13,7 @@ import { parseJsonText } from '../format/json-text.ts';
 import { isJsonObject } from '../format/schema-parts.ts';
 import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
 
-/** What is signed with: snapshots by the sync job, identity tokens by a router. */
+/** A private key: the sync job signs snapshots with it, a router identity tokens. */
 export interface SigningKey {
   /** As in the pinned key set of the receivers. */
   readonly kid: string;

@@ -3,7 +3,7 @@ import { sha256Digest } from '../../runtime/sha256.ts';
 import { SnapshotError } from '../format/snapshot-error.ts';
 import type { PinnedKey, PinnedKeySet } from './keys.ts';
 
-/** What a sealed thing must be before its content is looked at. */
+/** Checks of a signed document before its content is read. */
 export interface SealRules {
   /** What it is, for messages: `The snapshot`. */
   readonly subject: string;

@@ -65,7 +65,7 @@ export function parseIdentityLease(object: unknown): IdentityLease {
   };
 }
 
-/** What an identity Lease says of its server. */
+/** A server's identity Lease, parsed. */
 export type LeaseStanding =
   | { readonly kind: 'held' }
   /** Not renewed within its duration. */

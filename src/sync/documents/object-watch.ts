@@ -22,7 +22,7 @@ export interface ObjectWatchOptions<Item> {
   readonly path: string;
   /** What is kept of an object. Throws {ReadError} for an object of another kind. */
   readonly project: (object: unknown) => Item;
-  /** The part of an item whose change is reported. Default: all of it. */
+  /** The part of an item whose change is reported. Default: the whole item. */
   readonly reported?: (item: Item) => unknown;
   readonly connection: WatchConnection;
   readonly clock: Clock;

@@ -22,7 +22,7 @@ const beginBackOff = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 }
  */
 const timing = { restInterval: 5_000, check: 30_000 };
 
-/** What of a configuration the reading goes by; another one begins it anew. */
+/** The settings that reading depends on; a change of them starts it anew. */
 type Reading = Omit<RunSyncOptions, 'targets' | 'previous' | 'observer' | 'logger' | 'kubernetes'> & {
   readonly kubernetes: ClusterAccessOptions;
 };
