@@ -37,7 +37,7 @@ export const mixedVersionFlagGroup = {
       change: 'restart',
       default: '/etc/kubernetes/manifests/kube-apiserver.yaml',
       description:
-        'Static pod of the local API server. With --kubeconfig, what is not given is found there: --local-server, certificates, keys and authorities. none: nothing is.',
+        'Static pod of the local API server. With --kubeconfig, flags that are not given are found there: --local-server, certificates, keys and CA bundles. none: find nothing.',
     },
     {
       name: 'local-server-name',
@@ -146,7 +146,7 @@ export const snapshotFlagGroup = {
       change: 'at-once',
       default: 'serve-stale',
       description:
-        'What to do with a snapshot past its lifetime: serve-stale goes on by it; local gives the local server all but what only peers served, which is 503; unavailable returns 503.',
+        'What to do with a snapshot past its lifetime. serve-stale: keep using it. local: send every request to the local server, but return 503 for resources that only peers served. unavailable: return 503.',
     },
   ],
 } as const satisfies FlagGroup;
@@ -162,7 +162,7 @@ export const deploymentFormFlagGroup = {
       change: 'restart',
       default: 'false',
       description:
-        'Stand in front of all API servers of the snapshot, none of them closer than another, in place of one: without --server-id and --local-server.',
+        'Stand in front of all API servers of the snapshot alike, instead of one of them: without --server-id and --local-server.',
     },
     {
       name: 'local-server-down-policy',
@@ -187,7 +187,7 @@ export const healthFlagGroup = {
       change: 'at-once-while-on',
       default: '5s',
       description:
-        'How often each API server is asked for /readyz; five times as often while it is unhealthy or in doubt. 0s: never, so that only requests tell.',
+        'How often /readyz of each API server is requested; five times as often while its health is bad or uncertain. 0s: never, only requests show its health.',
     },
     {
       name: 'health-check-timeout',
@@ -219,7 +219,7 @@ export const healthFlagGroup = {
       value: duration('0s', '1h'),
       change: 'at-once',
       default: '30s',
-      description: 'How long a recovered server takes to come back to its whole share of requests.',
+      description: 'How long a recovered server takes to come back to its full share of requests.',
     },
   ],
 } as const satisfies FlagGroup;
@@ -235,7 +235,7 @@ export const destinationIdentityFlagGroup = {
       change: 'restart',
       default: 'front-proxy',
       description:
-        'How peers are told who calls: by X-Remote headers over mTLS, by a signed assertion (peers that are routers), or by an OIDC bearer token (peers that are API servers).',
+        'How peers learn who calls: by X-Remote headers over mTLS, by a signed assertion (peers that are routers), or by an OIDC bearer token (peers that are API servers).',
     },
     {
       name: 'local-identity',

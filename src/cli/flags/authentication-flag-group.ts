@@ -104,7 +104,7 @@ export const authenticationFlagGroup = {
       key: 'ownPaths.allowedUsers',
       value: list('user'),
       change: 'at-once',
-      description: "Users that may use the router's own paths, such as the sync job's.",
+      description: "Users that may use the router's own paths, such as the sync job's user.",
     },
   ],
 } as const satisfies FlagGroup;

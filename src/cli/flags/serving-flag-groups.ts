@@ -46,7 +46,7 @@ export const servingFlagGroup = {
       value: list('CIDR'),
       change: 'at-once-while-on',
       description:
-        'Load balancers in these blocks send the PROXY protocol, version 1 or 2: their connections must begin with it, and audit, limits and X-Forwarded-For then have the address of the client. Everybody else is never read for it. Default: nobody sends it.',
+        "Load balancers in these blocks send the PROXY protocol, version 1 or 2: their connections must begin with it, and audit, limits and X-Forwarded-For then use the client's address. Other connections are never read for it. Default: none.",
     },
     {
       name: 'disable-http2-serving',
@@ -55,7 +55,7 @@ export const servingFlagGroup = {
       change: 'restart',
       default: 'false',
       description:
-        'Offer clients HTTP/1.1 only, as the same flag of kube-apiserver does: the way back should reading their HTTP/2 be at fault.',
+        "Offer clients HTTP/1.1 only, as the same flag of kube-apiserver does. Use it to rule out a fault of the router's HTTP/2.",
     },
     {
       name: 'tls-min-version',
@@ -102,7 +102,7 @@ export const servingFlagGroup = {
       change: 'at-once',
       default: '10s',
       description:
-        'How often the configuration file, certificates, CA bundles and key files are looked at for changes. SIGHUP has them looked at at once.',
+        'How often the configuration file, certificates, CA bundles and key files are checked for changes. SIGHUP checks them at once.',
     },
     {
       name: 'advertise-address',
@@ -110,7 +110,7 @@ export const servingFlagGroup = {
       value: ipAddress('IP'),
       change: 'restart',
       description:
-        "Address at which others reach this router. Given, it reaches the snapshot with --secure-port, and peers call the router there in place of its API server. Defaults to --bind-address, and if that is unspecified to the host's default interface: peers call those only where the cluster names no address of the server.",
+        "Address at which others reach this router. When it is given, the snapshot carries it with --secure-port, and peers call the router there instead of its API server. Default: --bind-address, or the host's default interface if that is unspecified; peers use a default only for a server without an address in the cluster.",
     },
     {
       name: 'peer-advertise-ip',
@@ -139,7 +139,7 @@ export const adminFlagGroup = {
       value: text('IP:port'),
       change: 'restart',
       description:
-        'Also serve /livez, /readyz, /healthz, /metrics, /statusz and /flagz here, without asking who calls, and nothing else: plain HTTP on a loopback address, HTTPS with the serving certificate on any other. Default: nowhere.',
+        'Also serve /livez, /readyz, /healthz, /metrics, /statusz and /flagz here, without authentication, and nothing else: plain HTTP on a loopback address, HTTPS with the serving certificate on any other. Default: not served.',
     },
   ],
 } as const satisfies FlagGroup;
@@ -193,7 +193,7 @@ export const requestRecordsFlagGroup = {
       value: wholeNumber(1, 1_000_000, 'megabytes'),
       change: 'restart',
       default: '100',
-      description: 'The size from which on the audit log is renamed and a new one begun.',
+      description: 'Size at which the audit log is rotated: renamed, and a new one begun.',
     },
     {
       name: 'audit-log-maxage',
@@ -201,7 +201,7 @@ export const requestRecordsFlagGroup = {
       value: wholeNumber(0, 100_000, 'days'),
       change: 'restart',
       default: '0',
-      description: 'How long renamed audit logs are kept. 0: as long as --audit-log-maxbackup lets them.',
+      description: 'How long rotated audit logs are kept. 0: no limit of age.',
     },
     {
       name: 'audit-log-maxbackup',
@@ -209,7 +209,7 @@ export const requestRecordsFlagGroup = {
       value: wholeNumber(0, 100_000),
       change: 'restart',
       default: '0',
-      description: 'How many renamed audit logs are kept. 0: as many as --audit-log-maxage lets them.',
+      description: 'How many rotated audit logs are kept. 0: no limit of number.',
     },
     {
       name: 'audit-log-batch-buffer-size',

@@ -44,7 +44,7 @@ export const clusterReadingFlags = {
     key: 'apiServers.kubeconfig',
     value: file,
     change: 'at-once-while-on',
-    description: 'Read the cluster that this kubeconfig names, and find its API servers there.',
+    description: 'Read the cluster of this kubeconfig, and find its API servers there.',
   },
   context: {
     name: 'context',
@@ -67,7 +67,7 @@ export const clusterReadingFlags = {
     change: 'at-once',
     default: '15m',
     description:
-      'How long what a server served stays known after it was stopped in order, as for a restart: 503 and Stale, not 404. 0s: not at all. Of servers that were found.',
+      'How long a server that was stopped in order, as for a restart, stays known: its resources get 503 and are Stale in discovery, not 404. 0s: not at all. Only for servers that were found, not listed.',
   },
   compareSchemas: {
     name: 'compare-schemas',

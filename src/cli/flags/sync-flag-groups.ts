@@ -107,7 +107,7 @@ const syncProcessFlagGroup = {
       name: 'leader-elect',
       key: 'leaderElection.enabled',
       value: boolean,
-      description: 'Of several sync jobs, let one deliver; the others stand by.',
+      description: 'Run several sync jobs, of which one delivers and the others stand by.',
     },
     {
       name: 'leader-elect-lease-name',
@@ -128,7 +128,7 @@ const syncProcessFlagGroup = {
       key: 'leaderElection.leaseDuration',
       value: duration('1s', undefined, 'whole seconds, such as 15s', 1000),
       default: '15s',
-      description: 'How long a leader that fell silent is waited for.',
+      description: 'How long after a leader fell silent another one takes over.',
     },
   ],
 } as const satisfies FlagGroup;
@@ -182,7 +182,7 @@ export const syncFlagGroups = [
         name: 'state-file',
         key: 'snapshot.stateFile',
         value: file,
-        description: 'Where the last snapshot outlives the process.',
+        description: 'Where the last snapshot is kept across restarts.',
       },
       {
         name: 'out',
@@ -194,7 +194,7 @@ export const syncFlagGroups = [
         name: 'unsigned',
         key: 'snapshot.unsigned',
         value: boolean,
-        description: 'Write the file as plain JSON, to look at.',
+        description: 'Write the file as plain JSON, to be read by people.',
       },
       {
         name: 'interval',
@@ -208,7 +208,7 @@ export const syncFlagGroups = [
         key: 'snapshot.lifetime',
         value: duration('1s', undefined, 'a duration of at least 1s, such as 5m'),
         default: '5m',
-        description: 'How long routers may go by a snapshot that is not renewed.',
+        description: 'How long routers may use a snapshot that is not renewed.',
       },
       clusterReadingFlags.departedServerGrace,
       clusterReadingFlags.compareSchemas,
@@ -230,7 +230,7 @@ export const syncCallFlagGroup = {
       name: 'config',
       value: file,
       description:
-        'A SyncConfiguration, YAML or JSON, with a key for every flag below. Flags that are given win over it, one by one. Paths in it are relative to its folder.',
+        'A SyncConfiguration, YAML or JSON, with a key for every flag below. A flag that is given wins over its key. Paths in the file are relative to its folder.',
     },
     {
       name: 'once',

@@ -37,7 +37,7 @@ export const trafficFlagGroup = {
       change: 'at-once',
       default: '45s',
       description:
-        'How long a server may take to begin its response to a read while another one could be asked, which then is; at most three quarters of --request-timeout where it is not given. Writes and long-running requests have no such limit. 0s: only --request-timeout counts.',
+        'How long a server may take to begin its response to a read before another server is asked instead; when not given, at most three quarters of --request-timeout. Writes and long-running requests have no such limit. 0s: only --request-timeout counts.',
     },
     {
       name: 'max-requests-inflight',
@@ -69,7 +69,7 @@ export const trafficFlagGroup = {
       value: wholeNumber(1, 1_000_000),
       change: 'at-once',
       description:
-        'Client connections that are open at a time; more are closed as they come. Default: half of the files that the process may open.',
+        'Client connections that are open at a time; further ones are closed at once. Default: half of the files that the process may open.',
     },
     {
       name: 'http2-max-streams-per-connection',
@@ -104,7 +104,7 @@ export const trafficFlagGroup = {
       change: 'at-once',
       default: 'false',
       description:
-        'Listen on until all requests have ended, and give new ones 429, Retry-After and Connection: close.',
+        'Keep listening until all requests have ended; new ones get 429, Retry-After and Connection: close.',
     },
     {
       name: 'shutdown-watch-termination-grace-period',
@@ -138,7 +138,7 @@ export const preferredVersionFlagGroup = {
       change: 'at-once',
       default: 'differing',
       description:
-        'For what --preferred-version counts: resources that servers understand differently, or all that several versions serve, since feature gates show in no schema.',
+        'Resources that --preferred-version applies to: those that servers understand differently, or all that several versions serve. Feature gates do not show in schemas.',
     },
     {
       name: 'preferred-version-required',
@@ -147,7 +147,7 @@ export const preferredVersionFlagGroup = {
       change: 'at-once',
       default: 'false',
       description:
-        'Return 503 for writes when only servers of older versions than the preferred one are left, which could lose fields; else they take it, with a warning to the client.',
+        'Return 503 for writes when only servers older than the preferred version are left, which could lose fields. Otherwise such a server takes the write, and the client gets a warning.',
     },
   ],
 } as const satisfies FlagGroup;

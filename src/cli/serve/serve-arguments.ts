@@ -20,7 +20,7 @@ const configurationFlagGroup = {
       name: 'config',
       value: file,
       description:
-        'A RouterConfiguration, YAML or JSON, with a key for every flag below. Flags that are given win over it, one by one. Paths in it are relative to its folder.',
+        'A RouterConfiguration, YAML or JSON, with a key for every flag below. A flag that is given wins over its key. Paths in the file are relative to its folder.',
     },
     {
       name: 'dry-run',

@@ -64,7 +64,7 @@ export async function runScheduledSync(environment: object, logger: Logger): Pro
     },
     AbortSignal.timeout(roundTimeout),
   );
-  for (const warning of warnings) logger.warn({ warning }, 'The snapshot was made with a reservation');
+  for (const warning of warnings) logger.warn({ warning }, 'The snapshot was made, with a warning');
   for (const [server, reading] of readings) {
     if (!reading.ok) logger.warn({ server, reason: reading.reason }, 'An API server could not be read');
   }

@@ -107,7 +107,7 @@ export function ownServerCheck(serverId: string, logger: Logger): (table: Routin
   let warnedOf: string | undefined;
   return (table) => {
     if (table.server(serverId) !== undefined) {
-      if (warnedOf !== undefined) logger.info({ serverId }, 'The snapshot has the local server now');
+      if (warnedOf !== undefined) logger.info({ serverId }, 'The local server is in the snapshot now');
       warnedOf = undefined;
       return;
     }
