@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
 import { messageOf } from '../terminal/command-context.ts';
@@ -151,7 +152,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
   }
 
   async function notReadyAt(address: string, port: number): Promise<string | undefined> {
-    const origin = `https://${address.includes(':') ? `[${address}]` : address}:${port}`;
+    const origin = `https://${joinHostPort(address, port)}`;
     try {
       const { status } = await ask('/readyz', { origin });
       return status === 200 ? undefined : `${origin}/readyz is answered with ${status}`;

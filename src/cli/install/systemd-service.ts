@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { askOverHttps } from '../terminal/ask-over-https.ts';
 import { messageOf } from '../terminal/command-context.ts';
 import { accountName, unitName } from './systemd-files.ts';
@@ -83,7 +84,7 @@ export async function routerNotReady(config: ServeConfig, host: SystemdHost): Pr
   const state = await serviceState(host);
   if (state === 'failed') throw new InstallationRefused(`${unitName} has failed`);
   const address = ['0.0.0.0', '::', ''].includes(config.bindAddress) ? '127.0.0.1' : config.bindAddress;
-  const url = `https://${address.includes(':') ? `[${address}]` : address}:${config.securePort}/readyz`;
+  const url = `https://${joinHostPort(address, config.securePort)}/readyz`;
   const { pem } = config.serving.certificate;
   try {
     const { status, text } = await askOverHttps({

@@ -139,6 +139,27 @@ describe('what a router finds on its node', () => {
     assert.deepEqual(found(reading, manifest).values, { ...everything, ...flags });
   });
 
+  it('is every name of an identity header that kube-apiserver reads: a client must not send one that the router lets pass', () => {
+    const manifest = kubeadmManifest({ pki: '/pki', securePort: 6444 }).replace(
+      /^( *- --requestheader-username-headers=).*$/m,
+      '$1X-First,X-Second\n$1X-Third',
+    );
+    assert.deepEqual(optionsOf(found(reading, manifest).settings)['requestheader-username-headers'], [
+      'X-First,X-Second',
+      'X-Third',
+    ]);
+  });
+
+  it('is refused where only the kubelet knows whom kube-apiserver believes', () => {
+    const flags = { 'requestheader-username-headers': '$(USER_HEADER)' };
+    const manifest = kubeadmManifest({ pki: '/pki', securePort: 6444, flags });
+    const [fault, ...others] = found(reading, manifest).faults;
+    assert.match(fault?.message ?? '', /takes --requestheader-username-headers from an environment variable/);
+    assert.deepEqual(others, []);
+    const headers = { 'requestheader-username-headers': ['X-User'] };
+    assert.deepEqual(found({ ...reading, ...headers }, manifest).faults, []);
+  });
+
   it('is every serving pair that kube-apiserver has for a name, by its path on the node', () => {
     const pair = '/etc/kubernetes/pki/api.crt,/etc/kubernetes/pki/api.key';
     const manifest = kubeadmManifest({

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { parseCertificates } from '../../node/callers/pem-files.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
+import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
 import type { FlagFault } from '../flags/flag-values.ts';
 import type { RawServeOptions, ServeFlagName } from '../flags/serve-flags.ts';
@@ -45,6 +46,16 @@ const furtherAuthentication: readonly ServeFlagName[] = [
   'assertion-keys',
 ];
 
+/** Flags whose values kube-apiserver gathers from all occurrences (pflag's StringSlice). */
+const gathered: ReadonlySet<ServeFlagName> = new Set([
+  'tls-cipher-suites',
+  'requestheader-allowed-names',
+  'requestheader-username-headers',
+  'requestheader-uid-headers',
+  'requestheader-group-headers',
+  'requestheader-extra-headers-prefix',
+]);
+
 /**
  * What a router that reads the cluster itself can take from the kube-apiserver that it stands in front of: where that one
  * listens, and the files that it is given. Whatever is given wins. The server's ID is not here: the cluster tells it.
@@ -72,13 +83,23 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
     return { settings: [], faults: [{ flag: '--kube-apiserver-manifest', message }] };
   }
   const settings: FoundSettings['settings'][number][] = [];
+  const faults: FlagFault[] = [];
   const add = (name: ServeFlagName, value: string | undefined, source: string): void => {
     if (given[name] === undefined && value !== undefined)
       settings.push({ flag: `--${name}`, name, value, source });
   };
   /** What kube-apiserver has under the same name; a file, where it is on this node. */
-  const addSame = (name: ServeFlagName): void =>
-    add(name, foundValue(manifest, name), `--${name} of kube-apiserver in ${path}`);
+  const addSame = (name: ServeFlagName): void => {
+    const source = `--${name} of kube-apiserver in ${path}`;
+    if (given[name] !== undefined) return;
+    if (manifest.unknown.has(name)) {
+      // A header name that the router does not know would let clients name users to kube-apiserver.
+      const message = `--kube-apiserver-manifest: ${path} takes --${name} from an environment variable, which only the kubelet knows: give --${name}, and the flags that go with it`;
+      faults.push({ flag: `--${name}`, message });
+    } else if (gathered.has(name)) {
+      for (const value of manifest.valuesOf(name)) settings.push({ flag: `--${name}`, name, value, source });
+    } else add(name, foundValue(manifest, name), source);
+  };
 
   // A router that took less than kube-apiserver would open its port to clients that it refuses.
   addSame('tls-min-version');
@@ -95,7 +116,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
   }
   if (manifest.flags.has('peer-ca-file')) addSame('peer-ca-file');
   else add('peer-ca-file', ...servingAuthority(manifest, readFile));
-  return { settings, faults: [] };
+  return { settings, faults };
 }
 
 /** As options. Given flags come after them and win. */
@@ -120,9 +141,8 @@ function foundValue({ flags, hostPath }: KubeApiServerManifest, name: ServeFlagN
 }
 
 /** The same pairs, by their paths on the node; those whose files are not there are left out. */
-function namedPairsOf({ occurrences, hostPath }: KubeApiServerManifest): readonly string[] {
-  return occurrences.flatMap(([name, value]) => {
-    if (name !== 'tls-sni-cert-key') return [];
+function namedPairsOf({ valuesOf, hostPath }: KubeApiServerManifest): readonly string[] {
+  return valuesOf('tls-sni-cert-key').flatMap((value) => {
     const pair = v.safeParse(namedCertificatePairs.given, value);
     if (!pair.success) return [];
     const [certificate, key] = [hostPath(pair.output.certFile), hostPath(pair.output.keyFile)];
@@ -160,6 +180,5 @@ function servingAuthority(
 function originOf(flags: ReadonlyMap<string, string>): string {
   const port = flags.get('secure-port') ?? '6443';
   const address = flags.get('bind-address') ?? '0.0.0.0';
-  if (['0.0.0.0', '::', ''].includes(address)) return `https://127.0.0.1:${port}`;
-  return `https://${address.includes(':') ? `[${address}]` : address}:${port}`;
+  return `https://${joinHostPort(['0.0.0.0', '::', ''].includes(address) ? '127.0.0.1' : address, port)}`;
 }

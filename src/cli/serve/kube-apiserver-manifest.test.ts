@@ -56,7 +56,10 @@ describe('the static pod of kube-apiserver', () => {
   });
 
   it('does not tell a value that only the kubelet knows', () => {
-    assert.deepEqual(flagsOf('kube-apiserver', '--bind-address=10.0.0.1', '--bind-address=$(HOST_IP)'), {});
+    const words = ['kube-apiserver', '--bind-address=10.0.0.1', '--bind-address=$(HOST_IP)'];
+    assert.deepEqual(flagsOf(...words), {});
+    const { unknown } = parseKubeApiServerManifest(startedWith(...words));
+    assert.deepEqual([...unknown], ['bind-address']);
   });
 
   it('is refused in words when it is something else, without a word of its text', () => {

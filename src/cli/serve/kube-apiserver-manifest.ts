@@ -29,8 +29,10 @@ export const kubeAdmManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 export interface KubeApiServerManifest {
   /** By name without dashes, the last of each. One whose value only the kubelet knows, `$(NAME)`, is left out. */
   readonly flags: ReadonlyMap<string, string>;
-  /** As `flags`, with each that is given several times, in order. */
-  readonly occurrences: readonly (readonly [name: string, value: string])[];
+  /** Every value of a flag that may be given several times, in order. */
+  valuesOf(name: string): readonly string[];
+  /** Flags with a value that only the kubelet knows. */
+  readonly unknown: ReadonlySet<string>;
   /** Where a file of the container is on the node; `undefined` where it is not the node's. */
   hostPath(containerPath: string): string | undefined;
 }
@@ -52,10 +54,20 @@ export function parseKubeApiServerManifest(text: string): KubeApiServerManifest 
     }));
     const occurrences = flagsOf(words.slice(own + 1));
     const flags = new Map(occurrences);
-    for (const [name, value] of flags) if (value.includes('$(')) flags.delete(name);
-    return { flags, occurrences, hostPath: (path) => onHost(path, mounts) };
+    for (const [name, value] of flags) if (isUnknown(value)) flags.delete(name);
+    return {
+      flags,
+      valuesOf: (name) => occurrences.flatMap(([each, value]) => (each === name ? [value] : [])),
+      unknown: new Set(occurrences.flatMap(([name, value]) => (isUnknown(value) ? [name] : []))),
+      hostPath: (path) => onHost(path, mounts),
+    };
   }
   throw new TypeError('runs no kube-apiserver');
+}
+
+/** The kubelet puts an environment variable's value there. */
+function isUnknown(value: string): boolean {
+  return value.includes('$(');
 }
 
 function flagsOf(words: readonly string[]): readonly (readonly [name: string, value: string])[] {

@@ -6,8 +6,9 @@ import { RetryBudget } from '../../request/retry.ts';
 import { newPseudonym } from '../../request/via.ts';
 import { preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
-import { createMemorySnapshotStore, type SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
+import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { LiveJwt } from '../callers/configured-jwt-authenticator.ts';
 import {
@@ -34,7 +35,7 @@ import {
   serverTlsOf,
   transportCredentialsOf,
 } from '../reload/live-credentials.ts';
-import type { EmbeddedSync, EmbeddedSyncParts, OpenEmbeddedSync } from '../reload/open-embedded-sync.ts';
+import { embeddedSyncOf, type OpenEmbeddedSync } from '../reload/open-embedded-sync.ts';
 import { createRequestRecords } from '../reload/request-records.ts';
 import { createRouterHandlers, LiveHandlers, type RouterParts } from '../reload/router-handlers.ts';
 import { TrafficControl } from '../reload/traffic-control.ts';
@@ -43,9 +44,6 @@ import { advertisedServer } from '../serving/default-interface.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { createClusterDocuments } from './cluster-documents.ts';
-
-/** Milliseconds that requests in flight get to end when the router is closed. */
-const closeGrace = 10_000;
 
 export interface StartOptions {
   /** Where the configuration comes from. Default: its settings stay, its files are read again when they change. */
@@ -56,10 +54,7 @@ export interface StartOptions {
   readonly openEmbeddedSync?: OpenEmbeddedSync | undefined;
 }
 
-/**
- * Milliseconds over which watches move when another version is to serve them: their clients watch on from their last
- * resourceVersion at once, and each opens a watch at a server.
- */
+/** Milliseconds over which watches move to servers of another version: every client opens a new one at once. */
 const watchesMovedOver = 5_000;
 
 /**
@@ -89,7 +84,6 @@ export async function startRouter(
   }
 }
 
-/** What ends all that has been opened so far. */
 type Opened = (() => void | Promise<void>)[];
 
 /** The last opened first. */
@@ -142,8 +136,12 @@ async function start(
   // Before the transport, whose end would look like the servers'.
   if (servers !== undefined) opened.push(() => servers.stop());
   if (metrics !== undefined) servers?.health.observe(metrics);
+  const { file } = config.snapshot;
   const receiver = new SnapshotReceiver({
-    store: snapshotStore(config),
+    store:
+      file === undefined
+        ? createMemorySnapshotStore()
+        : createFileSnapshotStore(file, config.embeddedSync !== undefined),
     keys: () => credentials.current.snapshotKeys,
     readsClusterItself: config.embeddedSync !== undefined,
     addressPolicy,
@@ -281,7 +279,7 @@ async function start(
   if (canAssertLocally(config)) jwt.prepare();
   credentialWatch.start(live.current.fileCheckInterval);
   return {
-    origin: httpsOrigin(config.bindAddress, port),
+    origin: `https://${joinHostPort(config.bindAddress, port)}`,
     adminOrigin: admin?.origin,
     async reload() {
       await Promise.all([records.reopen(), credentialWatch.reload()]);
@@ -291,30 +289,10 @@ async function start(
       credentialWatch.stop();
       await closeAll(opened);
     },
-    async close(graceMilliseconds = closeGrace) {
+    async close(graceMilliseconds = 10_000) {
       credentialWatch.stop();
       await server.close(graceMilliseconds);
       await closeAll(opened);
     },
   };
-}
-
-function snapshotStore({ snapshot: { file }, embeddedSync }: ServeConfig): SnapshotStore {
-  return file === undefined
-    ? createMemorySnapshotStore()
-    : createFileSnapshotStore(file, embeddedSync !== undefined);
-}
-
-function httpsOrigin(host: string, port: number): string {
-  return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-function embeddedSyncOf(
-  { embeddedSync }: ServeConfig,
-  open: OpenEmbeddedSync | undefined,
-  parts: EmbeddedSyncParts,
-): EmbeddedSync | undefined {
-  if (embeddedSync === undefined) return undefined;
-  if (open === undefined) throw new TypeError('To read a cluster, startRouter needs openEmbeddedSync.');
-  return open(parts);
 }

@@ -29,3 +29,14 @@ export interface EmbeddedSync {
 
 /** Makes one. It stands above this folder (src/sync/node/embedded), so the caller that starts the router passes it in. */
 export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;
+
+/** @returns `undefined` when the configuration asks for none */
+export function embeddedSyncOf(
+  { embeddedSync }: ServeConfig,
+  open: OpenEmbeddedSync | undefined,
+  parts: EmbeddedSyncParts,
+): EmbeddedSync | undefined {
+  if (embeddedSync === undefined) return undefined;
+  if (open === undefined) throw new TypeError('To read a cluster, startRouter needs openEmbeddedSync.');
+  return open(parts);
+}

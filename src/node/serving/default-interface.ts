@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { AdvertisedServer } from '../../snapshot/addresses/advertised-address.ts';
+import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
 import type { AdvertisedAddress, ServeConfig } from '../configuration/serve-config.ts';
 
@@ -155,7 +156,7 @@ export function advertisedServer(
   const port = advertisedAddress.port === 0 ? listeningPort : advertisedAddress.port;
   // Only the name of a Lease can be the ID of a server.
   if (port === undefined || !isDns1123Subdomain(serverId)) return undefined;
-  return { address: `${host.includes(':') ? `[${host}]` : host}:${port}`, serverId, by: source };
+  return { address: joinHostPort(host, port), serverId, by: source };
 }
 
 /** Whether `address` stands for "all interfaces", however it is written (`::`, `0:0:0:0:0:0:0:0`). */

@@ -3,6 +3,7 @@ import { createServer, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { defaultTlsParameters, type ServeConfig, type TlsParameters } from '../configuration/serve-config.ts';
 import { isLoopback } from './default-interface.ts';
 import { certificateError, listenError } from './server-error.ts';
@@ -61,7 +62,7 @@ export async function startEndpointServer(options: EndpointServerOptions): Promi
   const address = server.address() as AddressInfo;
   const scheme = secure === undefined ? 'http' : 'https';
   return {
-    origin: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    origin: `${scheme}://${joinHostPort(host, address.port)}`,
     setCertificate(next) {
       try {
         secure?.setSecureContext(contextOf(next));

@@ -13,6 +13,11 @@ export type HostPortResult =
   | { readonly ok: true; readonly value: HostPort }
   | { readonly ok: false; readonly message: string };
 
+/** `host:port`, an IPv6 host in brackets (RFC 3986 section 3.2.2). */
+export function joinHostPort(host: string, port: number | string): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /**
  * Reads `host:port`, an IPv6 host in brackets (RFC 3986 section 3.2.2). Strict on purpose: anything that
  * another parser could read as a different host is malformed here.

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { parseHostPort, parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
+import { joinHostPort, parseHostPort, parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { checkedDocument } from '../documents/json-document.ts';
 import type { ServerDescription } from './sync-server.ts';
 
@@ -44,11 +44,6 @@ export function parseApiEndpoints(object: unknown): readonly ApiEndpoint[] {
       .filter((address) => parseHostPort(address).ok)
       .map((address) => ({ address, hostnames: hostnames.filter((name) => name != null) }));
   });
-}
-
-/** `host:port`, an IPv6 host in brackets (RFC 3986 section 3.2.2). */
-export function joinHostPort(host: string, port: number): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** ID of a server of which only the address is known. */

@@ -2,12 +2,12 @@ import * as v from 'valibot';
 import type { Clock } from '../../runtime/clock.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
+import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { hostPort } from '../../snapshot/format/schema-parts.ts';
 import type { Snapshot, SnapshotApiService } from '../../snapshot/format/types.ts';
 import { checkedDocument, getJsonIfServed } from '../documents/json-document.ts';
 import { listObjects, withLabelSelector } from '../documents/list-objects.ts';
 import { readFromFirst, type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
-import { joinHostPort } from './api-endpoints.ts';
 
 /** Services read at once. */
 const concurrentServices = 8;
