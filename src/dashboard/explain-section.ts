@@ -3,7 +3,7 @@ import type { ExplainedCandidate, Explanation, RequestToExplain } from '../proxy
 import type { DecisionStep } from '../routing/decision.ts';
 import type { PageState } from './page-state.ts';
 import { chosenText, outcomeOf } from './wording/decision-text.ts';
-import { displayName, withDisplayNames } from './wording/display-names.ts';
+import { displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
 import { badge, type Markup } from './wording/markup.ts';
 
 /** A request that was explained, and its explanation. */
@@ -11,8 +11,6 @@ export interface Explained {
   readonly request: Pick<RequestToExplain, 'method' | 'url'>;
   readonly explanation: Explanation;
 }
-
-type Hostnames = ReadonlyMap<string, string>;
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 /** Rules of a decision (docs/explanation/architecture.md). */

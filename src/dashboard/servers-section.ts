@@ -3,10 +3,9 @@ import { compareServerVersions } from '../apimachinery/server-version.ts';
 import type { ProbeOutcome } from '../health/health-state.ts';
 import type { RouterStatus, ServerHealthStatus } from '../own-paths/status/router-status.ts';
 import type { PageState } from './page-state.ts';
-import { compareNames, displayName } from './wording/display-names.ts';
+import { compareNames, displayName, type Hostnames } from './wording/display-names.ts';
 import { age, badge, count, type Markup, versionMarkup } from './wording/markup.ts';
 
-type Hostnames = ReadonlyMap<string, string>;
 type ListedServer = RouterStatus['servers'][number];
 
 /** More servers than this are listed only where there is something to see; the others can be unfolded. */

@@ -3,10 +3,8 @@ import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { UpgradeState } from './cluster-view.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';
-import { displayName, withDisplayNames } from './wording/display-names.ts';
+import { displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
 import { age, badge, count, type Markup, remaining, timeOfDay } from './wording/markup.ts';
-
-type Hostnames = ReadonlyMap<string, string>;
 
 /** How the router is doing, in one sentence that is read out when it changes, and in a few facts. */
 export function summarySection(

@@ -30,8 +30,8 @@ export class IdentityHeaderNamesError extends CodedError<IdentityHeaderNamesErro
   override readonly name = 'IdentityHeaderNamesError';
 }
 
-/** RFC 9110 section 5.6.2, `token`. */
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** RFC 9110 section 5.6.2: a header name or a method. */
+export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** @throws {IdentityHeaderNamesError} when a name is blank or no token. */
 export function checkIdentityHeaderNames(names: IdentityHeaderNames): void {

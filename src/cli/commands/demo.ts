@@ -1,6 +1,7 @@
+import { errorMessage } from '../../runtime/error-message.ts';
 import { parseDuration } from '../flags/flag-types.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
-import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 
 /** The package that the demo is: example API servers and certificates are no part of the product. */
 const demoPackage = 'mixed-version-proxy-demo';
@@ -75,7 +76,7 @@ export function registerDemo(
           write: context.writeOutput,
         });
       } catch (cause) {
-        throw new CommandFailure(1, [`the demo cannot run: ${messageOf(cause)}`], { cause });
+        throw new CommandFailure(1, [`the demo cannot run: ${errorMessage(cause)}`], { cause });
       }
       report(0);
     });

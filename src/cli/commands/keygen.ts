@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Option } from 'commander';
 import type { JWK } from 'jose';
 import { makeDirectory } from '../../node/files/make-directory.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import {
   describeKeysIssue,
   parseSnapshotKeys,
@@ -11,7 +12,7 @@ import {
 } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
-import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 
 /** Secret, for the sync job alone. */
 export const signingKeyFile = 'snapshot-signing-key.json';
@@ -79,7 +80,7 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
     const taken = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST';
     const reason = taken
       ? `${privatePath} exists: move it away first; it is never overwritten`
-      : `cannot write to ${directory}: ${messageOf(cause)}`;
+      : `cannot write to ${directory}: ${errorMessage(cause)}`;
     throw new CommandFailure(1, [reason], { cause });
   }
 }

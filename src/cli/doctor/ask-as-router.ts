@@ -1,5 +1,5 @@
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import { identityTokenSigners } from '../../node/callers/destination-identity.ts';
+import { signersOf } from '../../node/callers/destination-identity.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { buildOutboundRequest } from '../../proxy/delivery/outbound.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
@@ -37,7 +37,7 @@ export function askAsRouter(config: ServeConfig): AskAsRouter {
   const { proxyClient, identityHeaderNames } = config;
   const options = {
     identityHeaderNames,
-    identityTokens: identityTokenSigners(config),
+    identityTokens: signersOf(config),
     pseudonym: newPseudonym(),
   };
   return async (server, question) => {

@@ -5,10 +5,11 @@ import type { PemFile, ServeConfig } from '../../node/configuration/serve-config
 import { expiryOf } from '../../node/reload/credential-watch.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { durationText } from '../../runtime/duration-text.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
-import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { askAsRouter } from './ask-as-router.ts';
 import { type ExaminedServer, examinedServers, type Finding } from './finding.ts';
 import { identityFindings } from './identity-findings.ts';
@@ -77,7 +78,7 @@ async function permissionsOf(path: string): Promise<Finding> {
       ? { check, result: 'ok', message: `${path} has mode ${octal}` }
       : { check, result: 'warning', message: `${path} has mode ${octal}: chmod 600 ${path}` };
   } catch (error) {
-    return { check, result: 'failed', message: `${path}: ${messageOf(error)}` };
+    return { check, result: 'failed', message: `${path}: ${errorMessage(error)}` };
   }
 }
 

@@ -1,10 +1,10 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type {
   ClusterAccess,
   ClusterAccessOptions,
   ClusterCredentials,
 } from '../../sync/node/cluster-access.ts';
-import { messageOf } from '../terminal/command-context.ts';
 import type { ExaminedServer, Finding } from './finding.ts';
 import { type ReadServer, syncRightsFindings } from './sync-rights-findings.ts';
 
@@ -78,6 +78,6 @@ async function readAccess(flag: string, options: ClusterAccessOptions): Promise<
     const access: ClusterAccess = await loadClusterAccess(options);
     return { server: access.server, credentials: await access.credentials() };
   } catch (error) {
-    return { check: 'rights of the sync job', result: 'failed', message: `${flag}: ${messageOf(error)}` };
+    return { check: 'rights of the sync job', result: 'failed', message: `${flag}: ${errorMessage(error)}` };
   }
 }

@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { HttpsAnswer } from '../terminal/ask-over-https.ts';
-import { messageOf } from '../terminal/command-context.ts';
 import { type AskAsRouter, canAssert, doctorUser } from './ask-as-router.ts';
 import type { ExaminedServer, Finding, Question } from './finding.ts';
 
@@ -23,7 +23,11 @@ export async function identityFindings(
         const seen = await askWhoCalls((question) => ask(server, question));
         return { check, ...judge(seen, server, config) };
       } catch (error) {
-        return { check, result: 'failed', message: `${server.origin} cannot be asked: ${messageOf(error)}` };
+        return {
+          check,
+          result: 'failed',
+          message: `${server.origin} cannot be asked: ${errorMessage(error)}`,
+        };
       }
     }),
   );

@@ -1,7 +1,8 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { durationText } from '../../runtime/duration-text.ts';
+import { errorCode } from '../../runtime/error-code.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { messageOf } from '../terminal/command-context.ts';
 import type { AskAsRouter } from './ask-as-router.ts';
 import { type ExaminedServer, type Finding, responseTimeout } from './finding.ts';
 
@@ -64,7 +65,7 @@ async function tryServer(
           };
     return { findings: [ready, ...skewOf(check, date, clock())], reached: [server] };
   } catch (error) {
-    const message = `${origin} cannot be reached: ${messageOf(error)}${hints[codeOf(error)] ?? ''}`;
+    const message = `${origin} cannot be reached: ${errorMessage(error)}${hints[errorCode(error)] ?? ''}`;
     return { findings: [{ check, result: 'failed', message }], reached: [] };
   }
 }
@@ -88,10 +89,6 @@ const hints: Readonly<Partial<Record<string, string>>> = {
   SELF_SIGNED_CERT_IN_CHAIN:
     '. Its certificate is of another CA: see --peer-ca-file and --local-server-ca-file',
 };
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
-}
 
 function skewOf(check: string, date: string | undefined, now: number): readonly Finding[] {
   const skew = date === undefined ? 0 : Date.parse(date) - now;

@@ -1,9 +1,9 @@
 import * as v from 'valibot';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { ClusterCredentials } from '../../sync/node/cluster-access.ts';
 import { type SyncPermission, syncPermissions } from '../../sync/sync-permissions.ts';
 import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
-import { messageOf } from '../terminal/command-context.ts';
 import { type Finding, longestResponse, type Question, questionHeaders, responseTimeout } from './finding.ts';
 import { askWhoCalls } from './identity-findings.ts';
 
@@ -77,7 +77,7 @@ async function rightsOf(
     }
     return { id: server.id, user: seen.kind === 'user' ? seen.name : undefined, missing };
   } catch (error) {
-    const message = `${server.id} cannot be asked at ${server.origin}: ${messageOf(error)}`;
+    const message = `${server.id} cannot be asked at ${server.origin}: ${errorMessage(error)}`;
     return server.isSpare === true
       ? {
           check,

@@ -1,5 +1,6 @@
 import { groupVersionString, parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
+import { qualifiedResource } from '../../own-paths/status/router-status.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 import { policiesOf } from '../../snapshot/routing-table/version-comparison.ts';
 import { type StoringServer, undecodableVersions } from '../../sync/content/undecodable-versions.ts';
@@ -131,7 +132,7 @@ async function decodingFindings(
     return {
       check,
       result: 'warning',
-      message: `${qualified(name)} will be stored at ${[...stored].sort().join(', ')}, which servers of today cannot decode: ${way}, and there is no way back to today's version`,
+      message: `${qualifiedResource(name)} will be stored at ${[...stored].sort().join(', ')}, which servers of today cannot decode: ${way}, and there is no way back to today's version`,
     };
   });
   return findings.length > 0
@@ -150,8 +151,8 @@ function schemaFindings(from: Side, to: Side): readonly Finding[] {
       const digests = new Set(
         [...from.servers, ...to.servers].flatMap(({ set }) => digestOf(set, name, version)),
       );
-      if (digests.has('unknown')) unknown.push(`${qualified(name)} ${version}`);
-      else if (digests.size > 1) differing.push(`${qualified(name)} ${version}`);
+      if (digests.has('unknown')) unknown.push(`${qualifiedResource(name)} ${version}`);
+      else if (digests.size > 1) differing.push(`${qualifiedResource(name)} ${version}`);
     }
   }
   const findings: Finding[] = [];
@@ -190,9 +191,4 @@ function policyFinding(from: Side, to: Side): Finding {
           'the versions enforce different kinds of policies: while both run, routers send every write to servers of one version; --preferred-version=newest makes policies hold from the first new server on',
       }
     : { check, result: 'ok', message: 'both versions enforce the same kinds' };
-}
-
-function qualified(name: string): string {
-  const { group = '', resource = name } = parseStorageVersionName(name) ?? {};
-  return group === '' ? resource : `${resource}.${group}`;
 }

@@ -1,8 +1,11 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { Explanation, RequestToExplain } from '../../proxy/explain.ts';
+import { token } from '../../request/identity-header-names.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { type CommandContext, type ExitCode, messageOf } from '../terminal/command-context.ts';
+import type { CommandContext, ExitCode } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
 
 /** An explanation for people: what was asked, the rules in order, what came out. */
@@ -81,7 +84,7 @@ function explainLine(
     const { trace: _trace, notes: _notes, ...explanation } = explain(parseRequest(line.text));
     return explanation;
   } catch (error) {
-    return { line: line.number, error: messageOf(error) };
+    return { line: line.number, error: errorMessage(error) };
   }
 }
 
@@ -93,7 +96,7 @@ function parseRequest(text: string): RequestToExplain {
   } catch {
     throw new TypeError('not JSON; expected {"method":"GET","url":"/api/v1/pods"}');
   }
-  if (!isRecord(value)) throw new TypeError('expected an object with "method" and "url"');
+  if (!isJsonObject(value)) throw new TypeError('expected an object with "method" and "url"');
   const { method, url, headers } = value;
   if (typeof method !== 'string' || method === '') throw new TypeError('"method" must be a non-empty string');
   if (!isMethod(method)) throw new TypeError('"method" cannot be an HTTP method');
@@ -103,7 +106,7 @@ function parseRequest(text: string): RequestToExplain {
 
 function parseHeaders(headers: unknown): RawHeaders {
   if (headers === undefined || headers === null) return [];
-  if (!isRecord(headers)) throw new TypeError('"headers" must be an object');
+  if (!isJsonObject(headers)) throw new TypeError('"headers" must be an object');
   const lines: string[] = [];
   for (const [name, value] of Object.entries(headers)) {
     for (const entry of Array.isArray(value) ? value : [value]) {
@@ -115,13 +118,6 @@ function parseHeaders(headers: unknown): RawHeaders {
   }
   return lines;
 }
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** RFC 9110 section 9.1: a method is a token. */
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** What API servers and clients of Kubernetes send. */
 const knownMethods = new Set([

@@ -1,8 +1,8 @@
 import * as v from 'valibot';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
-import { messageOf } from '../terminal/command-context.ts';
 import { readerRights } from './reader-rights.ts';
 import { InstallationRefused } from './wait-until.ts';
 
@@ -231,7 +231,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
 
 function reasonOf(error: unknown): string {
   const isLate = error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
-  return isLate ? `none within ${responseTimeout / 1000} s` : messageOf(error);
+  return isLate ? `none within ${responseTimeout / 1000} s` : errorMessage(error);
 }
 
 /** Of the Lease that the installer of one node holds while it works, so that no two move kube-apiserver at a time. */

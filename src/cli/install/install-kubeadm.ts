@@ -1,5 +1,5 @@
+import { errorMessage } from '../../runtime/error-message.ts';
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
-import { messageOf } from '../terminal/command-context.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { diffText, type FileChange } from './file-change.ts';
 import { type Journal, planUndo, presentFiles, readJournal, withChange, writeJournal } from './journal.ts';
@@ -85,14 +85,14 @@ async function installInTurn(
     await say(`waiting for the router on ${plan.port}`);
     await waitUntilReady(controlPlane, plan.port, site.timeout);
   } catch (cause) {
-    await say(`failed: ${messageOf(cause)}`);
+    await say(`failed: ${errorMessage(cause)}`);
     await putBack(recorded, controlPlane, site).catch((error: unknown) => {
       throw new InstallationRefused(
-        `${messageOf(cause)}\nnot everything could be put back: ${messageOf(error)}. See to it, then: install kubeadm --undo`,
+        `${errorMessage(cause)}\nnot everything could be put back: ${errorMessage(error)}. See to it, then: install kubeadm --undo`,
         { cause: error },
       );
     });
-    throw new InstallationRefused(`${messageOf(cause)}\neverything has been put back`, { cause });
+    throw new InstallationRefused(`${errorMessage(cause)}\neverything has been put back`, { cause });
   }
   await settleService(controlPlane, wish, plan);
   await say(
@@ -111,7 +111,7 @@ export async function undo(site: InstallationSite): Promise<void> {
   // The failed API server may be the only one: then no other node can begin either.
   const reason = await controlPlane
     .takeTurn(turns * site.timeout)
-    .catch((error: unknown) => site.say(`${messageOf(error)}; going on without it`));
+    .catch((error: unknown) => site.say(`${errorMessage(error)}; going on without it`));
   if (typeof reason === 'string') throw new InstallationRefused(reason);
   try {
     await putBack(journal, controlPlane, site);

@@ -1,8 +1,9 @@
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { readServeInput } from '../serve/serve-input.ts';
-import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { diffText, type FileChange } from './file-change.ts';
 import { type Journal, planUndo, presentFiles, readJournal, withChange, writeJournal } from './journal.ts';
 import {
@@ -102,15 +103,15 @@ export async function installSystemd(wish: SystemdWish, site: SystemdSite): Prom
     await ready();
   } catch (cause) {
     const lines = await lastLines(host);
-    await say(site, `failed: ${messageOf(cause)}`);
+    await say(site, `failed: ${errorMessage(cause)}`);
     await putBack(preparation, recorded, site).catch((error: unknown) => {
       throw new InstallationRefused(
-        `${messageOf(cause)}\nnot everything could be put back: ${messageOf(error)}. See to it, then: install systemd --undo`,
+        `${errorMessage(cause)}\nnot everything could be put back: ${errorMessage(error)}. See to it, then: install systemd --undo`,
         { cause: error },
       );
     });
     throw new InstallationRefused(
-      `${messageOf(cause)}\nthe last lines of its journal:\n${lines}\neverything has been put back`,
+      `${errorMessage(cause)}\nthe last lines of its journal:\n${lines}\neverything has been put back`,
       { cause },
     );
   }

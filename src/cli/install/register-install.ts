@@ -1,8 +1,9 @@
 import { Argument } from 'commander';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { parseDuration } from '../flags/flag-types.ts';
 import { kubeAdmManifest, parseKubeApiServerManifest } from '../serve/kube-apiserver-manifest.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
-import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { type ControlPlane, controlPlaneBy } from './control-plane.ts';
 import { diffOfInstallation, diffOfUndo, type InstallationSite, install, undo } from './install-kubeadm.ts';
 import {
@@ -154,7 +155,7 @@ async function authorityOf(kubeconfig = '', text?: string): Promise<string | und
     const access = await loadClusterAccess({ kubeconfig, text });
     return (await access.credentials()).certificateAuthorities;
   } catch (cause) {
-    throw new InstallationRefused(`--kubeconfig: ${messageOf(cause)}`, { cause });
+    throw new InstallationRefused(`--kubeconfig: ${errorMessage(cause)}`, { cause });
   }
 }
 
@@ -184,6 +185,6 @@ async function controlPlaneOf(kubeconfig: string, node: KubeadmNode): Promise<Co
     const address = parseKubeApiServerManifest(manifest).flags.get('advertise-address') ?? '127.0.0.1';
     return controlPlaneBy(await loadClusterAccess({ kubeconfig, text }), address);
   } catch (cause) {
-    throw new InstallationRefused(messageOf(cause), { cause });
+    throw new InstallationRefused(errorMessage(cause), { cause });
   }
 }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, rmdir, stat } from 'node:fs/promises';
-import { messageOf } from '../terminal/command-context.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { type HostFiles, hostFiles } from './host-files.ts';
 import { type SystemdPaths, systemdPaths } from './systemd-files.ts';
 
@@ -63,7 +63,7 @@ export function systemdHost({
           else if (error.code === 'ENOENT') resolve({ code: 127, output: `${command} is not there` });
           else {
             const code = typeof error.code === 'number' ? error.code : 1;
-            resolve({ code, output: output === '' ? messageOf(error) : output });
+            resolve({ code, output: output === '' ? errorMessage(error) : output });
           }
         });
       }),

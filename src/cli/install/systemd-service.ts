@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { askOverHttps } from '../terminal/ask-over-https.ts';
-import { messageOf } from '../terminal/command-context.ts';
 import { accountName, unitName } from './systemd-files.ts';
 import type { SystemdHost } from './systemd-host.ts';
 import { InstallationRefused } from './wait-until.ts';
@@ -102,7 +102,7 @@ export async function routerNotReady(config: ServeConfig, host: SystemdHost): Pr
     // Something else may answer with the same certificate while the service starts anew.
     return state === 'active' ? undefined : `${unitName} is ${state}`;
   } catch (error) {
-    return `${url} has no answer: ${messageOf(error)}; ${unitName} is ${state}`;
+    return `${url} has no answer: ${errorMessage(error)}; ${unitName} is ${state}`;
   }
 }
 

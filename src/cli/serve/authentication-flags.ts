@@ -5,13 +5,10 @@ import {
 } from '../../node/callers/authentication-configuration.ts';
 import { parsePublicKeyFile } from '../../node/callers/pem-files.ts';
 import type { JwtConfig, RequestHeaderConfig } from '../../node/configuration/serve-config.ts';
-import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
+import { type IdentityHeaderNames, token } from '../../request/identity-header-names.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 import type { ServeFlagName } from '../flags/serve-flags.ts';
 import type { CertificateFile, CertificateFiles } from './certificate-files.ts';
-
-/** RFC 9110 section 5.6.2: what a header name is made of. */
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** Reads which headers hold the caller's identity. */
 export function readIdentityHeaderNames(values: FlagValues, report: FlagReport): IdentityHeaderNames {

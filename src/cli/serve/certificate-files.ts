@@ -7,6 +7,7 @@ import {
   subjectOf,
 } from '../../node/callers/pem-files.ts';
 import type { CertificatePair, PemFile } from '../../node/configuration/serve-config.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { FlagReport } from '../flags/flag-values.ts';
 import type { ServeFlagName } from '../flags/serve-flags.ts';
 
@@ -40,7 +41,7 @@ export class CertificateFiles {
     try {
       return this.#read(path);
     } catch (error) {
-      return this.#report.fault(name, `--${name}: cannot read ${path}: ${describe(error)}`);
+      return this.#report.fault(name, `--${name}: cannot read ${path}: ${errorMessage(error)}`);
     }
   }
 
@@ -107,8 +108,4 @@ export class CertificateFiles {
       }
     }
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { FlagFault } from '../flags/flag-values.ts';
 import type { RawServeOptions } from '../flags/serve-flags.ts';
-import { messageOf } from '../terminal/command-context.ts';
 import { type FoundSettings, readsForOneServer } from './found-settings.ts';
 
 /** Waits before the next attempt. @param reason why the last one has failed */
@@ -44,7 +44,7 @@ export async function findOwnServerId(
         hostname: hostname(),
       });
     } catch (error) {
-      const message = `--server-id is not given, and cannot be found: ${messageOf(error)}`;
+      const message = `--server-id is not given, and cannot be found: ${errorMessage(error)}`;
       if (waitBeforeRetry === undefined) return { flag: '--server-id', message };
       await waitBeforeRetry(message);
     }

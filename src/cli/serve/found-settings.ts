@@ -2,11 +2,11 @@ import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { parseCertificates } from '../../node/callers/pem-files.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
 import type { FlagFault } from '../flags/flag-values.ts';
 import type { RawServeOptions, ServeFlagName } from '../flags/serve-flags.ts';
-import { messageOf } from '../terminal/command-context.ts';
 import type { ReadTextFile } from './certificate-files.ts';
 import {
   type KubeApiServerManifest,
@@ -71,7 +71,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
     manifest = parseKubeApiServerManifest(readFile(path));
   } catch (error) {
     const isRead = error instanceof TypeError;
-    const reason = isRead ? error.message : `cannot be read: ${messageOf(error)}`;
+    const reason = isRead ? error.message : `cannot be read: ${errorMessage(error)}`;
     // Another layout than kubeadm's, or files that are root's alone: a must only for those who give less than all.
     if (named === undefined && !isRead) {
       return {

@@ -3,14 +3,10 @@ import type { RunningRouter, ServeConfig } from '../../node/configuration/serve-
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import type { ShutdownSignal } from '../../node/process/signals.ts';
 import type { StartOptions } from '../../node/process/start-router.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
-import {
-  type CommandContext,
-  CommandFailure,
-  type ExitCode,
-  messageOf,
-} from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { packageVersion } from '../terminal/version.ts';
 import { dryRunReport } from './dry-run-report.ts';
 import type { WaitBeforeRetry } from './find-own-server-id.ts';
@@ -112,7 +108,7 @@ async function runServe(
     );
   });
   const router = await starting.catch((cause: unknown) => {
-    throw new CommandFailure(1, [`the router cannot start: ${messageOf(cause)}`], { cause });
+    throw new CommandFailure(1, [`the router cannot start: ${errorMessage(cause)}`], { cause });
   });
   logger.info(
     {

@@ -6,6 +6,7 @@ import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../node/reload/live-configuration.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
 import {
   locateFault,
@@ -17,7 +18,7 @@ import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { parseBoolean } from '../flags/flag-types.ts';
 import type { FlagFault } from '../flags/flag-values.ts';
 import { type RawServeOptions, serveFlags } from '../flags/serve-flags.ts';
-import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import type { ReadTextFile } from './certificate-files.ts';
 import { createConfigurationSource } from './configuration-file-source.ts';
 import { settingsInUse } from './dry-run-report.ts';
@@ -133,7 +134,7 @@ async function unwritableFiles({ snapshot }: ServeConfig): Promise<readonly stri
     return [];
   } catch (error) {
     return [
-      `--snapshot-file: snapshots cannot be kept in ${folder}: ${messageOf(error)}; it must be a directory that the router may write to`,
+      `--snapshot-file: snapshots cannot be kept in ${folder}: ${errorMessage(error)}; it must be a directory that the router may write to`,
     ];
   }
 }

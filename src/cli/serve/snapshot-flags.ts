@@ -1,9 +1,9 @@
 import type { EmbeddedSyncConfig, ServeConfig } from '../../node/configuration/serve-config.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { describeKeysIssue, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { unknownVersionInteroperabilityProxy } from '../flags/feature-gates.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 import { readListedServers } from '../flags/shared-flag-groups.ts';
-import { messageOf } from '../terminal/command-context.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 
 /** Reads where snapshots come from, who may sign them and what happens without a current one. */
@@ -148,7 +148,7 @@ async function isUsable(
     await loadClusterAccess(access);
     return true;
   } catch (error) {
-    report.fault(name, `--${name}: ${messageOf(error)}`);
+    report.fault(name, `--${name}: ${errorMessage(error)}`);
     return false;
   }
 }

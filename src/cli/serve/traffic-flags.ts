@@ -3,7 +3,7 @@ import { type AuditConfig, days } from '../../node/audit/audit-output.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { parseTracingConfiguration } from '../../node/tracing/tracing-configuration.ts';
 import { parseAuditPolicy } from '../../observe/audit/parse-audit-policy.ts';
-import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
+import { describeIssueOf, type SnapshotIssue } from '../../snapshot/format/issues.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 import type { ServeFlagName } from '../flags/serve-flags.ts';
 import type { CertificateFiles } from './certificate-files.ts';
@@ -126,10 +126,10 @@ function readDocumentFlag<Value>(
   }
   const parsed = parse(document);
   if (!parsed.ok) {
-    for (const issue of parsed.issues) report.fault(name, `--${name}: ${describe(path, issue)}`);
+    for (const issue of parsed.issues) report.fault(name, `--${name}: ${describeIssueOf(path, issue)}`);
     return undefined;
   }
-  for (const warning of parsed.warnings) report.warn(name, `--${name}: ${describe(path, warning)}`);
+  for (const warning of parsed.warnings) report.warn(name, `--${name}: ${describeIssueOf(path, warning)}`);
   return parsed.value;
 }
 
@@ -138,8 +138,4 @@ interface FlagSources {
   readonly values: FlagValues;
   readonly report: FlagReport;
   readonly files: CertificateFiles;
-}
-
-function describe(where: string, { path, message }: SnapshotIssue): string {
-  return path === '' ? `${where} ${message}` : `${where}: ${path} ${message}`;
 }

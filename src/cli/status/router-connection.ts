@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
-import { type CommandContext, CommandFailure, messageOf } from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { readFlagFile } from '../terminal/flag-files.ts';
 import { parseStatusView, type StatusView } from './status-view.ts';
 
@@ -100,7 +101,7 @@ async function readKubeconfig(
     const access = await loadClusterAccess({ kubeconfig, context, more });
     return { server: access.server, ...(await access.credentials()) };
   } catch (error) {
-    faults.push(`${found?.source}: ${messageOf(error)}`);
+    faults.push(`${found?.source}: ${errorMessage(error)}`);
     return undefined;
   }
 }
@@ -175,7 +176,7 @@ async function ask(connection: RouterConnection, path: string): Promise<HttpsAns
   try {
     return await askRouter(connection, path);
   } catch (cause) {
-    throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${messageOf(cause)}`], { cause });
+    throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${errorMessage(cause)}`], { cause });
   }
 }
 

@@ -1,16 +1,12 @@
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SyncLoop, SyncOnceResult } from '../../sync/index.ts';
 import { type FlagGroup, flagOption, type GivenOptions, occurrencesOf } from '../flags/flag.ts';
 import { type SyncArguments, syncCallFlagGroup, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 import { readSnapshotKeysInput } from '../snapshot/snapshot-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
-import {
-  type CommandContext,
-  CommandFailure,
-  type ExitCode,
-  messageOf,
-} from '../terminal/command-context.ts';
+import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
 import type { LiveSync, OfflineSync, RecordSync } from './sync-flags.ts';
 import { readSyncInput } from './sync-input.ts';
@@ -88,7 +84,7 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
     comparesSchemas,
   }).catch((cause: unknown) => {
     // A folder that is not one: called wrongly, as with any other file that a flag names.
-    throw new CommandFailure(2, [`--from: ${messageOf(cause)}`], { cause });
+    throw new CommandFailure(2, [`--from: ${errorMessage(cause)}`], { cause });
   });
   for (const warning of warnings) context.writeError(`warning: ${warning}\n`);
   if (snapshot === undefined)
@@ -120,7 +116,7 @@ async function record({ folder, options }: RecordSync, context: CommandContext):
     context.writeError(`wrote ${countOf(files, 'file')} to ${folder}\n`);
     return faults.length > 0 ? 1 : 0;
   } catch (cause) {
-    throw new CommandFailure(1, [`--record: ${messageOf(cause)}`], { cause });
+    throw new CommandFailure(1, [`--record: ${errorMessage(cause)}`], { cause });
   }
 }
 
@@ -143,7 +139,7 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
   } catch (cause) {
     // Configured wrongly, not failed while running: a supervisor need not try again.
     const code = cause instanceof ClusterAccessError ? 2 : 1;
-    throw new CommandFailure(code, [messageOf(cause)], { cause });
+    throw new CommandFailure(code, [errorMessage(cause)], { cause });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { JWK } from 'jose';
+import { errorMessage } from '../../runtime/error-message.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 import type {
   ReadingOptions,
@@ -8,7 +9,7 @@ import type {
 } from '../../sync/node/run-sync-options.ts';
 import { readListedServers } from '../flags/shared-flag-groups.ts';
 import { type GivenSyncFlags, syncFlagValue } from '../flags/sync-flag-groups.ts';
-import { type CommandContext, messageOf } from '../terminal/command-context.ts';
+import type { CommandContext } from '../terminal/command-context.ts';
 import { readFlagFile, readRequiredFlagFile } from '../terminal/flag-files.ts';
 import { givenTargetFlags, readSyncTargets } from './sync-target-flags.ts';
 
@@ -219,7 +220,7 @@ function readSigningKey(flags: SyncFlags, context: CommandContext, faults: strin
     return jwk;
   } catch (error) {
     // The JSON parser's message would quote the file, which is secret.
-    const reason = error instanceof SyntaxError ? 'it is not JSON' : messageOf(error);
+    const reason = error instanceof SyntaxError ? 'it is not JSON' : errorMessage(error);
     faults.push(`--signing-key: ${flags.signingKey} cannot be used: ${reason}`);
     return undefined;
   }

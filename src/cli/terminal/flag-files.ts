@@ -1,12 +1,13 @@
+import { errorMessage } from '../../runtime/error-message.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
-import { type CommandContext, messageOf } from './command-context.ts';
+import type { CommandContext } from './command-context.ts';
 
 /** Reads the file that a flag names; empty, with a fault, when it cannot be read. */
 export function readFlagFile(flag: string, path: string, context: CommandContext, faults: string[]): string {
   try {
     return context.readFile(path);
   } catch (error) {
-    faults.push(`${flag}: cannot read ${path}: ${messageOf(error)}`);
+    faults.push(`${flag}: cannot read ${path}: ${errorMessage(error)}`);
     return '';
   }
 }

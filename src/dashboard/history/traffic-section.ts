@@ -1,10 +1,8 @@
 import { html } from 'hono/html';
 import type { HistoryView, Traffic } from '../../own-paths/history/history-view.ts';
 import { reasonTexts } from '../wording/decision-text.ts';
-import { compareNames, displayName, type VersionColours } from '../wording/display-names.ts';
+import { compareNames, displayName, type Hostnames, type VersionColours } from '../wording/display-names.ts';
 import { count, type Markup, timeOfDay, versionMarkup } from '../wording/markup.ts';
-
-type Hostnames = ReadonlyMap<string, string>;
 
 /** Rerouted resources that are named. */
 const namedResources = 10;

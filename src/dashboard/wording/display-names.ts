@@ -1,5 +1,8 @@
 import { compareServerVersions } from '../../apimachinery/server-version.ts';
 
+/** Host names of servers by ID, where the snapshot has them. */
+export type Hostnames = ReadonlyMap<string, string>;
+
 const order = new Intl.Collator('en', { numeric: true });
 
 /** Names as people count them: `node-2` before `node-10`. */
@@ -9,12 +12,12 @@ export function compareNames(left: string, right: string): number {
 }
 
 /** What people call the server: its host name where the snapshot has it, since IDs of kube-apiserver are hashes. */
-export function displayName(id: string, hostnames: ReadonlyMap<string, string>): string {
+export function displayName(id: string, hostnames: Hostnames): string {
   return hostnames.get(id) ?? id;
 }
 
 /** A sentence that names servers by their IDs, as people call them. */
-export function withDisplayNames(text: string, hostnames: ReadonlyMap<string, string>): string {
+export function withDisplayNames(text: string, hostnames: Hostnames): string {
   if (hostnames.size === 0) return text;
   return text.replaceAll(/[^\s,;:()]+/g, (word) => hostnames.get(word) ?? word);
 }

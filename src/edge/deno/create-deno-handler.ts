@@ -1,19 +1,13 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
+import { identityTokenSigners } from '../../identity/assertion/identity-token-signers.ts';
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
-import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
 import type { Authenticator } from '../../identity/authenticator.ts';
-import type {
-  IdentityMode,
-  IdentityTokenSigner,
-  IdentityTokenSigners,
-} from '../../identity/identity-token.ts';
 import { CachedKeys } from '../../identity/jwt/cached-keys.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
 import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
 import { externalIssuer } from '../../identity/jwt/token-issuer.ts';
 import { createOidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
-import { createOidcTokenSigner } from '../../identity/oidc-token/sign-oidc-token.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
@@ -22,10 +16,7 @@ import type { Transport } from '../../request/transport.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
-import type {
-  DestinationIdentityConfiguration,
-  WorkerConfiguration,
-} from '../configuration/configuration.ts';
+import type { WorkerConfiguration } from '../configuration/configuration.ts';
 import { loadKeysOf } from '../identity/callers.ts';
 import { denoInbound, refuseRewrittenTargets } from './deno-inbound.ts';
 import type { DenoHandler } from './deno-runtime.ts';
@@ -64,7 +55,7 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
     routingTable: receiver,
     transport,
     authenticators: denoAuthenticators(configuration, fetchDocument, logger),
-    identityTokens: denoIdentityTokens(destinationIdentity),
+    identityTokens: identityTokenSigners({ ...destinationIdentity, key: destinationIdentity.signing?.key }),
     stalePolicy: snapshot.stalePolicy,
     preferredVersion: snapshot.preferredVersion,
     logger,
@@ -142,16 +133,4 @@ function denoAuthenticators(
     authenticators.push(new JwtAuthenticator({ issuers: tokenIssuers, logger }));
   }
   return authenticators;
-}
-
-/** Who signs for destinations that are told by a token who calls. */
-function denoIdentityTokens(identity: DestinationIdentityConfiguration): IdentityTokenSigners {
-  const { signing, assertionIssuer, oidc } = identity;
-  const signerFor = (mode: IdentityMode): IdentityTokenSigner | undefined => {
-    if (signing === undefined || mode === 'front-proxy') return undefined;
-    const { key } = signing;
-    if (mode === 'assertion') return createAssertionSigner({ key, issuer: assertionIssuer });
-    return oidc && createOidcTokenSigner({ key, issuer: oidc.issuerUrl, audience: oidc.audience });
-  };
-  return { local: signerFor(identity.local), peer: signerFor(identity.peer) };
 }

@@ -1,4 +1,5 @@
 import { withDeadline } from '../../runtime/deadline.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { ClusterSource, ClusterView } from '../../sync/cluster/cluster-source.ts';
 import {
   type IdentityLease,
@@ -91,7 +92,7 @@ async function firstList<Item>(
     try {
       return listed.items.map(parse);
     } catch (error) {
-      reasons.push(`${id}: ${messageOf(error)}`);
+      reasons.push(`${id}: ${errorMessage(error)}`);
     }
   }
   if (reasons.length > 0)
@@ -109,7 +110,7 @@ async function listOf(documents: ServerDocuments, path: string, signal: AbortSig
       (deadline) => listObjectsIfServed(documents, path, deadline),
     );
   } catch (error) {
-    return { reason: messageOf(error) };
+    return { reason: errorMessage(error) };
   }
 }
 
@@ -121,8 +122,4 @@ function unlisted(servers: readonly SyncServer[], leases: readonly IdentityLease
       ({ id, hostname = 'an unknown host' }) =>
         `the API server ${id} on ${hostname} holds an identity Lease and is not in SYNC_SERVERS: nothing is routed to it`,
     );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

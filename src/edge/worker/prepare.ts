@@ -1,10 +1,6 @@
 import type { Authenticator } from '../../identity/authenticator.ts';
 import type { AllowedCallers } from '../../identity/authorize.ts';
-import type {
-  IdentityMode,
-  IdentityTokenSigner,
-  IdentityTokenSigners,
-} from '../../identity/identity-token.ts';
+import type { IdentityTokenSigners } from '../../identity/identity-token.ts';
 import type { OidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
 import type { PreferredVersionOptions, StalePolicy } from '../../routing/decision.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -87,27 +83,16 @@ async function identificationOf(
   return createCallerIdentification(callers, local?.serverId, logger);
 }
 
-async function tokensOf({
-  local,
-  peer,
-  signing,
-  assertionIssuer,
-  oidc,
-}: DestinationIdentityConfiguration): Promise<Pick<PreparedWorker, 'identityTokens' | 'oidcIssuer'>> {
+async function tokensOf(
+  identity: DestinationIdentityConfiguration,
+): Promise<Pick<PreparedWorker, 'identityTokens' | 'oidcIssuer'>> {
+  const { local, peer, signing, oidc } = identity;
   if (signing === undefined || (local === 'front-proxy' && peer === 'front-proxy')) {
     return { identityTokens: {}, oidcIssuer: undefined };
   }
-  const { createAssertionSigner, createOidcIssuer, createOidcTokenSigner } = await import(
-    '../identity/signing.ts'
-  );
-  const signerFor = (mode: IdentityMode): IdentityTokenSigner | undefined => {
-    const { key } = signing;
-    if (mode === 'assertion') return createAssertionSigner({ key, issuer: assertionIssuer });
-    if (mode === 'front-proxy' || oidc === undefined) return undefined;
-    return createOidcTokenSigner({ key, issuer: oidc.issuerUrl, audience: oidc.audience });
-  };
+  const { createOidcIssuer, identityTokenSigners } = await import('../identity/signing.ts');
   return {
-    identityTokens: { local: signerFor(local), peer: signerFor(peer) },
+    identityTokens: identityTokenSigners({ ...identity, key: signing.key }),
     oidcIssuer: oidc && createOidcIssuer({ url: oidc.issuerUrl, publicKeys: [signing.publicJwk] }),
   };
 }

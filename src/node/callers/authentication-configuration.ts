@@ -5,7 +5,7 @@ import {
   parseAuthenticationConfiguration,
 } from '../../identity/jwt/parse-jwt-configuration.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
-import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
+import { describeIssueOf } from '../../snapshot/format/issues.ts';
 import { CertificatePemError, parseCertificates, parseKeySetText } from './pem-files.ts';
 
 export interface AuthenticationConfigurationFile {
@@ -35,7 +35,7 @@ export async function readAuthenticationConfiguration(
   const document = readYaml(text);
   if (!document.ok) return { ok: false, faults: [`${path} ${document.fault}`] };
   const parsed = parseAuthenticationConfiguration(document.value, disallowedIssuers);
-  if (!parsed.ok) return { ok: false, faults: parsed.issues.map((issue) => describe(path, issue)) };
+  if (!parsed.ok) return { ok: false, faults: parsed.issues.map((issue) => describeIssueOf(path, issue)) };
   const faults: string[] = [];
   for (const [index, { keys }] of parsed.issuers.entries()) {
     const place = `${path}: jwt[${index}].issuer`;
@@ -44,13 +44,13 @@ export async function readAuthenticationConfiguration(
       faults.push(...faultsOfCertificates(keys.certificateAuthority, `${place}.certificateAuthority`));
   }
   if (faults.length > 0) return { ok: false, faults };
-  const warnings = parsed.warnings.map((warning) => describe(path, warning));
+  const warnings = parsed.warnings.map((warning) => describeIssueOf(path, warning));
   return { ok: true, issuers: parsed.issuers, warnings };
 }
 
 /** The faults of a key file, each with its place. */
 export function faultsOfKeys(where: string, { issues }: ParsedKeySet): readonly string[] {
-  return issues.map((issue) => describe(where, issue));
+  return issues.map((issue) => describeIssueOf(where, issue));
 }
 
 async function faultsOfKeyFile(
@@ -75,10 +75,6 @@ function faultsOfCertificates(pem: string, source: string): readonly string[] {
     if (!(error instanceof CertificatePemError)) throw error;
     return [error.message];
   }
-}
-
-function describe(where: string, { path, message }: SnapshotIssue): string {
-  return path === '' ? `${where} ${message}` : `${where}: ${path} ${message}`;
 }
 
 type YamlResult =

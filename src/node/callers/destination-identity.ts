@@ -1,28 +1,17 @@
 import { exportJWK, type JWK } from 'jose';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
+import { identityTokenSigners } from '../../identity/assertion/identity-token-signers.ts';
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
-import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
 import type { Authenticator } from '../../identity/authenticator.ts';
-import type {
-  IdentityMode,
-  IdentityTokenSigner,
-  IdentityTokenSigners,
-} from '../../identity/identity-token.ts';
+import type { IdentityTokenSigners } from '../../identity/identity-token.ts';
 import { createOidcIssuer, type OidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
-import { createOidcTokenSigner, oidcTokenAlgorithm } from '../../identity/oidc-token/sign-oidc-token.ts';
+import { oidcTokenAlgorithm } from '../../identity/oidc-token/sign-oidc-token.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 
-/** Makes the signers for destinations that get the caller's identity in a token. */
-export function identityTokenSigners({ destinationIdentity }: ServeConfig): IdentityTokenSigners {
-  const { signingKey, assertionIssuer, oidc } = destinationIdentity;
-  const signerFor = (mode: IdentityMode): IdentityTokenSigner | undefined => {
-    if (signingKey === undefined || mode === 'front-proxy') return undefined;
-    const { key } = signingKey.loaded;
-    if (mode === 'assertion') return createAssertionSigner({ key, issuer: assertionIssuer });
-    return oidc && createOidcTokenSigner({ key, issuer: oidc.issuerUrl, audience: oidc.audience });
-  };
-  return { local: signerFor(destinationIdentity.local), peer: signerFor(destinationIdentity.peer) };
+/** The signers for destinations that get the caller's identity in a token. */
+export function signersOf({ destinationIdentity }: ServeConfig): IdentityTokenSigners {
+  return identityTokenSigners({ ...destinationIdentity, key: destinationIdentity.signingKey?.loaded.key });
 }
 
 /** Whether a caller's identity can be asserted to the local server. */

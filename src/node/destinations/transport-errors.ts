@@ -4,6 +4,7 @@ import {
   UnprocessedRequestError,
 } from '../../http2/client/request-errors.ts';
 import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
+import { errorCode } from '../../runtime/error-code.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 
 /** OpenSSL's codes for a destination that rejects our client certificate. TLS 1.3 reports it after the handshake. */
@@ -35,19 +36,14 @@ export function toTransportError(error: unknown, circumstances: FailureCircumsta
   }
   const { origin, sent, bodyOpened } = circumstances;
   const detail = errorMessage(error);
-  const errorCode = codeOf(error);
-  const code = transportErrorCode(errorCode, error);
+  const cause = errorCode(error);
+  const code = transportErrorCode(cause, error);
   // A destination that rejects our certificate has read no request.
-  const untouched = !sent || certificateRefused.test(errorCode);
+  const untouched = !sent || certificateRefused.test(cause);
   return new TransportError(code, `${origin}: ${detail}`, {
     requestMayHaveArrived: !untouched || bodyOpened,
     cause: error,
   });
-}
-
-function codeOf(error: unknown): string {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return '';
-  return typeof error.code === 'string' ? error.code : '';
 }
 
 function transportErrorCode(code: string, error: unknown): TransportErrorCode {

@@ -1,6 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import type { Destination } from '../../request/destination.ts';
 import type { TransportError } from '../../request/transport-error.ts';
+import { errorCode } from '../../runtime/error-code.ts';
 import type { DialObserver, ServerObserver } from '../exchange/connection-observer.ts';
 import type { DestinationSeriesIndex } from './destination-series.ts';
 import type { MetricRegistry } from './metric-registry.ts';
@@ -85,12 +86,7 @@ const causes: readonly (readonly [codes: RegExp, cause: TlsFailureCause])[] = [
 
 /** @param error of a socket or of its cause. Pure. */
 export function tlsFailureCause(error: unknown): TlsFailureCause {
-  const code = codeOf(error);
+  const code = errorCode(error);
   for (const [codes, cause] of causes) if (codes.test(code)) return cause;
   return 'other';
-}
-
-function codeOf(error: unknown): string {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return '';
-  return typeof error.code === 'string' ? error.code : '';
 }

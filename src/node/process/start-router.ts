@@ -11,11 +11,7 @@ import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { LiveJwt } from '../callers/configured-jwt-authenticator.ts';
-import {
-  assertionAuthenticator,
-  canAssertLocally,
-  identityTokenSigners,
-} from '../callers/destination-identity.ts';
+import { assertionAuthenticator, canAssertLocally, signersOf } from '../callers/destination-identity.ts';
 import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
@@ -120,7 +116,7 @@ async function start(
     local: localDestination(config, credentials),
     transport,
     identityHeaderNames: config.identityHeaderNames,
-    identityTokens: identityTokenSigners(config),
+    identityTokens: signersOf(config),
     pseudonym: newPseudonym(),
   };
   const documents = createClusterDocuments(outboundOptions, logger, () => metrics?.documentReadFailed());

@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { statusResponse } from '../../apimachinery/status.ts';
+import { errorCode } from '../../runtime/error-code.ts';
 import { writeLastResponse } from '../exchange/raw-response.ts';
 import { connectionBelow } from './server-connections.ts';
 
@@ -20,16 +21,12 @@ export function headTooLargeResponse(): Response {
 
 /** Whether bytes came after a request with `Connection: close`: they are ignored (RFC 9112 section 9.6). */
 export function isAfterLastRequest(error: Error): boolean {
-  return codeOf(error) === 'HPE_CLOSED_CONNECTION';
+  return errorCode(error) === 'HPE_CLOSED_CONNECTION';
 }
 
 /** Whether the parser refused what a client sent, as opposed to an error of the connection. */
 export function isHttpError(error: Error): boolean {
-  return codeOf(error).startsWith('HPE_');
-}
-
-function codeOf(error: Error): string {
-  return 'code' in error && typeof error.code === 'string' ? error.code : '';
+  return errorCode(error).startsWith('HPE_');
 }
 
 /** Connections with their last response; the parser reports an error for each further piece of the request. */
@@ -47,7 +44,7 @@ export function respondToClientError(
   current: ServerResponse | undefined,
 ): void {
   if (ending.has(socket)) return;
-  const code = codeOf(error);
+  const code = errorCode(error);
   const spokeHttp = isHttpError(error) || code === 'ERR_HTTP_REQUEST_TIMEOUT';
   // After a failed handshake there is no HTTP, and a second head must not be written into a body.
   const isResponding = current?.headersSent === true && !current.writableFinished;

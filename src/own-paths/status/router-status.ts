@@ -250,11 +250,6 @@ function undecodableResources(table: RoutingTable | undefined): readonly Undecod
     }));
 }
 
-function qualifiedResource(name: string): string {
-  const { group = '', resource = name } = parseStorageVersionName(name) ?? {};
-  return group === '' ? resource : `${resource}.${group}`;
-}
-
 /** How many resources warnings name. */
 const namedResources = 5;
 
@@ -276,4 +271,10 @@ function undecodableWarnings(
   return more > 0
     ? [...warnings, `${more} more resources are stored at versions that not all servers decode`]
     : warnings;
+}
+
+/** `deployments.apps` for the StorageVersion name `apps.deployments`, as kubectl writes resources. */
+export function qualifiedResource(storageVersionName: string): string {
+  const { group = '', resource = storageVersionName } = parseStorageVersionName(storageVersionName) ?? {};
+  return group === '' ? resource : `${resource}.${group}`;
 }

@@ -57,3 +57,8 @@ export function describeIssues(issues: readonly SnapshotIssue[]): string {
   const hidden = issues.length - shown.length;
   return `${shown.join('; ')}${hidden > 0 ? `; and ${hidden} more` : ''}`;
 }
+
+/** One issue of the file `where`: `policy.yaml: rules[0].level must be …`. */
+export function describeIssueOf(where: string, { path, message }: SnapshotIssue): string {
+  return path === '' ? `${where} ${message}` : `${where}: ${path} ${message}`;
+}

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../runtime/error-message.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { snapshotText } from '../format/shared-groups.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
@@ -251,7 +252,7 @@ export class SnapshotReceiver {
       // The store may hold a newer one by now.
       if (error instanceof StoreChangedError) throw error;
       this.#logger.warn({ err: error }, 'the snapshot is in use but could not be stored');
-      return error instanceof Error ? error.message : String(error);
+      return errorMessage(error);
     }
   }
 
