@@ -238,7 +238,7 @@ test('everything is put back when kube-apiserver does not become ready on its ot
   const node = await controlPlaneNode(context);
   node.unready.add(`kube-apiserver.yaml:${node.otherPort}`);
   const { errors } = await node.install();
-  assert.match(errors, /\/readyz is answered with 500 \(waited 2 s\)\neverything has been put back/);
+  assert.match(errors, /\/readyz returned 500 \(waited 2 s\)\neverything has been put back/);
   assert.deepEqual(await node.files(), node.before);
   assert.deepEqual(
     node.started.filter((name) => !name.startsWith('kube-apiserver.yaml')),
@@ -250,7 +250,7 @@ test('everything is put back when the router does not become ready', async (cont
   const node = await controlPlaneNode(context);
   node.unready.add(`mixed-version-proxy.yaml:${node.port}`);
   const { errors } = await node.install();
-  assert.match(errors, /\/readyz is answered with 500 \(waited 2 s\)\neverything has been put back/);
+  assert.match(errors, /\/readyz returned 500 \(waited 2 s\)\neverything has been put back/);
   assert.deepEqual(await node.files(), node.before);
   assert.equal(node.started.at(-1), `kube-apiserver.yaml:${node.port}`);
 });
@@ -272,7 +272,7 @@ test('it refuses, and changes nothing, while another control-plane node is not r
   const silent = await controlPlaneNode(context, { other: nodeObject('cp-b', '127.0.0.2') });
   assert.match(
     (await silent.install()).errors,
-    /node cp-b: https:\/\/127\.0\.0\.2:\d+\/readyz has no answer/,
+    /node cp-b: https:\/\/127\.0\.0\.2:\d+\/readyz did not respond/,
   );
   assert.deepEqual(await node.files(), node.before);
   assert.deepEqual(await silent.files(), silent.before);

@@ -22,11 +22,11 @@ export interface PeerRequest {
   /** Common name of the client certificate that was presented and accepted. */
   readonly clientCertificate: string | undefined;
   readonly body: ByteReader;
-  /** Resolves when the connection, or the stream, ends: `answered` once the answer was sent to its end. */
+  /** Resolves when the connection, or the stream, ends: `answered` once the response was sent to its end. */
   readonly over: Promise<'answered' | 'gone'>;
 }
 
-/** The answer a script writes. */
+/** The response a script writes. */
 export interface PeerAnswer {
   head(status: number, headers?: RawHeaders): void;
   write(bytes: string | Buffer): void;

@@ -3,7 +3,7 @@ import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import type { Status, StatusReason } from '../../src/apimachinery/status.ts';
 import type { WholeAnswer } from './conformance-case.ts';
 
-/** The answer is a `metav1.Status` of the router's own with that code and reason; the Status. */
+/** The response is a `metav1.Status` of the router's own with that code and reason; the Status. */
 export function assertStatus(answer: WholeAnswer, code: number, reason: StatusReason): Status {
   assert.equal(answer.status, code, answer.body);
   assert.equal(firstHeader(answer.headers, 'content-type'), 'application/json');

@@ -26,7 +26,7 @@ const retries = 10;
 const retryPause = 1_000;
 
 /**
- * Asks as client-go does: an answer of 429 or 5xx with Retry-After is asked for again, whatever the verb; a
+ * Asks as client-go does: a response of 429 or 5xx with Retry-After is asked for again, whatever the verb; a
  * connection that breaks under a GET as well, under anything else never (rest/with_retry.go, rest/request.go). Go's
  * own transport repeats at once what it sent on a kept connection that turned out to be closed, if it was a GET.
  */
@@ -41,7 +41,7 @@ export class ApiClient {
 
   /**
    * @param subject left out for a document of the whole cluster, which every server has
-   * @returns `undefined` when there was no answer in the end, which is taken down.
+   * @returns `undefined` when there was no response in the end, which is taken down.
    */
   async ask(request: ClientRequest, subject: Subject | undefined): Promise<Answer | undefined> {
     const { findings, signal } = this.options;
@@ -66,7 +66,7 @@ export class ApiClient {
     }
   }
 
-  /** Takes down an answer that should have been another one. */
+  /** Takes down a response that should have been another one. */
   judge(request: ClientRequest, subject: Subject | undefined, { status, body }: Answer, begun: number): void {
     if (status < 500 && status !== 404) return;
     const { findings, wasServed } = this.options;

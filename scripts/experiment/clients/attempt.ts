@@ -35,7 +35,7 @@ const watchPatience = 120_000;
 
 /**
  * Sends a request once, over HTTP/1.1.
- * @param onChunk takes the body of a 200 as it comes, in place of the answer
+ * @param onChunk takes the body of a 200 as it comes, in place of the response
  */
 export function attempt(
   origin: string,
@@ -83,7 +83,7 @@ export function attempt(
       else text += chunk;
     });
     // A body that breaks off emits this and no end.
-    response.once('error', (error) => fail(`the answer broke off: ${error.message}`));
+    response.once('error', (error) => fail(`the response broke off: ${error.message}`));
     response.once('end', () =>
       resolve({ kind: 'answer', status: response.statusCode ?? 0, headers: response.headers, body: text }),
     );

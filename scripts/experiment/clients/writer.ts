@@ -40,7 +40,7 @@ export class Writer {
     }
     const oldest = this.#made.length > kept ? this.#made.shift() : undefined;
     if (oldest === undefined) return;
-    // A 404 is the answer to a deletion that was carried out before its answer got lost.
+    // A 404 is the response to a deletion that was carried out before its answer got lost.
     await this.#client.ask({ method: 'DELETE', path: `${collection}/${oldest}` }, this.#resource);
   }
 }

@@ -223,7 +223,7 @@ function sessionTo(port: number): ClientHttp2Session {
   return connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false }).on('error', () => {});
 }
 
-/** @returns milliseconds to the end of an answer; `undefined` where there was none within five seconds */
+/** @returns milliseconds to the end of a response; `undefined` where there was none within five seconds */
 function timeOn(session: ClientHttp2Session): Promise<number | undefined> {
   const { promise, resolve } = Promise.withResolvers<number | undefined>();
   if (session.destroyed || session.closed) return Promise.resolve(undefined);

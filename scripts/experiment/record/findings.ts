@@ -2,10 +2,10 @@
  * What is counted, each by one client's request or event:
  *
  * - `wrongNotFound`: a 404 for a resource that a server served all the while, or for an object that is there
- * - `readServerErrors`, `writeServerErrors`: an answer with 5xx though a server served the resource all the while,
+ * - `readServerErrors`, `writeServerErrors`: a response with 5xx though a server served the resource all the while,
  *   whether or not the client asked again
- * - `refusedWithoutServer`: an answer with 5xx when there was no server that could have answered
- * - `failedReads`: no answer in the end, after all that client-go would try
+ * - `refusedWithoutServer`: a response with 5xx when there was no server that could have answered
+ * - `failedReads`: no response in the end, after all that client-go would try
  * - `unknownWrites`: a write whose answer never came; it may have been made, and no client sends it again
  * - `discoveryErrors`: a discovery document that is refused though a server serves what it lists, or that lacks
  *   what a server has served for some seconds

@@ -103,7 +103,7 @@ export class PeerCache {
         else reject(new Error(`discovery request failed with status: ${response.statusCode}`));
       });
     });
-    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer in time')));
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no response in time')));
     outgoing.on('error', reject);
     outgoing.end();
     return promise;

@@ -5,7 +5,7 @@ import { buildOutboundRequest } from '../../proxy/delivery/outbound.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
 import { newPseudonym } from '../../request/via.ts';
-import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
+import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import {
   type ExaminedServer,
   longestResponse,
@@ -27,7 +27,7 @@ export const doctorUser: UserInfo = {
   extra: new Map([['mixed-version-proxy/doctor', ['asked']]]),
 };
 
-export type AskAsRouter = (server: ExaminedServer, question: Question) => Promise<HttpsAnswer>;
+export type AskAsRouter = (server: ExaminedServer, question: Question) => Promise<HttpsResponse>;
 
 /**
  * Asks servers as the router would for `doctorUser`: stamped at the same place, over mTLS with the same pair or with

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
-import type { HttpsAnswer } from '../terminal/ask-over-https.ts';
+import type { HttpsResponse } from '../terminal/ask-over-https.ts';
 import { type AskAsRouter, canAssert, doctorUser } from './ask-as-router.ts';
 import type { ExaminedServer, Finding, Question } from './finding.ts';
 
@@ -127,7 +127,7 @@ const forbiddenPath: Question = { method: 'GET', target: '/mixed-version-proxy-d
  * a path that does not exist.
  * @param ask throws when there is no response; so does this
  */
-export async function askWhoCalls(ask: (question: Question) => Promise<HttpsAnswer>): Promise<SeenCaller> {
+export async function askWhoCalls(ask: (question: Question) => Promise<HttpsResponse>): Promise<SeenCaller> {
   const seen = seenIn(await ask(review));
   return seen.kind === 'unknown' ? seenIn(await ask(forbiddenPath)) : seen;
 }
@@ -144,7 +144,7 @@ const reviewSchema = v.object({
 
 const forbiddenSchema = v.object({ reason: v.literal('Forbidden'), message: v.string() });
 
-function seenIn({ status, text }: HttpsAnswer): SeenCaller {
+function seenIn({ status, text }: HttpsResponse): SeenCaller {
   if (status === 401) return { kind: 'refused' };
   const object = parsed(text);
   const review = v.safeParse(reviewSchema, object);

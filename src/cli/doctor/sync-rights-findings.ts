@@ -3,7 +3,7 @@ import { errorMessage } from '../../runtime/error-message.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { ClusterCredentials } from '../../sync/node/cluster-access.ts';
 import { type SyncPermission, syncPermissions } from '../../sync/sync-permissions.ts';
-import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
+import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import { type Finding, longestResponse, type Question, questionHeaders, responseTimeout } from './finding.ts';
 import { askWhoCalls } from './identity-findings.ts';
 
@@ -62,7 +62,7 @@ async function rightsOf(
   credentials: ClusterCredentials,
   permissions: readonly SyncPermission[],
 ): Promise<RightsOfServer | Finding> {
-  const ask = (question: Question): Promise<HttpsAnswer> => askAsSyncJob(server, credentials, question);
+  const ask = (question: Question): Promise<HttpsResponse> => askAsSyncJob(server, credentials, question);
   try {
     const seen = await askWhoCalls(ask);
     if (seen.kind === 'refused') {
@@ -89,7 +89,7 @@ async function rightsOf(
 }
 
 /** Alpha and off by default: where it is off no right to it is needed, and kubectl makes no role for it. */
-async function servesStorageVersions(ask: (question: Question) => Promise<HttpsAnswer>): Promise<boolean> {
+async function servesStorageVersions(ask: (question: Question) => Promise<HttpsResponse>): Promise<boolean> {
   const { status } = await ask({ method: 'GET', target: '/apis/internal.apiserver.k8s.io/v1alpha1' });
   return status === 200;
 }
@@ -145,7 +145,7 @@ function askAsSyncJob(
   { origin, serverName, addressPolicy }: ReadServer,
   { certificateAuthorities, clientCertificate, headers }: ClusterCredentials,
   question: Question,
-): Promise<HttpsAnswer> {
+): Promise<HttpsResponse> {
   const { method, target, body } = question;
   return askOverHttps({
     url: `${origin}${target}`,
@@ -238,7 +238,7 @@ const reviewSchema = v.object({ status: v.object({ allowed: v.boolean() }) });
  */
 async function missingOf(
   permission: SyncPermission,
-  ask: (question: Question) => Promise<HttpsAnswer>,
+  ask: (question: Question) => Promise<HttpsResponse>,
 ): Promise<SyncPermission | undefined> {
   const isMissing = async (attributes: object): Promise<boolean> => !(await isAllowed(attributes, ask));
   if (permission.kind === 'path') {
@@ -257,7 +257,7 @@ async function missingOf(
 
 async function isAllowed(
   attributes: object,
-  ask: (question: Question) => Promise<HttpsAnswer>,
+  ask: (question: Question) => Promise<HttpsResponse>,
 ): Promise<boolean> {
   const { status, text } = await ask({
     method: 'POST',

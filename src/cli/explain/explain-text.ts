@@ -73,12 +73,12 @@ export async function explainLines(
   return failed ? 1 : 0;
 }
 
-type LineAnswer = Omit<Explanation, 'trace' | 'notes'> | { readonly line: number; readonly error: string };
+type LineResult = Omit<Explanation, 'trace' | 'notes'> | { readonly line: number; readonly error: string };
 
 function explainLine(
   line: { number: number; text: string } | { number: number; problem: string },
   explain: (request: RequestToExplain) => Explanation,
-): LineAnswer {
+): LineResult {
   if ('problem' in line) return { line: line.number, error: line.problem };
   try {
     const { trace: _trace, notes: _notes, ...explanation } = explain(parseRequest(line.text));
@@ -132,7 +132,7 @@ const knownMethods = new Set([
   'TRACE',
 ]);
 
-/** Answered by the router, whatever the API servers have under them. */
+/** Served by the router, whatever the API servers have under them. */
 const ownDocuments = /^\/(livez|readyz|healthz)(\/|$)|^\/(metrics|metrics\/slis|statusz|flagz)$/;
 
 /** Whether `text` can be the method of an HTTP request at all. */

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
-import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
+import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import { readerRights } from './reader-rights.ts';
 import { InstallationRefused } from './wait-until.ts';
 
@@ -30,7 +30,7 @@ export interface ControlPlane {
   notReady(port: number): Promise<string | undefined>;
 }
 
-/** Milliseconds for one answer. */
+/** Milliseconds for one response. */
 const responseTimeout = 5_000;
 const longestResponse = 16 * 1024 * 1024;
 
@@ -80,7 +80,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
   async function ask(
     path: string,
     { origin, method, object, contentType = 'application/json' }: Asked = {},
-  ): Promise<HttpsAnswer> {
+  ): Promise<HttpsResponse> {
     const { certificateAuthorities, clientCertificate, headers, serverName } = await access.credentials();
     const body = object === undefined ? undefined : JSON.stringify(object);
     return askOverHttps({
@@ -104,8 +104,8 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
     });
   }
 
-  /** @throws {InstallationRefused} when there is no answer */
-  function askCluster(path: string, asked?: Asked): Promise<HttpsAnswer> {
+  /** @throws {InstallationRefused} when there is no response */
+  function askCluster(path: string, asked?: Asked): Promise<HttpsResponse> {
     return ask(path, asked).catch((cause: unknown) => {
       throw new InstallationRefused(`the cluster cannot be asked at ${access.server}: ${reasonOf(cause)}`, {
         cause,
@@ -118,7 +118,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
     schema: Schema,
   ): Promise<v.InferOutput<Schema>> {
     const { status, text } = await askCluster(path);
-    if (status !== 200) throw new InstallationRefused(`${access.server}${path} is answered with ${status}`);
+    if (status !== 200) throw new InstallationRefused(`${access.server}${path} returned ${status}`);
     const result = v.safeParse(schema, JSON.parse(text));
     if (!result.success) throw new InstallationRefused(`${access.server}${path} is not what it should be`);
     return result.output;
@@ -144,7 +144,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
     if (status === 409) return 'another node has just begun to be installed or undone: one at a time';
     if (status !== 200 && status !== 201) {
       throw new InstallationRefused(
-        `the Lease kube-system/${turnName} cannot be written: the API server answers with ${status}`,
+        `the Lease kube-system/${turnName} cannot be written: the API server returned ${status}`,
       );
     }
     hasTurn = true;
@@ -155,9 +155,9 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
     const origin = `https://${joinHostPort(address, port)}`;
     try {
       const { status } = await ask('/readyz', { origin });
-      return status === 200 ? undefined : `${origin}/readyz is answered with ${status}`;
+      return status === 200 ? undefined : `${origin}/readyz returned ${status}`;
     } catch (error) {
-      return `${origin}/readyz has no answer: ${reasonOf(error)}`;
+      return `${origin}/readyz did not respond: ${reasonOf(error)}`;
     }
   }
 
@@ -220,7 +220,7 @@ export function controlPlaneBy(access: ClusterAccess, ownAddress: string): Contr
             : made;
         if (status !== 200 && status !== 201) {
           throw new InstallationRefused(
-            `${object.kind} ${object.metadata.name} cannot be made: the API server answers with ${status}`,
+            `${object.kind} ${object.metadata.name} cannot be made: the API server returned ${status}`,
           );
         }
       }

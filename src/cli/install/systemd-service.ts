@@ -8,7 +8,7 @@ import { accountName, unitName } from './systemd-files.ts';
 import type { SystemdHost } from './systemd-host.ts';
 import { InstallationRefused } from './wait-until.ts';
 
-/** Milliseconds for one answer. */
+/** Milliseconds for one response. */
 const responseTimeout = 2_000;
 
 /** Runs a command that has to succeed. @throws {InstallationRefused} with what it wrote */
@@ -98,11 +98,11 @@ export async function routerNotReady(config: ServeConfig, host: SystemdHost): Pr
       responseTimeout,
       longestResponse: 1024 * 1024,
     });
-    if (status !== 200) return `${url} is answered with ${status}: ${text.trim()}`;
+    if (status !== 200) return `${url} returned ${status}: ${text.trim()}`;
     // Something else may answer with the same certificate while the service starts anew.
     return state === 'active' ? undefined : `${unitName} is ${state}`;
   } catch (error) {
-    return `${url} has no answer: ${errorMessage(error)}; ${unitName} is ${state}`;
+    return `${url} did not respond: ${errorMessage(error)}; ${unitName} is ${state}`;
   }
 }
 

@@ -81,7 +81,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
       `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C; on a terminal in the place of the last.`,
     )
     .addOption(
-      new Option('-o, --output <form>', 'Form of the answer; json and yaml are what the router says.')
+      new Option('-o, --output <form>', "Output format; json and yaml are the router's own response.")
         .choices(['text', 'wide', 'json', 'yaml'])
         .default('text'),
     )

@@ -6,7 +6,7 @@ import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { askOverHttps, type HttpsAnswer } from '../terminal/ask-over-https.ts';
+import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { readFlagFile } from '../terminal/flag-files.ts';
 import { parseStatusView, type StatusView } from './status-view.ts';
@@ -133,15 +133,18 @@ function findKubeconfig(
   return usual !== undefined && existsSync(usual) ? { files: [usual], source: '~/.kube/config' } : undefined;
 }
 
-/** The largest answer is the snapshot, as plain JSON. */
+/** The largest response is the snapshot, as plain JSON. */
 const longestResponse = 2 * sealedSnapshotLimit;
 
 /**
  * Asks a router for one of its own paths.
  * @param path below `/.mixed-version-proxy/`
- * @throws when there is no answer, or none that ends within ten seconds
+ * @throws when there is no response, or none that ends within ten seconds
  */
-function askRouter({ origin, headers, ...connection }: RouterConnection, path: string): Promise<HttpsAnswer> {
+function askRouter(
+  { origin, headers, ...connection }: RouterConnection,
+  path: string,
+): Promise<HttpsResponse> {
   return askOverHttps({
     ...connection,
     url: `${origin}/.mixed-version-proxy/${path}`,
@@ -155,24 +158,24 @@ function askRouter({ origin, headers, ...connection }: RouterConnection, path: s
 export async function readStatus(
   connection: RouterConnection,
 ): Promise<{ readonly status: StatusView; readonly json: unknown }> {
-  const answer = await ask(connection, 'v1/status');
-  if (answer.status !== 200) throw notTold(connection, answer);
-  const status = parseStatusView(answer.text);
+  const response = await ask(connection, 'v1/status');
+  if (response.status !== 200) throw notTold(connection, response);
+  const status = parseStatusView(response.text);
   if (status === undefined) {
-    throw new CommandFailure(1, [`${nameOf(connection)} answers, but not as a router does: is it one?`]);
+    throw new CommandFailure(1, [`${nameOf(connection)} responds, but not as a router does: is it one?`]);
   }
-  return { status, json: JSON.parse(answer.text) };
+  return { status, json: JSON.parse(response.text) };
 }
 
 /** The snapshot of the router; `undefined` when it does not tell. */
 export async function readTable(connection: RouterConnection): Promise<RoutingTable | undefined> {
-  const answer = await ask(connection, 'v1/snapshot');
-  if (answer.status !== 200) return undefined;
-  const parsed = await parseSnapshotText(answer.text);
+  const response = await ask(connection, 'v1/snapshot');
+  if (response.status !== 200) return undefined;
+  const parsed = await parseSnapshotText(response.text);
   return parsed.ok ? buildRoutingTable(parsed.snapshot) : undefined;
 }
 
-async function ask(connection: RouterConnection, path: string): Promise<HttpsAnswer> {
+async function ask(connection: RouterConnection, path: string): Promise<HttpsResponse> {
   try {
     return await askRouter(connection, path);
   } catch (cause) {
@@ -191,7 +194,7 @@ function nameOf({ origin, from }: RouterConnection): string {
   return from === undefined ? origin : `${origin} (of ${from})`;
 }
 
-function notTold(connection: RouterConnection, { status }: HttpsAnswer): CommandFailure {
+function notTold(connection: RouterConnection, { status }: HttpsResponse): CommandFailure {
   return new CommandFailure(1, [
     `${nameOf(connection)} returned ${status}: ${advice[status] ?? 'see its log'}`,
   ]);

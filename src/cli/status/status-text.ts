@@ -132,7 +132,7 @@ function preferredVersionLine({ preferredVersion }: StatusView): string | undefi
   const { configured, minor, enforcementDiffers } = preferredVersion;
   const how = configured === minor ? '' : ` (${configured})`;
   const writes = enforcementDiffers ? ', and every write' : '';
-  return `${minor}${how} answers for what servers understand differently${writes}`;
+  return `${minor}${how} serves what servers understand differently${writes}`;
 }
 
 function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segment {

@@ -68,7 +68,7 @@ const statusViewSchema = v.object({
 
 export type StatusView = v.InferOutput<typeof statusViewSchema>;
 
-/** @param text what `v1/status` answered. `undefined` when it is something else. */
+/** @param text the text of `v1/status`. `undefined` when it is something else. */
 export function parseStatusView(text: string): StatusView | undefined {
   try {
     const result = v.safeParse(statusViewSchema, JSON.parse(text));

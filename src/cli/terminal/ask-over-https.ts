@@ -29,7 +29,7 @@ export interface HttpsQuestion {
   readonly longestResponse: number;
 }
 
-export interface HttpsAnswer {
+export interface HttpsResponse {
   readonly status: number;
   /** The Date header. */
   readonly date: string | undefined;
@@ -37,7 +37,7 @@ export interface HttpsAnswer {
 }
 
 /** @throws when there is no response, one that is too long or too late, or when the address may not be dialled */
-export async function askOverHttps(question: HttpsQuestion): Promise<HttpsAnswer> {
+export async function askOverHttps(question: HttpsQuestion): Promise<HttpsResponse> {
   const { url, serverName, certificateAuthorities, clientCertificate, headers, addressPolicy } = question;
   const { host, hostname } = new URL(url);
   // An IP address is dialled without a look-up.
@@ -46,7 +46,7 @@ export async function askOverHttps(question: HttpsQuestion): Promise<HttpsAnswer
   const refusal =
     addressPolicy === undefined || !isDialledAsItIs ? undefined : refusedAddress(address, addressPolicy);
   if (refusal !== undefined) throw new RangeError(`${address} ${refusal}`);
-  const { promise, resolve, reject } = Promise.withResolvers<HttpsAnswer>();
+  const { promise, resolve, reject } = Promise.withResolvers<HttpsResponse>();
   const outgoing = request(url, {
     method: question.method ?? 'GET',
     headers: ['host', host, ...headers],

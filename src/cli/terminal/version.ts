@@ -13,7 +13,7 @@ export function registerVersion(program: CliCommand, context: CommandContext, re
     .summary('Print the version')
     .description('Print the version of mixed-version-proxy and of the Node.js it runs on.')
     .addOption(
-      new Option('-o, --output <form>', 'Form of the answer.')
+      new Option('-o, --output <form>', 'Output format.')
         .choices(['text', ...structuredForms])
         .default('text'),
     )

@@ -24,7 +24,7 @@ export const bodies: CaseGroup = {
   cases: [
     {
       id: 'bodies/gzip',
-      rule: 'A compressed answer passes still compressed, with its coding and under no other length',
+      rule: 'A compressed response passes still compressed, with its coding and under no other length',
       citation: 'RFC 9110 section 7.7',
       async run(world) {
         const compressed = gzipSync(document);
@@ -119,7 +119,7 @@ export const bodies: CaseGroup = {
     },
     {
       id: 'bodies/answer-length',
-      rule: 'The length of an answer is kept, that of a compressed one too',
+      rule: 'The length of a response is kept, that of a compressed one too',
       citation: 'RFC 9110 section 8.6',
       async run(world) {
         const compressed = gzipSync(document);
@@ -139,7 +139,7 @@ export const bodies: CaseGroup = {
     },
     {
       id: 'bodies/head',
-      rule: 'An answer to HEAD has the lines of the answer to GET and no body',
+      rule: 'A response to HEAD has the lines of the response to GET and no body',
       citation: 'RFC 9110 section 9.3.2',
       async run(world) {
         world.cluster.peer3.script = (_request, answer) => {
@@ -175,7 +175,7 @@ export const bodies: CaseGroup = {
     {
       id: 'bodies/any-code',
       rule: 'What a server answered passes untouched, whatever its code, and is asked for once',
-      citation: 'design: an answer that a peer did give passes through untouched',
+      citation: 'design: a response that a peer did give passes through untouched',
       async run(world) {
         for (const status of [200, 202, 400, 401, 403, 404, 409, 410, 422, 429, 500, 503, 504]) {
           world.cluster.reset();
@@ -194,7 +194,7 @@ export const bodies: CaseGroup = {
     },
     {
       id: 'bodies/expect-continue',
-      rule: 'A client that waits for `100 Continue` gets it, or an answer at once; the expectation does not travel',
+      rule: 'A client that waits for `100 Continue` gets it, or a response at once; the expectation does not travel',
       citation: 'RFC 9110 section 10.1.1',
       needs: ['http1', 'interimAnswers'],
       async run(world) {

@@ -91,7 +91,7 @@ export const headers: CaseGroup = {
     },
     {
       id: 'headers/answers-are-complete',
-      rule: 'Every other line of an answer arrives: audit IDs, warnings, several cookies, content type',
+      rule: 'Every other line of a response arrives: audit IDs, warnings, several cookies, content type',
       citation: 'RFC 9110 section 7.7',
       async run(world) {
         world.cluster.peer3.script = (_request, answer) => {

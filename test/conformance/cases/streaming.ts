@@ -80,7 +80,7 @@ export const streaming: CaseGroup = {
     },
     {
       id: 'streaming/client-leaves-early',
-      rule: 'So does a client that leaves before there is an answer',
+      rule: 'So does a client that leaves before there is a response',
       citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
       async run(world) {
         const { exchange, request } = await beginWatch(world);
@@ -90,7 +90,7 @@ export const streaming: CaseGroup = {
     },
     {
       id: 'streaming/server-breaks-off',
-      rule: 'An answer of unknown length that breaks off is an error to the client, never a clean end',
+      rule: 'A response of unknown length that breaks off is an error to the client, never a clean end',
       citation: 'RFC 9112 section 8',
       run: (world) => breaksOff(world, []),
     },
@@ -150,7 +150,7 @@ async function beginUpload(world: World, piece: string) {
   return { exchange, ...(await started) };
 }
 
-/** What the next request at `peer` is, and the answer, which the case writes. */
+/** What the next request at `peer` is, and the response, which the case writes. */
 function serverStream(peer: Peer): Promise<{ readonly request: PeerRequest; readonly answer: PeerAnswer }> {
   return new Promise((resolve) => {
     peer.script = (request, answer) => resolve({ request, answer });

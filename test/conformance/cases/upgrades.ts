@@ -105,7 +105,7 @@ export const upgrades: CaseGroup = {
     },
     {
       id: 'upgrades/declined',
-      rule: 'A WebSocket that the server declines ends with the server’s own answer, and is no tunnel',
+      rule: 'A WebSocket that the server declines ends with the server’s own response, and is no tunnel',
       citation: 'CVE-2018-1002105',
       needs: ['http1Bytes', 'websocket'],
       async run(world) {

@@ -57,11 +57,11 @@ export const bun: ConformanceRuntime = {
     'streaming/head-at-once': {
       kind: 'not possible',
       because:
-        'Bun holds the head of an answer back until its first byte: a quiet watch shows its head late.',
+        'Bun holds the head of a response back until its first byte: a quiet watch shows its head late.',
     },
     'bodies/answer-length': {
       kind: 'not possible',
-      because: 'Bun frames a streamed answer anew, without its length.',
+      because: 'Bun frames a streamed response anew, without its length.',
     },
   },
   start: (settings, cluster) =>

@@ -11,7 +11,7 @@ export const urlParsed: Reservation = {
 export const onlyHttp2: Reservation = {
   kind: 'does not apply',
   because:
-    'These cases are written in HTTP/1.1. What HTTP/2 has in their place (`100` in front of an answer, connection headers and raw frames that it forbids) is tried in `test/security/http2-downgrade.test.ts` and `src/http2/server/*.test.ts`.',
+    'These cases are written in HTTP/1.1. What HTTP/2 has in their place (`100` in front of a response, connection headers and raw frames that it forbids) is tried in `test/security/http2-downgrade.test.ts` and `src/http2/server/*.test.ts`.',
 };
 
 export const onlyHttp1: Reservation = {
@@ -39,7 +39,7 @@ export const spdyIsTunnelled: Reservation = {
 const noticedWhenWriting: Reservation = {
   kind: 'not possible',
   because:
-    'workerd notices that a connection was closed when it writes to it: the request to the server ends with the next event, or with the answer.',
+    'workerd notices that a connection was closed when it writes to it: the request to the server ends with the next event, or with the response.',
 };
 
 /** Cases about clients that leave while nothing is being written to them. */

@@ -20,7 +20,7 @@ export interface ClientRequest {
 /** Users with a certificate: `alice` in the group `dev`, `admin` in `system:masters`. */
 export type ClientCertificate = 'alice' | 'admin';
 
-/** The head of an answer with its body, which may still be under way. */
+/** The head of a response with its body, which may still be under way. */
 export interface StreamedAnswer {
   readonly status: number;
   readonly headers: RawHeaders;
@@ -29,7 +29,7 @@ export interface StreamedAnswer {
 
 /** One request on its way, and its answer. */
 export interface Exchange {
-  /** Rejects when the connection ends before the head of an answer. */
+  /** Rejects when the connection ends before the head of a response. */
   readonly answer: Promise<StreamedAnswer>;
   /** Codes of interim answers (1xx) so far; empty where the client does not show them. */
   readonly interim: readonly number[];

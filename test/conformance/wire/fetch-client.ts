@@ -37,12 +37,12 @@ function send(fetch: Fetch, origin: string, request: ClientRequest): Exchange {
     else void drain(reader, bytes);
     return { status: response.status, headers: rawHeadersOf(response.headers), body: bytes };
   });
-  // A case that disconnects does not look at the answer any more.
+  // A case that disconnects does not look at the response any more.
   answer.catch(() => {});
   return {
     answer,
     interim: [],
-    // A failed upload shows in the answer.
+    // A failed upload shows in the response.
     write: (bytes) => void writer?.write(Buffer.from(bytes, 'latin1')).catch(() => {}),
     end: () => void writer?.close().catch(() => {}),
     disconnect() {

@@ -76,7 +76,7 @@ function send(
     outgoing.on('continue', () => interim.push(100));
     outgoing.on('response', (incoming) => resolve(answerOf(incoming)));
   });
-  // A case that disconnects does not look at the answer any more.
+  // A case that disconnects does not look at the response any more.
   answer.catch(() => {});
   if (streamed) outgoing.flushHeaders();
   else outgoing.end(body);

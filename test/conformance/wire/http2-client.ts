@@ -48,7 +48,7 @@ function send(session: ClientHttp2Session, request: ClientRequest): Exchange {
     stream.on('error', reject);
     stream.on('close', () => reject(new Error(`the stream closed with code ${stream.rstCode}`)));
   });
-  // A case that disconnects does not look at the answer any more.
+  // A case that disconnects does not look at the response any more.
   answer.catch(() => {});
   stream.on('data', (chunk: Buffer) => reader.push(chunk));
   stream.on('close', () => {

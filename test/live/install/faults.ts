@@ -71,7 +71,7 @@ export const faults: Readonly<
       patience,
     );
     assert.equal(code, 1, output);
-    assert.match(output, /6443\/readyz has no answer.*everything has been put back/s);
+    assert.match(output, /6443\/readyz did not respond.*everything has been put back/s);
     assert.deepEqual(await machine.files(touched), before);
     await cluster.untilReady(machine, 6443);
     return lastLines(output);
