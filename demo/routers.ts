@@ -50,7 +50,7 @@ export async function startDemoRouter(options: DemoRouterOptions): Promise<Runni
     now: Date.now(),
   });
   if (!result.ok) {
-    throw new TypeError(result.faults.map(({ message }) => message).join('\n'));
+    throw new TypeError(result.issues.map(({ message }) => message).join('\n'));
   }
   return startRouter(result.config, options.logger);
 }

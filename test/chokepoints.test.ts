@@ -102,7 +102,7 @@ const chokepoints = {
   // Redirects to elsewhere.
   refuseRedirect: { definedIn: 'src/proxy/delivery/redirect.ts', calledIn: ['src/proxy/forward.ts'] },
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
-  faultOfHead: {
+  issueOfHead: {
     definedIn: 'src/node/exchange/http1-request-head.ts',
     calledIn: ['src/node/serving/request-handler.ts', 'src/node/upgrades/upgrade.ts'],
   },

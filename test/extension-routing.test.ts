@@ -139,7 +139,7 @@ test('what the sync job finds out of a cluster leads a router straight to extens
     folder,
     new AbortController().signal,
   );
-  assert.deepEqual(recorded.faults, []);
+  assert.deepEqual(recorded.issues, []);
   const offline = await snapshotFromFolder(folder);
   assert.deepEqual(addresses(offline.snapshot), {
     'headless.example.com': `127.0.0.1:${headless.port}`,

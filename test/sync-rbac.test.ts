@@ -70,7 +70,7 @@ test('the manifest allows every request of the sync job, and nothing that it doe
     join(cluster.directory, 'recorded'),
     new AbortController().signal,
   );
-  assert.deepEqual(recorded.faults, []);
+  assert.deepEqual(recorded.issues, []);
 
   const used = new Set<string>();
   for (const { method, url } of requests) {

@@ -117,7 +117,7 @@ export async function createEmbeddedCluster(logger: Logger = silentLogger): Prom
           now: Date.now(),
         },
       );
-      if (!result.ok) throw new TypeError(result.faults.map(({ message }) => message).join('\n'));
+      if (!result.ok) throw new TypeError(result.issues.map(({ message }) => message).join('\n'));
       return closing(await startRouter(result.config, logger, { openEmbeddedSync }));
     },
     kubeconfig: (apiServer) =>

@@ -62,10 +62,10 @@ function decodePath(rawPath: string): string {
     // Decodes once, as Go does: `%252e` becomes the literal `%2e`. Refuses overlong forms and surrogates.
     path = decodeURIComponent(rawPath);
   } catch (cause) {
-    const fault = malformedPercentEscape.test(rawPath)
+    const issue = malformedPercentEscape.test(rawPath)
       ? "its path holds a '%' without two hexadecimal digits behind it: write a literal percent sign as %25"
       : 'the percent escapes of its path are no UTF-8: percent-encode the UTF-8 form of each character';
-    throw ambiguous(fault, cause);
+    throw ambiguous(issue, cause);
   }
   if (controlCharacter.test(path)) {
     throw ambiguous('its path holds an encoded control character: remove it');
@@ -84,8 +84,8 @@ function forbiddenCharacter(target: string): RequestInfoError {
   );
 }
 
-function ambiguous(fault: string, cause?: unknown): RequestInfoError {
-  return new RequestInfoError('AmbiguousRequestTarget', `request target refused: ${fault}`, { cause });
+function ambiguous(issue: string, cause?: unknown): RequestInfoError {
+  return new RequestInfoError('AmbiguousRequestTarget', `request target refused: ${issue}`, { cause });
 }
 
 /** A `%` that two hexadecimal digits do not follow (RFC 3986 section 2.1). */

@@ -280,7 +280,7 @@ describe('validate', () => {
     assert.equal((await run(['validate', 'snapshot.jws', '--snapshot-keys', 'keys.json'])).code, 0);
   });
 
-  it('prints every fault with its path and ends with exit code 2', async () => {
+  it('prints every error with its path and ends with exit code 2', async () => {
     const { code, errors } = await run(['validate', 'faulty.json']);
     assert.equal(code, 2);
     assert.match(errors, /^error: faulty\.json: servers\[0\]\.colour /m);
@@ -301,7 +301,7 @@ describe('validate', () => {
     assert.equal((await run(['validate', 'snapshot.jws', '--snapshot-keys', 'other-keys.json'])).code, 2);
   });
 
-  it('checks a configuration file with all it names, and tells every fault with its place', async () => {
+  it('checks a configuration file with all it names, and tells every error with its place', async () => {
     const configuration = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: RouterConfiguration\n';
     files.set('router.yaml', `${configuration}serving:\n  port: 70000\ngateway: true\n`);
     const { code, output, errors } = await run(['validate', '--config', 'router.yaml']);

@@ -104,11 +104,11 @@ describe('the union of authenticators', () => {
     });
   });
 
-  it('passes a fault of the router on as such, never as a pass-through', async () => {
-    const fault = new TypeError('broken');
+  it('passes an error of the router on as such, never as a pass-through', async () => {
+    const issue = new TypeError('broken');
     await assert.rejects(
-      async () => authenticate(inboundRequest(), [throwing(fault), succeeding({})]),
-      fault,
+      async () => authenticate(inboundRequest(), [throwing(issue), succeeding({})]),
+      issue,
     );
   });
 

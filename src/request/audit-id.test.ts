@@ -78,7 +78,7 @@ describe('the audit ID', () => {
     );
   });
 
-  it("stands in the router's own responses: health, refusals, faults", async () => {
+  it("stands in the router's own responses: health, refusals, errors", async () => {
     const transport = recordingTransport(() => {
       throw new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
     });
@@ -93,7 +93,7 @@ describe('the audit ID', () => {
     assert.deepEqual(codes, [200, 401, 500, 503]);
   });
 
-  it('stands in the lines that tell of a fault, and on the second try', async () => {
+  it('stands in the lines that tell of an error, and on the second try', async () => {
     const { logger, lines } = recordingLogger();
     let tries = 0;
     const transport = recordingTransport(() => {

@@ -124,8 +124,8 @@ export async function runRound(
   if (!output.changed) return { ...output, ...read, warnings };
   const parsed = await parseSnapshot(output.snapshot);
   if (parsed.ok) return { snapshot: parsed.snapshot, changed: true, ...read, warnings };
-  const fault = `the readings make no valid snapshot, so the last one is used: ${describeIssues(parsed.issues)}`;
-  return { snapshot: previous, changed: false, ...read, warnings: [...warnings, fault] };
+  const issue = `the readings make no valid snapshot, so the last one is used: ${describeIssues(parsed.issues)}`;
+  return { snapshot: previous, changed: false, ...read, warnings: [...warnings, issue] };
 }
 
 /** From the watches; kinds that they have never listed are read from the servers. */

@@ -84,7 +84,7 @@ function serves(snapshot: Snapshot | undefined, id: string): string[] {
   );
 }
 
-test('an upgrade and a fault during it reach the router, and the fault removes no route', async () => {
+test('an upgrade and an error during it reach the router, and the error removes no route', async () => {
   const a = fakeServer(older);
   const b = fakeServer(older);
   const target = recordingTarget();
@@ -213,7 +213,7 @@ test('one round overtakes a router that holds a higher generation', async () => 
   assert.equal(target.taken[0]?.metadata.generation, 2 ** 40 + 1);
 });
 
-test('options that contradict themselves are refused, every fault at once', () => {
+test('options that contradict themselves are refused, every error at once', () => {
   const documents = fakeServer({});
   const servers = [
     { id: 'a', documents },

@@ -99,17 +99,17 @@ export interface ResolvedSyncOptions extends SyncOptions {
   readonly leadership: Leadership;
 }
 
-/** @throws {TypeError} naming every fault: no server, an ID twice, both address and url. */
+/** @throws {TypeError} naming every error: no server, an ID twice, both address and url. */
 export function resolveSyncOptions(options: SyncOptions): ResolvedSyncOptions {
-  const faults: string[] = [];
+  const issues: string[] = [];
   const ids = new Set<string>();
   for (const { id, address, url } of options.servers) {
-    if (ids.has(id)) faults.push(`server ${id} is listed twice`);
+    if (ids.has(id)) issues.push(`server ${id} is listed twice`);
     ids.add(id);
-    if (address !== undefined && url !== undefined) faults.push(`server ${id} has both address and url`);
+    if (address !== undefined && url !== undefined) issues.push(`server ${id} has both address and url`);
   }
-  if (ids.size === 0 && options.clusterSource === undefined) faults.push('there is no server to read');
-  if (faults.length > 0) throw new TypeError(`The sync job cannot start: ${faults.join('; ')}.`);
+  if (ids.size === 0 && options.clusterSource === undefined) issues.push('there is no server to read');
+  if (issues.length > 0) throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);
   return {
     ...options,
     timing: { ...defaultTiming, ...options.timing },

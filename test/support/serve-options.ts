@@ -71,20 +71,20 @@ export class ServeOptionsCheck {
     });
   }
 
-  /** The flags at fault, each named in its message. */
-  async faults(changes: FlagChanges): Promise<string[]> {
+  /** The flags invalid, each named in its message. */
+  async issues(changes: FlagChanges): Promise<string[]> {
     const result = await this.validate(changes);
     if (result.ok) return [];
-    for (const { flag, message } of result.faults) {
+    for (const { flag, message } of result.issues) {
       assert.ok(message.includes(flag), `"${message}" names ${flag}`);
     }
-    return result.faults.map(({ flag }) => flag);
+    return result.issues.map(({ flag }) => flag);
   }
 
   async messages(changes: FlagChanges): Promise<string> {
     const result = await this.validate(changes);
-    assert.ok(!result.ok, 'there are faults');
-    return result.faults.map(({ message }) => message).join('\n');
+    assert.ok(!result.ok, 'there are errors');
+    return result.issues.map(({ message }) => message).join('\n');
   }
 
   async warnings(changes: FlagChanges): Promise<string[]> {

@@ -87,7 +87,7 @@ async function loadDemo(load: (name: string) => Promise<unknown>): Promise<DemoP
   try {
     return (await load(demoPackage)) as DemoPackage;
   } catch (cause) {
-    // Another module that is missing is a fault of that package, not its absence.
+    // Another module that is missing is an error of that package, not its absence.
     const isMissing =
       cause instanceof Error &&
       'code' in cause &&

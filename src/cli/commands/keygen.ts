@@ -95,8 +95,8 @@ async function readPublicKeys(path: string): Promise<readonly JWK[]> {
   }
   const result = await parseSnapshotKeys(text);
   if (!result.ok) {
-    const faults = result.issues.map((issue) => describeKeysIssue(path, issue));
-    throw new CommandFailure(1, [`${path} is in the way: it is no set of public snapshot keys`, ...faults]);
+    const issues = result.issues.map((issue) => describeKeysIssue(path, issue));
+    throw new CommandFailure(1, [`${path} is in the way: it is no set of public snapshot keys`, ...issues]);
   }
   return (JSON.parse(text) as { readonly keys: readonly JWK[] }).keys;
 }

@@ -20,7 +20,7 @@ export function registerValidate(program: CliCommand, context: CommandContext, r
     .helpGroup('Inspect:')
     .summary('Check a snapshot or a configuration file')
     .description(
-      'Check a snapshot file as a router would, or a configuration file with everything it names. Every fault is printed with its path, for a configuration file with line and column, too; exit code 2 if there is one.',
+      'Check a snapshot file as a router would, or a configuration file with everything it names. Every error is printed with its path, for a configuration file with line and column, too; exit code 2 if there is one.',
     )
     .examples(
       {
@@ -82,11 +82,11 @@ async function validateConfiguration(context: CommandContext, file: string): Pro
 /** Every command reads the file this way before it reads the files that it names. */
 async function validateSyntax(context: CommandContext, file: string): Promise<void> {
   const kind = configurationKindOf(readInputFile(context, '--config', file));
-  const faults: string[] = [];
-  if (kind === syncConfiguration.kind) readConfigurationFile(context, file, syncConfiguration, faults);
-  else readConfigurationFile(context, file, routerConfiguration, faults);
-  if (faults.length > 0) throw new CommandFailure(2, faults);
-  await context.writeOutput(`${file} has no fault in itself; what it names was not looked at\n`);
+  const issues: string[] = [];
+  if (kind === syncConfiguration.kind) readConfigurationFile(context, file, syncConfiguration, issues);
+  else readConfigurationFile(context, file, routerConfiguration, issues);
+  if (issues.length > 0) throw new CommandFailure(2, issues);
+  await context.writeOutput(`${file} has no error in itself; what it names was not looked at\n`);
 }
 
 async function validateSync(context: CommandContext, file: string): Promise<void> {

@@ -1,10 +1,10 @@
 import { dirname, resolve } from 'node:path';
 import type { RawOptions } from '../flags/flag.ts';
-import type { FlagFault } from '../flags/flag-values.ts';
+import type { FlagIssue } from '../flags/flag-values.ts';
 import { type CommandContext, readInputFile } from '../terminal/command-context.ts';
 import type { ConfigurationKind } from './configuration-kind.ts';
 import {
-  type ConfigurationFault,
+  type ConfigurationIssue,
   type ConfiguredValue,
   type FilePosition,
   parseConfiguration,
@@ -74,16 +74,16 @@ export function withFlags<Name extends string>(
 }
 
 /** `router.yaml:12:9: serving.port must be …`: editors and terminals follow it. */
-export function describeConfigurationFault(
+export function describeConfigurationIssue(
   file: string,
-  { line, column, path, message }: ConfigurationFault,
+  { line, column, path, message }: ConfigurationIssue,
 ): string {
   return `${file}:${line}:${column}: ${path === '' ? message : `${path} ${message}`}`;
 }
 
-/** The message of a fault, after the place in the file that the value comes from, if it comes from there. */
-export function locateFault(
-  { flag, message }: FlagFault,
+/** The message of an error, after the place in the file that the value comes from, if it comes from there. */
+export function locateIssue(
+  { flag, message }: FlagIssue,
   configured: ConfiguredOptions | undefined,
   flags: RawOptions<string>,
 ): string {
@@ -94,7 +94,7 @@ export function locateFault(
 }
 
 /**
- * Whether a message names flags, and all of them were given. Where the file has faults, only such a message is certain:
+ * Whether a message names flags, and all of them were given. Where the file has errors, only such a message is certain:
  * one about a flag that is missing may come of a value that the file does set, and wrongly.
  */
 export function namesGivenFlags(message: string, options: RawOptions<string>): boolean {
@@ -103,18 +103,18 @@ export function namesGivenFlags(message: string, options: RawOptions<string>): b
 }
 
 /**
- * What `--config` names: the values without a fault. The others are told in `faults`, a line each with its place, so
- * that the caller can look for faults of flags and named files in the same run.
+ * What `--config` names: the values without an error. The others are told in `issues`, a line each with its place, so
+ * that the caller can look for errors of flags and named files in the same run.
  * @throws {CommandFailure} exit code 2 when the file cannot be read
  */
 export function readConfigurationFile<Name extends string>(
   context: CommandContext,
   file: string,
   kind: ConfigurationKind<Name>,
-  faults: string[],
+  issues: string[],
 ): ConfiguredOptions<Name> {
   const text = readInputFile(context, '--config', file);
   const parsed = parseConfiguration(text, kind);
-  if (!parsed.ok) faults.push(...parsed.faults.map((fault) => describeConfigurationFault(file, fault)));
+  if (!parsed.ok) issues.push(...parsed.issues.map((issue) => describeConfigurationIssue(file, issue)));
   return configuredOptions(file, text, parsed.values);
 }

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { serveFlags } from '../flags/serve-flags.ts';
 import { type ConfigurationSection, routerConfiguration } from './configuration-kind.ts';
-import { describeConfigurationFault } from './configured-options.ts';
+import { describeConfigurationIssue } from './configured-options.ts';
 import { parseConfiguration } from './parse-configuration.ts';
 
 const header = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: RouterConfiguration\n';
 
-/** `line:column: what`, one for each fault. */
-function faultsOf(text: string): string[] {
+/** `line:column: what`, one for each error. */
+function issuesOf(text: string): string[] {
   const parsed = parseConfiguration(text, routerConfiguration);
-  assert.ok(!parsed.ok, 'there are faults');
-  return parsed.faults.map((fault) => describeConfigurationFault('f', fault).replace(/^f:/, ''));
+  assert.ok(!parsed.ok, 'there are errors');
+  return parsed.issues.map((issue) => describeConfigurationIssue('f', issue).replace(/^f:/, ''));
 }
 
 function valuesOf(text: string): Record<string, unknown> {
@@ -60,7 +60,7 @@ timeouts:
     assert.deepEqual(valuesOf(JSON.stringify(document, null, 2)), { 'secure-port': 1 });
   });
 
-  it('reports every fault at once, in the order of the file, each with line, column and path', () => {
+  it('reports every error at once, in the order of the file, each with line, column and path', () => {
     const text = `apiVersion: mixed-version-proxy/v2
 kind: RouterConfiguration
 serving:
@@ -78,7 +78,7 @@ featureGates:
   UnknownVersionInteroperabilityProxy: "true"
 extensionRouting: everywhere
 `;
-    assert.deepEqual(faultsOf(text), [
+    assert.deepEqual(issuesOf(text), [
       '1:13: apiVersion must be mixed-version-proxy/v1alpha1',
       '4:3: serving.prot is no key of this configuration; did you mean port?',
       '5:9: serving.port must be a whole number, not "7443"',
@@ -92,20 +92,20 @@ extensionRouting: everywhere
   });
 
   it('says of a key whose flag was removed what to do instead', () => {
-    assert.deepEqual(faultsOf(`${header}performance:\n  plainRequests: true\n`), [
+    assert.deepEqual(issuesOf(`${header}performance:\n  plainRequests: true\n`), [
       "4:3: performance.plainRequests was removed: leave it out, every HTTP/1.1 request is read by Node's parser",
     ]);
-    assert.deepEqual(faultsOf(`${header}performance:\n  http1ReadConnections: 0\n  speed: high\n`), [
+    assert.deepEqual(issuesOf(`${header}performance:\n  http1ReadConnections: 0\n  speed: high\n`), [
       '4:3: performance.http1ReadConnections was removed: leave it out, every request takes HTTP/2 where the server speaks it',
       '5:3: performance.speed is no key of this configuration',
     ]);
-    assert.deepEqual(faultsOf(`${header}performance:\n`), [
+    assert.deepEqual(issuesOf(`${header}performance:\n`), [
       '3:1: performance is no key of this configuration',
     ]);
   });
 
   it('is refused where a key is given twice, at either level', () => {
-    assert.deepEqual(faultsOf(`${header}gateway: true\ngateway: false\nserving:\n  port: 1\n  port: 2\n`), [
+    assert.deepEqual(issuesOf(`${header}gateway: true\ngateway: false\nserving:\n  port: 1\n  port: 2\n`), [
       '4:1: gateway is a key that was given before',
       '7:3: serving.port is a key that was given before',
     ]);
@@ -114,7 +114,7 @@ extensionRouting: everywhere
   it('is told all that is wrong at once, also where a key is given twice', () => {
     const text = `${header}serving:\n  port: 1\n  port: 2\n  prot: 3\nfeatureGates:\n  A: true\n  A: false\n`;
     assert.deepEqual(
-      faultsOf(text).map((fault) => fault.replace(/^\d+:\d+: /, '')),
+      issuesOf(text).map((issue) => issue.replace(/^\d+:\d+: /, '')),
       [
         'serving.port is a key that was given before',
         'serving.prot is no key of this configuration; did you mean port?',
@@ -124,33 +124,33 @@ extensionRouting: everywhere
   });
 
   it('is refused without kind, with another one, and when it is empty', () => {
-    assert.deepEqual(faultsOf('apiVersion: mixed-version-proxy/v1alpha1\n'), [
+    assert.deepEqual(issuesOf('apiVersion: mixed-version-proxy/v1alpha1\n'), [
       '1:1: kind is required: RouterConfiguration',
     ]);
-    assert.match(faultsOf(header.replace('Router', 'Edge')).join(), /2:7: kind must be RouterConfiguration/);
-    for (const text of ['', '# nothing\n', '---\n']) assert.equal(faultsOf(text).length, 1, text);
-    assert.match(faultsOf('- a\n').join(), /must be an object with apiVersion and kind/);
+    assert.match(issuesOf(header.replace('Router', 'Edge')).join(), /2:7: kind must be RouterConfiguration/);
+    for (const text of ['', '# nothing\n', '---\n']) assert.equal(issuesOf(text).length, 1, text);
+    assert.match(issuesOf('- a\n').join(), /must be an object with apiVersion and kind/);
   });
 
   it('is refused with a second document, an alias or a tag', () => {
-    assert.match(faultsOf(`${header}---\n${header}`).join(), /^3:.*second document/);
-    assert.match(faultsOf(`${header}localServer: { id: &a x, serverName: *a }\n`).join(), /is an alias/);
-    assert.match(faultsOf(`${header}localServer: { id: !secret x }\n`).join(), /TAG_RESOLVE_FAILED/);
+    assert.match(issuesOf(`${header}---\n${header}`).join(), /^3:.*second document/);
+    assert.match(issuesOf(`${header}localServer: { id: &a x, serverName: *a }\n`).join(), /is an alias/);
+    assert.match(issuesOf(`${header}localServer: { id: !secret x }\n`).join(), /TAG_RESOLVE_FAILED/);
   });
 
   it('is not quoted where it is no YAML: it may be a key given by mistake', () => {
-    const faults = faultsOf('-----BEGIN PRIVATE KEY-----\nhunter2: {\n').join('\n');
-    assert.ok(!faults.includes('hunter2'), faults);
-    assert.match(faults, /neither YAML nor JSON \(\w+\): see the indentation/);
+    const issues = issuesOf('-----BEGIN PRIVATE KEY-----\nhunter2: {\n').join('\n');
+    assert.ok(!issues.includes('hunter2'), issues);
+    assert.match(issues, /neither YAML nor JSON \(\w+\): see the indentation/);
   });
 
   it('takes YAML 1.2 at its word: yes and on are no booleans', () => {
-    assert.deepEqual(faultsOf(`${header}gateway: yes\n`), ['3:10: gateway must be true or false, not "yes"']);
+    assert.deepEqual(issuesOf(`${header}gateway: yes\n`), ['3:10: gateway must be true or false, not "yes"']);
   });
 
   it('has no members of a prototype as keys', () => {
     assert.match(
-      faultsOf(`${header}__proto__: {}\nconstructor: 1\n`).join('\n'),
+      issuesOf(`${header}__proto__: {}\nconstructor: 1\n`).join('\n'),
       /__proto__.*\n.*constructor/,
     );
   });

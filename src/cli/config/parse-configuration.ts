@@ -27,7 +27,7 @@ export interface FilePosition {
 }
 
 /** An error at one place of a configuration file. */
-export interface ConfigurationFault extends FilePosition {
+export interface ConfigurationIssue extends FilePosition {
   /** For example `serving.port`; empty for the document as a whole. */
   readonly path: string;
   /** A predicate that follows the path. */
@@ -45,16 +45,16 @@ export interface ConfiguredValue<Name extends string = string> {
 
 type ParseConfigurationResult<Name extends string = string> =
   | { readonly ok: true; readonly values: readonly ConfiguredValue<Name>[] }
-  /** Every fault, in the order of the file, and the values that have none. */
+  /** Every error, in the order of the file, and the values that have none. */
   | {
       readonly ok: false;
-      readonly faults: readonly ConfigurationFault[];
+      readonly issues: readonly ConfigurationIssue[];
       readonly values: readonly ConfiguredValue<Name>[];
     };
 
 /**
  * Reads a configuration file, YAML 1.2 or JSON. Strict: unknown and repeated keys, wrong types, more than one
- * document, anchors and tags are faults, and each says where it stands. Pure.
+ * document, anchors and tags are errors, and each says where it stands. Pure.
  */
 export function parseConfiguration<Name extends string>(
   text: string,
@@ -62,13 +62,13 @@ export function parseConfiguration<Name extends string>(
 ): ParseConfigurationResult<Name> {
   const reader = new ConfigurationReader(kind);
   const values = reader.read(text);
-  const { faults } = reader;
-  if (faults.length === 0) return { ok: true, values };
-  return { ok: false, faults: faults.toSorted((a, b) => a.line - b.line || a.column - b.column), values };
+  const { issues } = reader;
+  if (issues.length === 0) return { ok: true, values };
+  return { ok: false, issues: issues.toSorted((a, b) => a.line - b.line || a.column - b.column), values };
 }
 
 class ConfigurationReader<Name extends string> {
-  readonly faults: ConfigurationFault[] = [];
+  readonly issues: ConfigurationIssue[] = [];
   readonly #kind: ConfigurationKind<Name>;
   readonly #values: ConfiguredValue<Name>[] = [];
   readonly #lines = new LineCounter();
@@ -87,33 +87,33 @@ class ConfigurationReader<Name extends string> {
     });
     const [document, second] = 'empty' in documents ? [] : documents;
     if (second?.range !== undefined) {
-      this.#fault(second.range[0], '', 'holds a second document: one file is one configuration');
+      this.#issue(second.range[0], '', 'holds a second document: one file is one configuration');
     }
     for (const { code, pos } of [...(document?.errors ?? []), ...(document?.warnings ?? [])]) {
       // The rest can be read: its errors are reported in the same run.
       if (code === 'DUPLICATE_KEY') continue;
       // Without the parser's words: they quote the text, and it may be a key given by mistake.
       const message = `is neither YAML nor JSON (${code}): see the indentation, and that a space follows each colon`;
-      this.#fault(pos[0], '', message);
+      this.#issue(pos[0], '', message);
     }
     if (document === undefined || document.contents === null) {
-      this.#fault(0, '', `is empty: begin with apiVersion: ${configurationVersion}`);
+      this.#issue(0, '', `is empty: begin with apiVersion: ${configurationVersion}`);
       return [];
     }
-    if (this.faults.length > 0) return [];
+    if (this.issues.length > 0) return [];
     visit(document, {
-      Alias: (_, { range }) => this.#fault(range?.[0], '', 'is an alias: write the value out'),
+      Alias: (_, { range }) => this.#issue(range?.[0], '', 'is an alias: write the value out'),
     });
     this.#document(document.contents);
     for (const { code, pos } of document.errors) {
-      if (code === 'DUPLICATE_KEY' && !this.#hasFaultAt(pos[0])) this.#fault(pos[0], '', repeatedKey);
+      if (code === 'DUPLICATE_KEY' && !this.#hasIssueAt(pos[0])) this.#issue(pos[0], '', repeatedKey);
     }
     return this.#values;
   }
 
   #document(contents: Node): void {
     if (!isMap(contents)) {
-      this.#fault(contents.range?.[0], '', 'must be an object with apiVersion and kind');
+      this.#issue(contents.range?.[0], '', 'must be an object with apiVersion and kind');
       return;
     }
     const rest: Pair[] = [];
@@ -124,14 +124,14 @@ class ConfigurationReader<Name extends string> {
       else {
         header.set(name, isScalar(pair.value) ? pair.value.value : undefined);
         const wanted = name === 'kind' ? this.#kind.kind : configurationVersion;
-        if (header.get(name) !== wanted) this.#fault(startOf(pair.value), name, `must be ${wanted}`);
+        if (header.get(name) !== wanted) this.#issue(startOf(pair.value), name, `must be ${wanted}`);
       }
     }
     for (const [name, wanted] of [
       ['apiVersion', configurationVersion],
       ['kind', this.#kind.kind],
     ] as const) {
-      if (!header.has(name)) this.#fault(contents.range?.[0], name, `is required: ${wanted}`);
+      if (!header.has(name)) this.#issue(contents.range?.[0], name, `is required: ${wanted}`);
     }
     this.#members(rest, this.#kind, '');
   }
@@ -141,12 +141,12 @@ class ConfigurationReader<Name extends string> {
     for (const pair of pairs) {
       const name = keyOf(pair);
       if (name !== undefined && seen.has(name)) {
-        this.#fault(startOf(pair.key), fieldPath(path, name), repeatedKey);
+        this.#issue(startOf(pair.key), fieldPath(path, name), repeatedKey);
         continue;
       }
       if (name !== undefined) seen.add(name);
       if (name === undefined) {
-        this.#fault(startOf(pair.key), path, 'has a key that is no name');
+        this.#issue(startOf(pair.key), path, 'has a key that is no name');
         continue;
       }
       const memberPath = fieldPath(path, name);
@@ -156,14 +156,14 @@ class ConfigurationReader<Name extends string> {
       } else if ('flag' in member) this.#value(pair, member, memberPath);
       else if (isMap(pair.value)) this.#members(pair.value.items, member, memberPath);
       // A section with only comments in it counts as absent.
-      else if (!isEmpty(pair.value)) this.#fault(startOf(pair.value), memberPath, 'must be an object');
+      else if (!isEmpty(pair.value)) this.#issue(startOf(pair.value), memberPath, 'must be an object');
     }
   }
 
   #unknownKey(pair: Pair, path: string, similar: string | undefined): void {
     const gone = removedServeFlags.find(({ key }) => key === path);
     if (gone !== undefined) {
-      this.#fault(startOf(pair.key), path, `was removed: ${gone.instead}`);
+      this.#issue(startOf(pair.key), path, `was removed: ${gone.instead}`);
       return;
     }
     // Of a section nothing may be left.
@@ -174,7 +174,7 @@ class ConfigurationReader<Name extends string> {
       return;
     }
     const hint = similar === undefined ? '' : `; did you mean ${similar}?`;
-    this.#fault(startOf(pair.key), path, `is no key of this configuration${hint}`);
+    this.#issue(startOf(pair.key), path, `is no key of this configuration${hint}`);
   }
 
   #value(pair: Pair, { flag }: ConfigurationField<Name>, path: string): void {
@@ -190,22 +190,22 @@ class ConfigurationReader<Name extends string> {
       const keys = items.flatMap(({ key }) =>
         typeof key === 'string' || typeof key === 'number' ? [key] : [],
       );
-      this.#fault(startOf(nodeAt(node, keys)) ?? startOf(pair.key), keys.reduce(fieldPath, path), message);
+      this.#issue(startOf(nodeAt(node, keys)) ?? startOf(pair.key), keys.reduce(fieldPath, path), message);
     }
   }
 
-  #hasFaultAt(offset: number): boolean {
+  #hasIssueAt(offset: number): boolean {
     const { line, column } = this.#position(offset);
-    return this.faults.some((fault) => fault.line === line && fault.column === column);
+    return this.issues.some((issue) => issue.line === line && issue.column === column);
   }
 
-  #fault(offset: number | undefined, path: string, message: string): void {
-    this.faults.push({ ...this.#position(offset), path, message });
+  #issue(offset: number | undefined, path: string, message: string): void {
+    this.issues.push({ ...this.#position(offset), path, message });
   }
 
   #position(offset = 0): FilePosition {
     const { line, col } = this.#lines.linePos(offset);
-    // Nothing is known of a text without lines: then the fault is at its beginning.
+    // Nothing is known of a text without lines: then the error is at its beginning.
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   }
 }

@@ -49,7 +49,7 @@ function read(text: string, given: SyncArguments = {}) {
   );
 }
 
-function faultsOf(text: string, given: SyncArguments = {}): readonly string[] {
+function issuesOf(text: string, given: SyncArguments = {}): readonly string[] {
   try {
     read(text, given);
   } catch (error) {
@@ -57,7 +57,7 @@ function faultsOf(text: string, given: SyncArguments = {}): readonly string[] {
     assert.equal(error.exitCode, 2);
     return error.lines;
   }
-  return assert.fail('there are faults');
+  return assert.fail('there are errors');
 }
 
 describe('sync --config', () => {
@@ -126,18 +126,18 @@ describe('sync --config', () => {
     assert.equal(plan.options.lifetimeSeconds, 600);
   });
 
-  it('tells every fault with its line, column and path', () => {
+  it('tells every error with its line, column and path', () => {
     assert.deepEqual(
-      faultsOf(complete.replace('caFile', 'cafile').replace('interval: 5s', 'interval: often')),
+      issuesOf(complete.replace('caFile', 'cafile').replace('interval: 5s', 'interval: often')),
       [
         '/etc/sync/sync.yaml:5:3: apiServers.cafile is no key of this configuration; did you mean caFile?',
         '/etc/sync/sync.yaml:9:11: interval must be a duration such as 10s or 1m30s, not "often"',
       ],
     );
-    const faults = faultsOf(
+    const issues = issuesOf(
       complete.replace('caFile: ca.crt', 'caFile: none.crt').replace('interval: 5s', 'interval: 1ms'),
     );
-    assert.deepEqual(faults.toSorted(), [
+    assert.deepEqual(issues.toSorted(), [
       '/etc/sync/sync.yaml:5:11: apiServers.caFile: --peer-ca-file: cannot read /etc/sync/none.crt: ENOENT: no such file or directory',
       '/etc/sync/sync.yaml:9:11: interval: --interval must be a duration of at least 100ms, such as 5s, not "1ms"',
     ]);
@@ -145,7 +145,7 @@ describe('sync --config', () => {
 
   it('is refused as a RouterConfiguration, and a RouterConfiguration here', async () => {
     assert.match(
-      faultsOf(complete.replace('SyncC', 'RouterC')).join(),
+      issuesOf(complete.replace('SyncC', 'RouterC')).join(),
       /:2:7: kind must be SyncConfiguration/,
     );
     const { code, errors } = await runCommand(filesWith(complete), [
@@ -164,7 +164,7 @@ describe('sync --config', () => {
     assert.equal(read(complete, { record: ['/tmp/recording'] }).plan.kind, 'record');
     assert.equal(read(complete, { from: ['folder'], out: ['snapshot'] }).plan.kind, 'offline');
     assert.match(
-      faultsOf(complete, { once: ['true'], interval: ['5s'] }).join(),
+      issuesOf(complete, { once: ['true'], interval: ['5s'] }).join(),
       /--interval has no use with --once/,
     );
   });
@@ -192,7 +192,7 @@ describe('validate --config of a SyncConfiguration', () => {
       runCommand(new Map([['sync.yaml', text]]), ['validate', '--config', 'sync.yaml', '--syntax-only']);
     assert.deepEqual(await syntaxOnly(complete), {
       code: 0,
-      output: 'sync.yaml has no fault in itself; what it names was not looked at\n',
+      output: 'sync.yaml has no error in itself; what it names was not looked at\n',
       errors: '',
     });
     const { code, errors } = await syntaxOnly(complete.replace('port: 8080', 'porr: 8080'));
@@ -202,7 +202,7 @@ describe('validate --config of a SyncConfiguration', () => {
     assert.equal(wrongUse.code, 2);
   });
 
-  it('has every fault told', async () => {
+  it('has every error told', async () => {
     const { code, errors } = await validate(complete.replace('port: 8080', 'port: 80800'));
     assert.equal(code, 2);
     assert.match(errors, /sync\.yaml:10:20: endpoints\.port: --health-port must be a port/);

@@ -126,7 +126,7 @@ describe('doctor', () => {
     assert.ok((await doctor(args, { outputTakesColor: true })).output.includes('\u001b'));
   });
 
-  it('stops at a configuration that cannot be used, with every fault of it', async () => {
+  it('stops at a configuration that cannot be used, with every error of it', async () => {
     const files = new Map([['router.yaml', 'kind: RouterConfiguration\nservign: {}\n']]);
     const { code, output, errors } = await runCommand(files, ['doctor', '--config', 'router.yaml']);
     assert.equal(code, 2);

@@ -1,11 +1,11 @@
 import type { FlagDefinition } from './flag.ts';
-import type { FlagFault } from './flag-values.ts';
+import type { FlagIssue } from './flag-values.ts';
 
 /** A warning for each deprecated flag that is given, in the order of the flags. Pure. */
 export function deprecationWarnings(
   flags: readonly FlagDefinition[],
   given: Readonly<Partial<Record<string, readonly string[]>>>,
-): readonly FlagFault[] {
+): readonly FlagIssue[] {
   return flags.flatMap(({ name, deprecated }) => {
     if (deprecated === undefined || given[name] === undefined) return [];
     const { since, instead } = deprecated;

@@ -10,7 +10,7 @@ export function readFeatureGate(values: FlagValues, report: FlagReport): boolean
     if (entry.trim() === '') continue;
     const [gate = '', setting] = entry.split('=', 2).map((part) => part.trim());
     if (gate !== unknownVersionInteroperabilityProxy) {
-      report.fault(
+      report.issue(
         'feature-gates',
         `--feature-gates: unrecognized feature gate: ${gate} (there is ${unknownVersionInteroperabilityProxy})`,
       );
@@ -18,7 +18,7 @@ export function readFeatureGate(values: FlagValues, report: FlagReport): boolean
     }
     const value = setting === undefined ? undefined : parseBoolean(setting);
     if (value === undefined) {
-      report.fault(
+      report.issue(
         'feature-gates',
         `--feature-gates: ${gate} must be set to true or false, as in ${gate}=true`,
       );
@@ -33,7 +33,7 @@ export function readFeatureGate(values: FlagValues, report: FlagReport): boolean
 export function rejectFlagsThatNeedTheGate(values: FlagValues, report: FlagReport): void {
   for (const name of ['peer-ca-file', 'peer-advertise-ip', 'peer-advertise-port'] as const) {
     if (values.isGiven(name)) {
-      report.fault(name, `--${name} requires ${unknownVersionInteroperabilityProxy} feature to be turned on`);
+      report.issue(name, `--${name} requires ${unknownVersionInteroperabilityProxy} feature to be turned on`);
     }
   }
 }

@@ -3,18 +3,18 @@ import type { FlagType } from './flag-types.ts';
 import { type RawServeOptions, type ServeFlag, type ServeFlagName, serveFlags } from './serve-flags.ts';
 
 /** Something wrong with one flag. The message is a whole sentence that names the flag. */
-export interface FlagFault {
+export interface FlagIssue {
   readonly flag: `--${string}`;
   readonly message: string;
 }
 
 /** Collects errors and warnings, so that an operator sees all of them in one run. */
 export class FlagReport {
-  readonly faults: FlagFault[] = [];
-  readonly warnings: FlagFault[] = [];
+  readonly issues: FlagIssue[] = [];
+  readonly warnings: FlagIssue[] = [];
 
-  fault(name: ServeFlagName, message: string): undefined {
-    this.faults.push({ flag: `--${name}`, message });
+  issue(name: ServeFlagName, message: string): undefined {
+    this.issues.push({ flag: `--${name}`, message });
     return undefined;
   }
 
@@ -42,23 +42,23 @@ export class FlagValues {
   text(name: ServeFlagName): string | undefined {
     const given = this.#raw[name]?.at(-1);
     if (given === undefined) return definitions.get(name)?.default;
-    if (given.trim() === '') return this.#report.fault(name, `empty value in "--${name}"`);
+    if (given.trim() === '') return this.#report.issue(name, `empty value in "--${name}"`);
     return given;
   }
 
   required(name: ServeFlagName, why: string): string | undefined {
-    if (!this.isGiven(name)) return this.#report.fault(name, `--${name} is required: ${why}`);
+    if (!this.isGiven(name)) return this.#report.issue(name, `--${name} is required: ${why}`);
     return this.text(name);
   }
 
-  /** Every entry of every occurrence. A blank entry is a fault, worded as upstream words it. */
+  /** Every entry of every occurrence. A blank entry is an error, worded as upstream words it. */
   list(name: ServeFlagName, options: { readonly mayBeBlank?: boolean } = {}): readonly string[] {
     const { value, default: usual = '' } = definitions.get(name) ?? {};
     const occurrences = this.#raw[name] ?? [usual];
     const entries = occurrences.flatMap((each) => entriesOf(value, each));
     const blank = entries.length === 0 && this.isGiven(name) && options.mayBeBlank !== true;
     if (blank || entries.some((entry) => entry.trim() === '')) {
-      this.#report.fault(name, `empty value in "--${name}"`);
+      this.#report.issue(name, `empty value in "--${name}"`);
     }
     return entries;
   }
@@ -71,7 +71,7 @@ export class FlagValues {
     const result = v.safeParse(schema, text);
     // The schema is that of `name`.
     if (result.success) return result.output as ServeValue<Name>;
-    return this.#report.fault(name, `--${name} ${result.issues[0].message}, not "${text}"`);
+    return this.#report.issue(name, `--${name} ${result.issues[0].message}, not "${text}"`);
   }
 
   /** The values of several flags, each under its own name; `undefined` unless all of them have one. */

@@ -55,7 +55,7 @@ export const servingFlagGroup = {
       change: 'restart',
       default: 'false',
       description:
-        "Offer clients HTTP/1.1 only, as the same flag of kube-apiserver does. Use it to rule out a fault of the router's HTTP/2.",
+        "Offer clients HTTP/1.1 only, as the same flag of kube-apiserver does. Use it to rule out a bug in the router's HTTP/2.",
     },
     {
       name: 'tls-min-version',

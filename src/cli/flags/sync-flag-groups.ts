@@ -282,11 +282,11 @@ type SyncValue<Name extends SyncFlag['name']> = v.InferOutput<
   Extract<SyncFlag, { readonly name: Name }>['value']['given']
 >;
 
-/** What a flag comes to, its default where it is not given; `undefined` without either, and after a fault. */
+/** What a flag comes to, its default where it is not given; `undefined` without either, and after an error. */
 export function syncFlagValue<Name extends SyncFlag['name']>(
   name: Name,
   given: string | undefined,
-  faults: string[],
+  issues: string[],
 ): SyncValue<Name> | undefined {
   const flag: FlagDefinition | undefined = syncFlags.find((each) => each.name === name);
   const text = given ?? flag?.default;
@@ -294,6 +294,6 @@ export function syncFlagValue<Name extends SyncFlag['name']>(
   const result = v.safeParse(flag.value.given, text);
   // The schema is that of `name`.
   if (result.success) return result.output as SyncValue<Name>;
-  faults.push(`--${name} ${result.issues[0].message}, not "${text}"`);
+  issues.push(`--${name} ${result.issues[0].message}, not "${text}"`);
   return undefined;
 }

@@ -155,7 +155,7 @@ async function prepare(wish: SystemdWish, site: SystemdSite): Promise<Preparatio
   return { journal, changes, config, wasActive, hasAccount };
 }
 
-/** Checks the files as they will be, as `serve --dry-run` does. @throws {InstallationRefused} with every fault */
+/** Checks the files as they will be, as `serve --dry-run` does. @throws {InstallationRefused} with every error */
 async function checkedConfiguration(
   changes: readonly FileChange[],
   { host, context }: SystemdSite,

@@ -70,20 +70,20 @@ describe('the identity flags of serve', () => {
 
   it('need the front-proxy pair wherever somebody is told by X-Remote headers, and nowhere else', async () => {
     const pair = ['--proxy-client-cert-file', '--proxy-client-key-file'];
-    assert.deepEqual(await check.faults({ ...assertion, ...withoutPair }), pair);
+    assert.deepEqual(await check.issues({ ...assertion, ...withoutPair }), pair);
     assert.deepEqual(
-      await check.faults({ ...assertion, ...withoutPair, 'local-identity': ['assertion'] }),
+      await check.issues({ ...assertion, ...withoutPair, 'local-identity': ['assertion'] }),
       [],
     );
-    assert.deepEqual(await check.faults({ ...oidcToken, ...withoutPair }), []);
-    assert.deepEqual(await check.faults({ ...oidcToken, ...withoutPair, 'peer-identity': undefined }), pair);
+    assert.deepEqual(await check.issues({ ...oidcToken, ...withoutPair }), []);
+    assert.deepEqual(await check.issues({ ...oidcToken, ...withoutPair, 'peer-identity': undefined }), pair);
     assert.deepEqual(
-      await check.faults({ ...oidcToken, ...withoutPair, 'extension-routing': ['extension'] }),
+      await check.issues({ ...oidcToken, ...withoutPair, 'extension-routing': ['extension'] }),
       pair,
     );
   });
 
-  for (const [what, changes, faults] of [
+  for (const [what, changes, issues] of [
     ['a mode that there is not', { 'peer-identity': ['jwt'] }, ['--peer-identity']],
     ['assertions without a key', { 'peer-identity': ['assertion'] }, ['--assertion-signing-key']],
     [
@@ -149,7 +149,7 @@ describe('the identity flags of serve', () => {
     ],
   ] as const satisfies readonly (readonly [string, FlagChanges, readonly string[]])[]) {
     it(`refuse ${what}`, async () => {
-      assert.deepEqual(await check.faults(changes), faults);
+      assert.deepEqual(await check.issues(changes), issues);
     });
   }
 

@@ -49,7 +49,7 @@ export function readLocalServer(
   const serverName = values.text('local-server-name');
   const own = files.certificates('local-server-ca-file', values.text('local-server-ca-file'));
   if (!featureGateEnabled && !values.isGiven('local-server-ca-file')) {
-    report.fault(
+    report.issue(
       'local-server-ca-file',
       "--local-server-ca-file is required with the feature gate off: the local API server's certificate is checked against it",
     );
@@ -64,7 +64,7 @@ function readOrigin(text: string | undefined, report: FlagReport): string | unde
   // An origin and nothing else: a path or a query would silently be dropped from every request.
   const parsed = parseHttpsOrigin(text.replace(/\/$/, ''));
   if (parsed.ok) return new URL(text).origin;
-  return report.fault('local-server', `--local-server "${text}" ${parsed.message}`);
+  return report.issue('local-server', `--local-server "${text}" ${parsed.message}`);
 }
 
 /**
@@ -102,7 +102,7 @@ export function readProxyClientPair(
       ['proxy-client-key-file', 'proxy-key-file'],
     ] as const) {
       if (values.isGiven(flag)) continue;
-      report.fault(flag, `--${flag} is required: error building peer proxy handler, ${name} not specified`);
+      report.issue(flag, `--${flag} is required: error building peer proxy handler, ${name} not specified`);
     }
   }
   if (certificate === undefined || key === undefined) return undefined;
@@ -140,7 +140,7 @@ export function readIdentityModes(
   featureGateEnabled: boolean,
 ): IdentityModes {
   if (!featureGateEnabled && values.isGiven('peer-identity')) {
-    report.fault(
+    report.issue(
       'peer-identity',
       `--peer-identity requires ${unknownVersionInteroperabilityProxy} feature to be turned on`,
     );
@@ -172,7 +172,7 @@ export async function readDestinationIdentityFlags(
   if (modes.includes('oidc-token') && signingKey !== undefined) rejectOtherAlgorithm(signingKey, report);
   if (modes.includes('assertion')) {
     if (assertionIssuer === oidc?.issuerUrl) {
-      report.fault(
+      report.issue(
         'assertion-issuer',
         '--assertion-issuer must differ from --oidc-issuer-url, or an API server could take an assertion for a token',
       );
@@ -202,7 +202,7 @@ async function readSigningKey(
     return { path, loaded: await loadSigningKey(text) };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    return report.fault(flag, `--${flag}: ${path}: ${error.message}`);
+    return report.issue(flag, `--${flag}: ${path}: ${error.message}`);
   }
 }
 
@@ -211,7 +211,7 @@ function readAssertionIssuer(values: FlagValues, report: FlagReport, modes: Mode
   if (!modes.includes('assertion')) return rejectUnused(values, report, flag, '"assertion"');
   const issuer = values.text(flag);
   if (issuer === undefined || isIssuerName(issuer)) return issuer;
-  return report.fault(flag, `--${flag} must be printable ASCII characters without spaces, at most 512`);
+  return report.issue(flag, `--${flag} must be printable ASCII characters without spaces, at most 512`);
 }
 
 function readOidcFlags(
@@ -229,9 +229,9 @@ function readOidcFlags(
     'API servers know the tokens by it and fetch the keys there',
   );
   const audience = values.required('oidc-audience', 'API servers take only tokens that are meant for them');
-  const fault = issuerUrl === undefined ? undefined : checkIssuerUrl(issuerUrl);
-  if (fault !== undefined) {
-    return report.fault('oidc-issuer-url', `--oidc-issuer-url ${fault}: "${issuerUrl}"`);
+  const issue = issuerUrl === undefined ? undefined : checkIssuerUrl(issuerUrl);
+  if (issue !== undefined) {
+    return report.issue('oidc-issuer-url', `--oidc-issuer-url ${issue}: "${issuerUrl}"`);
   }
   return issuerUrl === undefined || audience === undefined ? undefined : { issuerUrl, audience };
 }
@@ -247,20 +247,20 @@ async function readAssertionKeys(
   if (path === undefined || text === undefined) return undefined;
   const result = await parseAssertionKeys(text);
   if (result.ok) return { path, text, pinned: result.keys };
-  for (const issue of result.issues) report.fault(flag, `--${flag}: ${describeKeysIssue(path, issue)}`);
+  for (const issue of result.issues) report.issue(flag, `--${flag}: ${describeKeysIssue(path, issue)}`);
   return undefined;
 }
 
 /** A flag that does nothing would leave its author believing that it does. */
 function rejectUnused(values: FlagValues, report: FlagReport, flag: ServeFlagName, modes: string): undefined {
   if (!values.isGiven(flag)) return undefined;
-  return report.fault(flag, `--${flag} needs --peer-identity or --local-identity to be ${modes}`);
+  return report.issue(flag, `--${flag} needs --peer-identity or --local-identity to be ${modes}`);
 }
 
 function rejectOtherAlgorithm({ path, loaded }: SigningKeyFile, report: FlagReport): void {
   const { alg } = loaded.key;
   if (alg === oidcTokenAlgorithm) return;
-  report.fault(
+  report.issue(
     'assertion-signing-key',
     `--assertion-signing-key: ${path} holds an ${alg} key, but kube-apiserver takes no ${alg} tokens: make one with keygen --algorithm ${oidcTokenAlgorithm}`,
   );
@@ -272,7 +272,7 @@ function rejectForeignIssuer(
   assertionIssuer: string,
   report: FlagReport,
 ): void {
-  const fault = foreignIssuer(loaded.key.kid, assertionIssuer, pinned);
-  if (fault === undefined) return;
-  report.fault('assertion-keys', `--assertion-keys ${fault}: correct the file or set --assertion-issuer`);
+  const issue = foreignIssuer(loaded.key.kid, assertionIssuer, pinned);
+  if (issue === undefined) return;
+  report.issue('assertion-keys', `--assertion-keys ${issue}: correct the file or set --assertion-issuer`);
 }

@@ -33,7 +33,7 @@ before(async () => {
       ['good.yaml', configurationText(`${url}, certificateAuthority: ${certificate}`)],
       ['good.json', JSON.stringify(parse(configurationText(url)))],
       [
-        'two-faults.yaml',
+        'two-issues.yaml',
         configurationText('url: http://issuer.example, audience: a, egressSelectorType: cluster'),
       ],
       [
@@ -69,15 +69,15 @@ describe('--authentication-config', () => {
     assert.deepEqual((await check.config()).jwt, { issuers: [], serviceAccounts: undefined });
   });
 
-  it('has every fault of the file told, with the flag, the file and the path', async () => {
+  it('has every error of the file told, with the flag, the file and the path', async () => {
     const messages = (await check.messages({ 'authentication-config': ['rules.yaml'] })).split('\n');
     assert.deepEqual(messages, [
       '--authentication-config: rules.yaml: jwt[0].issuer.egressSelectorType is not supported: this router has no egress selector',
       '--authentication-config: rules.yaml: jwt[0].claimMappings.username must have a claim or an expression, not both',
     ]);
     assert.match(
-      await check.messages({ 'authentication-config': ['two-faults.yaml'] }),
-      /two-faults\.yaml: jwt\[0\]\.issuer\.audience is not a field of this object/,
+      await check.messages({ 'authentication-config': ['two-issues.yaml'] }),
+      /two-issues\.yaml: jwt\[0\]\.issuer\.audience is not a field of this object/,
     );
   });
 
@@ -105,7 +105,7 @@ describe('--authentication-config', () => {
   });
 
   it('has the keys in files read, and refused when they are private', async () => {
-    assert.deepEqual(await check.faults({ 'authentication-config': ['keys.yaml'] }), []);
+    assert.deepEqual(await check.issues({ 'authentication-config': ['keys.yaml'] }), []);
     assert.match(
       await check.messages({ 'authentication-config': ['private-keys.yaml'] }),
       /jwt\[0\]\.issuer\.jwksFile: private-keys\.json: keys\[0\]\.d must not be here/,
@@ -153,18 +153,18 @@ describe('service account flags', () => {
   });
 
   it('mean nothing without each other', async () => {
-    assert.deepEqual(await check.faults({ 'service-account-issuer': [issuer] }), [
+    assert.deepEqual(await check.issues({ 'service-account-issuer': [issuer] }), [
       '--service-account-key-file',
     ]);
     assert.deepEqual(
-      await check.faults({ 'service-account-key-file': ['keys.json'], 'api-audiences': ['a'] }),
+      await check.issues({ 'service-account-key-file': ['keys.json'], 'api-audiences': ['a'] }),
       ['--service-account-key-file', '--api-audiences'],
     );
   });
 
   it('refuse issuers that are no URL, blank or given twice', async () => {
     for (const given of [['https://a b'], [''], [issuer, issuer]]) {
-      assert.deepEqual(await check.faults({ ...serviceAccounts, 'service-account-issuer': given }), [
+      assert.deepEqual(await check.issues({ ...serviceAccounts, 'service-account-issuer': given }), [
         '--service-account-issuer',
       ]);
     }

@@ -15,10 +15,10 @@ describe('request-header flags', () => {
   });
 
   it('refuse a forgotten list of names, and one that guards nothing', async () => {
-    assert.deepEqual(await check.faults({ 'requestheader-allowed-names': undefined }), [
+    assert.deepEqual(await check.issues({ 'requestheader-allowed-names': undefined }), [
       '--requestheader-allowed-names',
     ]);
-    assert.deepEqual(await check.faults({ 'requestheader-client-ca-file': undefined }), [
+    assert.deepEqual(await check.issues({ 'requestheader-client-ca-file': undefined }), [
       '--requestheader-allowed-names',
     ]);
   });
@@ -44,7 +44,7 @@ describe('request-header flags', () => {
     assert.deepEqual(await check.warnings({ 'requestheader-extra-headers-prefix': ['X-Extra-'] }), [
       '--requestheader-extra-headers-prefix is set without specifying the standard X-Remote-Extra- header prefix - API aggregation will not work',
     ]);
-    assert.deepEqual(await check.faults({ 'requestheader-uid-headers': ['X-Uid'] }), [
+    assert.deepEqual(await check.issues({ 'requestheader-uid-headers': ['X-Uid'] }), [
       '--requestheader-uid-headers',
     ]);
     assert.deepEqual(await check.warnings({ 'requestheader-group-headers': ['x-remote-group,X-Group'] }), []);
@@ -74,7 +74,7 @@ describe('request-header flags', () => {
       'requestheader-allowed-names': undefined,
     };
     for (const flag of ['allowed-users', 'allowed-groups'] as const) {
-      assert.deepEqual(await check.faults({ ...without, [flag]: ['sync'] }), [`--${flag}`]);
+      assert.deepEqual(await check.issues({ ...without, [flag]: ['sync'] }), [`--${flag}`]);
     }
   });
 });

@@ -1,6 +1,6 @@
 import type { ParsedKeySet } from '../../identity/jwt/key-set.ts';
 import {
-  faultsOfKeys,
+  issuesOfKeys,
   readAuthenticationConfiguration,
 } from '../../node/callers/authentication-configuration.ts';
 import { parsePublicKeyFile } from '../../node/callers/pem-files.ts';
@@ -16,7 +16,7 @@ export function readIdentityHeaderNames(values: FlagValues, report: FlagReport):
     const entries = values.list(flag);
     for (const entry of entries) {
       if (entry.trim() !== '' && !token.test(entry)) {
-        report.fault(flag, `--${flag}: "${entry}" is no header name`);
+        report.issue(flag, `--${flag}: "${entry}" is no header name`);
       }
     }
     return entries;
@@ -53,7 +53,7 @@ function expectStandardHeaders(headers: IdentityHeaderNames, report: FlagReport)
     if (message !== undefined) report.warn(flag, message);
   }
   const uid = without('requestheader-uid-headers', 'header', headers.uid, 'X-Remote-Uid');
-  if (uid !== undefined) report.fault('requestheader-uid-headers', uid);
+  if (uid !== undefined) report.issue('requestheader-uid-headers', uid);
 }
 
 /** Reads whose X-Remote headers are believed; `undefined` when there are none. */
@@ -76,14 +76,14 @@ function readAllowedNames(
   if (!values.isGiven(flag)) {
     // Upstream takes a forgotten flag for "any"; here "any" has to be written.
     return withAuthority
-      ? report.fault(
+      ? report.issue(
           flag,
           `--${flag} is required with --requestheader-client-ca-file: name the front proxies, or set it to blank to allow any Common Name`,
         )
       : undefined;
   }
   if (!withAuthority) {
-    return report.fault(flag, `--${flag} needs --requestheader-client-ca-file`);
+    return report.issue(flag, `--${flag} needs --requestheader-client-ca-file`);
   }
   const names = values.list(flag, { mayBeBlank: true });
   if (names.length > 0) return names;
@@ -123,7 +123,7 @@ async function readAuthenticationConfigurationFlag(
   const readFile = (named: string) => files.read(named);
   const result = await readAuthenticationConfiguration({ path, text, disallowedIssuers, readFile });
   if (!result.ok) {
-    for (const fault of result.faults) report.fault(flag, `--${flag}: ${fault}`);
+    for (const issue of result.issues) report.issue(flag, `--${flag}: ${issue}`);
     return { issuers: [] };
   }
   for (const warning of result.warnings) report.warn(flag, `--${flag}: ${warning}`);
@@ -140,14 +140,14 @@ async function readServiceAccountFlags(
   const keyFlag = 'service-account-key-file';
   if (!values.isGiven(issuerFlag)) {
     for (const name of [keyFlag, 'api-audiences'] as const) {
-      if (values.isGiven(name)) report.fault(name, `--${name} needs --${issuerFlag}`);
+      if (values.isGiven(name)) report.issue(name, `--${name} needs --${issuerFlag}`);
     }
     return undefined;
   }
   const issuers = values.list(issuerFlag);
   checkIssuers(issuers, report);
   if (!values.isGiven(keyFlag)) {
-    report.fault(keyFlag, `--${keyFlag} is required with --${issuerFlag}: the public keys of its tokens`);
+    report.issue(keyFlag, `--${keyFlag} is required with --${issuerFlag}: the public keys of its tokens`);
   }
   const keyFiles = values.isGiven(keyFlag) ? values.list(keyFlag) : [];
   for (const path of keyFiles) {
@@ -161,13 +161,13 @@ async function readServiceAccountFlags(
 function checkIssuers(issuers: readonly string[], report: FlagReport): void {
   const flag = 'service-account-issuer';
   for (const [index, issuer] of issuers.entries()) {
-    if (issuers.indexOf(issuer) < index) report.fault(flag, `--${flag}: "${issuer}" is given twice`);
+    if (issuers.indexOf(issuer) < index) report.issue(flag, `--${flag}: "${issuer}" is given twice`);
     if (issuer.includes(':') && !URL.canParse(issuer)) {
-      report.fault(flag, `--${flag}: "${issuer}" contains a ":" but is not a valid URL`);
+      report.issue(flag, `--${flag}: "${issuer}" contains a ":" but is not a valid URL`);
     }
   }
 }
 
 function reportKeys(flag: ServeFlagName, where: string, keys: ParsedKeySet, report: FlagReport): void {
-  for (const fault of faultsOfKeys(where, keys)) report.fault(flag, `--${flag}: ${fault}`);
+  for (const issue of issuesOfKeys(where, keys)) report.issue(flag, `--${flag}: ${issue}`);
 }

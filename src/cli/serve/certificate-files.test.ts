@@ -30,15 +30,15 @@ describe('certificates and keys', () => {
       await check.messages({ 'peer-ca-file': ['broken.crt'] }),
       /certificate 1 of 1 in broken\.crt/,
     );
-    assert.deepEqual(await check.faults({ 'tls-private-key-file': ['serving.crt'] }), [
+    assert.deepEqual(await check.issues({ 'tls-private-key-file': ['serving.crt'] }), [
       '--tls-private-key-file',
     ]);
   });
 
   it('are refused when a CA bundle that is to give identity holds no certificate', async () => {
     for (const flag of ['client-ca-file', 'requestheader-client-ca-file'] as const) {
-      assert.deepEqual(await check.faults({ [flag]: ['empty.crt'] }), [`--${flag}`]);
-      assert.deepEqual(await check.faults({ [flag]: [''] }), [`--${flag}`]);
+      assert.deepEqual(await check.issues({ [flag]: ['empty.crt'] }), [`--${flag}`]);
+      assert.deepEqual(await check.issues({ [flag]: [''] }), [`--${flag}`]);
     }
   });
 
@@ -47,11 +47,11 @@ describe('certificates and keys', () => {
       ['tls-cert-file', 'tls-private-key-file', 'front-proxy-client.key'],
       ['proxy-client-cert-file', 'proxy-client-key-file', 'serving.key'],
     ] as const) {
-      assert.deepEqual(await check.faults({ [certificate]: ['missing.crt'] }), [`--${certificate}`]);
-      assert.deepEqual(await check.faults({ [certificate]: ['broken.crt'] }), [`--${certificate}`]);
-      assert.deepEqual(await check.faults({ [key]: ['missing.key'] }), [`--${key}`]);
-      assert.deepEqual(await check.faults({ [key]: ['secret.key'] }), [`--${key}`]);
-      assert.deepEqual(await check.faults({ [key]: [otherKey] }), [`--${key}`]);
+      assert.deepEqual(await check.issues({ [certificate]: ['missing.crt'] }), [`--${certificate}`]);
+      assert.deepEqual(await check.issues({ [certificate]: ['broken.crt'] }), [`--${certificate}`]);
+      assert.deepEqual(await check.issues({ [key]: ['missing.key'] }), [`--${key}`]);
+      assert.deepEqual(await check.issues({ [key]: ['secret.key'] }), [`--${key}`]);
+      assert.deepEqual(await check.issues({ [key]: [otherKey] }), [`--${key}`]);
     }
   });
 
@@ -64,8 +64,8 @@ describe('certificates and keys', () => {
 
   it('are refused when a CA would make ordinary clients front proxies', async () => {
     const same: FlagChanges = { 'requestheader-client-ca-file': ['ca.crt'] };
-    assert.deepEqual(await check.faults(same), ['--requestheader-client-ca-file']);
-    assert.deepEqual(await check.faults({ 'requestheader-client-ca-file': ['both-cas.crt'] }), [
+    assert.deepEqual(await check.issues(same), ['--requestheader-client-ca-file']);
+    assert.deepEqual(await check.issues({ 'requestheader-client-ca-file': ['both-cas.crt'] }), [
       '--requestheader-client-ca-file',
     ]);
   });

@@ -41,7 +41,7 @@ export class CertificateFiles {
     try {
       return this.#read(path);
     } catch (error) {
-      return this.#report.fault(name, `--${name}: cannot read ${path}: ${errorMessage(error)}`);
+      return this.#report.issue(name, `--${name}: cannot read ${path}: ${errorMessage(error)}`);
     }
   }
 
@@ -49,13 +49,13 @@ export class CertificateFiles {
     if (path === undefined) return undefined;
     const pem = this.text(name, path);
     if (pem === undefined) return undefined;
-    const certificates = this.#orFault(name, () => parseCertificates({ pem, source: path }));
+    const certificates = this.#orIssue(name, () => parseCertificates({ pem, source: path }));
     if (certificates === undefined) return undefined;
     this.#warnOfValidity(name, path, certificates);
     return { path, pem, certificates };
   }
 
-  /** A certificate and its key; both paths known. A key that belongs to another certificate is a fault. */
+  /** A certificate and its key; both paths known. A key that belongs to another certificate is an error. */
   pair(
     certificateFlag: ServeFlagName,
     certificatePath: string | undefined,
@@ -67,7 +67,7 @@ export class CertificateFiles {
     if (certificate === undefined || privateKey === undefined) return undefined;
     const { certificates } = certificate;
     const certificateSource = `--${certificateFlag} (${certificate.path})`;
-    const fits = this.#orFault(keyFlag, () => {
+    const fits = this.#orIssue(keyFlag, () => {
       requireKeyFits(certificates, privateKey.key, certificateSource, privateKey.path);
       return true;
     });
@@ -81,17 +81,17 @@ export class CertificateFiles {
   #privateKey(name: ServeFlagName, path: string): (PemFile & { readonly key: KeyObject }) | undefined {
     const pem = this.text(name, path);
     if (pem === undefined) return undefined;
-    const key = this.#orFault(name, () => parsePrivateKey({ pem, source: path }));
+    const key = this.#orIssue(name, () => parsePrivateKey({ pem, source: path }));
     return key === undefined ? undefined : { path, pem, key };
   }
 
-  /** What `read` gives, or its fault under the flag it belongs to. */
-  #orFault<Value>(name: ServeFlagName, read: () => Value): Value | undefined {
+  /** What `read` gives, or its error under the flag it belongs to. */
+  #orIssue<Value>(name: ServeFlagName, read: () => Value): Value | undefined {
     try {
       return read();
     } catch (error) {
       if (!(error instanceof CertificatePemError)) throw error;
-      return this.#report.fault(name, `--${name}: ${error.message}`);
+      return this.#report.issue(name, `--${name}: ${error.message}`);
     }
   }
 

@@ -60,7 +60,7 @@ describe('a configuration file that is read again', () => {
     ]);
   });
 
-  it('is refused with every fault, each with its line and its path', async () => {
+  it('is refused with every error, each with its line and its path', async () => {
     const syntax = reread('', 'serving: { prot: 1 }\ntimeouts: { request: soon }\n');
     await assert.rejects(syntax, {
       message:

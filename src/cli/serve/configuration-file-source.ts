@@ -5,13 +5,13 @@ import { routerConfiguration } from '../config/configuration-kind.ts';
 import {
   type ConfiguredOptions,
   configuredOptions,
-  describeConfigurationFault,
-  locateFault,
+  describeConfigurationIssue,
+  locateIssue,
   withFlags,
 } from '../config/configured-options.ts';
 import { parseConfiguration } from '../config/parse-configuration.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
-import type { FlagFault } from '../flags/flag-values.ts';
+import type { FlagIssue } from '../flags/flag-values.ts';
 import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/serve-flags.ts';
 import { changedSettings, configurationChanges, liveOptions } from './configuration-changes.ts';
 import type { ServeOptionsResult } from './validate-serve-options.ts';
@@ -49,10 +49,10 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
       const nextOptions = optionsOf(configured);
       // Settings that need a restart keep the values of the start, whatever the file says by now.
       const texts = new Map([...given, ...textsOfTheStart(startedOptions, options.texts)]);
-      const describe = (faults: readonly FlagFault[]) =>
-        faults.map((fault) => locateFault(fault, configured, flags));
+      const describe = (issues: readonly FlagIssue[]) =>
+        issues.map((issue) => locateIssue(issue, configured, flags));
       const whole = await validate(nextOptions, texts);
-      if (!whole.ok) throw refusal(describe(whole.faults));
+      if (!whole.ok) throw refusal(describe(whole.issues));
       const warnings = describe([...deprecationWarnings(serveFlags, nextOptions), ...whole.warnings]);
       const reading = (
         config: ServeConfig,
@@ -69,13 +69,13 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
       });
       const { needsRestart } = configurationChanges(startedOptions, nextOptions);
       if (needsRestart.length === 0) return reading(whole.config, nextOptions, []);
-      // Some values go together: what can change now may be at fault without what cannot.
+      // Some values go together: what can change now may be invalid without what cannot.
       const partialOptions = liveOptions(startedOptions, nextOptions);
       const partial = await validate(partialOptions, texts);
       if (partial.ok) return reading(partial.config, partialOptions, needsRestart);
       // Then the settings stay, all of them, and only what their files hold is taken.
       const same = await validate(inUseOptions, texts);
-      if (!same.ok) throw refusal(describe(same.faults));
+      if (!same.ok) throw refusal(describe(same.issues));
       const pending = changedSettings(inUse, whole.config.commandLine.flags);
       return reading(same.config, inUseOptions, pending);
     },
@@ -96,9 +96,9 @@ function textsOfTheStart(
 function configuredFrom(file: string, text: string): ConfiguredOptions<ServeFlagName> {
   const parsed = parseConfiguration(text, routerConfiguration);
   if (parsed.ok) return configuredOptions(file, text, parsed.values);
-  throw refusal(parsed.faults.map((fault) => describeConfigurationFault(file, fault)));
+  throw refusal(parsed.issues.map((issue) => describeConfigurationIssue(file, issue)));
 }
 
-function refusal(faults: readonly string[]): Error {
-  return new Error(faults.join('; '));
+function refusal(issues: readonly string[]): Error {
+  return new Error(issues.join('; '));
 }

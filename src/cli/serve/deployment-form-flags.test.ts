@@ -21,7 +21,7 @@ describe('the gateway form', () => {
   });
 
   test('has to be asked for: a forgotten --server-id does not make one', async () => {
-    assert.deepEqual(await check.faults({ 'server-id': undefined, 'local-server': undefined }), [
+    assert.deepEqual(await check.issues({ 'server-id': undefined, 'local-server': undefined }), [
       '--server-id',
       '--local-server',
     ]);
@@ -29,7 +29,7 @@ describe('the gateway form', () => {
 
   test('refuses every flag of a local server, all at once', async () => {
     assert.deepEqual(
-      await check.faults({
+      await check.issues({
         gateway: ['true'],
         'local-server-name': ['kubernetes'],
         'local-server-ca-file': ['ca.crt'],
@@ -54,18 +54,18 @@ describe('the gateway form', () => {
   });
 
   test('needs the feature gate', async () => {
-    const faults = await check.faults({
+    const issues = await check.issues({
       ...gateway,
       'feature-gates': ['UnknownVersionInteroperabilityProxy=false'],
       'peer-ca-file': undefined,
     });
-    assert.ok(faults.includes('--gateway'));
+    assert.ok(issues.includes('--gateway'));
   });
 
   test('tells every server by the way that is for peers', async () => {
     const { destinationIdentity } = await check.config(gateway);
     assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);
-    assert.deepEqual(await check.faults({ ...gateway, 'proxy-client-key-file': undefined }), [
+    assert.deepEqual(await check.issues({ ...gateway, 'proxy-client-key-file': undefined }), [
       '--proxy-client-key-file',
     ]);
   });
@@ -98,7 +98,7 @@ describe('a gateway without a front-proxy pair', () => {
   });
 
   test('cannot go straight to extension servers, which take no tokens', async () => {
-    assert.deepEqual(await check.faults({ ...tokensOnly, 'extension-routing': ['extension'] }), [
+    assert.deepEqual(await check.issues({ ...tokensOnly, 'extension-routing': ['extension'] }), [
       '--proxy-client-cert-file',
       '--proxy-client-key-file',
     ]);
@@ -109,7 +109,7 @@ test('peers take the place of a local server that is down, unless that is turned
   assert.equal((await check.config()).localServerDownPolicy, 'peer');
   const off = await check.config({ 'local-server-down-policy': ['unavailable'] });
   assert.equal(off.localServerDownPolicy, 'unavailable');
-  assert.deepEqual(await check.faults({ 'local-server-down-policy': ['never'] }), [
+  assert.deepEqual(await check.issues({ 'local-server-down-policy': ['never'] }), [
     '--local-server-down-policy',
   ]);
 });

@@ -7,9 +7,9 @@ import type { IdentityModes } from './api-server-flags.ts';
 /** In front of one API server (sidecar), or in front of all (gateway). */
 export interface DeploymentForm {
   readonly isGateway: boolean;
-  /** ID of the local server; `undefined` in the gateway form, and after a fault. */
+  /** ID of the local server; `undefined` in the gateway form, and after an error. */
   readonly serverId: string | undefined;
-  /** `undefined` after a fault. */
+  /** `undefined` after an error. */
   readonly localServerDownPolicy: LocalServerDownPolicy | undefined;
 }
 
@@ -44,24 +44,24 @@ export function readDeploymentForm(
 
 function rejectSidecarFlags(values: FlagValues, report: FlagReport, featureGateEnabled: boolean): void {
   if (!featureGateEnabled) {
-    report.fault(
+    report.issue(
       'gateway',
       `--gateway requires ${unknownVersionInteroperabilityProxy} feature to be turned on`,
     );
   }
   for (const name of sidecarFlags) {
     if (!values.isGiven(name)) continue;
-    report.fault(name, `--${name} and --gateway exclude each other: no API server is local to a gateway`);
+    report.issue(name, `--${name} and --gateway exclude each other: no API server is local to a gateway`);
   }
   if (values.isGiven('snapshot-stale-policy') && values.text('snapshot-stale-policy') === 'local') {
-    report.fault(
+    report.issue(
       'snapshot-stale-policy',
       '--snapshot-stale-policy=local and --gateway exclude each other: choose serve-stale (the default) or unavailable',
     );
   }
   // They are also what the OIDC issuer publishes together with its own key.
   if (values.isGiven('assertion-keys') && values.text('peer-identity') !== 'oidc-token') {
-    report.fault(
+    report.issue(
       'assertion-keys',
       '--assertion-keys and --gateway exclude each other: an assertion is addressed to an API server ID, which a gateway does not have',
     );

@@ -12,10 +12,10 @@ it('files are looked at every ten seconds unless told otherwise', async () => {
   assert.equal((await check.config({ 'file-check-interval': ['1m30s'] })).fileCheckInterval, 90_000);
 });
 
-it('an interval that is none, or out of reason, is a fault', async () => {
+it('an interval that is none, or out of reason, is an error', async () => {
   for (const given of ['10', '0s', '999ms', '25h', '-1s', 'often']) {
     assert.deepEqual(
-      await check.faults({ 'file-check-interval': [given] }),
+      await check.issues({ 'file-check-interval': [given] }),
       ['--file-check-interval'],
       given,
     );

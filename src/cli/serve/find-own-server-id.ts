@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
-import type { FlagFault } from '../flags/flag-values.ts';
+import type { FlagIssue } from '../flags/flag-values.ts';
 import type { RawServeOptions } from '../flags/serve-flags.ts';
 import { type FoundSettings, readsForOneServer } from './found-settings.ts';
 
@@ -20,12 +20,12 @@ export function serverIdSetting(value: string, source: string): FoundSettings['s
 /**
  * Asks the cluster for the ID of the API server on this host.
  * @param config checked, but for that ID
- * @param waitBeforeRetry `undefined`: one attempt, and a fault when it fails
+ * @param waitBeforeRetry `undefined`: one attempt, and an error when it fails
  */
 export async function findOwnServerId(
   { embeddedSync, local }: ServeConfig,
   waitBeforeRetry: WaitBeforeRetry | undefined,
-): Promise<string | FlagFault> {
+): Promise<string | FlagIssue> {
   if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
   const { access } = embeddedSync;
   const { findServerId } = await import('../../sync/node/embedded/find-server-id.ts');

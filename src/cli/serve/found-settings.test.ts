@@ -59,8 +59,8 @@ const without = (...names: (keyof typeof everything)[]) =>
 
 describe('what a router finds on its node', () => {
   it('is all that kube-apiserver itself is given there, each with its source', () => {
-    const { values, settings, faults } = found(reading);
-    assert.deepEqual(faults, []);
+    const { values, settings, issues } = found(reading);
+    assert.deepEqual(issues, []);
     assert.deepEqual(values, everything);
     assert.equal(
       settings.find(({ flag }) => flag === '--client-ca-file')?.source,
@@ -153,11 +153,11 @@ describe('what a router finds on its node', () => {
   it('is refused where only the kubelet knows whom kube-apiserver believes', () => {
     const flags = { 'requestheader-username-headers': '$(USER_HEADER)' };
     const manifest = kubeadmManifest({ pki: '/pki', securePort: 6444, flags });
-    const [fault, ...others] = found(reading, manifest).faults;
-    assert.match(fault?.message ?? '', /takes --requestheader-username-headers from an environment variable/);
+    const [issue, ...others] = found(reading, manifest).issues;
+    assert.match(issue?.message ?? '', /takes --requestheader-username-headers from an environment variable/);
     assert.deepEqual(others, []);
     const headers = { 'requestheader-username-headers': ['X-User'] };
-    assert.deepEqual(found({ ...reading, ...headers }, manifest).faults, []);
+    assert.deepEqual(found({ ...reading, ...headers }, manifest).issues, []);
   });
 
   it('is every serving pair that kube-apiserver has for a name, by its path on the node', () => {
@@ -190,22 +190,22 @@ describe('what a router finds on its node', () => {
     assert.equal(origin({ 'secure-port': undefined }), 'https://127.0.0.1:6443');
   });
 
-  it('is nothing on a node without the manifest, which is no fault until something is missed', () => {
-    const { values, faults, note } = found(reading, null);
-    assert.deepEqual([values, faults], [{}, []]);
+  it('is nothing on a node without the manifest, which is no error until something is missed', () => {
+    const { values, issues, note } = found(reading, null);
+    assert.deepEqual([values, issues], [{}, []]);
     assert.match(note ?? '', /nothing was found either: .*kube-apiserver\.yaml, .* cannot be read: ENOENT/);
   });
 
   it('needs a manifest that is named, and one that can be understood', () => {
     const path = '/srv/kube-apiserver.yaml';
     const given = { ...reading, 'kube-apiserver-manifest': [path] };
-    const [missing] = found(given, null).faults;
+    const [missing] = found(given, null).issues;
     assert.match(
       missing?.message ?? '',
       /^--kube-apiserver-manifest: \/srv\/.* cannot be read: ENOENT.*none/,
     );
-    const [other] = found(given, 'kind: Secret', path).faults;
+    const [other] = found(given, 'kind: Secret', path).issues;
     assert.match(other?.message ?? '', /is no manifest of a pod; set it to none to have nothing found there/);
-    assert.equal(found(reading, 'kind: Secret').faults.length, 1);
+    assert.equal(found(reading, 'kind: Secret').issues.length, 1);
   });
 });

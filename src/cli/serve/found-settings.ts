@@ -5,7 +5,7 @@ import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
-import type { FlagFault } from '../flags/flag-values.ts';
+import type { FlagIssue } from '../flags/flag-values.ts';
 import type { RawServeOptions, ServeFlagName } from '../flags/serve-flags.ts';
 import type { ReadTextFile } from './certificate-files.ts';
 import {
@@ -17,7 +17,7 @@ import {
 /** Settings that were not given and were found on this machine. */
 export interface FoundSettings {
   readonly settings: readonly (FoundSetting & { readonly name: ServeFlagName })[];
-  readonly faults: readonly FlagFault[];
+  readonly issues: readonly FlagIssue[];
   /** Why nothing was found, for those who miss it. */
   readonly note?: string;
 }
@@ -61,7 +61,7 @@ const gathered: ReadonlySet<ServeFlagName> = new Set([
  * listens, and the files that it is given. Whatever is given wins. The server's ID is not here: the cluster tells it.
  */
 export function findSettings(given: RawServeOptions, readFile: ReadTextFile): FoundSettings {
-  const nothing = { settings: [], faults: [] };
+  const nothing = { settings: [], issues: [] };
   if (!readsForOneServer(given)) return nothing;
   const named = given['kube-apiserver-manifest']?.at(-1);
   if (named === 'none') return nothing;
@@ -80,10 +80,10 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
       };
     }
     const message = `--kube-apiserver-manifest: ${path} ${reason}; set it to none to have nothing found there, and give the flags`;
-    return { settings: [], faults: [{ flag: '--kube-apiserver-manifest', message }] };
+    return { settings: [], issues: [{ flag: '--kube-apiserver-manifest', message }] };
   }
   const settings: FoundSettings['settings'][number][] = [];
-  const faults: FlagFault[] = [];
+  const issues: FlagIssue[] = [];
   const add = (name: ServeFlagName, value: string | undefined, source: string): void => {
     if (given[name] === undefined && value !== undefined)
       settings.push({ flag: `--${name}`, name, value, source });
@@ -95,7 +95,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
     if (manifest.unknown.has(name)) {
       // A header name that the router does not know would let clients name users to kube-apiserver.
       const message = `--kube-apiserver-manifest: ${path} takes --${name} from an environment variable, which only the kubelet knows: give --${name}, and the flags that go with it`;
-      faults.push({ flag: `--${name}`, message });
+      issues.push({ flag: `--${name}`, message });
     } else if (gathered.has(name)) {
       for (const value of manifest.valuesOf(name)) settings.push({ flag: `--${name}`, name, value, source });
     } else add(name, foundValue(manifest, name), source);
@@ -116,7 +116,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
   }
   if (manifest.flags.has('peer-ca-file')) addSame('peer-ca-file');
   else add('peer-ca-file', ...servingAuthority(manifest, readFile));
-  return { settings, faults };
+  return { settings, issues };
 }
 
 /** As options. Given flags come after them and win. */

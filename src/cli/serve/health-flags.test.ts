@@ -24,9 +24,9 @@ test('an interval of zero turns probes off', async () => {
   assert.equal((await check.config({ 'health-check-interval': ['0s'] })).health, undefined);
 });
 
-test('values that would hammer the servers, or never decide, are faults, all at once', async () => {
+test('values that would hammer the servers, or never decide, are errors, all at once', async () => {
   assert.deepEqual(
-    await check.faults({
+    await check.issues({
       'health-check-interval': ['1ms'],
       'health-check-timeout': ['0s'],
       'health-check-rise': ['0'],
@@ -43,12 +43,12 @@ test('values that would hammer the servers, or never decide, are faults, all at 
   );
 });
 
-test('with the feature gate off nothing is probed, and a flag for it is a fault', async () => {
+test('with the feature gate off nothing is probed, and a flag for it is an error', async () => {
   const off = {
     'feature-gates': ['UnknownVersionInteroperabilityProxy=false'],
     'peer-ca-file': undefined,
     'local-server-ca-file': ['ca.crt'],
   } as const;
   assert.equal((await check.config(off)).health, undefined);
-  assert.deepEqual(await check.faults({ ...off, 'health-check-rise': ['1'] }), ['--health-check-rise']);
+  assert.deepEqual(await check.issues({ ...off, 'health-check-rise': ['1'] }), ['--health-check-rise']);
 });

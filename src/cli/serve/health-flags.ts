@@ -5,7 +5,7 @@ import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
 
 /**
  * Reads how the health of the API servers is found out: `'off'` where they are not probed, `undefined` after a
- * fault. With the feature gate off there is no server to choose from, and nothing is probed.
+ * error. With the feature gate off there is no server to choose from, and nothing is probed.
  */
 export function readHealthFlags(
   values: FlagValues,
@@ -15,7 +15,7 @@ export function readHealthFlags(
   if (!featureGateEnabled) {
     for (const { name } of healthFlagGroup.flags) {
       if (!values.isGiven(name)) continue;
-      report.fault(name, `--${name} requires ${unknownVersionInteroperabilityProxy} feature to be turned on`);
+      report.issue(name, `--${name} requires ${unknownVersionInteroperabilityProxy} feature to be turned on`);
     }
     return 'off';
   }
@@ -23,7 +23,7 @@ export function readHealthFlags(
   const interval = values.value(name);
   // Shorter ones would be a load of their own for the servers.
   if (interval !== undefined && interval > 0 && interval < 100) {
-    report.fault(name, `--${name} must be 0s or at least 100ms, not "${values.text(name)}"`);
+    report.issue(name, `--${name} must be 0s or at least 100ms, not "${values.text(name)}"`);
   }
   const checks = values.values({
     timeout: 'health-check-timeout',

@@ -27,7 +27,7 @@ const configurationFlagGroup = {
       value: boolean,
       default: 'false',
       description:
-        'Check flags, configuration file, certificates and keys, and end: exit code 0 when the router could start with them, 2 with a line for every fault.',
+        'Check flags, configuration file, certificates and keys, and end: exit code 0 when the router could start with them, 2 with a line for every error.',
     },
   ],
 } as const satisfies FlagGroup;

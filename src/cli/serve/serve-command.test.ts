@@ -145,7 +145,7 @@ describe('serve', () => {
     assert.match(lines.join(), /the router cannot start/);
   });
 
-  it('ends with exit code 2 and a line for every fault, and starts nothing', async () => {
+  it('ends with exit code 2 and a line for every error, and starts nothing', async () => {
     const { config, code, lines } = await start(['--server-id=cp-a', '--secure-port=x', '--peer-ca-file=']);
     assert.equal(config, undefined);
     assert.equal(code, 2);
@@ -154,7 +154,7 @@ describe('serve', () => {
     assert.ok(lines.length > 4);
   });
 
-  it('names unknown flags and stray arguments beside every other fault', async () => {
+  it('names unknown flags and stray arguments beside every other error', async () => {
     const { code, lines } = await start(['--frobnicate=1', '--sever-id', 'cp-a', '--secure-port=x']);
     assert.equal(code, 2);
     assert.ok(lines.includes('unknown flag --frobnicate'), lines.join('\n'));

@@ -56,7 +56,7 @@ async function read(text: string, flags: RawServeOptions = {}) {
 }
 
 describe('serve --config', () => {
-  it('tells the faults of the file, of flags and of named files in one run, and none that only seems to be one', async () => {
+  it('tells the errors of the file, of flags and of named files in one run, and none that only seems to be one', async () => {
     const faulty = complete
       .replace('port: 7443', 'port: 7443\n  portt: 1\n  http2MaxStreams: 5')
       .replace('url: https://127.0.0.1:6444', 'url: [1]')
@@ -119,7 +119,7 @@ describe('serve --config', () => {
     assert.deepEqual(overridden.lines, ['--secure-port must be a whole number from 0 to 65535, not "80000"']);
   });
 
-  it('ends with every fault of the file and nothing that follows from them', async () => {
+  it('ends with every error of the file and nothing that follows from them', async () => {
     const { lines } = await read(complete.replace('port:', 'prot:').replace('peers:', 'pears:'));
     assert.deepEqual(lines, [
       '/etc/router/router.yaml:7:3: serving.prot is no key of this configuration; did you mean port?',

@@ -9,14 +9,14 @@ import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
 import {
-  locateFault,
+  locateIssue,
   namesGivenFlags,
   readConfigurationFile,
   withFlags,
 } from '../config/configured-options.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { parseBoolean } from '../flags/flag-types.ts';
-import type { FlagFault } from '../flags/flag-values.ts';
+import type { FlagIssue } from '../flags/flag-values.ts';
 import { type RawServeOptions, serveFlags } from '../flags/serve-flags.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import type { ReadTextFile } from './certificate-files.ts';
@@ -56,29 +56,29 @@ export interface ServeInput {
 /**
  * Checks all that `serve` was called with: flags, configuration file, and the files that they name. Warnings are
  * printed.
- * @param waitBeforeRetry waits while the cluster does not tell the ID of the local server yet. Default: that is a fault
- * @throws {CommandFailure} exit code 2, one line for every fault.
+ * @param waitBeforeRetry waits while the cluster does not tell the ID of the local server yet. Default: that is an error
+ * @throws {CommandFailure} exit code 2, one line for every error.
  */
 export async function readServeInput(
   given: ServeArguments,
   context: CommandContext,
   waitBeforeRetry?: WaitBeforeRetry,
 ): Promise<ServeInput> {
-  const faults = [...given.unknown];
+  const issues = [...given.unknown];
   const isDryRun = parseBoolean(given.dryRun.at(-1) ?? 'false');
-  if (isDryRun === undefined) faults.push(`--dry-run must be true or false, not "${given.dryRun.at(-1)}"`);
+  if (isDryRun === undefined) issues.push(`--dry-run must be true or false, not "${given.dryRun.at(-1)}"`);
   const file = given.configurationFiles.at(-1);
-  const faultsOfFile: string[] = [];
+  const issuesOfFile: string[] = [];
   const configured =
-    file === undefined ? undefined : readConfigurationFile(context, file, routerConfiguration, faultsOfFile);
-  faults.push(...faultsOfFile);
+    file === undefined ? undefined : readConfigurationFile(context, file, routerConfiguration, issuesOfFile);
+  issues.push(...issuesOfFile);
   const options = withFlags(configured, given.flags);
-  const isGiven = ({ flag }: FlagFault) => Object.hasOwn(options, flag.replace(/^--/, ''));
-  const isCertain = (fault: FlagFault) =>
-    faultsOfFile.length === 0 || (isGiven(fault) && namesGivenFlags(fault.message, options));
+  const isGiven = ({ flag }: FlagIssue) => Object.hasOwn(options, flag.replace(/^--/, ''));
+  const isCertain = (issue: FlagIssue) =>
+    issuesOfFile.length === 0 || (isGiven(issue) && namesGivenFlags(issue.message, options));
   const onMachine = findSettings(options, context.readFile);
-  const missing = onMachine.faults.map((fault) => locateFault(fault, configured, given.flags));
-  if (missing.length > 0) throw new CommandFailure(2, [...faults, ...missing]);
+  const missing = onMachine.issues.map((issue) => locateIssue(issue, configured, given.flags));
+  if (missing.length > 0) throw new CommandFailure(2, [...issues, ...missing]);
   let found = onMachine.settings;
   const texts = new Map<string, string>();
   const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
@@ -86,14 +86,14 @@ export async function readServeInput(
   const result = await checkedOptions();
   const warnings = [...deprecationWarnings(serveFlags, options), ...result.warnings].filter(isCertain);
   for (const warning of warnings) {
-    context.writeError(`warning: ${locateFault(warning, configured, given.flags)}\n`);
+    context.writeError(`warning: ${locateIssue(warning, configured, given.flags)}\n`);
   }
   if (!result.ok) {
-    const certain = result.faults.filter(isCertain);
-    faults.push(...certain.map((fault) => locateFault(fault, configured, given.flags)));
-    if (onMachine.note !== undefined && !certain.every(isGiven)) faults.push(onMachine.note);
-  } else faults.push(...(await unwritableFiles(result.config)));
-  if (!result.ok || isDryRun === undefined || faults.length > 0) throw new CommandFailure(2, faults);
+    const certain = result.issues.filter(isCertain);
+    issues.push(...certain.map((issue) => locateIssue(issue, configured, given.flags)));
+    if (onMachine.note !== undefined && !certain.every(isGiven)) issues.push(onMachine.note);
+  } else issues.push(...(await unwritableFiles(result.config)));
+  if (!result.ok || isDryRun === undefined || issues.length > 0) throw new CommandFailure(2, issues);
   const configurationSource = createConfigurationSource({
     started: configured,
     flags: given.flags,
@@ -116,9 +116,9 @@ export async function readServeInput(
     found = [...onMachine.settings, serverIdSetting('not-known-yet', '')];
     const first = await check();
     found = onMachine.settings;
-    if (!first.ok || faults.length > 0) return first;
+    if (!first.ok || issues.length > 0) return first;
     const id = await findOwnServerId(first.config, isDryRun === true ? undefined : waitBeforeRetry);
-    if (typeof id !== 'string') return { ok: false, faults: [id], warnings: first.warnings };
+    if (typeof id !== 'string') return { ok: false, issues: [id], warnings: first.warnings };
     found = [...found, serverIdSetting(id, `identity Lease of this host, ${hostname()}`)];
     return check();
   }

@@ -10,8 +10,8 @@ before(async () => {
 
 describe('addresses', () => {
   it('are refused half set: upstream ignores them without a word', async () => {
-    assert.deepEqual(await check.faults({ 'peer-advertise-ip': ['10.0.0.1'] }), ['--peer-advertise-ip']);
-    assert.deepEqual(await check.faults({ 'peer-advertise-port': ['6443'] }), ['--peer-advertise-port']);
+    assert.deepEqual(await check.issues({ 'peer-advertise-ip': ['10.0.0.1'] }), ['--peer-advertise-ip']);
+    assert.deepEqual(await check.issues({ 'peer-advertise-port': ['6443'] }), ['--peer-advertise-port']);
   });
 
   it('are advertised as set', async () => {
@@ -51,20 +51,20 @@ describe('addresses', () => {
   });
 
   it('are refused where they are no IP addresses, or none that a peer can call', async () => {
-    assert.deepEqual(await check.faults({ 'advertise-address': ['example.com'] }), ['--advertise-address']);
+    assert.deepEqual(await check.issues({ 'advertise-address': ['example.com'] }), ['--advertise-address']);
     for (const useless of ['0.0.0.0', '::', '224.0.0.1', '169.254.1.1']) {
       const given: FlagChanges = { 'peer-advertise-ip': [useless], 'peer-advertise-port': ['6443'] };
-      assert.deepEqual(await check.faults(given), ['--peer-advertise-ip'], useless);
+      assert.deepEqual(await check.issues(given), ['--peer-advertise-ip'], useless);
     }
   });
 
   it('have ports from 1 to 65535; only the serving port may be 0, for any free one', async () => {
     assert.equal((await check.config({ 'secure-port': ['0'] })).securePort, 0);
     for (const port of ['65536', '-1', '6443.5', '0x10', '']) {
-      assert.deepEqual(await check.faults({ 'secure-port': [port] }), ['--secure-port'], port);
+      assert.deepEqual(await check.issues({ 'secure-port': [port] }), ['--secure-port'], port);
     }
     assert.deepEqual(
-      await check.faults({ 'peer-advertise-ip': ['10.0.0.1'], 'peer-advertise-port': ['0'] }),
+      await check.issues({ 'peer-advertise-ip': ['10.0.0.1'], 'peer-advertise-port': ['0'] }),
       ['--peer-advertise-port'],
     );
   });
@@ -83,7 +83,7 @@ describe('addresses', () => {
       'https://127.0.0.1:99999',
       'https://127.0.0.1\\evil',
     ]) {
-      assert.deepEqual(await check.faults({ 'local-server': [wrong] }), ['--local-server'], wrong);
+      assert.deepEqual(await check.issues({ 'local-server': [wrong] }), ['--local-server'], wrong);
     }
   });
 
@@ -97,15 +97,15 @@ describe('addresses', () => {
       allowedCidrs: ['10.0.0.0/8', 'fd00::/8'],
     });
     for (const name of ['allowed-peer-cidrs', 'proxy-protocol-cidrs']) {
-      assert.deepEqual(await check.faults({ [name]: ['10.0.0.0/40'] }), [`--${name}`]);
+      assert.deepEqual(await check.issues({ [name]: ['10.0.0.0/40'] }), [`--${name}`]);
     }
-    assert.deepEqual(await check.faults({ 'allow-loopback-peers': ['perhaps'] }), ['--allow-loopback-peers']);
+    assert.deepEqual(await check.issues({ 'allow-loopback-peers': ['perhaps'] }), ['--allow-loopback-peers']);
   });
 });
 
 describe('snapshot flags', () => {
   it('refuse a file of keys that is none, or that holds a private key', async () => {
-    assert.deepEqual(await check.faults({ 'snapshot-keys': ['empty.crt'] }), ['--snapshot-keys']);
+    assert.deepEqual(await check.issues({ 'snapshot-keys': ['empty.crt'] }), ['--snapshot-keys']);
     assert.match(await check.messages({ 'snapshot-keys': ['private-keys.json'] }), /private/);
   });
 

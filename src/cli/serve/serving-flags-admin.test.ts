@@ -22,7 +22,7 @@ describe('--admin-bind-address', () => {
       assert.deepEqual((await check.config({ 'admin-bind-address': [text] })).admin, { host, port });
     }
     for (const text of ['9443', ':9443', 'localhost:9443', '127.0.0.1', '::1:9443', '127.0.0.1:70000', '0']) {
-      assert.deepEqual(await check.faults({ 'admin-bind-address': [text] }), ['--admin-bind-address'], text);
+      assert.deepEqual(await check.issues({ 'admin-bind-address': [text] }), ['--admin-bind-address'], text);
     }
   });
 

@@ -31,7 +31,7 @@ interface AddressFlags {
   readonly advertisedAddress: AdvertisedAddress | undefined;
 }
 
-/** Reads where the router listens and where peers should call it. `undefined` when a flag is at fault. */
+/** Reads where the router listens and where peers should call it. `undefined` when a flag is invalid. */
 export function readAddressFlags(
   values: FlagValues,
   report: FlagReport,
@@ -52,7 +52,7 @@ export function readAddressFlags(
     report.warn(name, `--${name} has no use with --gateway: no peer calls a gateway in place of a server`);
   }
   if (peerAdvertiseIp !== undefined && !isGlobalUnicast(peerAdvertiseIp) && !isLoopback(peerAdvertiseIp)) {
-    report.fault(
+    report.issue(
       'peer-advertise-ip',
       `--peer-advertise-ip ${peerAdvertiseIp} is no address that a peer can call`,
     );
@@ -76,9 +76,9 @@ function rejectHalfSetAdvertiseFlags(values: FlagValues, report: FlagReport): vo
   const ip = values.isGiven('peer-advertise-ip');
   const port = values.isGiven('peer-advertise-port');
   if (ip && !port) {
-    report.fault('peer-advertise-ip', '--peer-advertise-ip needs --peer-advertise-port');
+    report.issue('peer-advertise-ip', '--peer-advertise-ip needs --peer-advertise-port');
   } else if (port && !ip) {
-    report.fault('peer-advertise-port', '--peer-advertise-port needs --peer-advertise-ip');
+    report.issue('peer-advertise-port', '--peer-advertise-port needs --peer-advertise-ip');
   }
 }
 
@@ -121,7 +121,7 @@ function readCidrs(
   const cidrs = values.list(name);
   for (const text of cidrs) {
     if (text.trim() === '' || parseCidr(text) !== undefined) continue;
-    report.fault(name, `--${name}: "${text}" is no CIDR block such as 10.0.0.0/8`);
+    report.issue(name, `--${name}: "${text}" is no CIDR block such as 10.0.0.0/8`);
   }
   return cidrs;
 }
@@ -129,7 +129,7 @@ function readCidrs(
 /** By which peers know a kube-apiserver, whatever its address (KEP-4020). */
 const apiServerName = 'kubernetes.default.svc';
 
-/** Reads which addresses of a snapshot may be called. `undefined` when a flag is at fault. */
+/** Reads which addresses of a snapshot may be called. `undefined` when a flag is invalid. */
 export function readPeerAddressPolicy(
   values: FlagValues,
   report: FlagReport,
@@ -141,7 +141,7 @@ export function readPeerAddressPolicy(
     : { allowLoopbackPeers, allowedCidrs: cidrs.length === 0 ? undefined : cidrs };
 }
 
-/** Reads the address of the router's own endpoints; `undefined` without one and after a fault. */
+/** Reads the address of the router's own endpoints; `undefined` without one and after an error. */
 export function readAdminFlags(values: FlagValues, report: FlagReport): ServeConfig['admin'] {
   const name = 'admin-bind-address';
   const text = values.text(name);
@@ -150,7 +150,7 @@ export function readAdminFlags(values: FlagValues, report: FlagReport): ServeCon
   const anyPort = /^(.+:)0$/.exec(text);
   const parsed = parseHostPort(anyPort === null ? text : `${anyPort[1]}1`);
   if (!parsed.ok || parsed.value.ip === undefined) {
-    return report.fault(
+    return report.issue(
       name,
       `--${name} must be an IP address and a port, such as 127.0.0.1:9443 or [::1]:9443, not "${text}"`,
     );
@@ -180,13 +180,13 @@ const suitesOfTls13 = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_
 
 const versions = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
-/** Reads what clients have to offer; `undefined` after a fault. */
+/** Reads what clients have to offer; `undefined` after an error. */
 export function readTlsFlags(values: FlagValues, report: FlagReport): TlsParameters | undefined {
   const version = values.value('tls-min-version');
   const names = values.list('tls-cipher-suites');
   const unknown = names.filter((name) => !suites.has(name) && !suitesOfTls13.includes(name));
   for (const name of unknown) {
-    report.fault(
+    report.issue(
       'tls-cipher-suites',
       `--tls-cipher-suites: "${name}" is not among those that HTTP/2 allows: ${[...suites.keys(), ...suitesOfTls13].join(', ')}`,
     );
@@ -209,7 +209,7 @@ export function readNamedServingPairs(
   return values.list(flag).flatMap((entry) => {
     const result = v.safeParse(namedCertificatePairs.given, entry);
     if (!result.success) {
-      report.fault(flag, `--${flag} ${result.issues[0].message}, not "${entry}"`);
+      report.issue(flag, `--${flag} ${result.issues[0].message}, not "${entry}"`);
       return [];
     }
     const { certFile, keyFile, names } = result.output;

@@ -17,7 +17,7 @@ export async function readSnapshotFlags(
   const isOwn = readsClusterItself(values);
   const keysPath = values.text('snapshot-keys');
   if (featureGateEnabled && !isOwn && !values.isGiven('snapshot-keys')) {
-    report.fault(
+    report.issue(
       'snapshot-keys',
       'the router has nothing to know the servers by: set --kubeconfig (or --in-cluster), and it reads the cluster itself; or --snapshot-keys, with which it checks the snapshots of a sync job',
     );
@@ -46,7 +46,7 @@ async function readKeys(
   const result = await parseSnapshotKeys(text);
   if (result.ok) return { path, text, pinned: result.keys };
   for (const issue of result.issues) {
-    report.fault(flag, `--${flag}: ${describeKeysIssue(path, issue)}`);
+    report.issue(flag, `--${flag}: ${describeKeysIssue(path, issue)}`);
   }
   return undefined;
 }
@@ -60,7 +60,7 @@ function readsClusterItself(values: FlagValues): boolean {
   return values.isGiven('kubeconfig') || values.value('in-cluster') === true;
 }
 
-/** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after a fault. */
+/** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after an error. */
 export async function readEmbeddedSyncFlags(
   values: FlagValues,
   report: FlagReport,
@@ -70,7 +70,7 @@ export async function readEmbeddedSyncFlags(
   if (!readsClusterItself(values)) {
     for (const name of furtherFlags) {
       if (!values.isGiven(name)) continue;
-      report.fault(
+      report.issue(
         name,
         `--${name} needs --kubeconfig or --in-cluster: it says how the router reads the cluster`,
       );
@@ -79,7 +79,7 @@ export async function readEmbeddedSyncFlags(
   }
   const name = values.isGiven('kubeconfig') ? 'kubeconfig' : 'in-cluster';
   if (!featureGateEnabled) {
-    return report.fault(
+    return report.issue(
       name,
       `--${name} requires ${unknownVersionInteroperabilityProxy} feature to be turned on`,
     );
@@ -88,7 +88,7 @@ export async function readEmbeddedSyncFlags(
   const access = await readAccess(values, report, files);
   const listed: string[] = [];
   const servers = readListedServers(values.list('server'), listed);
-  for (const message of listed) report.fault('server', message);
+  for (const message of listed) report.issue('server', message);
   const others = values.values({
     departedServerGrace: 'departed-server-grace',
     comparesSchemas: 'compare-schemas',
@@ -101,10 +101,10 @@ export async function readEmbeddedSyncFlags(
 /** Two that make snapshots would take turns in overtaking each other. */
 function rejectPushedForm(values: FlagValues, report: FlagReport, name: 'kubeconfig' | 'in-cluster'): void {
   if (values.isGiven('kubeconfig') && values.value('in-cluster') === true) {
-    report.fault('in-cluster', '--kubeconfig and --in-cluster name two clusters: keep one');
+    report.issue('in-cluster', '--kubeconfig and --in-cluster name two clusters: keep one');
   }
   if (values.isGiven('snapshot-keys')) {
-    report.fault(
+    report.issue(
       'snapshot-keys',
       `--snapshot-keys and --${name} exclude each other: with --${name} the router reads the cluster itself and takes no pushed snapshot. Remove --snapshot-keys, or --${name} to go on with a sync job that pushes`,
     );
@@ -126,7 +126,7 @@ async function readAccess(
 ): Promise<EmbeddedSyncConfig['access'] | undefined> {
   const context = values.text('context');
   if (!values.isGiven('kubeconfig')) {
-    if (context !== undefined) report.fault('context', '--context needs --kubeconfig');
+    if (context !== undefined) report.issue('context', '--context needs --kubeconfig');
     return (await isUsable({ inCluster: true }, 'in-cluster', report)) ? { inCluster: true } : undefined;
   }
   const path = values.text('kubeconfig');
@@ -148,7 +148,7 @@ async function isUsable(
     await loadClusterAccess(access);
     return true;
   } catch (error) {
-    report.fault(name, `--${name}: ${errorMessage(error)}`);
+    report.issue(name, `--${name}: ${errorMessage(error)}`);
     return false;
   }
 }

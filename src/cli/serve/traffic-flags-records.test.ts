@@ -45,12 +45,12 @@ test('tracing and audit are read from their files, and what has less effect here
   assert.ok(warned.includes('--tracing-config-file') && warned.includes('--audit-policy-file'));
 });
 
-test('a policy without a log, or a log without a policy, would look like an audit: both are faults', async () => {
-  assert.deepEqual(await check.faults({ 'audit-policy-file': ['policy.yaml'] }), ['--audit-policy-file']);
-  assert.deepEqual(await check.faults({ 'audit-log-path': ['audit.log'] }), ['--audit-log-path']);
+test('a policy without a log, or a log without a policy, would look like an audit: both are errors', async () => {
+  assert.deepEqual(await check.issues({ 'audit-policy-file': ['policy.yaml'] }), ['--audit-policy-file']);
+  assert.deepEqual(await check.issues({ 'audit-log-path': ['audit.log'] }), ['--audit-log-path']);
 });
 
-test('files that are missing, broken or wrong are faults, all at once, and are not quoted', async () => {
+test('files that are missing, broken or wrong are errors, all at once, and are not quoted', async () => {
   const result = await check.validate({
     'tracing-config-file': ['broken.yaml'],
     'audit-policy-file': ['wrong.json'],
@@ -60,7 +60,7 @@ test('files that are missing, broken or wrong are faults, all at once, and are n
     'audit-log-batch-buffer-size': ['0'],
   });
   assert.ok(!result.ok);
-  assert.deepEqual([...new Set(result.faults.map(({ flag }) => flag))].sort(), [
+  assert.deepEqual([...new Set(result.issues.map(({ flag }) => flag))].sort(), [
     '--audit-log-batch-buffer-size',
     '--audit-log-maxage',
     '--audit-log-maxsize',
@@ -70,7 +70,7 @@ test('files that are missing, broken or wrong are faults, all at once, and are n
   const text = JSON.stringify(result);
   assert.doesNotMatch(text, /hunter2/);
   assert.match(text, /wrong\.json: rules\[0\]\.level must be one of/);
-  assert.deepEqual(await check.faults({ 'tracing-config-file': ['missing.yaml'] }), [
+  assert.deepEqual(await check.issues({ 'tracing-config-file': ['missing.yaml'] }), [
     '--tracing-config-file',
   ]);
 });

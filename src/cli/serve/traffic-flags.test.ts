@@ -46,7 +46,7 @@ describe('time-out, overload and shutdown flags', () => {
 
   it('are all reported at once when they are wrong', async () => {
     assert.deepEqual(
-      await check.faults({
+      await check.issues({
         'request-timeout': ['0s'],
         'dial-timeout': ['soon'],
         'tls-handshake-timeout': ['2h'],

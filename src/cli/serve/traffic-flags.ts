@@ -10,7 +10,7 @@ import type { CertificateFiles } from './certificate-files.ts';
 
 type TrafficConfig = Pick<ServeConfig, 'timeouts' | 'limits' | 'shutdown'>;
 
-/** Reads how long requests may take, how many there may be and how the router ends; `undefined` after a fault. */
+/** Reads how long requests may take, how many there may be and how the router ends; `undefined` after an error. */
 export function readTrafficFlags(values: FlagValues, report: FlagReport): TrafficConfig | undefined {
   const timeouts = readTimeouts(values, report);
   const limits = readLimits(values);
@@ -55,13 +55,13 @@ function readLimits(values: FlagValues): TrafficConfig['limits'] | undefined {
     goawayChance: 'goaway-chance',
   });
   if (requestsInFlight === undefined || others === undefined) return undefined;
-  // Left out, it is what the process can have; one that is at fault has been reported.
+  // Left out, it is what the process can have; one that is invalid has been reported.
   return { requestsInFlight, maxConnections, ...others };
 }
 
 const bytesOfMegabyte = 1024 * 1024;
 
-/** Reads which records of requests are kept. After a fault, which is reported, one is missing. */
+/** Reads which records of requests are kept. After an error, which is reported, one is missing. */
 export function readRequestRecordsFlags(sources: FlagSources): ServeConfig['records'] {
   return {
     tracing: readDocumentFlag('tracing-config-file', sources, parseTracingConfiguration),
@@ -85,7 +85,7 @@ function readAuditFlags(sources: FlagSources): AuditConfig | undefined {
     const [given, missing] = isPolicyGiven
       ? (['audit-policy-file', 'audit-log-path'] as const)
       : (['audit-log-path', 'audit-policy-file'] as const);
-    report.fault(given, `--${given} needs --${missing}: without both, nothing is audited`);
+    report.issue(given, `--${given} needs --${missing}: without both, nothing is audited`);
   }
   if (policy === undefined || path === undefined || limits === undefined) return undefined;
   const { megabytes, maximumDays, maximumBackups, bufferSize } = limits;
@@ -105,7 +105,7 @@ type ParsedDocument<Value> =
 
 /**
  * Reads the YAML or JSON document that a flag names; what is wrong with it, and what is only doubtful, is reported
- * under the flag, with the file and the place. `undefined` without the flag and after a fault.
+ * under the flag, with the file and the place. `undefined` without the flag and after an error.
  */
 function readDocumentFlag<Value>(
   name: ServeFlagName,
@@ -122,18 +122,18 @@ function readDocumentFlag<Value>(
     // Without the parser's words: they quote the text, and it may be a key given by mistake.
     const line = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
     const place = line === undefined ? '' : `: see line ${line}`;
-    return report.fault(name, `--${name}: ${path} is neither YAML nor JSON${place}`);
+    return report.issue(name, `--${name}: ${path} is neither YAML nor JSON${place}`);
   }
   const parsed = parse(document);
   if (!parsed.ok) {
-    for (const issue of parsed.issues) report.fault(name, `--${name}: ${describeIssueOf(path, issue)}`);
+    for (const issue of parsed.issues) report.issue(name, `--${name}: ${describeIssueOf(path, issue)}`);
     return undefined;
   }
   for (const warning of parsed.warnings) report.warn(name, `--${name}: ${describeIssueOf(path, warning)}`);
   return parsed.value;
 }
 
-/** What the flags were given, where faults go, and the files that flags name. */
+/** What the flags were given, where errors go, and the files that flags name. */
 interface FlagSources {
   readonly values: FlagValues;
   readonly report: FlagReport;

@@ -42,9 +42,9 @@ describe('the options of serve', () => {
     assert.deepEqual(await check.warnings({}), []);
   });
 
-  it('report every fault at once, in words that name the flag', async () => {
+  it('report every error at once, in words that name the flag', async () => {
     assert.deepEqual(
-      await check.faults({
+      await check.issues({
         'server-id': undefined,
         'secure-port': ['70000'],
         'peer-ca-file': ['missing.crt'],
@@ -65,7 +65,7 @@ describe('the options of serve', () => {
 
   it('are all missing when nothing is given', async () => {
     const nothing = Object.fromEntries(Object.keys(completeServeOptions).map((name) => [name, undefined]));
-    assert.deepEqual(await check.faults(nothing), [
+    assert.deepEqual(await check.issues(nothing), [
       '--server-id',
       '--tls-cert-file',
       '--tls-private-key-file',
@@ -130,7 +130,7 @@ describe('the feature gate', () => {
   });
 
   it('turned off still needs a CA for the local server, and the front-proxy pair where callers are authenticated', async () => {
-    assert.deepEqual(await check.faults({ ...gateOff, 'local-server-ca-file': undefined }), [
+    assert.deepEqual(await check.issues({ ...gateOff, 'local-server-ca-file': undefined }), [
       '--local-server-ca-file',
     ]);
     const withoutPair = {
@@ -138,7 +138,7 @@ describe('the feature gate', () => {
       'proxy-client-cert-file': undefined,
       'proxy-client-key-file': undefined,
     };
-    assert.deepEqual(await check.faults(withoutPair), [
+    assert.deepEqual(await check.issues(withoutPair), [
       '--proxy-client-cert-file',
       '--proxy-client-key-file',
     ]);

@@ -2,7 +2,7 @@ import { sharedAuthority } from '../../node/callers/client-authorities.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { type HostNetwork, isLoopback } from '../../node/serving/default-interface.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from '../flags/feature-gates.ts';
-import { type FlagFault, FlagReport, FlagValues } from '../flags/flag-values.ts';
+import { type FlagIssue, FlagReport, FlagValues } from '../flags/flag-values.ts';
 import { flagsInUse, type RawServeOptions } from '../flags/serve-flags.ts';
 import { packageVersion } from '../terminal/version.ts';
 import {
@@ -43,10 +43,10 @@ export interface ServeEnvironment {
 }
 
 export type ServeOptionsResult =
-  | { readonly ok: true; readonly config: ServeConfig; readonly warnings: readonly FlagFault[] }
-  | { readonly ok: false; readonly faults: readonly FlagFault[]; readonly warnings: readonly FlagFault[] };
+  | { readonly ok: true; readonly config: ServeConfig; readonly warnings: readonly FlagIssue[] }
+  | { readonly ok: false; readonly issues: readonly FlagIssue[]; readonly warnings: readonly FlagIssue[] };
 
-/** Checks everything that `serve` was given, reads the files it names, and reports every fault at once. */
+/** Checks everything that `serve` was given, reads the files it names, and reports every error at once. */
 export async function validateServeOptions(
   raw: RawServeOptions,
   environment: ServeEnvironment,
@@ -118,7 +118,7 @@ export async function validateServeOptions(
   const logging = values.values({ format: 'logging-format', verbosity: 'v' });
 
   const { warnings } = report;
-  const faults = report.faults.map((fault) => withSource(fault, environment.found));
+  const issues = report.issues.map((issue) => withSource(issue, environment.found));
   const complete =
     (form.isGateway || (serverId !== undefined && local !== undefined)) &&
     localServerDownPolicy !== undefined &&
@@ -135,7 +135,7 @@ export async function validateServeOptions(
     observability !== undefined &&
     fileCheckInterval !== undefined &&
     logging !== undefined;
-  if (faults.length > 0 || !complete) return { ok: false, faults, warnings };
+  if (issues.length > 0 || !complete) return { ok: false, issues, warnings };
   const config: ServeConfig = {
     serverId,
     featureGateEnabled,
@@ -176,12 +176,12 @@ export async function validateServeOptions(
 }
 
 /** Adds the source to an error of a setting that was found instead of given. */
-function withSource(fault: FlagFault, found: ServeEnvironment['found'] = []): FlagFault {
-  const setting = found.find(({ flag }) => flag === fault.flag);
-  if (setting === undefined) return fault;
+function withSource(issue: FlagIssue, found: ServeEnvironment['found'] = []): FlagIssue {
+  const setting = found.find(({ flag }) => flag === issue.flag);
+  if (setting === undefined) return issue;
   return {
-    ...fault,
-    message: `${fault.message} (found: ${setting.source}; give another with ${fault.flag})`,
+    ...issue,
+    message: `${issue.message} (found: ${setting.source}; give another with ${issue.flag})`,
   };
 }
 
@@ -201,7 +201,7 @@ function rejectOwnPort(
   const isEverywhere = bindAddress === '0.0.0.0' || bindAddress === '::';
   const isHere = hostname === bindAddress || (isEverywhere && isLoopback(hostname));
   if (reusePort || !isHere || Number(port || 443) !== securePort) return;
-  report.fault(
+  report.issue(
     'local-server',
     `--local-server ${origin} is where the router itself is to listen (--secure-port=${securePort}): move kube-apiserver to another port, such as 6444, or give the router another`,
   );
@@ -218,7 +218,7 @@ function rejectSharedAuthority(
     requestHeaderCa: requestHeaderCa?.certificates ?? [],
   };
   if (sharedAuthority(authorities) === undefined) return;
-  report.fault(
+  report.issue(
     'requestheader-client-ca-file',
     '--requestheader-client-ca-file and --client-ca-file hold the same CA key: give front proxies a CA of their own, or any client certificate could speak for any user',
   );
@@ -236,7 +236,7 @@ function checkAuthentication(values: FlagValues, report: FlagReport): void {
   if (ways.some((name) => values.isGiven(name))) return;
   for (const name of ['allowed-users', 'allowed-groups'] as const) {
     if (!values.isGiven(name)) continue;
-    report.fault(
+    report.issue(
       name,
       `--${name} names callers, but nothing here establishes who a caller is: set --client-ca-file to know them by their certificates`,
     );

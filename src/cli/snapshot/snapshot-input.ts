@@ -21,7 +21,7 @@ interface SnapshotInput {
  * Reads a snapshot file to look at: plain JSON, or signed as routers take and store it (the snapshot on the first
  * line, its last renewal on the second). With keys, both signatures must hold; without, only the content of the
  * snapshot is looked at, and the notes say so.
- * @throws {CommandFailure} exit code 2, one line for each fault with its path.
+ * @throws {CommandFailure} exit code 2, one line for each error with its path.
  */
 export async function readSnapshotInput(
   context: CommandContext,
@@ -68,7 +68,7 @@ async function openSealed(
   } catch (cause) {
     if (!(cause instanceof SnapshotError)) throw cause;
     const lines =
-      cause.issues.length > 0 ? faultLines(path, cause.issues) : [`${path}: ${cause.code}: ${cause.message}`];
+      cause.issues.length > 0 ? issueLines(path, cause.issues) : [`${path}: ${cause.code}: ${cause.message}`];
     throw new CommandFailure(2, lines, { cause });
   }
 }
@@ -76,10 +76,10 @@ async function openSealed(
 async function parse(path: string, text: string): Promise<Snapshot> {
   const parsed = await parseSnapshotText(text);
   if (parsed.ok) return parsed.snapshot;
-  throw new CommandFailure(2, faultLines(path, parsed.issues));
+  throw new CommandFailure(2, issueLines(path, parsed.issues));
 }
 
-function faultLines(file: string, issues: readonly SnapshotIssue[]): string[] {
+function issueLines(file: string, issues: readonly SnapshotIssue[]): string[] {
   return issues.map(({ path, message }) =>
     path === '' ? `${file} ${message}` : `${file}: ${path} ${message}`,
   );
@@ -100,7 +100,7 @@ function payloadText(path: string, text: string): string {
   }
 }
 
-/** Reads the public keys that `--snapshot-keys` names. @throws {CommandFailure} with every fault of the file. */
+/** Reads the public keys that `--snapshot-keys` names. @throws {CommandFailure} with every error of the file. */
 export async function readSnapshotKeysInput(context: CommandContext, path: string): Promise<PinnedKeySet> {
   const result = await parseSnapshotKeys(readInputFile(context, '--snapshot-keys', path));
   if (result.ok) return result.keys;

@@ -40,43 +40,43 @@ export interface RouterConnection {
 
 /**
  * Reads where the router is, and the credentials for it. What flags leave out comes from the kubeconfig.
- * @throws {CommandFailure} exit code 2, one line for every fault.
+ * @throws {CommandFailure} exit code 2, one line for every error.
  */
 export async function readRouterConnection(
   flags: RouterConnectionFlags,
   context: CommandContext,
 ): Promise<RouterConnection> {
-  const faults: string[] = [];
+  const issues: string[] = [];
   const read = (flag: string, path: string | undefined): string | undefined =>
-    path === undefined ? undefined : readFlagFile(flag, path, context, faults);
+    path === undefined ? undefined : readFlagFile(flag, path, context, issues);
   const certificateAuthorities = read('--certificate-authority', flags.certificateAuthority);
   const certificate = read('--client-certificate', flags.clientCertificate);
   const key = read('--client-key', flags.clientKey);
   const token = read('--token-file', flags.tokenFile)?.trim();
   if ((certificate === undefined) !== (key === undefined)) {
-    faults.push('--client-certificate and --client-key go together: give both');
+    issues.push('--client-certificate and --client-key go together: give both');
   }
   const hasCredentials = flags.clientCertificate !== undefined || flags.tokenFile !== undefined;
   const saysAll = flags.server !== undefined && hasCredentials && flags.context === undefined;
   const found =
     flags.kubeconfig === undefined && saysAll ? undefined : findKubeconfig(flags.kubeconfig, context);
   if (flags.context !== undefined && found === undefined) {
-    faults.push('--context needs --kubeconfig, or the variable KUBECONFIG');
+    issues.push('--context needs --kubeconfig, or the variable KUBECONFIG');
   }
-  const access = await readKubeconfig(found, flags.context, faults);
+  const access = await readKubeconfig(found, flags.context, issues);
   const server = flags.server ?? access?.server;
   if (server === undefined && found === undefined) {
-    faults.push(
+    issues.push(
       '--server is required, for example --server https://10.0.0.1:6443; or --kubeconfig, or the variable KUBECONFIG',
     );
   }
   const parsed = server === undefined ? undefined : parseHttpsOrigin(server);
-  if (parsed?.ok === false) faults.push(`--server "${server}" ${parsed.message}`);
+  if (parsed?.ok === false) issues.push(`--server "${server}" ${parsed.message}`);
   // What could not stand in a header is no token; the file is not quoted, it may be another secret.
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
-    faults.push(`--token-file: ${flags.tokenFile} must hold one token and nothing else`);
+    issues.push(`--token-file: ${flags.tokenFile} must hold one token and nothing else`);
   }
-  if (server === undefined || faults.length > 0) throw new CommandFailure(2, faults);
+  if (server === undefined || issues.length > 0) throw new CommandFailure(2, issues);
   return {
     origin: server,
     from: flags.server === undefined ? found?.files.join(', ') : undefined,
@@ -91,7 +91,7 @@ export async function readRouterConnection(
 async function readKubeconfig(
   found: FoundKubeconfig | undefined,
   context: string | undefined,
-  faults: string[],
+  issues: string[],
 ) {
   const [kubeconfig, ...more] = found?.files ?? [];
   if (kubeconfig === undefined) return undefined;
@@ -101,7 +101,7 @@ async function readKubeconfig(
     const access = await loadClusterAccess({ kubeconfig, context, more });
     return { server: access.server, ...(await access.credentials()) };
   } catch (error) {
-    faults.push(`${found?.source}: ${errorMessage(error)}`);
+    issues.push(`${found?.source}: ${errorMessage(error)}`);
     return undefined;
   }
 }

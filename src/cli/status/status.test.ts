@@ -167,7 +167,7 @@ describe('status', () => {
     assert.match(own.errors, /https:\/\/127\.0\.0\.1:1 cannot be asked/);
   });
 
-  it('names every fault of its flags at once', async () => {
+  it('names every error of its flags at once', async () => {
     const { code, errors } = await runCommand(new Map([['token', 'two words']]), [
       'status',
       '--server=http://router',
@@ -176,14 +176,14 @@ describe('status', () => {
       '--context=x',
     ]);
     assert.equal(code, 2);
-    for (const fault of [
+    for (const issue of [
       /--client-key: cannot read none\.key/,
       /--client-certificate and --client-key go together/,
       /--server "http:\/\/router"/,
       /--token-file: token must hold one token/,
       /--context needs --kubeconfig/,
     ]) {
-      assert.match(errors, fault);
+      assert.match(errors, issue);
     }
     assert.ok(!errors.includes('two words'));
   });

@@ -18,10 +18,10 @@ function plan(flags: Partial<SyncFlags>) {
   return planSync({ v: 0, loggingFormat: 'text', ...flags }, commandContext(files).context);
 }
 
-function faultsOf(flags: Partial<SyncFlags>): string {
+function issuesOf(flags: Partial<SyncFlags>): string {
   const planned = plan(flags);
-  assert.ok('faults' in planned, 'there are faults');
-  return planned.faults.join('\n');
+  assert.ok('issues' in planned, 'there are errors');
+  return planned.issues.join('\n');
 }
 
 const pushing = { target: ['https://10.0.0.1:7443'], signingKey: 'signing-key.json' };
@@ -43,16 +43,16 @@ test('servers listed by hand, and authorities, go beside it', () => {
 });
 
 test('flags that contradict each other are named', () => {
-  assert.match(faultsOf(pushing), /--server is required.*or --kubeconfig or --in-cluster/);
-  assert.match(faultsOf({ ...pushing, context: 'blue' }), /--context needs --kubeconfig/);
-  assert.match(faultsOf({ ...pushing, kubeconfig: 'a', inCluster: true }), /name two clusters: keep one/);
+  assert.match(issuesOf(pushing), /--server is required.*or --kubeconfig or --in-cluster/);
+  assert.match(issuesOf({ ...pushing, context: 'blue' }), /--context needs --kubeconfig/);
+  assert.match(issuesOf({ ...pushing, kubeconfig: 'a', inCluster: true }), /name two clusters: keep one/);
   // A service account has a token; routers want a certificate, or one of their own tokens.
-  assert.match(faultsOf({ ...pushing, inCluster: true }), /--target needs --client-cert-file/);
+  assert.match(issuesOf({ ...pushing, inCluster: true }), /--target needs --client-cert-file/);
   assert.match(
-    faultsOf({ from: 'folder', out: 'x', unsigned: true, kubeconfig: 'a' }),
+    issuesOf({ from: 'folder', out: 'x', unsigned: true, kubeconfig: 'a' }),
     /--kubeconfig has no use/,
   );
-  assert.match(faultsOf({ record: 'folder', kubeconfig: 'a' }), /--kubeconfig has no use with --record/);
+  assert.match(issuesOf({ record: 'folder', kubeconfig: 'a' }), /--kubeconfig has no use with --record/);
 });
 
 test('one round through a kubeconfig writes what the cluster serves', async (context) => {

@@ -47,10 +47,10 @@ function plan(changes: Changes) {
   return planSync({ ...flags, v: 0, loggingFormat: 'text' }, commandContext(files).context);
 }
 
-function faultsOf(changes: Changes): string {
+function issuesOf(changes: Changes): string {
   const planned = plan(changes);
-  assert.ok('faults' in planned, 'there are faults');
-  return planned.faults.join('\n');
+  assert.ok('issues' in planned, 'there are errors');
+  return planned.issues.join('\n');
 }
 
 describe('the flags of sync', () => {
@@ -82,8 +82,8 @@ describe('the flags of sync', () => {
     assert.equal(offline.plan.lifetimeSeconds, undefined);
   });
 
-  it('report every fault at once', () => {
-    const faults = faultsOf({
+  it('report every error at once', () => {
+    const issues = issuesOf({
       server: ['cp-a', 'cp-b=http://10.0.0.2', 'cp-c=https://10.0.0.3', 'cp-c=https://10.0.0.4'],
       peerCaFile: undefined,
       clientCertFile: 'missing.crt',
@@ -105,31 +105,31 @@ describe('the flags of sync', () => {
       /--departed-server-grace must be a duration/,
       /--unsigned needs --out/,
     ]) {
-      assert.match(faults, expected);
+      assert.match(issues, expected);
     }
   });
 
   it('ask for what is missing, each where it is needed', () => {
-    assert.match(faultsOf({ server: undefined }), /--server is required/);
-    assert.match(faultsOf({ target: undefined }), /--target or --out is required/);
-    assert.match(faultsOf({ signingKey: undefined }), /--target needs --signing-key/);
+    assert.match(issuesOf({ server: undefined }), /--server is required/);
+    assert.match(issuesOf({ target: undefined }), /--target or --out is required/);
+    assert.match(issuesOf({ signingKey: undefined }), /--target needs --signing-key/);
     assert.match(
-      faultsOf({ signingKey: undefined, out: 'copy' }),
+      issuesOf({ signingKey: undefined, out: 'copy' }),
       /--out needs --signing-key, or --unsigned/,
     );
     assert.match(
-      faultsOf({ clientCertFile: undefined, clientKeyFile: undefined }),
+      issuesOf({ clientCertFile: undefined, clientKeyFile: undefined }),
       /--target needs --client-cert-file and --client-key-file, or --target-token-file/,
     );
-    assert.match(faultsOf({ clientKeyFile: undefined }), /--client-key-file is required/);
-    assert.match(faultsOf({ once: true, interval: '5s' }), /--interval has no use with --once/);
-    assert.match(faultsOf({ from: 'recorded' }), /--target has no use with --from/);
-    assert.match(faultsOf({ from: 'recorded' }), /--from needs --out/);
+    assert.match(issuesOf({ clientKeyFile: undefined }), /--client-key-file is required/);
+    assert.match(issuesOf({ once: true, interval: '5s' }), /--interval has no use with --once/);
+    assert.match(issuesOf({ from: 'recorded' }), /--target has no use with --from/);
+    assert.match(issuesOf({ from: 'recorded' }), /--from needs --out/);
   });
 
   it('refuse a signing key that is none, without showing it', () => {
-    assert.match(faultsOf({ signingKey: 'keys.json' }), /--signing-key: keys\.json cannot be used/);
-    const noise = faultsOf({ signingKey: 'noise' });
+    assert.match(issuesOf({ signingKey: 'keys.json' }), /--signing-key: keys\.json cannot be used/);
+    const noise = issuesOf({ signingKey: 'noise' });
     assert.match(noise, /it is not JSON/);
     assert.doesNotMatch(noise, /hunter2/);
   });

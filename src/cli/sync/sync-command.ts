@@ -111,10 +111,10 @@ async function record({ folder, options }: RecordSync, context: CommandContext):
   const stop = new AbortController();
   void context.shutdownSignal().then(() => stop.abort());
   try {
-    const { files, faults } = await runRecording(options, folder, stop.signal);
-    for (const fault of faults) context.writeError(`error: not recorded: ${fault}\n`);
+    const { files, issues } = await runRecording(options, folder, stop.signal);
+    for (const issue of issues) context.writeError(`error: not recorded: ${issue}\n`);
     context.writeError(`wrote ${countOf(files, 'file')} to ${folder}\n`);
-    return faults.length > 0 ? 1 : 0;
+    return issues.length > 0 ? 1 : 0;
   } catch (cause) {
     throw new CommandFailure(1, [`--record: ${errorMessage(cause)}`], { cause });
   }

@@ -49,29 +49,29 @@ export interface RecordSync {
 
 export type SyncPlan = OfflineSync | LiveSync | RecordSync;
 
-/** Turns the flags into what is to be done; every fault is named, or the plan is whole. */
+/** Turns the flags into what is to be done; every error is named, or the plan is whole. */
 export function planSync(
   flags: SyncFlags,
   context: CommandContext,
-): { readonly plan: SyncPlan } | { readonly faults: readonly string[] } {
-  const faults: string[] = [];
-  const servers = readListedServers(flags.server ?? [], faults);
-  const signingKey = readSigningKey(flags, context, faults);
+): { readonly plan: SyncPlan } | { readonly issues: readonly string[] } {
+  const issues: string[] = [];
+  const servers = readListedServers(flags.server ?? [], issues);
+  const signingKey = readSigningKey(flags, context, issues);
   // Left out, a snapshot of recorded responses does not run out, unlike one that is delivered.
   const lifetime =
-    flags.lifetime === undefined ? undefined : syncFlagValue('lifetime', flags.lifetime, faults);
+    flags.lifetime === undefined ? undefined : syncFlagValue('lifetime', flags.lifetime, issues);
   const lifetimeSeconds = lifetime && Math.floor(lifetime / 1000);
-  if (flags.unsigned === true && flags.out === undefined) faults.push('--unsigned needs --out');
+  if (flags.unsigned === true && flags.out === undefined) issues.push('--unsigned needs --out');
   if (flags.out !== undefined && flags.unsigned !== true && flags.signingKey === undefined) {
-    faults.push('--out needs --signing-key, or --unsigned for a file to look at');
+    issues.push('--out needs --signing-key, or --unsigned for a file to look at');
   }
   const plan = planOf(
     flags,
     context,
     { servers, signingKey, cluster: flags.cluster, lifetimeSeconds, comparesSchemas: flags.compareSchemas },
-    faults,
+    issues,
   );
-  return faults.length > 0 ? { faults } : { plan };
+  return issues.length > 0 ? { issues } : { plan };
 }
 
 type CommonOptions = Pick<
@@ -83,38 +83,38 @@ function planOf(
   flags: SyncFlags,
   context: CommandContext,
   common: CommonOptions,
-  faults: string[],
+  issues: string[],
 ): SyncPlan {
   if (flags.from !== undefined) {
     const { servers, signingKey, cluster, lifetimeSeconds, comparesSchemas } = common;
-    const file = offlineFile(flags, faults);
+    const file = offlineFile(flags, issues);
     const made = { servers, signingKey, cluster, lifetimeSeconds, comparesSchemas };
     return { kind: 'offline', folder: flags.from, file, ...made };
   }
   const { servers } = common;
-  const clientCertificate = readClientCertificate(flags, context, faults);
+  const clientCertificate = readClientCertificate(flags, context, issues);
   if (flags.record !== undefined) {
     const given = [...givenTargetFlags(flags), ...givenLiveFlags(flags), ...givenClusterFlags(flags)];
-    refuse(given, 'with --record, which only reads the servers that are listed', faults);
-    if (flags.out !== undefined) faults.push('--out has no use with --record, which only reads');
+    refuse(given, 'with --record, which only reads the servers that are listed', issues);
+    if (flags.out !== undefined) issues.push('--out has no use with --record, which only reads');
     if (flags.compareSchemas !== undefined) {
-      faults.push('--compare-schemas has no use with --record, which saves what is compared');
+      issues.push('--compare-schemas has no use with --record, which saves what is compared');
     }
-    if (flags.server === undefined) faults.push(serverIsRequired);
-    const certificateAuthorities = readPeerAuthorities(flags, context, faults);
+    if (flags.server === undefined) issues.push(serverIsRequired);
+    const certificateAuthorities = readPeerAuthorities(flags, context, issues);
     return {
       kind: 'record',
       folder: flags.record,
       options: { servers, certificateAuthorities, clientCertificate },
     };
   }
-  const kubernetes = readSyncClusterFlags(flags, faults);
+  const kubernetes = readSyncClusterFlags(flags, issues);
   if (flags.server === undefined && kubernetes === undefined) {
-    faults.push(`${serverIsRequired}; or --kubeconfig or --in-cluster, to find the servers`);
+    issues.push(`${serverIsRequired}; or --kubeconfig or --in-cluster, to find the servers`);
   }
   const usesOwnAuthorities = kubernetes !== undefined && flags.peerCaFile === undefined;
   const once = flags.once === true;
-  const endpoints = once ? undefined : readEndpointFlags(flags, context, faults);
+  const endpoints = once ? undefined : readEndpointFlags(flags, context, issues);
   return {
     kind: 'live',
     once,
@@ -122,29 +122,29 @@ function planOf(
     options: {
       ...common,
       kubernetes,
-      certificateAuthorities: usesOwnAuthorities ? undefined : readPeerAuthorities(flags, context, faults),
+      certificateAuthorities: usesOwnAuthorities ? undefined : readPeerAuthorities(flags, context, issues),
       clientCertificate,
-      ...live(flags, context, faults),
+      ...live(flags, context, issues),
     },
   };
 }
 
 const serverIsRequired = '--server is required, for example --server cp-a=https://10.0.0.1:6443';
 
-function readPeerAuthorities({ peerCaFile }: SyncFlags, context: CommandContext, faults: string[]): string {
-  return readRequiredFlagFile('--peer-ca-file', peerCaFile, context, faults);
+function readPeerAuthorities({ peerCaFile }: SyncFlags, context: CommandContext, issues: string[]): string {
+  return readRequiredFlagFile('--peer-ca-file', peerCaFile, context, issues);
 }
 
-function offlineFile(flags: SyncFlags, faults: string[]): OfflineSync['file'] {
-  if (flags.out === undefined) faults.push('--from needs --out: the file to write the snapshot to');
-  if (flags.record !== undefined) faults.push('--record has no use with --from, which works offline');
+function offlineFile(flags: SyncFlags, issues: string[]): OfflineSync['file'] {
+  if (flags.out === undefined) issues.push('--from needs --out: the file to write the snapshot to');
+  if (flags.record !== undefined) issues.push('--record has no use with --from, which works offline');
   const given = [...givenTargetFlags(flags), ...givenLiveFlags(flags), ...givenClusterFlags(flags)];
-  refuse(given, 'with --from, which works offline', faults);
+  refuse(given, 'with --from, which works offline', issues);
   return { file: flags.out ?? '', unsigned: flags.unsigned === true };
 }
 
-function refuse(given: readonly string[], where: string, faults: string[]): void {
-  for (const flag of given) faults.push(`${flag} has no use ${where}`);
+function refuse(given: readonly string[], where: string, issues: string[]): void {
+  for (const flag of given) issues.push(`${flag} has no use ${where}`);
 }
 
 /** Flags that only a sync job that goes on has a use for, of those that are given. */
@@ -161,30 +161,30 @@ function givenLiveFlags(flags: SyncFlags): string[] {
 
 type LiveOptions = Omit<RunSyncOptions, keyof CommonOptions | keyof ReadingOptions>;
 
-function live(flags: SyncFlags, context: CommandContext, faults: string[]): LiveOptions {
+function live(flags: SyncFlags, context: CommandContext, issues: string[]): LiveOptions {
   const { out, interval } = flags;
   const pushing = givenTargetFlags(flags);
   if (pushing.length === 0 && out === undefined)
-    faults.push('--target or --out is required: where snapshots go');
+    issues.push('--target or --out is required: where snapshots go');
   for (const flag of pushing) {
     if (flags.signingKey === undefined)
-      faults.push(`${flag} needs --signing-key: routers take nothing unsigned`);
+      issues.push(`${flag} needs --signing-key: routers take nothing unsigned`);
   }
   if (flags.once === true) {
-    if (interval !== undefined) faults.push('--interval has no use with --once');
-    if (flags.leaderElect === true) faults.push('--leader-elect has no use with --once');
-    if (flags.healthPort !== undefined) faults.push('--health-port has no use with --once');
+    if (interval !== undefined) issues.push('--interval has no use with --once');
+    if (flags.leaderElect === true) issues.push('--leader-elect has no use with --once');
+    if (flags.healthPort !== undefined) issues.push('--health-port has no use with --once');
   }
-  const milliseconds = syncFlagValue('interval', interval, faults);
+  const milliseconds = syncFlagValue('interval', interval, issues);
   return {
-    ...readSyncTargets(flags, context, faults),
+    ...readSyncTargets(flags, context, issues),
     files: out === undefined ? [] : [{ file: out, unsigned: flags.unsigned === true }],
     stateFile: flags.stateFile,
-    leaderElection: readLeaderElectionFlags(flags, faults),
+    leaderElection: readLeaderElectionFlags(flags, issues),
     departedServerGraceMilliseconds: syncFlagValue(
       'departed-server-grace',
       flags.departedServerGrace,
-      faults,
+      issues,
     ),
     ...(milliseconds === undefined ? {} : { timing: { interval: milliseconds } }),
   };
@@ -193,26 +193,26 @@ function live(flags: SyncFlags, context: CommandContext, faults: string[]): Live
 function readClientCertificate(
   { clientCertFile, clientKeyFile, target, targetTokenFile, kubeconfig }: SyncFlags,
   context: CommandContext,
-  faults: string[],
+  issues: string[],
 ): RunSyncOptions['clientCertificate'] {
   if (clientCertFile === undefined && clientKeyFile === undefined) {
     // A kubeconfig may bring a certificate; whether it does is seen when it is loaded.
     if (target !== undefined && targetTokenFile === undefined && kubeconfig === undefined) {
-      faults.push(
+      issues.push(
         '--target needs --client-cert-file and --client-key-file, or --target-token-file: routers take nothing from strangers',
       );
     }
     return undefined;
   }
   return {
-    certificate: readRequiredFlagFile('--client-cert-file', clientCertFile, context, faults),
-    key: readRequiredFlagFile('--client-key-file', clientKeyFile, context, faults),
+    certificate: readRequiredFlagFile('--client-cert-file', clientCertFile, context, issues),
+    key: readRequiredFlagFile('--client-key-file', clientKeyFile, context, issues),
   };
 }
 
-function readSigningKey(flags: SyncFlags, context: CommandContext, faults: string[]): JWK | undefined {
+function readSigningKey(flags: SyncFlags, context: CommandContext, issues: string[]): JWK | undefined {
   if (flags.signingKey === undefined) return undefined;
-  const text = readFlagFile('--signing-key', flags.signingKey, context, faults);
+  const text = readFlagFile('--signing-key', flags.signingKey, context, issues);
   if (text === '') return undefined;
   try {
     const jwk = JSON.parse(text) as JWK;
@@ -221,7 +221,7 @@ function readSigningKey(flags: SyncFlags, context: CommandContext, faults: strin
   } catch (error) {
     // The JSON parser's message would quote the file, which is secret.
     const reason = error instanceof SyntaxError ? 'it is not JSON' : errorMessage(error);
-    faults.push(`--signing-key: ${flags.signingKey} cannot be used: ${reason}`);
+    issues.push(`--signing-key: ${flags.signingKey} cannot be used: ${reason}`);
     return undefined;
   }
 }
@@ -239,11 +239,11 @@ function givenClusterFlags({ kubeconfig, context, inCluster }: GivenSyncFlags): 
 /** @returns `undefined` when servers are listed by hand alone */
 function readSyncClusterFlags(
   { kubeconfig, context, inCluster }: GivenSyncFlags,
-  faults: string[],
+  issues: string[],
 ): RunSyncOptions['kubernetes'] {
-  if (kubeconfig === undefined && context !== undefined) faults.push('--context needs --kubeconfig');
+  if (kubeconfig === undefined && context !== undefined) issues.push('--context needs --kubeconfig');
   if (kubeconfig !== undefined && inCluster === true) {
-    faults.push('--kubeconfig and --in-cluster name two clusters: keep one');
+    issues.push('--kubeconfig and --in-cluster name two clusters: keep one');
   }
   if (kubeconfig !== undefined) return { kubeconfig, context };
   return inCluster === true ? { inCluster } : undefined;
@@ -260,24 +260,24 @@ interface EndpointFlags {
 export function readEndpointFlags(
   flags: GivenSyncFlags,
   context: CommandContext,
-  faults: string[],
+  issues: string[],
 ): EndpointFlags | undefined {
   const { tlsCertFile, tlsPrivateKeyFile } = flags;
-  const port = syncFlagValue('health-port', flags.healthPort, faults);
-  const address = syncFlagValue('bind-address', flags.bindAddress, faults);
+  const port = syncFlagValue('health-port', flags.healthPort, issues);
+  const address = syncFlagValue('bind-address', flags.bindAddress, issues);
   const tls =
     tlsCertFile === undefined && tlsPrivateKeyFile === undefined
       ? undefined
       : {
-          certificate: readRequiredFlagFile('--tls-cert-file', tlsCertFile, context, faults),
-          key: readRequiredFlagFile('--tls-private-key-file', tlsPrivateKeyFile, context, faults),
+          certificate: readRequiredFlagFile('--tls-cert-file', tlsCertFile, context, issues),
+          key: readRequiredFlagFile('--tls-private-key-file', tlsPrivateKeyFile, context, issues),
         };
   return port === 0 || port === undefined || address === undefined ? undefined : { address, port, tls };
 }
 
 export function readLeaderElectionFlags(
   flags: GivenSyncFlags,
-  faults: string[],
+  issues: string[],
 ): RunSyncLeaderElection | undefined {
   const { leaderElect, leaderElectLeaseName, leaderElectLeaseNamespace, leaderElectLeaseDuration } = flags;
   if (leaderElect !== true) {
@@ -286,13 +286,13 @@ export function readLeaderElectionFlags(
       ['--leader-elect-lease-namespace', leaderElectLeaseNamespace],
       ['--leader-elect-lease-duration', leaderElectLeaseDuration],
     ] as const) {
-      if (value !== undefined) faults.push(`${flag} needs --leader-elect`);
+      if (value !== undefined) issues.push(`${flag} needs --leader-elect`);
     }
     return undefined;
   }
   return {
-    name: syncFlagValue('leader-elect-lease-name', leaderElectLeaseName, faults) ?? '',
-    namespace: syncFlagValue('leader-elect-lease-namespace', leaderElectLeaseNamespace, faults) ?? '',
-    leaseDuration: syncFlagValue('leader-elect-lease-duration', leaderElectLeaseDuration, faults),
+    name: syncFlagValue('leader-elect-lease-name', leaderElectLeaseName, issues) ?? '',
+    namespace: syncFlagValue('leader-elect-lease-namespace', leaderElectLeaseNamespace, issues) ?? '',
+    leaseDuration: syncFlagValue('leader-elect-lease-duration', leaderElectLeaseDuration, issues),
   };
 }

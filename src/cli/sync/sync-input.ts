@@ -1,7 +1,7 @@
 import { syncConfiguration } from '../config/configuration-kind.ts';
 import {
   type ConfiguredOptions,
-  locateFault,
+  locateIssue,
   namesGivenFlags,
   readConfigurationFile,
   withFlags,
@@ -44,25 +44,25 @@ const uselessWith: Readonly<Record<'once' | 'from' | 'record', readonly SyncFlag
 /**
  * Checks all that `sync` was called with: flags, configuration file, and the files that they name. Warnings are
  * printed.
- * @throws {CommandFailure} exit code 2, one line for every fault.
+ * @throws {CommandFailure} exit code 2, one line for every error.
  */
 export function readSyncInput(given: SyncArguments, context: CommandContext): SyncInput {
   const file = given.config?.at(-1);
-  const faultsOfFile: string[] = [];
+  const issuesOfFile: string[] = [];
   const configured =
-    file === undefined ? undefined : readConfigurationFile(context, file, syncConfiguration, faultsOfFile);
+    file === undefined ? undefined : readConfigurationFile(context, file, syncConfiguration, issuesOfFile);
   const options = withFlags(configured && usefulOf(configured, given), given);
   for (const warning of deprecationWarnings(syncFlags, options)) {
-    context.writeError(`warning: ${locateFault(warning, configured, given)}\n`);
+    context.writeError(`warning: ${locateIssue(warning, configured, given)}\n`);
   }
-  const faults: string[] = [];
-  const flags = syncFlagsOf(options, faults);
+  const issues: string[] = [];
+  const flags = syncFlagsOf(options, issues);
   const planned = planSync(flags, context);
-  if ('faults' in planned) faults.push(...planned.faults);
-  const isCertain = (message: string) => faultsOfFile.length === 0 || namesGivenFlags(message, options);
-  if (faults.length + faultsOfFile.length > 0 || !('plan' in planned)) {
-    const certain = faults.filter(isCertain).map((message) => locate(message, configured, given));
-    throw new CommandFailure(2, [...faultsOfFile, ...certain]);
+  if ('issues' in planned) issues.push(...planned.issues);
+  const isCertain = (message: string) => issuesOfFile.length === 0 || namesGivenFlags(message, options);
+  if (issues.length + issuesOfFile.length > 0 || !('plan' in planned)) {
+    const certain = issues.filter(isCertain).map((message) => locate(message, configured, given));
+    throw new CommandFailure(2, [...issuesOfFile, ...certain]);
   }
   return { flags, plan: planned.plan };
 }
@@ -79,7 +79,7 @@ function usefulOf(
   return { ...configured, raw };
 }
 
-function syncFlagsOf(raw: SyncArguments, faults: string[]): SyncFlags {
+function syncFlagsOf(raw: SyncArguments, issues: string[]): SyncFlags {
   const flags: Record<string, string | readonly string[] | boolean> = {};
   for (const flag of syncFlags) {
     const { name, value } = flag;
@@ -90,15 +90,15 @@ function syncFlagsOf(raw: SyncArguments, faults: string[]): SyncFlags {
     if (value.kind === 'list') flags[attribute] = values.flatMap(splitList);
     else if (value.kind === 'value') flags[attribute] = text;
     else {
-      const isOn = syncFlagValue(name, text, faults);
+      const isOn = syncFlagValue(name, text, issues);
       const isOffByDefault = !('default' in flag && flag.default === 'true');
       if (isOn === true || (isOn === false && !isOffByDefault)) flags[attribute] = isOn;
     }
   }
   return {
     ...flags,
-    v: syncFlagValue('v', raw.v?.at(-1), faults) ?? 0,
-    loggingFormat: syncFlagValue('logging-format', raw['logging-format']?.at(-1), faults) ?? 'text',
+    v: syncFlagValue('v', raw.v?.at(-1), issues) ?? 0,
+    loggingFormat: syncFlagValue('logging-format', raw['logging-format']?.at(-1), issues) ?? 'text',
   };
 }
 
@@ -109,5 +109,5 @@ function locate(
   given: SyncArguments,
 ): string {
   const flag = /--([a-z][a-z0-9-]*)/.exec(message)?.[1];
-  return flag === undefined ? message : locateFault({ flag: `--${flag}`, message }, configured, given);
+  return flag === undefined ? message : locateIssue({ flag: `--${flag}`, message }, configured, given);
 }

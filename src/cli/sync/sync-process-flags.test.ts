@@ -9,20 +9,20 @@ function endpoints(flags: GivenSyncFlags) {
     ['tls.crt', 'CERTIFICATE'],
     ['tls.key', 'KEY'],
   ]);
-  const faults: string[] = [];
-  return { result: readEndpointFlags(flags, commandContext(files).context, faults), faults };
+  const issues: string[] = [];
+  return { result: readEndpointFlags(flags, commandContext(files).context, issues), issues };
 }
 
 function leaderElection(flags: GivenSyncFlags) {
-  const faults: string[] = [];
-  return { result: readLeaderElectionFlags(flags, faults), faults };
+  const issues: string[] = [];
+  return { result: readLeaderElectionFlags(flags, issues), issues };
 }
 
 describe('the endpoints of a sync job', () => {
   it('are on loopback unless told otherwise', () => {
     assert.deepEqual(endpoints({}), {
       result: { address: '127.0.0.1', port: 7469, tls: undefined },
-      faults: [],
+      issues: [],
     });
   });
 
@@ -35,23 +35,23 @@ describe('the endpoints of a sync job', () => {
     };
     assert.deepEqual(endpoints(flags), {
       result: { address: '::', port: 80, tls: { certificate: 'CERTIFICATE', key: 'KEY' } },
-      faults: [],
+      issues: [],
     });
-    assert.deepEqual(endpoints({ healthPort: '0' }), { result: undefined, faults: [] });
+    assert.deepEqual(endpoints({ healthPort: '0' }), { result: undefined, issues: [] });
   });
 
-  it('name every fault', () => {
-    const { faults } = endpoints({ bindAddress: 'localhost', healthPort: '70000', tlsCertFile: 'missing' });
-    assert.match(faults[0] ?? '', /--health-port must be a port .*, not "70000"/);
-    assert.match(faults[1] ?? '', /--bind-address must be an IP address, not "localhost"/);
-    assert.match(faults[2] ?? '', /--tls-cert-file: cannot read missing/);
-    assert.match(faults[3] ?? '', /--tls-private-key-file is required/);
+  it('name every error', () => {
+    const { issues } = endpoints({ bindAddress: 'localhost', healthPort: '70000', tlsCertFile: 'missing' });
+    assert.match(issues[0] ?? '', /--health-port must be a port .*, not "70000"/);
+    assert.match(issues[1] ?? '', /--bind-address must be an IP address, not "localhost"/);
+    assert.match(issues[2] ?? '', /--tls-cert-file: cannot read missing/);
+    assert.match(issues[3] ?? '', /--tls-private-key-file is required/);
   });
 });
 
 describe('leader election', () => {
   it('is off unless asked for, and has names and a duration of its own', () => {
-    assert.deepEqual(leaderElection({}), { result: undefined, faults: [] });
+    assert.deepEqual(leaderElection({}), { result: undefined, issues: [] });
     assert.deepEqual(leaderElection({ leaderElect: true }).result, {
       name: 'mixed-version-proxy-sync',
       namespace: 'kube-system',
@@ -65,15 +65,15 @@ describe('leader election', () => {
     } as const;
     assert.deepEqual(leaderElection(flags), {
       result: { name: 'x', namespace: 'y', leaseDuration: 60_000 },
-      faults: [],
+      issues: [],
     });
   });
 
   it('takes whole seconds, since a Lease holds no others, and nothing without being on', () => {
     for (const leaderElectLeaseDuration of ['500ms', '1.5s', '0s', 'soon']) {
-      const { faults } = leaderElection({ leaderElect: true, leaderElectLeaseDuration });
-      assert.match(faults.join(), /must be whole seconds/, leaderElectLeaseDuration);
+      const { issues } = leaderElection({ leaderElect: true, leaderElectLeaseDuration });
+      assert.match(issues.join(), /must be whole seconds/, leaderElectLeaseDuration);
     }
-    assert.match(leaderElection({ leaderElectLeaseName: 'x' }).faults.join(), /needs --leader-elect/);
+    assert.match(leaderElection({ leaderElectLeaseName: 'x' }).issues.join(), /needs --leader-elect/);
   });
 });

@@ -5,17 +5,17 @@ import type { GivenSyncFlags } from '../flags/sync-flag-groups.ts';
 import { readSyncTargets } from './sync-target-flags.ts';
 
 function read(flags: GivenSyncFlags, files: Readonly<Record<string, string>> = {}) {
-  const faults: string[] = [];
+  const issues: string[] = [];
   const stored = new Map(Object.entries(files));
-  const targets = readSyncTargets(flags, commandContext(stored).context, faults);
-  return { targets, faults, stored };
+  const targets = readSyncTargets(flags, commandContext(stored).context, issues);
+  return { targets, issues, stored };
 }
 
 const kv = { kvAccountId: 'account', kvNamespaceId: 'namespace', kvTokenFile: 'kv-token' };
 
 describe('the target flags of sync', () => {
   it('name routers, Workers and a key-value namespace', async () => {
-    const { targets, faults, stored } = read(
+    const { targets, issues, stored } = read(
       {
         target: ['https://10.0.0.1:7443'],
         targetServerName: 'router.example.com',
@@ -25,7 +25,7 @@ describe('the target flags of sync', () => {
       },
       { token: 'first\n', 'kv-token': 'secret' },
     );
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
     assert.deepEqual(targets.routers, [
       { url: 'https://10.0.0.1:7443', serverName: 'router.example.com' },
       { url: 'https://router.example.workers.dev', publicAuthorities: true },
@@ -44,24 +44,24 @@ describe('the target flags of sync', () => {
 
   it('say what is missing', () => {
     assert.match(
-      read({ workerTarget: ['https://w.example.com'] }).faults.join(),
+      read({ workerTarget: ['https://w.example.com'] }).issues.join(),
       /--worker-target needs --target-token-file/,
     );
-    assert.deepEqual(read({ kvKey: 'x' }).faults, [
+    assert.deepEqual(read({ kvKey: 'x' }).issues, [
       'Workers KV needs --kv-account-id and --kv-namespace-id and --kv-token-file as well',
     ]);
-    assert.match(read({ ...kv }).faults.join(), /--kv-token-file: cannot read kv-token/);
+    assert.match(read({ ...kv }).issues.join(), /--kv-token-file: cannot read kv-token/);
   });
 
   it('refuse a file that holds no token, without showing it, and an API that is not https', () => {
     const noise = read(
       { targetTokenFile: 'noise' },
       { noise: '{"password": "hunter2"}\nmore' },
-    ).faults.join();
+    ).issues.join();
     assert.match(noise, /--target-token-file: noise must hold one token and nothing else/);
     assert.doesNotMatch(noise, /hunter2/);
-    assert.match(read({ targetTokenFile: 'empty' }, { empty: '\n' }).faults.join(), /must hold one token/);
+    assert.match(read({ targetTokenFile: 'empty' }, { empty: '\n' }).issues.join(), /must hold one token/);
     const plain = read({ ...kv, kvApiUrl: 'http://api.example.com' }, { 'kv-token': 'x' });
-    assert.match(plain.faults.join(), /--kv-api-url "http:\/\/api\.example\.com" must begin with https/);
+    assert.match(plain.issues.join(), /--kv-api-url "http:\/\/api\.example\.com" must begin with https/);
   });
 });

@@ -18,65 +18,65 @@ type Targets = Pick<
   'routers' | 'routerCertificateAuthorities' | 'routerBearerToken' | 'workersKv'
 >;
 
-export function readSyncTargets(flags: GivenSyncFlags, context: CommandContext, faults: string[]): Targets {
+export function readSyncTargets(flags: GivenSyncFlags, context: CommandContext, issues: string[]): Targets {
   const { target = [], workerTarget = [], targetCaFile, targetServerName, targetTokenFile } = flags;
   if (workerTarget.length > 0 && targetTokenFile === undefined) {
-    faults.push('--worker-target needs --target-token-file: a Worker sees no client certificate of yours');
+    issues.push('--worker-target needs --target-token-file: a Worker sees no client certificate of yours');
   }
   return {
     routerCertificateAuthorities:
       targetCaFile === undefined
         ? undefined
-        : readFlagFile('--target-ca-file', targetCaFile, context, faults),
-    routerBearerToken: readToken('--target-token-file', targetTokenFile, context, faults),
+        : readFlagFile('--target-ca-file', targetCaFile, context, issues),
+    routerBearerToken: readToken('--target-token-file', targetTokenFile, context, issues),
     routers: [
       ...target.map((url) => ({
-        url: readFlagOrigin('--target', url, faults),
+        url: readFlagOrigin('--target', url, issues),
         serverName: targetServerName,
       })),
       ...workerTarget.map((url) => ({
-        url: readFlagOrigin('--worker-target', url, faults),
+        url: readFlagOrigin('--worker-target', url, issues),
         publicAuthorities: true,
       })),
     ],
-    workersKv: readWorkersKv(flags, context, faults),
+    workersKv: readWorkersKv(flags, context, issues),
   };
 }
 
 function readWorkersKv(
   flags: GivenSyncFlags,
   context: CommandContext,
-  faults: string[],
+  issues: string[],
 ): NonNullable<Targets['workersKv']> {
   const { kvAccountId, kvNamespaceId, kvTokenFile, kvKey, kvApiUrl } = flags;
   const needed = { '--kv-account-id': kvAccountId, '--kv-namespace-id': kvNamespaceId };
-  const apiToken = readToken('--kv-token-file', kvTokenFile, context, faults);
+  const apiToken = readToken('--kv-token-file', kvTokenFile, context, issues);
   const given = [kvAccountId, kvNamespaceId, kvTokenFile, kvKey, kvApiUrl];
   if (given.every((value) => value === undefined)) return [];
   const missing = Object.entries({ ...needed, '--kv-token-file': kvTokenFile })
     .filter(([, value]) => value === undefined)
     .map(([flag]) => flag);
-  if (missing.length > 0) faults.push(`Workers KV needs ${missing.join(' and ')} as well`);
+  if (missing.length > 0) issues.push(`Workers KV needs ${missing.join(' and ')} as well`);
   if (kvApiUrl !== undefined && !/^https:\/\/./.test(kvApiUrl)) {
-    faults.push(`--kv-api-url "${kvApiUrl}" must begin with https://`);
+    issues.push(`--kv-api-url "${kvApiUrl}" must begin with https://`);
   }
   if (kvAccountId === undefined || kvNamespaceId === undefined || apiToken === undefined) return [];
   return [{ accountId: kvAccountId, namespaceId: kvNamespaceId, key: kvKey, apiToken, apiUrl: kvApiUrl }];
 }
 
-/** Read at start, so that a wrong path is a fault then, and again for each request, since tokens are rotated. */
+/** Read at start, so that a wrong path is an error then, and again for each request, since tokens are rotated. */
 function readToken(
   flag: string,
   path: string | undefined,
   context: CommandContext,
-  faults: string[],
+  issues: string[],
 ): (() => string) | undefined {
   if (path === undefined) return undefined;
-  const before = faults.length;
-  const token = readFlagFile(flag, path, context, faults).trim();
+  const before = issues.length;
+  const token = readFlagFile(flag, path, context, issues).trim();
   // What could not stand in a header is no token; the file is not quoted, it may be another secret.
-  if (faults.length === before && !/^[\x21-\x7e]+$/.test(token)) {
-    faults.push(`${flag}: ${path} must hold one token and nothing else`);
+  if (issues.length === before && !/^[\x21-\x7e]+$/.test(token)) {
+    issues.push(`${flag}: ${path} must hold one token and nothing else`);
   }
   return () => context.readFile(path).trim();
 }

@@ -2,12 +2,12 @@ import { errorMessage } from '../../runtime/error-message.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import type { CommandContext } from './command-context.ts';
 
-/** Reads the file that a flag names; empty, with a fault, when it cannot be read. */
-export function readFlagFile(flag: string, path: string, context: CommandContext, faults: string[]): string {
+/** Reads the file that a flag names; empty, with an error, when it cannot be read. */
+export function readFlagFile(flag: string, path: string, context: CommandContext, issues: string[]): string {
   try {
     return context.readFile(path);
   } catch (error) {
-    faults.push(`${flag}: cannot read ${path}: ${errorMessage(error)}`);
+    issues.push(`${flag}: cannot read ${path}: ${errorMessage(error)}`);
     return '';
   }
 }
@@ -17,16 +17,16 @@ export function readRequiredFlagFile(
   flag: string,
   path: string | undefined,
   context: CommandContext,
-  faults: string[],
+  issues: string[],
 ): string {
-  if (path !== undefined) return readFlagFile(flag, path, context, faults);
-  faults.push(`${flag} is required`);
+  if (path !== undefined) return readFlagFile(flag, path, context, issues);
+  issues.push(`${flag} is required`);
   return '';
 }
 
 /** Checks that a flag's value is `https://host:port`. */
-export function readFlagOrigin(flag: string, text: string, faults: string[]): string {
+export function readFlagOrigin(flag: string, text: string, issues: string[]): string {
   const parsed = parseHttpsOrigin(text);
-  if (!parsed.ok) faults.push(`${flag} "${text}" ${parsed.message}`);
+  if (!parsed.ok) issues.push(`${flag} "${text}" ${parsed.message}`);
   return text;
 }

@@ -1,29 +1,29 @@
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { isJsonObject, parseJsonText } from '../../snapshot/format/json-text.ts';
-import { type EnvironmentFault, WorkerConfigurationError } from './configuration-error.ts';
+import { type EnvironmentIssue, WorkerConfigurationError } from './configuration-error.ts';
 
 /** The deepest variable is an AuthenticationConfiguration, 8 deep. */
 const maximumDepth = 32;
 
 /**
  * Reads variables one by one and collects what is wrong with them. A method returns `undefined` where a variable is
- * left out, and where it is wrong: then there is a fault as well.
+ * left out, and where it is wrong: then there is an error as well.
  */
 export class EnvironmentReader {
   readonly #environment: Readonly<Record<string, unknown>>;
-  readonly #faults: EnvironmentFault[] = [];
+  readonly #issues: EnvironmentIssue[] = [];
 
   constructor(environment: object) {
     this.#environment = { ...environment };
   }
 
-  fault(name: string, message: string): void {
-    this.#faults.push({ name, message });
+  issue(name: string, message: string): void {
+    this.#issues.push({ name, message });
   }
 
-  /** @throws {WorkerConfigurationError} when there is any fault. */
-  throwFaults(): void {
-    if (this.#faults.length > 0) throw new WorkerConfigurationError(this.#faults);
+  /** @throws {WorkerConfigurationError} when there is any error. */
+  throwIssues(): void {
+    if (this.#issues.length > 0) throw new WorkerConfigurationError(this.#issues);
   }
 
   /** An empty text counts as left out: a variable cannot be unset in an environment of wrangler, only emptied. */
@@ -36,13 +36,13 @@ export class EnvironmentReader {
     if (!this.has(name)) return undefined;
     const value = this.#environment[name];
     if (typeof value === 'string') return value;
-    this.fault(name, 'must be text');
+    this.issue(name, 'must be text');
     return undefined;
   }
 
   requiredText(name: string, what: string): string | undefined {
     if (!this.has(name)) {
-      this.fault(name, `is required: ${what}`);
+      this.issue(name, `is required: ${what}`);
       return undefined;
     }
     return this.text(name);
@@ -52,7 +52,7 @@ export class EnvironmentReader {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const chosen = choices.find((choice) => choice === text);
-    if (chosen === undefined) this.fault(name, `must be one of ${choices.join(', ')}`);
+    if (chosen === undefined) this.issue(name, `must be one of ${choices.join(', ')}`);
     return chosen;
   }
 
@@ -63,7 +63,7 @@ export class EnvironmentReader {
     const parsed = parseHttpsOrigin(text);
     // Written as URL parsers write it: `https://name:443` is `https://name`.
     if (parsed.ok) return new URL(text).origin;
-    this.fault(name, parsed.message);
+    this.issue(name, parsed.message);
     return undefined;
   }
 
@@ -75,7 +75,7 @@ export class EnvironmentReader {
     const parsed = parseJsonText(value, maximumDepth);
     if (parsed.ok) return parsed.value;
     // The engine's own words quote some of the text, which may be a key.
-    this.fault(name, `must be JSON, nested no deeper than ${maximumDepth} levels`);
+    this.issue(name, `must be JSON, nested no deeper than ${maximumDepth} levels`);
     return undefined;
   }
 
@@ -89,7 +89,7 @@ export class EnvironmentReader {
     const value = this.json(name);
     if (value === undefined) return undefined;
     if (Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '')) return value;
-    this.fault(name, 'must be a JSON array of texts');
+    this.issue(name, 'must be a JSON array of texts');
     return undefined;
   }
 
@@ -97,14 +97,14 @@ export class EnvironmentReader {
     const value = this.json(name);
     if (value === undefined) return undefined;
     if (Array.isArray(value) && value.every((item) => typeof item === 'number')) return value;
-    this.fault(name, 'must be a JSON array of numbers');
+    this.issue(name, 'must be a JSON array of numbers');
     return undefined;
   }
 
   boolean(name: string): boolean | undefined {
     const value = this.json(name);
     if (value === undefined || typeof value === 'boolean') return value;
-    this.fault(name, 'must be true or false');
+    this.issue(name, 'must be true or false');
     return undefined;
   }
 
@@ -113,7 +113,7 @@ export class EnvironmentReader {
     if (value === undefined) return undefined;
     if (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum)
       return value;
-    this.fault(name, `must be a whole number between ${minimum} and ${maximum}`);
+    this.issue(name, `must be a whole number between ${minimum} and ${maximum}`);
     return undefined;
   }
 
@@ -130,7 +130,7 @@ export class EnvironmentReader {
       value !== null &&
       methods.every((method) => typeof Reflect.get(value, method) === 'function');
     if (isBinding) return value as Binding;
-    this.fault(name, `must be a binding with ${methods.join(' and ')}, not a variable`);
+    this.issue(name, `must be a binding with ${methods.join(' and ')}, not a variable`);
     return undefined;
   }
 
@@ -139,7 +139,7 @@ export class EnvironmentReader {
     const value = this.json(name);
     if (value === undefined) return undefined;
     if (Array.isArray(value) && value.length > 0 && value.every(isJsonObject)) return value;
-    this.fault(name, 'must be a JSON array of objects, at least one');
+    this.issue(name, 'must be a JSON array of objects, at least one');
     return undefined;
   }
 }

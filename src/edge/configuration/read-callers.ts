@@ -28,21 +28,21 @@ export async function readCallers(reader: EnvironmentReader): Promise<CallerConf
   };
 }
 
-/** `undefined` where the variable is left out, or has a fault. */
+/** `undefined` where the variable is left out, or has an error. */
 function readIssuers(reader: EnvironmentReader, name: string): readonly ExternalIssuerConfig[] | undefined {
   const document = reader.json(name);
   if (document === undefined) return undefined;
   const parsed = parseAuthenticationConfiguration(document);
   if (!parsed.ok) {
-    reader.fault(name, `has faults: ${describeIssues(parsed.issues)}`);
+    reader.issue(name, `has errors: ${describeIssues(parsed.issues)}`);
     return undefined;
   }
   for (const [index, { keys }] of parsed.issuers.entries()) {
     if (keys.kind === 'file')
-      reader.fault(name, `jwt[${index}].issuer.jwksFile cannot be read here: use jwksURL`);
+      reader.issue(name, `jwt[${index}].issuer.jwksFile cannot be read here: use jwksURL`);
     else if (keys.certificateAuthority !== undefined) {
       // Left out silently, the keys would be fetched from whomever a public authority vouches for.
-      reader.fault(
+      reader.issue(
         name,
         `jwt[${index}].issuer.certificateAuthority has no effect here: fetch trusts the runtime's authorities`,
       );
@@ -56,7 +56,7 @@ function readAccess(reader: EnvironmentReader): ExternalIssuerConfig | undefined
   if (issuers === undefined) return undefined;
   const [issuer, ...others] = issuers;
   if (issuer === undefined || others.length > 0) {
-    reader.fault('ACCESS_CONFIG', 'must have one issuer, the team');
+    reader.issue('ACCESS_CONFIG', 'must have one issuer, the team');
     return undefined;
   }
   // Access has no discovery document at the place where OpenID Connect has it.
@@ -70,6 +70,6 @@ async function readAssertionKeys(reader: EnvironmentReader): Promise<AssertionKe
   if (text === undefined) return undefined;
   const parsed = await parseAssertionKeys(text);
   if (parsed.ok) return parsed.keys;
-  reader.fault('ASSERTION_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
+  reader.issue('ASSERTION_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
   return undefined;
 }

@@ -26,13 +26,13 @@ const accessConfig = {
   ],
 };
 
-/** The names with faults, and the message. */
-async function faultsOf(environment: object): Promise<{ names: readonly string[]; message: string }> {
+/** The names with errors, and the message. */
+async function issuesOf(environment: object): Promise<{ names: readonly string[]; message: string }> {
   try {
     await readConfiguration(environment);
   } catch (error) {
     assert.ok(error instanceof WorkerConfigurationError);
-    return { names: error.faults.map(({ name }) => name), message: error.message };
+    return { names: error.issues.map(({ name }) => name), message: error.message };
   }
   assert.fail('the configuration was accepted');
 }
@@ -83,8 +83,8 @@ test('everything at once', async () => {
   assert.equal(job?.lifetimeSeconds, 900);
 });
 
-test('every fault is told at once, under its name, and no value is repeated', async () => {
-  const { names, message } = await faultsOf({
+test('every error is told at once, under its name, and no value is repeated', async () => {
+  const { names, message } = await issuesOf({
     LOCAL_SERVER: 'https://cp-a.example:6443/path',
     SNAPSHOT_KEYS: 'secret-text',
     PEER_MTLS: 'secret-text',
@@ -119,7 +119,7 @@ test('every fault is told at once, under its name, and no value is repeated', as
   assert.doesNotMatch(message, /secret-text/);
 });
 
-test('settings that contradict each other are faults', async () => {
+test('settings that contradict each other are errors', async () => {
   const cases: readonly (readonly [object, string])[] = [
     // A forgotten setting is no gateway, and a gateway has no server of its own.
     [{ ...least, SERVER_ID: '' }, 'SERVER_ID'],
@@ -151,7 +151,7 @@ test('settings that contradict each other are faults', async () => {
     ],
   ];
   for (const [environment, name] of cases)
-    assert.ok((await faultsOf(environment)).names.includes(name), name);
+    assert.ok((await issuesOf(environment)).names.includes(name), name);
 });
 
 test('the gateway form names no server', async () => {

@@ -17,7 +17,7 @@ import { readSync } from './read-sync.ts';
 
 /**
  * Checks the whole environment of a Worker (`WorkerEnvironment`).
- * @throws {WorkerConfigurationError} with every fault, each under its variable's name.
+ * @throws {WorkerConfigurationError} with every error, each under its variable's name.
  */
 export async function readConfiguration(environment: object): Promise<WorkerConfiguration> {
   const reader = new EnvironmentReader(environment);
@@ -30,14 +30,14 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   const snapshot = await readSnapshot(reader, isGateway);
   const sync = await readSync(reader, snapshot?.keys);
   if (sync !== undefined && snapshot?.store.kind === 'memory') {
-    reader.fault(
+    reader.issue(
       'SNAPSHOT_STORE',
       "must be durable-object or kv with SYNC_SERVERS: memory is one isolate's own",
     );
   }
-  reader.throwFaults();
+  reader.throwIssues();
   if (snapshot === undefined || local === undefined) {
-    throw new TypeError('A part of the configuration is missing without a fault.');
+    throw new TypeError('A part of the configuration is missing without an error.');
   }
   const { server } = local;
   return { local: server, frontProxy, destinations, destinationIdentity, callers, snapshot, sync };
@@ -51,7 +51,7 @@ function readLocal(
   if (isGateway) {
     for (const name of ['SERVER_ID', 'LOCAL_SERVER', 'ASSERTION_KEYS']) {
       if (reader.has(name))
-        reader.fault(name, 'must not be there with GATEWAY, which has no server of its own');
+        reader.issue(name, 'must not be there with GATEWAY, which has no server of its own');
     }
     return { server: undefined };
   }
@@ -83,7 +83,7 @@ async function readSnapshot(
 function readStalePolicy(reader: EnvironmentReader, isGateway: boolean): StalePolicy {
   const chosen = reader.choice('STALE_POLICY', ['local', 'serve-stale', 'unavailable']);
   if (isGateway && chosen === 'local') {
-    reader.fault('STALE_POLICY', 'must not be local with GATEWAY, which has no server of its own');
+    reader.issue('STALE_POLICY', 'must not be local with GATEWAY, which has no server of its own');
   }
   return chosen ?? defaultStalePolicy;
 }
@@ -91,7 +91,7 @@ function readStalePolicy(reader: EnvironmentReader, isGateway: boolean): StalePo
 function readPreferredVersion(reader: EnvironmentReader): PreferredVersionOptions {
   const version = reader.text('PREFERRED_VERSION') ?? defaultPreferredVersion.version;
   if (!isPreferredVersion(version)) {
-    reader.fault(
+    reader.issue(
       'PREFERRED_VERSION',
       'must be majority, newest, oldest, local, or a minor version such as 1.36',
     );
@@ -108,13 +108,13 @@ async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet
   const text = reader.jsonText('SNAPSHOT_KEYS');
   if (text === undefined) {
     if (!reader.has('SNAPSHOT_KEYS')) {
-      reader.fault('SNAPSHOT_KEYS', 'is required: the public JWKS that snapshots may be signed with');
+      reader.issue('SNAPSHOT_KEYS', 'is required: the public JWKS that snapshots may be signed with');
     }
     return undefined;
   }
   const parsed = await parseSnapshotKeys(text);
   if (parsed.ok) return parsed.keys;
-  reader.fault('SNAPSHOT_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
+  reader.issue('SNAPSHOT_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
   return undefined;
 }
 
@@ -127,11 +127,11 @@ function readStore(reader: EnvironmentReader): SnapshotStoreConfiguration | unde
   if (kind === 'memory') return { kind };
   if (kind === 'durable-object') {
     if (object !== undefined) return { kind, namespace: object, name };
-    reader.fault('SNAPSHOT_STORE', 'is durable-object: bind SNAPSHOT_OBJECT to the class SnapshotObject');
+    reader.issue('SNAPSHOT_STORE', 'is durable-object: bind SNAPSHOT_OBJECT to the class SnapshotObject');
     return undefined;
   }
   if (kv !== undefined) return { kind, namespace: kv, name };
-  reader.fault('SNAPSHOT_STORE', 'is kv: bind SNAPSHOT_KV to a KV namespace');
+  reader.issue('SNAPSHOT_STORE', 'is kv: bind SNAPSHOT_KV to a KV namespace');
   return undefined;
 }
 
@@ -143,7 +143,7 @@ function readAddressPolicy(reader: EnvironmentReader) {
     return createAddressPolicy({ allowedCidrs, allowedPorts, allowLoopbackPeers });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    reader.fault('PEER_CIDRS and PEER_PORTS', `are unusable: ${error.message}`);
+    reader.issue('PEER_CIDRS and PEER_PORTS', `are unusable: ${error.message}`);
     return undefined;
   }
 }

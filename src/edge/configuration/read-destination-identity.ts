@@ -16,13 +16,13 @@ export async function readDestinationIdentity(
   const peer = reader.choice('PEER_IDENTITY', identityModes) ?? byDefault;
   const modes = [local, peer];
   if (modes.some((mode) => mode !== 'front-proxy') && !reader.has('ASSERTION_SIGNING_KEY')) {
-    reader.fault('ASSERTION_SIGNING_KEY', 'is required where assertions or OIDC tokens are signed');
+    reader.issue('ASSERTION_SIGNING_KEY', 'is required where assertions or OIDC tokens are signed');
   }
   const assertionIssuer = reader.text('ASSERTION_ISSUER') ?? '';
   if (modes.includes('assertion') && assertionIssuer === '') {
-    reader.fault('ASSERTION_ISSUER', 'must name this router when ASSERTION_SIGNING_KEY is set');
+    reader.issue('ASSERTION_ISSUER', 'must name this router when ASSERTION_SIGNING_KEY is set');
   } else if (assertionIssuer !== '' && !isIssuerName(assertionIssuer)) {
-    reader.fault('ASSERTION_ISSUER', 'must be printable ASCII characters without spaces');
+    reader.issue('ASSERTION_ISSUER', 'must be printable ASCII characters without spaces');
   }
   const oidc = modes.includes('oidc-token') ? readOidc(reader, signing) : undefined;
   return { local, peer, signing, assertionIssuer, oidc };
@@ -34,10 +34,10 @@ function readOidc(reader: EnvironmentReader, signing: LoadedSigningKey | undefin
     'the issuer that API servers are configured to trust',
   );
   const audience = reader.requiredText('OIDC_AUDIENCE', 'the audience that API servers expect');
-  const fault = issuerUrl === undefined ? undefined : checkIssuerUrl(issuerUrl);
-  if (fault !== undefined) reader.fault('OIDC_ISSUER_URL', fault);
+  const issue = issuerUrl === undefined ? undefined : checkIssuerUrl(issuerUrl);
+  if (issue !== undefined) reader.issue('OIDC_ISSUER_URL', issue);
   if (signing !== undefined && signing.key.alg !== oidcTokenAlgorithm) {
-    reader.fault('ASSERTION_SIGNING_KEY', `must be an ${oidcTokenAlgorithm} key for oidc-token`);
+    reader.issue('ASSERTION_SIGNING_KEY', `must be an ${oidcTokenAlgorithm} key for oidc-token`);
   }
   return issuerUrl === undefined || audience === undefined ? undefined : { issuerUrl, audience };
 }
@@ -53,7 +53,7 @@ export async function readSigningKey(
     return await loadSigningKey(text);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    reader.fault(name, `is unusable: ${error.message}`);
+    reader.issue(name, `is unusable: ${error.message}`);
     return undefined;
   }
 }

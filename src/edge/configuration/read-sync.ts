@@ -10,7 +10,7 @@ const members: ReadonlySet<string> = new Set(['id', 'url', 'readFrom', 'serverNa
 
 /**
  * Reads what `scheduled` needs; `undefined` where nothing of it is given.
- * @param pinned what this Worker's own receiver will accept; `undefined` when those keys are at fault themselves
+ * @param pinned what this Worker's own receiver will accept; `undefined` when those keys are invalid themselves
  */
 export async function readSync(
   reader: EnvironmentReader,
@@ -20,13 +20,13 @@ export async function readSync(
   if (!names.some((name) => reader.has(name))) return undefined;
   for (const name of names) {
     if (!reader.has(name))
-      reader.fault(name, `is required with the other settings of the sync job, ${names.join(', ')}`);
+      reader.issue(name, `is required with the other settings of the sync job, ${names.join(', ')}`);
   }
   const servers = readServers(reader);
   const token = reader.text('SYNC_TOKEN');
   const signing = await readSigningKey(reader, 'SYNC_SIGNING_KEY');
   if (signing !== undefined && pinned !== undefined && !pinned.has(signing.key.kid)) {
-    reader.fault(
+    reader.issue(
       'SYNC_SIGNING_KEY',
       'must have its public half in SNAPSHOT_KEYS, or what is made here is refused here',
     );
@@ -44,7 +44,7 @@ function readServers(reader: EnvironmentReader): readonly SyncServerConfiguratio
   return records.flatMap((record, index) => {
     const server = readServer(reader, record, `[${index}]`);
     if (server === undefined) return [];
-    if (ids.has(server.id)) reader.fault(serversName, `[${index}].id must be unique`);
+    if (ids.has(server.id)) reader.issue(serversName, `[${index}].id must be unique`);
     ids.add(server.id);
     return server;
   });
@@ -57,14 +57,14 @@ function readServer(
 ): SyncServerConfiguration | undefined {
   for (const [member, value] of Object.entries(record)) {
     if (!members.has(member))
-      reader.fault(serversName, `${place} must have no member but ${[...members].join(', ')}`);
+      reader.issue(serversName, `${place} must have no member but ${[...members].join(', ')}`);
     else if (typeof value !== 'string' || value === '')
-      reader.fault(serversName, `${place}.${member} must be text`);
+      reader.issue(serversName, `${place}.${member} must be text`);
   }
   const { id, url, readFrom = url, serverName, hostname } = record;
   const isHttps = [url, readFrom].every((text) => typeof text === 'string' && parseHttpsOrigin(text).ok);
-  if (typeof id !== 'string') reader.fault(serversName, `${place}.id is required: the API server's ID`);
-  if (!isHttps) reader.fault(serversName, `${place}.url and readFrom must be https://name:port`);
+  if (typeof id !== 'string') reader.issue(serversName, `${place}.id is required: the API server's ID`);
+  if (!isHttps) reader.issue(serversName, `${place}.url and readFrom must be https://name:port`);
   if (typeof id !== 'string' || typeof url !== 'string' || typeof readFrom !== 'string') return undefined;
   return {
     id,

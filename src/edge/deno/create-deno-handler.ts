@@ -72,7 +72,7 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
   });
   return (request, info) => {
     const taken = denoInbound(request, info);
-    if (!taken.ok) return statusResponse('BadRequest', taken.fault);
+    if (!taken.ok) return statusResponse('BadRequest', taken.issue);
     if (request.headers.has('upgrade')) return upgradeRefused();
     return app.fetch(request, { inbound: taken.inbound } satisfies Bindings);
   };

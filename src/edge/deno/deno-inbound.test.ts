@@ -62,7 +62,7 @@ describe('a request on Deno', () => {
       ]);
       const result = taken('https://router.example/api', { headers });
       assert.ok(!result.ok);
-      assert.match(result.fault, new RegExp(name, 'i'));
+      assert.match(result.issue, new RegExp(name, 'i'));
     });
   }
 

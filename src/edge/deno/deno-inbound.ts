@@ -5,10 +5,10 @@ import { announcesBody, type InboundRequest } from '../../request/inbound.ts';
 import type { Router } from '../../request/router.ts';
 import type { DenoServeInfo } from './deno-runtime.ts';
 
-/** What a request is taken for, or why it cannot be taken for anything: a fault of the client, for a 400. */
+/** What a request is taken for, or why it cannot be taken for anything: an error of the client, for a 400. */
 type DenoInbound =
   | { readonly ok: true; readonly inbound: InboundRequest }
-  | { readonly ok: false; readonly fault: string };
+  | { readonly ok: false; readonly issue: string };
 
 const scheme = 'https://';
 
@@ -77,8 +77,8 @@ function joinedLine(headers: RawHeaders): string | undefined {
   return undefined;
 }
 
-function refused(fault: string): DenoInbound {
-  return { ok: false, fault };
+function refused(issue: string): DenoInbound {
+  return { ok: false, issue };
 }
 
 /**

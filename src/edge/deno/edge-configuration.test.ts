@@ -11,7 +11,7 @@ const good = {
   stateDirectory: 'state',
 };
 
-function faultsOf(document: unknown, runtime: EdgeRuntime = 'workerd'): readonly string[] {
+function issuesOf(document: unknown, runtime: EdgeRuntime = 'workerd'): readonly string[] {
   const result = readEdgeConfiguration(document, runtime);
   return result.ok ? [] : result.issues.map(({ path }) => path);
 }
@@ -24,15 +24,15 @@ test('the least configuration is enough for both runtimes', () => {
   }
 });
 
-test('every fault is told at once, each with its path', () => {
-  const faults = faultsOf({
+test('every error is told at once, each with its path', () => {
+  const issues = issuesOf({
     ...good,
     kind: 'Edge',
     listen: '6443',
     tls: { certFile: '', keyFile: 'tls.key', ciphers: 'x' },
     environment: { SERVER_ID: 1 },
   });
-  assert.deepEqual([...faults].sort(), [
+  assert.deepEqual([...issues].sort(), [
     'environment.SERVER_ID',
     'kind',
     'listen',
@@ -41,23 +41,23 @@ test('every fault is told at once, each with its path', () => {
   ]);
 });
 
-test('half of a front-proxy pair is a fault', () => {
-  assert.deepEqual(faultsOf({ ...good, destinations: { caFile: 'ca.crt', certFile: 'a' } }), [
+test('half of a front-proxy pair is an error', () => {
+  assert.deepEqual(issuesOf({ ...good, destinations: { caFile: 'ca.crt', certFile: 'a' } }), [
     'destinations',
   ]);
 });
 
-test('a variable that is given twice is a fault', () => {
+test('a variable that is given twice is an error', () => {
   const twice = { ...good, environment: { SERVER_ID: 'a' }, environmentFiles: { SERVER_ID: 'file' } };
-  assert.deepEqual(faultsOf(twice), ['environmentFiles.SERVER_ID']);
+  assert.deepEqual(issuesOf(twice), ['environmentFiles.SERVER_ID']);
 });
 
 test('client certificates that are demanded are never left undemanded: Deno refuses the setting', () => {
   const demanding = { ...good, tls: { ...good.tls, clientCAFile: 'clients.crt' } };
-  assert.deepEqual(faultsOf(demanding, 'workerd'), []);
-  assert.deepEqual(faultsOf(demanding, 'Deno'), ['tls.clientCAFile']);
+  assert.deepEqual(issuesOf(demanding, 'workerd'), []);
+  assert.deepEqual(issuesOf(demanding, 'Deno'), ['tls.clientCAFile']);
   const networks = { ...good, destinations: { caFile: 'ca.crt', networks: ['10.0.0.0/8'] } };
-  assert.deepEqual(faultsOf(networks, 'Deno'), ['destinations.networks']);
+  assert.deepEqual(issuesOf(networks, 'Deno'), ['destinations.networks']);
 });
 
 test('IPv6 addresses are listened at without their brackets', () => {

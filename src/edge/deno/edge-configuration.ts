@@ -56,7 +56,7 @@ export interface EdgeConfiguration {
 
 export type ReadEdgeConfigurationResult =
   | { readonly ok: true; readonly configuration: EdgeConfiguration }
-  /** Every fault, each with its path. */
+  /** Every error, each with its path. */
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
 
 /** Which runtime is to run it: not every field means something to each. */

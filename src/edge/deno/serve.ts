@@ -1,6 +1,6 @@
 /**
  * The router on Deno: `deno run <permissions> serve.ts edge.json` (docs/guides/edge-self-hosted.md has the
- * permissions). Faults of the configuration end it with 2, SIGINT and SIGTERM with 0 once requests in flight have
+ * permissions). Errors of the configuration end it with 2, SIGINT and SIGTERM with 0 once requests in flight have
  * ended.
  *
  * Lines of JSON go to standard error: `{"event":"listen","port":6443}` first, then the log.
@@ -38,7 +38,7 @@ try {
 } catch (error) {
   const logger = createLogger('error');
   if (error instanceof DenoConfigurationError) {
-    for (const issue of error.issues) logger.error({ ...issue }, 'The configuration has a fault');
+    for (const issue of error.issues) logger.error({ ...issue }, 'The configuration has an error');
     deno.exit(2);
   }
   logger.error({ err: error }, 'The router cannot start');

@@ -27,7 +27,7 @@ const unsupported: Readonly<Record<string, string>> = {
   SYNC_TOKEN: 'there is no cron trigger: run `mixed-version-proxy sync`',
 };
 
-/** Nothing can be started with what was given; every fault is listed. */
+/** Nothing can be started with what was given; every error is listed. */
 export class DenoConfigurationError extends Error {
   override readonly name = 'DenoConfigurationError';
   readonly issues: readonly SnapshotIssue[];
@@ -46,7 +46,7 @@ export interface DenoRouterOptions {
 
 /**
  * Starts the router on Deno.
- * @throws {DenoConfigurationError} with every fault
+ * @throws {DenoConfigurationError} with every error
  */
 export async function startDenoRouter(deno: DenoRuntime, options: DenoRouterOptions): Promise<DenoServer> {
   const { path, createLogger, onListen } = options;
@@ -103,7 +103,7 @@ interface KeyPair {
 
 /**
  * Every file that the configuration names, and the variables checked.
- * @throws {DenoConfigurationError} with every file that cannot be read and every fault of a variable, at once
+ * @throws {DenoConfigurationError} with every file that cannot be read and every error of a variable, at once
  */
 async function readEverything(
   deno: DenoRuntime,
@@ -163,7 +163,7 @@ async function workerConfiguration(
     if (notSupported.length === 0) return configuration;
   } catch (error) {
     if (!(error instanceof WorkerConfigurationError)) throw error;
-    notSupported.push(...error.faults.map(({ name, message }) => ({ path: name, message })));
+    notSupported.push(...error.issues.map(({ name, message }) => ({ path: name, message })));
   }
   throw new DenoConfigurationError(notSupported);
 }

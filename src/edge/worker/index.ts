@@ -17,7 +17,7 @@ export type { WorkerEnvironment } from './environment.ts';
 interface Isolate {
   app?: WorkerApp;
   /** The environment cannot change without a new isolate: once wrong, always wrong. Everything else is tried again. */
-  fault?: WorkerConfigurationError;
+  issue?: WorkerConfigurationError;
 }
 
 const isolates = new WeakMap<object, Isolate>();
@@ -53,7 +53,7 @@ async function createIsolateApp(
   environment: WorkerEnvironment,
   isolate: Isolate,
 ): Promise<WorkerApp | Response> {
-  if (isolate.fault === undefined) {
+  if (isolate.issue === undefined) {
     const logger = loggerOf(environment);
     try {
       const { prepareWorker } = await import('./prepare.ts');
@@ -63,13 +63,13 @@ async function createIsolateApp(
       return isolate.app;
     } catch (error) {
       if (!(error instanceof WorkerConfigurationError)) return internalError(error, logger);
-      isolate.fault = error;
+      isolate.issue = error;
       logger.error({ err: error }, 'The Worker cannot start');
     }
   }
   return statusResponse(
     'InternalError',
-    'the router cannot start: its variables or bindings have faults, which its log names one by one',
+    'the router cannot start: its variables or bindings have errors, which its log names one by one',
   );
 }
 

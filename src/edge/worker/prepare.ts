@@ -38,7 +38,7 @@ export interface PreparedWorker {
 
 /**
  * Checks the environment and makes of it what requests need. In a module of its own, with all that checks and signs.
- * @throws {WorkerConfigurationError} with every fault
+ * @throws {WorkerConfigurationError} with every error
  */
 export async function prepareWorker(environment: object, logger: Logger): Promise<PreparedWorker> {
   const configuration = await readConfiguration(environment);

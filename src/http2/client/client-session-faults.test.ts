@@ -23,7 +23,7 @@ const block = fieldBlock([':status', '200']);
 const type = frameType;
 
 /** What a server may not write while requests are open on streams 1 and 3, and the code that it is told. */
-const faults: readonly (readonly [string, number, readonly Buffer[]])[] = [
+const issues: readonly (readonly [string, number, readonly Buffer[]])[] = [
   [
     'PUSH_PROMISE',
     protocolError,
@@ -114,7 +114,7 @@ const faults: readonly (readonly [string, number, readonly Buffer[]])[] = [
 ];
 
 describe('attack: what breaks the protocol ends the connection, says why, and fails each response as invalid', () => {
-  for (const [name, code, frames] of faults) {
+  for (const [name, code, frames] of issues) {
     test(name, async (context) => {
       const { session, peer, events, ask } = await openSessionWithPeer(context);
       const asked = [ask(), ask()];

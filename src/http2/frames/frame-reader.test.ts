@@ -150,7 +150,7 @@ function contentOf(payload: Buffer, flags: number, sizes: readonly number[]): Bu
   return Buffer.concat(pieces);
 }
 
-const isPaddingFault = (error: unknown): boolean =>
+const isPaddingIssue = (error: unknown): boolean =>
   error instanceof Http2Error && error.scope === 'connection' && error.errorCode === 0x1;
 
 test('content is told from padding wherever the frame is cut', () => {
@@ -172,10 +172,10 @@ test('a frame that is nothing but padding has no content', () => {
 });
 
 test('attack: padding as long as the payload, or longer, is refused as soon as it is named', () => {
-  assert.throws(() => new ReceivedData(frameFlag.padded, 1, 0), isPaddingFault);
+  assert.throws(() => new ReceivedData(frameFlag.padded, 1, 0), isPaddingIssue);
   for (const payload of [[1], [4, 0, 0, 0], [255, 0]]) {
     for (const sizes of [[], [1]]) {
-      assert.throws(() => contentOf(Buffer.from(payload), frameFlag.padded, sizes), isPaddingFault);
+      assert.throws(() => contentOf(Buffer.from(payload), frameFlag.padded, sizes), isPaddingIssue);
     }
   }
 });

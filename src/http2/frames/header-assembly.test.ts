@@ -15,7 +15,7 @@ const noBytes = Buffer.alloc(0);
 const newAssembly = (maximumSize = 64 * 1024): HeaderAssembly =>
   new HeaderAssembly({ maximumLines: 1_000, maximumSize });
 
-function assertConnectionFault(act: () => unknown, code: number): void {
+function assertConnectionIssue(act: () => unknown, code: number): void {
   assert.throws(
     act,
     (error) => error instanceof Http2Error && error.scope === 'connection' && error.errorCode === code,
@@ -70,7 +70,7 @@ describe('a block', () => {
   });
 
   test('that cannot be decoded ends the connection (COMPRESSION_ERROR)', () => {
-    assertConnectionFault(() => newAssembly().receive(headers, endHeaders, 1, indexed(62)), 0x9);
+    assertConnectionIssue(() => newAssembly().receive(headers, endHeaders, 1, indexed(62)), 0x9);
   });
 });
 
@@ -106,7 +106,7 @@ describe('padding and priority', () => {
       [padded | priority, [1, 0, 0, 0, 0, 0]],
     ];
     for (const [flags, payload] of frames) {
-      assertConnectionFault(
+      assertConnectionIssue(
         () => newAssembly().receive(headers, flags | endHeaders, 1, Buffer.from(payload)),
         0x1,
       );
@@ -116,13 +116,13 @@ describe('padding and priority', () => {
 
 describe('CONTINUATION', () => {
   test('of another stream, or without HEADERS in front of it, is refused', () => {
-    assertConnectionFault(() => newAssembly().receive(continuation, endHeaders, 1, block), 0x1);
+    assertConnectionIssue(() => newAssembly().receive(continuation, endHeaders, 1, block), 0x1);
     const assembly = newAssembly();
     assembly.receive(headers, none, 1, block);
-    assertConnectionFault(() => assembly.receive(continuation, endHeaders, 3, block), 0x1);
+    assertConnectionIssue(() => assembly.receive(continuation, endHeaders, 3, block), 0x1);
     const finished = newAssembly();
     finished.receive(headers, endHeaders, 1, block);
-    assertConnectionFault(() => finished.receive(continuation, endHeaders, 1, block), 0x1);
+    assertConnectionIssue(() => finished.receive(continuation, endHeaders, 1, block), 0x1);
   });
 
   test('attack: a flood of them is refused once it is larger than any head may be (CVE-2024-27316)', () => {
@@ -130,13 +130,13 @@ describe('CONTINUATION', () => {
     const fragment = Buffer.alloc(16_000);
     assembly.receive(headers, none, 1, fragment);
     for (let count = 2; count <= 4; count++) assembly.receive(continuation, none, 1, fragment);
-    assertConnectionFault(() => assembly.receive(continuation, none, 1, fragment), 0xb);
+    assertConnectionIssue(() => assembly.receive(continuation, none, 1, fragment), 0xb);
   });
 
   test('attack: a flood of empty ones is refused as well (VU#421644)', () => {
     const assembly = newAssembly();
     assembly.receive(headers, none, 1, noBytes);
-    assertConnectionFault(() => {
+    assertConnectionIssue(() => {
       for (let count = 0; count < 1_000; count++) assembly.receive(continuation, none, 1, noBytes);
     }, 0xb);
   });

@@ -10,16 +10,16 @@ test('codes have the names of RFC 9113 section 7, and unknown ones their number'
 });
 
 test('an error says whether it ends a stream or the connection, and whether there may be a response', () => {
-  const fault = connectionError(0x6, 'a fault');
+  const issue = connectionError(0x6, 'an error');
   assert.deepEqual(
-    [fault.scope, fault.code, fault.errorCode, fault.isInvalidResponse],
+    [issue.scope, issue.code, issue.errorCode, issue.isInvalidResponse],
     ['connection', 'ERR_HTTP2_CLIENT_CONNECTION', 0x6, true],
   );
-  const malformed = malformedResponse('a fault');
+  const malformed = malformedResponse('an error');
   assert.deepEqual(
     [malformed.scope, malformed.code, malformed.errorCode, malformed.isInvalidResponse],
     ['stream', 'ERR_HTTP2_CLIENT_STREAM', 0x1, true],
   );
-  assert.equal(malformedResponse('a fault', 0x3).errorCode, 0x3);
+  assert.equal(malformedResponse('an error', 0x3).errorCode, 0x3);
   assert.equal(new Http2Error('stream', 0x8, 'reset').isInvalidResponse, false);
 });

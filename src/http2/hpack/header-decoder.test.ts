@@ -29,7 +29,7 @@ describe('integers (RFC 7541 section 5.1)', () => {
     assert.deepEqual(newDecoder().decode(block).lines, ['n', value]);
   });
 
-  test('attack: an integer that overflows 32 or 64 bits is faulty, not a small one', () => {
+  test('attack: an integer that overflows 32 or 64 bits is invalid, not a small one', () => {
     assertFaulty(bytes(0xff, 0x80, 0x80, 0x80, 0x80, 0x10));
     assertFaulty(bytes(0xff, 0xff, 0xff, 0xff, 0xff, 0x0f));
     assertFaulty(bytes(0xff, ...Array.from({ length: 9 }, () => 0xff), 0x01));
@@ -37,11 +37,11 @@ describe('integers (RFC 7541 section 5.1)', () => {
     assertFaulty(bytes(0x3f, 0xff, 0xff, 0xff, 0xff, 0x7f));
   });
 
-  test('attack: an integer that goes on without adding anything is faulty', () => {
+  test('attack: an integer that goes on without adding anything is invalid', () => {
     assertFaulty(bytes(0xff, ...Array.from({ length: 1_000 }, () => 0x80), 0x00));
   });
 
-  test('a block that breaks off within a line is faulty, wherever it does', () => {
+  test('a block that breaks off within a line is invalid, wherever it does', () => {
     const block = Buffer.concat([bytes(0x7f, 0x00), bytes(0x7f, 0x01), Buffer.alloc(128, 'v')]);
     for (let length = 1; length < block.length; length++) assertFaulty(block.subarray(0, length));
   });
@@ -58,7 +58,7 @@ describe('indexes (section 6.1)', () => {
     assertFaulty(indexed(63), decoder);
   });
 
-  test('a name by an index beyond both tables is faulty', () => {
+  test('a name by an index beyond both tables is invalid', () => {
     assertFaulty(bytes(0x7e, 0x01, 0x61));
     assertFaulty(bytes(0x0f, 62 - 15, 0x01, 0x61));
   });
@@ -76,13 +76,13 @@ describe('indexes (section 6.1)', () => {
 });
 
 describe('strings (section 5.2)', () => {
-  test('attack: a string that reaches beyond its block is faulty, and nothing is read behind it', () => {
+  test('attack: a string that reaches beyond its block is invalid, and nothing is read behind it', () => {
     const memory = Buffer.from('\x00\x01n\x06valuesecret', 'latin1');
     assertFaulty(memory.subarray(0, 9));
     assertFaulty(bytes(0x00, 0x01, 0x6e, 0x7f, 0xff, 0xff, 0xff, 0x7f));
   });
 
-  test('a faulty Huffman code makes the block faulty', () => {
+  test('an invalid Huffman code makes the block invalid', () => {
     assertFaulty(bytes(0x00, 0x01, 0x6e, 0x81, 0xff));
   });
 
@@ -108,11 +108,11 @@ describe('table size updates (section 6.3)', () => {
     assertFaulty(newest, decoder);
   });
 
-  test('one behind a line is faulty', () => {
+  test('one behind a line is invalid', () => {
     assertFaulty(Buffer.concat([indexed(2), resizeTo0]));
   });
 
-  test('attack: one beyond the 4,096 bytes that we allow is faulty', () => {
+  test('attack: one beyond the 4,096 bytes that we allow is invalid', () => {
     assert.deepEqual(newDecoder().decode(bytes(0x3f, 0xe1, 0x1f)).lines, []);
     assertFaulty(bytes(0x3f, 0xe2, 0x1f));
     assertFaulty(bytes(0x3f, 0xff, 0xff, 0xff, 0x7f));

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { bytesOfBits, encodeHuffman, huffmanCodes } from '../../../test/support/huffman-codes.ts';
 import { decodeHuffman, maximumDecodedLength } from './huffman-code.ts';
 
-/** `undefined` for a faulty code. */
+/** `undefined` for an invalid code. */
 function decode(encoded: Buffer): Buffer | undefined {
   const into = Buffer.alloc(maximumDecodedLength(encoded.length));
   const length = decodeHuffman(encoded, 0, encoded.length, into);
@@ -44,7 +44,7 @@ test('a string of the shortest codes fits where `maximumDecodedLength` says that
   }
 });
 
-test('attack: padding of zeros, of eight bits or more, or of a broken code is faulty', () => {
+test('attack: padding of zeros, of eight bits or more, or of a broken code is invalid', () => {
   const zero = huffmanCodes[48] ?? '';
   assert.deepEqual(decode(bytesOfBits(`${zero}111`)), Buffer.from('0'));
   for (const padding of ['000', '110', '011', '101', '11111111111', '111'.padEnd(19, '1')]) {
@@ -54,7 +54,7 @@ test('attack: padding of zeros, of eight bits or more, or of a broken code is fa
   assert.equal(decode(Buffer.from([0xff])), undefined);
 });
 
-test('attack: the symbol EOS in a string is faulty, wherever it stands', () => {
+test('attack: the symbol EOS in a string is invalid, wherever it stands', () => {
   const endOfString = huffmanCodes[256] ?? '';
   for (const before of ['', ...[...'0A{'].map((text) => huffmanCodes[text.charCodeAt(0)] ?? '')]) {
     for (const behind of ['', huffmanCodes[48] ?? '', '0'.repeat(40)]) {
@@ -63,7 +63,7 @@ test('attack: the symbol EOS in a string is faulty, wherever it stands', () => {
   }
 });
 
-test('attack: random bytes are either faulty, or exactly what coding the result gives', () => {
+test('attack: random bytes are either invalid, or exactly what coding the result gives', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
       const decoded = decode(Buffer.from(bytes));

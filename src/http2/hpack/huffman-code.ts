@@ -36,7 +36,7 @@ const automaton = buildAutomaton();
 /**
  * Takes the Huffman coding off `bytes` from `start` to `end`.
  * @param into must hold eight fifths of them.
- * @returns how many bytes were written to `into`, or -1 where the code is faulty.
+ * @returns how many bytes were written to `into`, or -1 where the code is invalid.
  */
 export function decodeHuffman(bytes: Uint8Array, start: number, end: number, into: Uint8Array): number {
   const { next, symbol, mayEnd } = automaton;

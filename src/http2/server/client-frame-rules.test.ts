@@ -86,7 +86,7 @@ async function clientWith(
 }
 
 /** Codes of the RST_STREAM frames on a stream, but for those that ask to stop sending. */
-function faults(client: FrameClient, stream: number): number[] {
+function issues(client: FrameClient, stream: number): number[] {
   return client
     .of(frameType.rstStream, stream)
     .map(({ payload }) => payload.readUInt32BE(0))
@@ -122,7 +122,7 @@ for (const state of streamStates) {
           return;
         }
         await client.settled();
-        assert.deepEqual(faults(client, stream), rule.action === 'stream error' ? [rule.code] : []);
+        assert.deepEqual(issues(client, stream), rule.action === 'stream error' ? [rule.code] : []);
         assert.equal(client.ended, false);
       });
 
@@ -155,7 +155,7 @@ test('content within the granted window is counted in no budget', async (context
     const { client, stream } = await clientWith(context, state);
     for (let count = 0; count < 900; count++) client.write(frames.DATA(stream));
     await client.settled();
-    assert.deepEqual(faults(client, stream), []);
+    assert.deepEqual(issues(client, stream), []);
   }
 });
 
@@ -164,11 +164,11 @@ test('content beyond the window of a stream that we reset is a frame on a closed
   const piece = Buffer.alloc(16_384);
   for (let count = 0; count < 16; count++) client.data(stream, piece);
   await client.settled();
-  assert.deepEqual(faults(client, stream), []);
+  assert.deepEqual(issues(client, stream), []);
   client.data(stream, piece);
   client.data(stream, piece);
   await client.settled();
-  assert.deepEqual(faults(client, stream), [0x5]);
+  assert.deepEqual(issues(client, stream), [0x5]);
 });
 
 test('attack: a frame of padding only counts as empty', async (context) => {

@@ -118,9 +118,9 @@ describe('bodies', () => {
 describe('a fetch handler that fails', () => {
   const kinds: Readonly<Record<string, () => Response | Promise<Response>>> = {
     'at once': () => {
-      throw new Error('a fault');
+      throw new Error('an error');
     },
-    'by its promise': () => Promise.reject(new Error('a fault')),
+    'by its promise': () => Promise.reject(new Error('an error')),
     'to return a response': () => undefined as never,
   };
   for (const [how, fail] of Object.entries(kinds)) {
@@ -145,7 +145,7 @@ describe('a fetch handler that fails', () => {
     const { port } = await startAdapter(context, async (_request, { incoming }) => {
       incoming.respond(200, []);
       incoming.write(Buffer.from('a part'));
-      throw new Error('a fault');
+      throw new Error('an error');
     });
     const stream = http2Client(context, port).request({ ':path': '/' });
     assert.equal(await resetCode(stream), constants.NGHTTP2_INTERNAL_ERROR);
@@ -156,7 +156,7 @@ describe('a fetch handler that fails', () => {
       new Response(
         new ReadableStream({
           start: (controller) => controller.enqueue(Buffer.from('a part')),
-          pull: (controller) => controller.error(new Error('a fault')),
+          pull: (controller) => controller.error(new Error('an error')),
         }),
       ),
     'a body of something else than bytes': () =>
@@ -184,7 +184,7 @@ describe('a fetch handler that fails', () => {
 
   test('in its error handler, too: the stream is reset', async (context) => {
     const fail = (): never => {
-      throw new Error('a fault');
+      throw new Error('an error');
     };
     const { port } = await startAdapter(context, fail, { errorHandler: fail });
     const stream = http2Client(context, port).request({ ':path': '/' });

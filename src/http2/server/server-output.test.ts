@@ -62,12 +62,12 @@ test('a stream that waits for its client continues when the client reads, even w
 test('an error thrown by a waiting stream is reported as a failure', async () => {
   const { output, readAll, failures } = newOutput();
   await fill(output);
-  const fault = new Error('a fault of ours');
+  const issue = new Error('an error of ours');
   output.wait(
     waiting(false, () => {
-      throw fault;
+      throw issue;
     }),
   );
   await readAll();
-  assert.deepEqual(failures, [fault]);
+  assert.deepEqual(failures, [issue]);
 });

@@ -18,7 +18,7 @@ test('a listener that throws at the end of its stream does not disturb other str
   const closed: number[] = [];
   const failures: unknown[] = [];
   const ended = Promise.withResolvers<void>();
-  const fault = new Error('a fault of ours');
+  const issue = new Error('an error of ours');
   const server = createServer({ ...servingTls, ALPNProtocols: ['h2'] }, (socket) => {
     socket.once('close', () => ended.resolve());
     new ServerSession(socket, {
@@ -34,7 +34,7 @@ test('a listener that throws at the end of its stream does not disturb other str
           onRoom: () => {},
           onClosed() {
             closed.push(stream.id);
-            if (stream.id === 1) throw fault;
+            if (stream.id === 1) throw issue;
           },
         };
       },
@@ -52,5 +52,5 @@ test('a listener that throws at the end of its stream does not disturb other str
   socket.destroy();
   await ended.promise;
   assert.deepEqual(closed, [1, 3, 5]);
-  assert.deepEqual(failures, [fault]);
+  assert.deepEqual(failures, [issue]);
 });

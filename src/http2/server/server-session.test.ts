@@ -105,7 +105,7 @@ test('a response in front of the end of an upload: END_STREAM, then RST_STREAM w
   assert.deepEqual(await client.outcome(1), { status: 413, body: 'enough' });
   const types = client.frames.filter(({ stream }) => stream === 1).map(({ type }) => type);
   assert.deepEqual(types.slice(-2), [frameType.data, frameType.rstStream]);
-  // What was under way is no fault.
+  // What was under way is no error.
   client.data(1, 'more', endStream);
   client.request(3, requestLines());
   assert.equal((await client.outcome(3)).status, 413);

@@ -77,15 +77,15 @@ const claims = strict({
 export type ParseClaimsResult =
   | { readonly ok: true; readonly claims: PeerAssertionClaims }
   /** The reason, in one line. It names claims and quotes little of them. */
-  | { readonly ok: false; readonly fault: string };
+  | { readonly ok: false; readonly issue: string };
 
 /** Reads the payload of an assertion whose signature holds. Never throws for bad input. */
 export function parseAssertionClaims(payload: string): ParseClaimsResult {
   const parsed = parseJsonText(payload, maximumDepth);
-  if (!parsed.ok) return { ok: false, fault: parsed.issue.message };
+  if (!parsed.ok) return { ok: false, issue: parsed.issue.message };
   const result = v.safeParse(claims, parsed.value);
   if (result.success) return { ok: true, claims: result.output };
-  return { ok: false, fault: describeIssues(result.issues.map(issueOf)) };
+  return { ok: false, issue: describeIssues(result.issues.map(issueOf)) };
 }
 
 function issueOf(issue: v.BaseIssue<unknown>): SnapshotIssue {

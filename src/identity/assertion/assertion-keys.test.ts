@@ -6,7 +6,7 @@ import { parseAssertionKeys } from './assertion-keys.ts';
 const routerA = await speaker('cp-a');
 const routerB = await speaker('cp-b', 'ES256');
 
-async function faults(keys: readonly unknown[]): Promise<string[]> {
+async function issues(keys: readonly unknown[]): Promise<string[]> {
   const result = await parseAssertionKeys(JSON.stringify({ keys }));
   assert.ok(!result.ok);
   return result.issues.map(({ path, message }) => `${path}: ${message}`);
@@ -25,8 +25,8 @@ test('an issuer may have two keys, for a rotation', async () => {
 
 test('a key without an issuer, or with one that cannot be named in a log, is refused', async () => {
   for (const issuer of [undefined, '', 'cp a', 'cp-ä', 7, ['cp-a'], 'a'.repeat(513)]) {
-    const [fault] = await faults([{ ...routerA.publicJwk, issuer }]);
-    assert.match(fault ?? '', /^keys\[0\]\.issuer: must name the router/, String(issuer));
+    const [issue] = await issues([{ ...routerA.publicJwk, issuer }]);
+    assert.match(issue ?? '', /^keys\[0\]\.issuer: must name the router/, String(issuer));
   }
 });
 
@@ -38,6 +38,6 @@ test('one key cannot speak for two issuers under two kids', async () => {
 });
 
 test('what is wrong with the key itself is reported too, and a private key above all', async () => {
-  const [fault] = await faults([{ ...routerA.privateJwk, issuer: 'cp-a' }]);
-  assert.match(fault ?? '', /^keys\[0\]\.d: must not be here/);
+  const [issue] = await issues([{ ...routerA.privateJwk, issuer: 'cp-a' }]);
+  assert.match(issue ?? '', /^keys\[0\]\.d: must not be here/);
 });

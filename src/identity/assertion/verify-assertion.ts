@@ -72,7 +72,7 @@ export class AssertionVerifier {
     const keys = this.#options.keys();
     const { text, kid } = await openSealed(jws, keys);
     const parsed = parseAssertionClaims(text);
-    if (!parsed.ok) throw refused('Malformed', `is malformed: ${parsed.fault}`);
+    if (!parsed.ok) throw refused('Malformed', `is malformed: ${parsed.issue}`);
     const { claims } = parsed;
     const issuer = keys.get(kid)?.issuer;
     if (issuer === undefined || claims.iss !== issuer) {
@@ -112,8 +112,8 @@ export class AssertionVerifier {
         { issuer: iss, err: cause },
         'The nonces of assertions cannot be looked up: assertions are refused',
       );
-      const fault = 'cannot be told from a replay at the moment: send the request again';
-      throw refused('NoncesUnavailable', fault, { cause });
+      const issue = 'cannot be told from a replay at the moment: send the request again';
+      throw refused('NoncesUnavailable', issue, { cause });
     }
     if (admission === 'full') this.#complain(iss, undefined);
     checkAdmission(admission);

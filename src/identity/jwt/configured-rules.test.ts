@@ -87,7 +87,7 @@ describe('validation rules', () => {
   const withRules = (...claimValidationRules: readonly Part[]): Part =>
     configuration(authenticator({ claimValidationRules }));
 
-  it('that need CEL are faults, never left out', () => {
+  it('that need CEL are errors, never left out', () => {
     assert.match(
       issuesOf(withRules({ expression: 'claims.hd == "example.org"', message: 'no' })).join(),
       /^jwt\[0\]\.claimValidationRules\[0\]\.expression is not supported/,

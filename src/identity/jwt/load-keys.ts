@@ -84,7 +84,7 @@ export function wellKnownUrl(issuer: string): string {
 
 /**
  * The keys of a document that can be used. Single keys that cannot are left out, since an issuer may publish kinds
- * that are of no use here; one that publishes none that are is at fault.
+ * that are of no use here; one that publishes none that are is invalid.
  * @throws {KeyLoadError}
  */
 async function usableKeys(source: string, document: unknown): Promise<KeySet> {

@@ -83,7 +83,7 @@ describe('an AuthenticationConfiguration', () => {
     );
   });
 
-  it('has every fault told, each with its path', () => {
+  it('has every error told, each with its path', () => {
     const document = configuration(
       { issuer: { url: 'http://one.example', audiences: [] }, claimMappings: { username: {} } },
       authenticator({ userValidationRules: [{ expression: 'true' }] }),

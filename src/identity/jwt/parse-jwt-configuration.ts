@@ -29,7 +29,7 @@ export type ParseConfigurationResult =
 
 /**
  * Reads an AuthenticationConfiguration, the shape first, then what Kubernetes wants of its fields
- * (k8s.io/apiserver pkg/apis/apiserver/validation). Rules that need CEL are faults: left out, they would let in
+ * (k8s.io/apiserver pkg/apis/apiserver/validation). Rules that need CEL are errors: left out, they would let in
  * whom the operator means to keep out.
  *
  * @param document a value as `JSON.parse` makes it

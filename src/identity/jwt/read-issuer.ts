@@ -24,7 +24,7 @@ interface ReadIssuer {
   readonly keys: KeyLocation;
 }
 
-/** Reads `jwt[].issuer` (k8s.io/apiserver pkg/apis/apiserver/validation, validateIssuer); faults go to `issues`. */
+/** Reads `jwt[].issuer` (k8s.io/apiserver pkg/apis/apiserver/validation, validateIssuer); errors go to `issues`. */
 export function readIssuer(
   issuer: IssuerConfiguration,
   path: string,
@@ -130,7 +130,7 @@ function withoutTrailingSlashes(text: string): string {
 const httpPath = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
 
 /**
- * Reads `jwt[].claimMappings` (k8s.io/apiserver pkg/apis/apiserver/validation, validateClaimMappings); faults go to
+ * Reads `jwt[].claimMappings` (k8s.io/apiserver pkg/apis/apiserver/validation, validateClaimMappings); errors go to
  * `issues`. `undefined` when there is no username, without which nothing can be mapped.
  */
 export function readClaimMappings(

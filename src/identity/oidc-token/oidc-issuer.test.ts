@@ -25,11 +25,11 @@ test('an issuer without a path has them at the top', () => {
   assert.equal(issuer.configuration['jwks_uri'], 'https://router.example/.mixed-version-proxy/v1/jwks');
 });
 
-test('an issuer URL that API servers would refuse, or that could be written in two ways, is a fault', () => {
+test('an issuer URL that API servers would refuse, or that could be written in two ways, is an error', () => {
   for (const url of ['https://router.example', 'https://10.0.0.1:6443/a/b-c_d.e~f', 'https://[::1]:6443/x']) {
     assert.equal(checkIssuerUrl(url), undefined, url);
   }
-  for (const [url, fault] of [
+  for (const [url, issue] of [
     ['http://router.example', /https/],
     ['router.example', /https/],
     ['https://user:pass@router.example', /user name or password/],
@@ -45,6 +45,6 @@ test('an issuer URL that API servers would refuse, or that could be written in t
     ['https://router.example/*', /path of letters/],
     ['https://router.example/%61', /path of letters/],
   ] as const) {
-    assert.match(checkIssuerUrl(url) ?? '', fault, url);
+    assert.match(checkIssuerUrl(url) ?? '', issue, url);
   }
 });

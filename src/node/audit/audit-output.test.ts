@@ -25,17 +25,17 @@ async function folder(context: TestContext): Promise<string> {
 }
 
 function openFile(path: string, changes: Partial<Parameters<typeof FileOutput.open>[0]> = {}) {
-  const faults: unknown[] = [];
+  const issues: unknown[] = [];
   const output = FileOutput.open({
     path,
     maximumSize: 1_000,
     maximumAge: 0,
     maximumBackups: 0,
     clock: Date.now,
-    onError: (error) => faults.push(error),
+    onError: (error) => issues.push(error),
     ...changes,
   });
-  return { faults, output };
+  return { issues, output };
 }
 
 /** A whole line of so many bytes. */
@@ -63,7 +63,7 @@ describe('a file of audit events', () => {
     const directory = await folder(context);
     const path = join(directory, 'audit.log');
     // A clock that stands still: no two files may get one name.
-    const { output, faults } = openFile(path, { maximumBackups: 2, clock: () => Date.UTC(2026, 0, 31) });
+    const { output, issues } = openFile(path, { maximumBackups: 2, clock: () => Date.UTC(2026, 0, 31) });
     const opened = await output;
     for (const text of ['a', 'b', 'c', 'd', 'e']) await append(opened, lineOf(text, 600));
     let names: string[] = [];
@@ -78,7 +78,7 @@ describe('a file of audit events', () => {
     ]);
     assert.match(await readFile(path, 'utf8'), /^e+\n$/);
     await opened.close();
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
   });
 
   it('takes a line that is longer than a whole file may be', async (context) => {
@@ -103,14 +103,14 @@ describe('a file of audit events', () => {
 
   it('goes on when somebody has taken it away at the moment at which it is full', async (context) => {
     const path = join(await folder(context), 'audit.log');
-    const { output, faults } = openFile(path);
+    const { output, issues } = openFile(path);
     const opened = await output;
     await append(opened, lineOf('a', 600));
     await rm(path);
     await append(opened, lineOf('b', 600));
     await opened.close();
     assert.match(await readFile(path, 'utf8'), /^b+\n$/);
-    assert.deepEqual(faults, []);
+    assert.deepEqual(issues, []);
   });
 
   it('says why it cannot be opened', async (context) => {

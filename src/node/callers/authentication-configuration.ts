@@ -19,13 +19,13 @@ export interface AuthenticationConfigurationFile {
 }
 
 export type AuthenticationConfigurationResult =
-  /** Each warning and fault is a sentence that begins with the path of the file. */
+  /** Each warning and error is a sentence that begins with the path of the file. */
   | {
       readonly ok: true;
       readonly issuers: readonly ExternalIssuerConfig[];
       readonly warnings: readonly string[];
     }
-  | { readonly ok: false; readonly faults: readonly string[] };
+  | { readonly ok: false; readonly issues: readonly string[] };
 
 /** Checks the file of `--authentication-config`, and the keys and certificates in it and in the files that it names. */
 export async function readAuthenticationConfiguration(
@@ -33,27 +33,27 @@ export async function readAuthenticationConfiguration(
 ): Promise<AuthenticationConfigurationResult> {
   const { path, text, disallowedIssuers } = file;
   const document = readYaml(text);
-  if (!document.ok) return { ok: false, faults: [`${path} ${document.fault}`] };
+  if (!document.ok) return { ok: false, issues: [`${path} ${document.issue}`] };
   const parsed = parseAuthenticationConfiguration(document.value, disallowedIssuers);
-  if (!parsed.ok) return { ok: false, faults: parsed.issues.map((issue) => describeIssueOf(path, issue)) };
-  const faults: string[] = [];
+  if (!parsed.ok) return { ok: false, issues: parsed.issues.map((issue) => describeIssueOf(path, issue)) };
+  const issues: string[] = [];
   for (const [index, { keys }] of parsed.issuers.entries()) {
     const place = `${path}: jwt[${index}].issuer`;
-    if (keys.kind === 'file') faults.push(...(await faultsOfKeyFile(keys.path, `${place}.jwksFile`, file)));
+    if (keys.kind === 'file') issues.push(...(await issuesOfKeyFile(keys.path, `${place}.jwksFile`, file)));
     else if (keys.certificateAuthority !== undefined)
-      faults.push(...faultsOfCertificates(keys.certificateAuthority, `${place}.certificateAuthority`));
+      issues.push(...issuesOfCertificates(keys.certificateAuthority, `${place}.certificateAuthority`));
   }
-  if (faults.length > 0) return { ok: false, faults };
+  if (issues.length > 0) return { ok: false, issues };
   const warnings = parsed.warnings.map((warning) => describeIssueOf(path, warning));
   return { ok: true, issuers: parsed.issuers, warnings };
 }
 
-/** The faults of a key file, each with its place. */
-export function faultsOfKeys(where: string, { issues }: ParsedKeySet): readonly string[] {
+/** The errors of a key file, each with its place. */
+export function issuesOfKeys(where: string, { issues }: ParsedKeySet): readonly string[] {
   return issues.map((issue) => describeIssueOf(where, issue));
 }
 
-async function faultsOfKeyFile(
+async function issuesOfKeyFile(
   keyFile: string,
   place: string,
   { readFile }: AuthenticationConfigurationFile,
@@ -64,10 +64,10 @@ async function faultsOfKeyFile(
   } catch (error) {
     return [`cannot read ${keyFile}: ${errorMessage(error)}`];
   }
-  return faultsOfKeys(`${place}: ${keyFile}`, await parseKeySetText(text));
+  return issuesOfKeys(`${place}: ${keyFile}`, await parseKeySetText(text));
 }
 
-function faultsOfCertificates(pem: string, source: string): readonly string[] {
+function issuesOfCertificates(pem: string, source: string): readonly string[] {
   try {
     parseCertificates({ pem, source });
     return [];
@@ -79,7 +79,7 @@ function faultsOfCertificates(pem: string, source: string): readonly string[] {
 
 type YamlResult =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly fault: string };
+  | { readonly ok: false; readonly issue: string };
 
 function readYaml(text: string): YamlResult {
   try {
@@ -87,6 +87,6 @@ function readYaml(text: string): YamlResult {
   } catch (error) {
     // Without the parser's message: it quotes the text, which may be a key that was given by mistake.
     const line = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
-    return { ok: false, fault: `is neither YAML nor JSON${line === undefined ? '' : `: see line ${line}`}` };
+    return { ok: false, issue: `is neither YAML nor JSON${line === undefined ? '' : `: see line ${line}`}` };
   }
 }

@@ -258,7 +258,7 @@ export interface ServeConfig {
 }
 
 export interface RunningRouter {
-  /** Looks at every watched file at once and takes changed ones into use. Never rejects: faults are logged. */
+  /** Looks at every watched file at once and takes changed ones into use. Never rejects: errors are logged. */
   reload(): Promise<void>;
   /** `https://host:port` it listens on. */
   readonly origin: string;

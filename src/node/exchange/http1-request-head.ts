@@ -3,13 +3,13 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 /** Characters of `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
 const hostCharacters = /^[\w.~!$&'()*+,;=:[\]%-]*$/;
 
-const hostFault = 'it must have exactly one Host line, with a host and an optional port';
+const hostIssue = 'it must have exactly one Host line, with a host and an optional port';
 
 /**
  * Why an HTTP/1 request head is refused although Node's parser accepts it; `undefined` if it is valid. Some server or
  * proxy reads each of these differently, which allows request smuggling.
  */
-export function faultOfHead(httpVersion: string, headers: RawHeaders): string | undefined {
+export function issueOfHead(httpVersion: string, headers: RawHeaders): string | undefined {
   // Node accepts HTTP/0.9 (no version) and any digit as a version.
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'the version must be HTTP/1.1 or HTTP/1.0';
   let hosts = 0;
@@ -20,7 +20,7 @@ export function faultOfHead(httpVersion: string, headers: RawHeaders): string | 
       hosts++;
       // RFC 9112 section 3.2: a server must refuse several Host lines, an invalid one, and a request without Host.
       if (hosts > 1 || !hostCharacters.test(headers[index + 1] as string)) {
-        return hostFault;
+        return hostIssue;
       }
     } else if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
       codings++;
@@ -35,5 +35,5 @@ export function faultOfHead(httpVersion: string, headers: RawHeaders): string | 
       }
     }
   }
-  return hosts === 0 && httpVersion === '1.1' ? hostFault : undefined;
+  return hosts === 0 && httpVersion === '1.1' ? hostIssue : undefined;
 }

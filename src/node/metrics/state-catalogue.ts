@@ -6,7 +6,7 @@ const fileLabels = ['flag', 'path'] as const;
 export const stateCatalogue = {
   peerDiscoverySyncErrors: counter(
     'apiserver_peer_discovery_sync_errors_total',
-    "Faults of what is known of peers: hostport_resolution (a server of a new snapshot has no usable address), fetch_discovery (a server's OpenAPI document could not be read). lease_list stays 0: leases are the sync job's to list.",
+    "Errors of what is known of peers: hostport_resolution (a server of a new snapshot has no usable address), fetch_discovery (a server's OpenAPI document could not be read). lease_list stays 0: leases are the sync job's to list.",
     ['type'],
   ),
   snapshotGeneration: gauge(

@@ -260,7 +260,7 @@ async function start(
     },
   };
   watchRouterFiles(users, configurationSource ?? filesAgain(config), credentialWatch, logger);
-  // With all else there is: what it makes is used by nothing yet, and a fault ends the start.
+  // With all else there is: what it makes is used by nothing yet, and an error ends the start.
   const readCluster = await embeddedSync?.prepare(config);
   const { port } = await server.listen(config.securePort, config.bindAddress, config.reusePort);
   listeningPort = port;

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { type Cidr, contains, parseCidr, parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
-import { type ClientAddress, type ProxyHeaderFault, readProxyHeader } from './read-proxy-header.ts';
+import { type ClientAddress, type ProxyHeaderIssue, readProxyHeader } from './read-proxy-header.ts';
 
 /** `timeout`: the header did not come in time. `closed`: the connection ended within it. */
-export type ProxyHeaderRefusal = ProxyHeaderFault | 'timeout' | 'closed';
+export type ProxyHeaderRefusal = ProxyHeaderIssue | 'timeout' | 'closed';
 
 export interface BalancedConnectionsOptions {
   /** Addresses of load balancers, as CIDR blocks. */
@@ -58,8 +58,8 @@ export class BalancedConnections {
       bytes = Buffer.concat([bytes, chunk]);
       const reading = readProxyHeader(bytes);
       if (reading.kind === 'partial') return;
-      if (reading.kind === 'fault') {
-        refuse(reading.fault);
+      if (reading.kind === 'issue') {
+        refuse(reading.issue);
         return;
       }
       stop();

@@ -6,7 +6,7 @@ import { addresses4, addresses6, proxyHeader2 } from '../../../test/support/prox
 import { readProxyHeader } from './read-proxy-header.ts';
 
 const read = (text: string) => readProxyHeader(Buffer.from(text, 'latin1'));
-const fault = (name: string) => ({ kind: 'fault', fault: name });
+const issue = (name: string) => ({ kind: 'issue', issue: name });
 
 describe('a PROXY header of version 1', () => {
   it('says the address of the client, of IPv4 and IPv6', () => {
@@ -34,7 +34,7 @@ describe('a PROXY header of version 1', () => {
     const longest = `PROXY UNKNOWN ${'f'.repeat(91)}\r\n`;
     assert.equal(longest.length, 107);
     assert.equal(read(longest).kind, 'header');
-    assert.deepEqual(read(`PROXY UNKNOWN ${'f'.repeat(92)}\r\n`), fault('too_long'));
+    assert.deepEqual(read(`PROXY UNKNOWN ${'f'.repeat(92)}\r\n`), issue('too_long'));
     assert.deepEqual(read(longest.slice(0, 106)), { kind: 'partial' });
   });
 
@@ -54,11 +54,11 @@ describe('a PROXY header of version 1', () => {
       'PROXY constructor a b c d\r\n',
       'PROXY \r\n',
     ]) {
-      assert.deepEqual(read(text), fault('malformed'), text);
+      assert.deepEqual(read(text), issue('malformed'), text);
     }
-    assert.deepEqual(read('proxy TCP4'), fault('no_header'));
-    assert.deepEqual(read('GET / HTTP/1.1\r\n'), fault('no_header'));
-    assert.deepEqual(read('\x16\x03\x01'), fault('no_header'));
+    assert.deepEqual(read('proxy TCP4'), issue('no_header'));
+    assert.deepEqual(read('GET / HTTP/1.1\r\n'), issue('no_header'));
+    assert.deepEqual(read('\x16\x03\x01'), issue('no_header'));
   });
 });
 
@@ -106,7 +106,7 @@ describe('a PROXY header of version 2', () => {
       { family: 2, addresses },
       { family: 3, addresses: Buffer.alloc(215) },
     ]) {
-      assert.deepEqual(of(header), fault('malformed'), JSON.stringify(header));
+      assert.deepEqual(of(header), issue('malformed'), JSON.stringify(header));
     }
   });
 
@@ -117,7 +117,7 @@ describe('a PROXY header of version 2', () => {
       return readProxyHeader(bytes);
     };
     assert.deepEqual(announced(4_096), { kind: 'partial' });
-    assert.deepEqual(announced(4_097), fault('too_long'));
+    assert.deepEqual(announced(4_097), issue('too_long'));
   });
 });
 

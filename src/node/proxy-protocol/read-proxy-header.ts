@@ -8,14 +8,14 @@ export interface ClientAddress {
 }
 
 /** Why a connection of a load balancer is refused. */
-export type ProxyHeaderFault = 'no_header' | 'malformed' | 'too_long';
+export type ProxyHeaderIssue = 'no_header' | 'malformed' | 'too_long';
 
 export type ProxyHeaderReading =
   /** It may become a header. */
   | { readonly kind: 'partial' }
   /** `client` is `undefined` where the connection's own address counts: a health check, or another kind of address. */
   | { readonly kind: 'header'; readonly length: number; readonly client: ClientAddress | undefined }
-  | { readonly kind: 'fault'; readonly fault: ProxyHeaderFault };
+  | { readonly kind: 'issue'; readonly issue: ProxyHeaderIssue };
 
 /** Section numbers are those of HAProxy's proxy-protocol.txt. Section 2.2. */
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
@@ -104,6 +104,6 @@ function isPort(text: string): boolean {
   return /^(?:0|[1-9]\d{0,4})$/.test(text) && Number(text) <= 65_535;
 }
 
-function faulty(fault: ProxyHeaderFault): ProxyHeaderReading {
-  return { kind: 'fault', fault };
+function faulty(issue: ProxyHeaderIssue): ProxyHeaderReading {
+  return { kind: 'issue', issue };
 }

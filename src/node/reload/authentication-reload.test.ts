@@ -21,7 +21,7 @@ function configurationOf(...issuers: readonly { readonly issuer: string; readonl
 }
 
 describe('--authentication-config that changes while the router runs', () => {
-  it('has tokens of a new issuer verified and those of one that is gone passed through; a fault keeps the old', async (context) => {
+  it('has tokens of a new issuer verified and those of one that is gone passed through; an error keeps the old', async (context) => {
     const authority = await createAuthority('issuer-ca');
     const issuers = await Promise.all(
       [1, 2].map(async () => {

@@ -81,7 +81,7 @@ describe('a configuration file that changes while the router runs', () => {
     );
   });
 
-  it('with a fault changes nothing, says every fault once, and shows it until it is mended', async (context) => {
+  it('with an error changes nothing, says every error once, and shows it until it is mended', async (context) => {
     const started = await startRouterWithFiles(context, { configuration: { logging: { verbosity: 1 } } });
     const { router, configure, applied, path } = started;
     await configure({

@@ -148,7 +148,7 @@ describe('a changed serving pair', () => {
     await router.reload();
     assert.equal(servingName(await openHttp1(context, clientOf(started))), 'router');
     const errors = logs.filter(({ level }) => level === 'error');
-    assert.equal(errors.length, 1, 'one line for one fault');
+    assert.equal(errors.length, 1, 'one line for one error');
     assert.match(
       String(errors[0]?.fields['error']),
       /--tls-private-key-file: .* does not belong to the first/,

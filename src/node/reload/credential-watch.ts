@@ -50,7 +50,7 @@ export class CredentialWatch {
     this.#reloader.start(interval, () => this.#remind());
   }
 
-  /** Looks at once. Never rejects: faults are logged. */
+  /** Looks at once. Never rejects: errors are logged. */
   async reload(): Promise<void> {
     await this.#reloader.check();
     this.#remind();
@@ -131,7 +131,7 @@ export class CredentialFileReport implements CredentialFiles {
         file,
         text: texts[index] ?? '',
         lastReload: reloads[index],
-        // One faulty file keeps every changed file out of use; all others stay in use.
+        // One invalid file keeps every changed file out of use; all others stay in use.
         lastError: differs[index] === true ? lastError : undefined,
       })),
     );

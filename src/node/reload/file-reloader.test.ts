@@ -75,7 +75,7 @@ describe('watched files', () => {
     );
   });
 
-  it('that are wrong keep the old in use; each fault is said once', async () => {
+  it('that are wrong keep the old in use; each error is said once', async () => {
     const { disk, reloader, applied, lines, state } = setup();
     disk.set('/one', 'b');
     await reloader.check();

@@ -115,7 +115,7 @@ export class FileReloader {
     return [...this.#groups.values()];
   }
 
-  /** Looks at every file once, after the looks that are under way already. Never rejects: faults are logged. */
+  /** Looks at every file once, after the looks that are under way already. Never rejects: errors are logged. */
   check(): Promise<void> {
     this.#lastPass = this.#lastPass.then(async () => {
       for (const group of [...this.#groups.keys()]) {
@@ -158,9 +158,9 @@ export class FileReloader {
   }
 
   async #checkGroup(group: FileGroup): Promise<void> {
-    const fault = await this.#take(group);
-    if (fault === undefined) return;
-    if (fault === this.#stateOf(group).lastError) return;
+    const issue = await this.#take(group);
+    if (issue === undefined) return;
+    if (issue === this.#stateOf(group).lastError) return;
     await this.#settle();
     const stillThere = await this.#take(group);
     if (stillThere === undefined || stillThere === this.#stateOf(group).lastError) return;

@@ -39,7 +39,7 @@ test('serving pairs with names stand in the configuration file, and reload with 
   const stranger = await pairOf('third');
   await started.write('public.crt', stranger.chain);
   await started.router.reload();
-  const faults = started.logs.filter(({ level }) => level === 'error').map(({ fields }) => fields['error']);
-  assert.match(String(faults), /--tls-sni-cert-key: the key in .*public\.key does not belong/);
+  const issues = started.logs.filter(({ level }) => level === 'error').map(({ fields }) => fields['error']);
+  assert.match(String(issues), /--tls-sni-cert-key: the key in .*public\.key does not belong/);
   assert.equal(await shown('api.example'), 'second');
 });

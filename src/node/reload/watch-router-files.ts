@@ -153,7 +153,7 @@ async function snapshotKeysAgain(path: string, textOf: TextOf): Promise<ServeCon
   const text = textOf(path);
   const result = await parseSnapshotKeys(text);
   if (result.ok) return { path, text, pinned: result.keys };
-  throw keysFault('snapshot-keys', path, result.issues);
+  throw keysIssue('snapshot-keys', path, result.issues);
 }
 
 function kubeconfigAgain(
@@ -175,10 +175,10 @@ async function assertionKeysAgain(
   const { path } = assertionKeys;
   const text = textOf(path);
   const result = await parseAssertionKeys(text);
-  if (!result.ok) throw keysFault('assertion-keys', path, result.issues);
+  if (!result.ok) throw keysIssue('assertion-keys', path, result.issues);
   const kid = [local, peer].includes('assertion') ? signingKey?.loaded.key.kid : undefined;
-  const fault = kid === undefined ? undefined : foreignIssuer(kid, assertionIssuer, result.keys);
-  if (fault !== undefined) throw new TypeError(`--assertion-keys ${fault}: correct the file`);
+  const issue = kid === undefined ? undefined : foreignIssuer(kid, assertionIssuer, result.keys);
+  if (issue !== undefined) throw new TypeError(`--assertion-keys ${issue}: correct the file`);
   return { ...identity, assertionKeys: { path, text, pinned: result.keys } };
 }
 
@@ -188,11 +188,11 @@ async function issuersAgain(jwt: ServeConfig['jwt'], textOf: TextOf): Promise<Se
   const text = textOf(path);
   const disallowedIssuers = jwt.serviceAccounts?.issuers ?? [];
   const result = await readAuthenticationConfiguration({ path, text, disallowedIssuers, readFile: textOf });
-  if (!result.ok) throw new TypeError(`--authentication-config: ${result.faults.join('; ')}`);
+  if (!result.ok) throw new TypeError(`--authentication-config: ${result.issues.join('; ')}`);
   return { ...jwt, issuers: result.issuers, configurationFile: { path, text } };
 }
 
-function keysFault(
+function keysIssue(
   name: string,
   path: string,
   issues: readonly Parameters<typeof describeKeysIssue>[1][],

@@ -68,7 +68,7 @@ export function newHttpsServer(
     headersTimeout,
     connectionsCheckingInterval,
     requestTimeout,
-    // `faultOfHead` checks it: after Node's own refusal the next request on the connection would be processed.
+    // `issueOfHead` checks it: after Node's own refusal the next request on the connection would be processed.
     requireHostHeader: false,
     // A request without a body (RFC 9112 section 6.3) needs no stream that is read to its end.
     optimizeEmptyRequests: true,

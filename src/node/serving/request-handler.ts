@@ -7,7 +7,7 @@ import { announcesBody } from '../../request/inbound.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { ServerObserver } from '../exchange/connection-observer.ts';
-import { faultOfHead } from '../exchange/http1-request-head.ts';
+import { issueOfHead } from '../exchange/http1-request-head.ts';
 import {
   type ClientCertificateOf,
   type NodeBindings,
@@ -53,10 +53,10 @@ export class RequestHandler {
 
   /** @returns `undefined` if the head was refused */
   #http1Inbound(incoming: IncomingMessage, outgoing: ServerResponse): Http1Inbound | undefined {
-    const fault = faultOfHead(incoming.httpVersion, incoming.rawHeaders);
-    if (fault !== undefined) {
+    const issue = issueOfHead(incoming.httpVersion, incoming.rawHeaders);
+    if (issue !== undefined) {
       this.#observer?.malformed();
-      refuseHead(outgoing, fault);
+      refuseHead(outgoing, issue);
       return undefined;
     }
     const inbound = new Http1Inbound(incoming, outgoing, this.#inboundOptions);
@@ -71,8 +71,8 @@ export class RequestHandler {
   }
 }
 
-function refuseHead(outgoing: ServerResponse, fault: string): void {
-  const { code, headers, body } = statusParts('BadRequest', `the request is not valid HTTP: ${fault}`);
+function refuseHead(outgoing: ServerResponse, issue: string): void {
+  const { code, headers, body } = statusParts('BadRequest', `the request is not valid HTTP: ${issue}`);
   outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
 }
 

@@ -25,7 +25,7 @@ test('the port of OTLP over gRPC is doubtful here', () => {
   );
 });
 
-test('every fault is told with its path, and nothing is half applied', () => {
+test('every error is told with its path, and nothing is half applied', () => {
   for (const [document, paths] of [
     [[], ['']],
     [{ ...head, kind: 'Policy', apiVersion: 'v1', sampling: 1 }, ['apiVersion', 'kind', 'sampling']],

@@ -15,7 +15,7 @@ export interface TracingConfig {
 
 export type ParseTracingResult =
   | { readonly ok: true; readonly value: TracingConfig; readonly warnings: readonly SnapshotIssue[] }
-  /** All faults, each with its path. */
+  /** All errors, each with its path. */
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
 
 /** The default of collectors for OTLP over HTTP (OpenTelemetry protocol exporter specification). */

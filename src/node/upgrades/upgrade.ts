@@ -11,7 +11,7 @@ import type { Router } from '../../request/router.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
-import { faultOfHead } from '../exchange/http1-request-head.ts';
+import { issueOfHead } from '../exchange/http1-request-head.ts';
 import type { OpenStreams } from '../exchange/open-streams.ts';
 import { responseHead, writeLastResponse } from '../exchange/raw-response.ts';
 import { relayDeclinedResponse, tunnel } from './tunnel.ts';
@@ -157,8 +157,8 @@ type UpgradeJudgement = { readonly token: string } | { readonly refusal: string 
 export function judgeUpgrade(httpVersion: string, headers: RawHeaders): UpgradeJudgement {
   // RFC 9110 section 7.8: an HTTP/1.0 client cannot upgrade.
   if (httpVersion !== '1.1') return { refusal: 'an upgrade needs HTTP/1.1' };
-  const fault = faultOfHead(httpVersion, headers);
-  if (fault !== undefined) return { refusal: fault };
+  const issue = issueOfHead(httpVersion, headers);
+  if (issue !== undefined) return { refusal: issue };
   const tokens = allHeaders(headers, 'upgrade');
   const token = tokens[0]?.trim() ?? '';
   if (tokens.length !== 1 || !allowedTokens.has(token.toLowerCase())) {

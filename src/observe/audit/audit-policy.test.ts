@@ -98,7 +98,7 @@ describe('an audit policy', () => {
     );
   });
 
-  it('is refused with every fault and its path', () => {
+  it('is refused with every error and its path', () => {
     const pathsOf = (document: unknown) => {
       const parsed = parseAuditPolicy(document);
       return parsed.ok ? [] : parsed.issues.map(({ path }) => path).sort();

@@ -12,7 +12,7 @@ export type ParseAuditPolicyResult =
       /** Fields that are set and have less effect here. */
       readonly warnings: readonly SnapshotIssue[];
     }
-  /** Every fault, each with its path. */
+  /** Every error, each with its path. */
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
 
 /** Absent and null are the same to Go's decoder. */

@@ -156,7 +156,7 @@ describe('audit events', () => {
       ],
       ['wrong credentials', { target: '/api/v1/pods', options: refusing }, [['ResponseStarted', 401]]],
       [
-        'a fault of the router',
+        'an error of the router',
         { target: '/api/v1/pods', options: failing },
         [
           ['RequestReceived', 0],
@@ -283,5 +283,5 @@ function refuse(): never {
 }
 
 function fail(): never {
-  throw new Error('a fault');
+  throw new Error('an error');
 }

@@ -33,7 +33,7 @@ export interface RequestAuditOptions {
 /**
  * Writes audit events, at the stages at which kube-apiserver does (k8s.io/apiserver pkg/endpoints/filters/audit.go):
  * RequestReceived once the caller is known, ResponseStarted for long-running requests, ResponseComplete at the end;
- * Panic in its place after a fault of the router; one ResponseStarted alone for credentials that are refused
+ * Panic in its place after an error of the router; one ResponseStarted alone for credentials that are refused
  * (authn_audit.go). A request whose target is refused names nothing that a policy could judge, and has no event.
  */
 export function requestAudit(options: RequestAuditOptions): RequestObserver {

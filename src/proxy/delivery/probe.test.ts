@@ -126,9 +126,9 @@ test('whether a probe found a connection is told apart from a response that did 
   assert.deepEqual(await foundNone('ConnectionClosed', true), []);
 });
 
-test('a fault of the router itself is logged and not held against the server', async () => {
+test('an error of the router itself is logged and not held against the server', async () => {
   const { ask, lines } = probing(() => {
-    throw new TypeError('a fault');
+    throw new TypeError('an error');
   });
   assert.equal(await ask(), 'alive');
   assert.equal(lines[0]?.level, 'error');

@@ -191,7 +191,7 @@ test('only the allowed ports may be dialled', () => {
   assert.match(refusal('10.0.0.1:2379', { allowedPorts: [443, 6443] }) ?? '', /port 2379/);
 });
 
-test('a malformed policy is refused with every fault named', () => {
+test('a malformed policy is refused with every error named', () => {
   assert.throws(
     () =>
       createAddressPolicy({

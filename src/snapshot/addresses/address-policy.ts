@@ -30,16 +30,16 @@ export interface AddressPolicy {
  */
 export function createAddressPolicy(options: AddressPolicyOptions = {}): AddressPolicy {
   const { allowLoopbackPeers = false, allowedCidrs, allowedPorts } = options;
-  const faults: string[] = [];
+  const issues: string[] = [];
   const blocks = allowedCidrs?.flatMap((text) => {
     const block = parseCidr(text);
-    if (block === undefined) faults.push(`${text} is not a CIDR block such as 10.0.0.0/8`);
+    if (block === undefined) issues.push(`${text} is not a CIDR block such as 10.0.0.0/8`);
     return block ?? [];
   });
   for (const port of allowedPorts ?? []) {
-    if (!Number.isInteger(port) || port < 1 || port > 65535) faults.push(`${port} is not a port`);
+    if (!Number.isInteger(port) || port < 1 || port > 65535) issues.push(`${port} is not a port`);
   }
-  if (faults.length > 0) throw new TypeError(`The address policy is malformed: ${faults.join('; ')}.`);
+  if (issues.length > 0) throw new TypeError(`The address policy is malformed: ${issues.join('; ')}.`);
   return Object.freeze({
     allowLoopbackPeers,
     allowedCidrs: blocks,

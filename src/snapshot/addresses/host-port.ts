@@ -27,18 +27,18 @@ export function joinHostPort(host: string, port: number | string): string {
 export function parseHostPort(text: string, defaultPort?: number): HostPortResult {
   const match = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text.length > 300 ? '' : text);
   if (match === null) {
-    return fault('must be host:port, for example 10.0.0.1:6443, [fd00::1]:6443 or api-1.example.com:6443');
+    return issue('must be host:port, for example 10.0.0.1:6443, [fd00::1]:6443 or api-1.example.com:6443');
   }
   const [, bracketed, plain = '', portText] = match;
   const port = portText === undefined ? defaultPort : parsePort(portText);
-  if (port === undefined) return fault('must end in a port between 1 and 65535, for example :6443');
+  if (port === undefined) return issue('must end in a port between 1 and 65535, for example :6443');
   if (bracketed !== undefined) {
     const ip = parseIPv6(bracketed);
-    if (ip === undefined) return fault('must hold an IPv6 address without a zone between the brackets');
+    if (ip === undefined) return issue('must hold an IPv6 address without a zone between the brackets');
     return { ok: true, value: { host: bracketed, ip, port } };
   }
   const ip = parseIPv4(plain);
-  if (ip === undefined && !isHostName(plain)) return fault(hostNameRule);
+  if (ip === undefined && !isHostName(plain)) return issue(hostNameRule);
   return { ok: true, value: { host: plain, ip, port } };
 }
 
@@ -48,10 +48,10 @@ export function parseHostPort(text: string, defaultPort?: number): HostPortResul
  */
 export function parseHttpsOrigin(text: string): HostPortResult {
   const scheme = 'https://';
-  if (!text.startsWith(scheme)) return fault('must begin with https://');
+  if (!text.startsWith(scheme)) return issue('must begin with https://');
   const authority = text.slice(scheme.length);
   if (/[/?#@\\]/.test(authority)) {
-    return fault('must be an origin, https://host:port, with no user, path, query or fragment');
+    return issue('must be an origin, https://host:port, with no user, path, query or fragment');
   }
   return parseHostPort(authority, 443);
 }
@@ -75,6 +75,6 @@ function parsePort(text: string): number | undefined {
   return port >= 1 && port <= 65535 && String(port) === text ? port : undefined;
 }
 
-function fault(message: string): HostPortResult {
+function issue(message: string): HostPortResult {
   return { ok: false, message };
 }

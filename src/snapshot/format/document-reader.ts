@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { fieldPath, type IssueList } from './issues.ts';
 import { isJsonObject } from './schema-parts.ts';
 
-/** Reads a document piece by piece, each against its own schema, and collects all faults. */
+/** Reads a document piece by piece, each against its own schema, and collects all errors. */
 export class DocumentReader {
   readonly issues: IssueList;
 
@@ -10,7 +10,7 @@ export class DocumentReader {
     this.issues = issues;
   }
 
-  /** `input` as the schema has it; `undefined` when it has faults, which are then in `issues`. */
+  /** `input` as the schema has it; `undefined` when it has errors, which are then in `issues`. */
   read<Schema extends v.GenericSchema>(
     schema: Schema,
     input: unknown,
@@ -59,12 +59,12 @@ export class DocumentReader {
     });
   }
 
-  /** The entries of a map that `readValue` could read, under keys that `keyFault` finds nothing wrong with. */
+  /** The entries of a map that `readValue` could read, under keys that `keyIssue` finds nothing wrong with. */
   map<Value>(
     input: unknown,
     path: string,
     maximum: number,
-    keyFault: (key: string) => string | undefined,
+    keyIssue: (key: string) => string | undefined,
     readValue: (value: unknown, path: string) => Value | undefined,
   ): Map<string, Value> {
     const entries = Object.entries(this.#object(input, path) ?? {});
@@ -75,8 +75,8 @@ export class DocumentReader {
     }
     for (const [key, value] of entries) {
       const entryPath = fieldPath(path, key);
-      const fault = keyFault(key);
-      if (fault !== undefined) this.issues.add(entryPath, fault);
+      const issue = keyIssue(key);
+      if (issue !== undefined) this.issues.add(entryPath, issue);
       const read = readValue(value, entryPath);
       if (read !== undefined) result.set(key, read);
     }

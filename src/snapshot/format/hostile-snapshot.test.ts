@@ -43,15 +43,15 @@ test('a __proto__ member in JSON text is refused', async () => {
   });
 });
 
-test('of very many faults the first hundred are listed and the others counted', async () => {
+test('of very many errors the first hundred are listed and the others counted', async () => {
   const servers = Array.from({ length: 1_000 }, () => ({ id: 7, serves: 7 }));
   const result = await parseSnapshot({ ...fullSnapshot, servers });
   assert.ok(!result.ok);
   assert.equal(result.issues.length, snapshotLimits.issues + 1);
-  // Two faults in each server, less the listed ones.
+  // Two errors in each server, less the listed ones.
   assert.deepEqual(result.issues.at(-1), {
     path: '',
-    message: `${2_000 - snapshotLimits.issues} more faults are not listed`,
+    message: `${2_000 - snapshotLimits.issues} more errors are not listed`,
   });
 });
 

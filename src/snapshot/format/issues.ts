@@ -8,8 +8,8 @@ export interface SnapshotIssue {
 }
 
 /**
- * Collects the faults of one document. The first ones are kept; the rest is counted, so that a document of
- * a million faults costs a number, not a million messages.
+ * Collects the errors of one document. The first ones are kept; the rest is counted, so that a document of
+ * a million errors costs a number, not a million messages.
  */
 export class IssueList {
   readonly #kept: SnapshotIssue[] = [];
@@ -20,7 +20,7 @@ export class IssueList {
     else this.#omitted++;
   }
 
-  /** Of all faults, the ones left out included. */
+  /** Of all errors, the ones left out included. */
   get count(): number {
     return this.#kept.length + this.#omitted;
   }
@@ -29,10 +29,10 @@ export class IssueList {
     return this.#kept.length === 0;
   }
 
-  /** The kept faults; where some were left out, a last entry says how many. */
+  /** The kept errors; where some were left out, a last entry says how many. */
   toArray(): SnapshotIssue[] {
     if (this.#omitted === 0) return [...this.#kept];
-    return [...this.#kept, { path: '', message: `${this.#omitted} more faults are not listed` }];
+    return [...this.#kept, { path: '', message: `${this.#omitted} more errors are not listed` }];
   }
 }
 

@@ -10,13 +10,13 @@ type JsonTextResult =
  */
 export function parseJsonText(text: string, maximumDepth: number): JsonTextResult {
   if (isNestedDeeperThan(text, maximumDepth)) {
-    return fault(`is nested deeper than ${maximumDepth} levels`);
+    return issue(`is nested deeper than ${maximumDepth} levels`);
   }
   try {
     return { ok: true, value: JSON.parse(text) as unknown };
   } catch (error) {
     // The engine's own words: they name the place, and quote a few characters at most.
-    return fault(`is not JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}`);
+    return issue(`is not JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}`);
   }
 }
 
@@ -43,7 +43,7 @@ function isNestedDeeperThan(text: string, maximumDepth: number): boolean {
   return false;
 }
 
-function fault(message: string): JsonTextResult {
+function issue(message: string): JsonTextResult {
   return { ok: false, issue: { path: '', message } };
 }
 

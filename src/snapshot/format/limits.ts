@@ -39,7 +39,7 @@ export const snapshotLimits = {
   caBundle: 256 * 1024,
   /** Ten years. Long for a static set-up, short enough that `createdAt` plus it stays a valid time. */
   lifetimeSeconds: 10 * 366 * 24 * 3600,
-  /** Faults reported one by one; of the rest, the number. */
+  /** Errors reported one by one; of the rest, the number. */
   issues: 100,
 } as const;
 

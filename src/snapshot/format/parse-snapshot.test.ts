@@ -26,7 +26,7 @@ const sha = `sha256:${'0'.repeat(64)}`;
 const group = ['servedSets', keyC, 'discovery', 0] as const;
 const resource = [...group, 'versions', 0, 'resources', 0] as const;
 
-const faults: readonly (readonly [path: readonly (string | number)[], value: unknown, issue: RegExp])[] = [
+const issues: readonly (readonly [path: readonly (string | number)[], value: unknown, issue: RegExp])[] = [
   [['apiVersion'], 'mixed-version-proxy/v2', /^apiVersion: must be "mixed-version-proxy\/v1alpha1", not/],
   [['kind'], undefined, /^kind: is required$/],
   [['extra'], 1, /^extra: is not a field/],
@@ -139,8 +139,8 @@ const faults: readonly (readonly [path: readonly (string | number)[], value: unk
   [['apiServices', 2], { group: '', version: 'v1', available: true }, /^apiServices\[2\]: must be unique/],
   [['customResourceGroups', 0, 'group'], '', /^customResourceGroups\[0\]\.group: must be a DNS subdomain/],
 ];
-for (const [path, value, issue] of faults) {
-  test(`a fault is reported at its path: ${issue.source}`, async () => {
+for (const [path, value, issue] of issues) {
+  test(`an error is reported at its path: ${issue.source}`, async () => {
     const found = await issuesOf(withChange(path, value));
     assert.ok(
       found.some((text) => issue.test(text)),
@@ -149,7 +149,7 @@ for (const [path, value, issue] of faults) {
   });
 }
 
-test('every fault of a document is reported at once', async () => {
+test('every error of a document is reported at once', async () => {
   const found = await issuesOf({
     ...fullSnapshot,
     kind: 'Snapshot',
@@ -223,7 +223,7 @@ test('the discovery documents of real servers fit the schema, less the creationT
 });
 
 test('a digest of a schema is eight bytes in base64, under the name of a resource and a version', async () => {
-  const faultsOf = async (schemas: unknown): Promise<readonly string[]> => {
+  const issuesOf = async (schemas: unknown): Promise<readonly string[]> => {
     const set = { ...servedSetOf(['v1/pods']), schemas };
     const key = servedSetKeyOf(set as ServedSet);
     const result = await parseSnapshot({
@@ -233,14 +233,14 @@ test('a digest of a schema is eight bytes in base64, under the name of a resourc
     });
     return result.ok ? [] : result.issues.map(({ path }) => path.replace(key, 'KEY'));
   };
-  assert.deepEqual(await faultsOf({ 'core.pods': { v1: '8aSe+NMegvE=' } }), []);
-  assert.deepEqual(await faultsOf({}), []);
+  assert.deepEqual(await issuesOf({ 'core.pods': { v1: '8aSe+NMegvE=' } }), []);
+  assert.deepEqual(await issuesOf({}), []);
   for (const faulty of [
     { pods: { v1: '8aSe+NMegvE=' } },
     { 'core.pods': { v1: 'short' } },
     { 'core.pods': 'v1' },
     { 'core.pods': { 'V 1': '8aSe+NMegvE=' } },
   ]) {
-    assert.equal((await faultsOf(faulty)).length, 1, JSON.stringify(faulty));
+    assert.equal((await issuesOf(faulty)).length, 1, JSON.stringify(faulty));
   }
 });

@@ -12,7 +12,7 @@ import type { ServedSet, Snapshot, SnapshotApiService, SnapshotServer } from './
 
 type ParseSnapshotResult =
   | { readonly ok: true; readonly snapshot: Snapshot }
-  /** The first hundred faults, each with its path; where there are more, a last entry says how many. */
+  /** The first hundred errors, each with its path; where there are more, a last entry says how many. */
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
 
 /** A piece of the document, and where it stands. */
@@ -114,11 +114,11 @@ async function readServedSets(
   groups: GroupReader,
   slice: TimeSlice,
 ): Promise<Map<string, ServedSet>> {
-  const keyFault = (key: string): string | undefined =>
+  const keyIssue = (key: string): string | undefined =>
     /^sha256:[0-9a-f]{64}$/.test(key)
       ? undefined
       : 'must be named sha256: and 64 hexadecimal digits in lower case';
-  const given = reader.map(input, 'servedSets', snapshotLimits.servedSets, keyFault, (value, path) => ({
+  const given = reader.map(input, 'servedSets', snapshotLimits.servedSets, keyIssue, (value, path) => ({
     value,
     path,
   }));
@@ -126,10 +126,10 @@ async function readServedSets(
   const sets = new Map<string, ServedSet>();
   let characters = 0;
   for (const [key, { value, path }] of given) {
-    const faultsBefore = reader.issues.count;
+    const issuesBefore = reader.issues.count;
     const set = await readServedSet(reader, value, path, groups, slice);
     // The hash of an invalid set is not compared: a second error would not help.
-    if (set === undefined || reader.issues.count > faultsBefore) continue;
+    if (set === undefined || reader.issues.count > issuesBefore) continue;
     sets.set(key, set);
     for (const group of set.discovery ?? []) characters += textOf(group).length;
     if (characters > snapshotLimits.unpacked) {
@@ -138,7 +138,7 @@ async function readServedSets(
     }
     await slice.rest();
     const wanted = await keyOfText(servedSetText(set, textOf));
-    if (key === wanted || keyFault(key) !== undefined) continue;
+    if (key === wanted || keyIssue(key) !== undefined) continue;
     reader.issues.add(fieldPath('servedSets', key), `must be named by the hash of its content, ${wanted}`);
   }
   return sets;

@@ -28,9 +28,9 @@ export async function groupReader(
     const isObject = typeof input === 'object' && input !== null;
     const before = isObject ? known.get(input) : undefined;
     if (before !== undefined) return before;
-    const faults = reader.issues.count;
+    const issues = reader.issues.count;
     const group = readGroup(reader, input, path);
-    if (isObject && group !== undefined && reader.issues.count === faults) known.set(input, group);
+    if (isObject && group !== undefined && reader.issues.count === issues) known.set(input, group);
     return group;
   }
 

@@ -14,7 +14,7 @@ import {
 } from './schema.ts';
 import type { ServedSet } from './types.ts';
 
-/** One entry of `servedSets`. What comes back is whole only if no faults were added. */
+/** One entry of `servedSets`. What comes back is whole only if no errors were added. */
 export async function readServedSet(
   reader: DocumentReader,
   input: unknown,
@@ -43,7 +43,7 @@ export async function readServedSet(
         set.storageVersions,
         at('storageVersions'),
         snapshotLimits.resources,
-        storageVersionNameFault,
+        storageVersionNameIssue,
         (value, valuePath) => reader.read(servedVersions, value, valuePath),
       ),
     ),
@@ -92,7 +92,7 @@ export async function readServedSet(
 }
 
 /** Upstream's rule for the name of a StorageVersion (pkg/apis/apiserverinternal/validation). */
-function storageVersionNameFault(name: string): string | undefined {
+function storageVersionNameIssue(name: string): string | undefined {
   const parsed = parseStorageVersionName(name);
   if (parsed === undefined) return 'must be named <group>.<resource>, the legacy group written core';
   // core has become the empty group.
@@ -102,7 +102,7 @@ function storageVersionNameFault(name: string): string | undefined {
   return isDns1035Label(parsed.resource) ? undefined : 'must end in a resource name, an RFC 1035 label';
 }
 
-function versionFault(version: string): string | undefined {
+function versionIssue(version: string): string | undefined {
   return isDns1035Label(version) ? undefined : 'must be an API version such as v1 or v2beta1';
 }
 
@@ -116,7 +116,7 @@ function readByResource<Value>(
   readValue: ReadValue<Value>,
 ): Record<string, Value> {
   return Object.fromEntries(
-    reader.map(input, path, snapshotLimits.resources, storageVersionNameFault, readValue),
+    reader.map(input, path, snapshotLimits.resources, storageVersionNameIssue, readValue),
   );
 }
 
@@ -128,17 +128,17 @@ function readByResourceAndVersion<Value>(
   readValue: ReadValue<Value>,
 ): Record<string, Record<string, Value>> {
   return readByResource(reader, input, path, (versions, versionsPath) =>
-    Object.fromEntries(reader.map(versions, versionsPath, snapshotLimits.versions, versionFault, readValue)),
+    Object.fromEntries(reader.map(versions, versionsPath, snapshotLimits.versions, versionIssue, readValue)),
   );
 }
 
 function readOpenAPIV3(reader: DocumentReader, input: unknown, path: string): Record<string, string> {
-  const keyFault = (key: string): string | undefined =>
+  const keyIssue = (key: string): string | undefined =>
     key !== '' && !key.startsWith('/') && key.length <= snapshotLimits.text && isVisibleAscii(key)
       ? undefined
       : 'must be a path without its leading slash, such as apis/batch/v1';
   return Object.fromEntries(
-    reader.map(input, path, snapshotLimits.documents, keyFault, (value, valuePath) =>
+    reader.map(input, path, snapshotLimits.documents, keyIssue, (value, valuePath) =>
       reader.read(serverRelativeURL, value, valuePath),
     ),
   );

@@ -23,7 +23,7 @@ import {
 import { addressSources, snapshotApiVersion, snapshotKind } from './types.ts';
 
 // The snapshot's schema, one piece for each thing that `parseSnapshot` reads on its own. The pieces are
-// small so that a snapshot of a million faults is refused in bounded memory.
+// small so that a snapshot of a million errors is refused in bounded memory.
 
 export const apiVersion = v.literal(snapshotApiVersion, expected(`"${snapshotApiVersion}"`));
 export const kind = v.literal(snapshotKind, expected(`"${snapshotKind}"`));

@@ -10,7 +10,7 @@ export type SnapshotErrorCode =
   /** The signature does not hold, or is not of the one accepted form. */
   | 'BadSignature'
   | 'TooLarge'
-  /** The signature holds; the content has faults, all in `issues`. */
+  /** The signature holds; the content has errors, all in `issues`. */
   | 'Invalid'
   /** Not newer than what is held, or a renewal of something that is not held. */
   | 'NotNewer'
@@ -20,7 +20,7 @@ export type SnapshotErrorCode =
 /** Why a snapshot, or the renewal of one, was not taken. What was held before is still held. */
 export class SnapshotError extends CodedError<SnapshotErrorCode> {
   override readonly name = 'SnapshotError';
-  /** The faults of the content; empty unless `code` is `Invalid`. */
+  /** The errors of the content; empty unless `code` is `Invalid`. */
   readonly issues: readonly SnapshotIssue[];
   constructor(
     code: SnapshotErrorCode,

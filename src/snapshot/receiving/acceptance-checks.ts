@@ -12,7 +12,7 @@ const maximumClockSkewMilliseconds = 5 * 60 * 1000;
  */
 export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: number): SnapshotIssue[] {
   const issues = new IssueList();
-  const future = futureFault(snapshot.metadata.createdAt, now);
+  const future = futureIssue(snapshot.metadata.createdAt, now);
   if (future !== undefined) issues.add('metadata.createdAt', future);
   for (const [index, { address, url }] of snapshot.servers.entries()) {
     checkAddress(`servers[${index}].address`, address, policy, issues);
@@ -49,7 +49,7 @@ export function withoutRefusedAddresses(snapshot: Snapshot, policy: AddressPolic
 }
 
 /** The error of a creation time in the future; `undefined` when it is not. */
-export function futureFault(createdAt: string, now: number): string | undefined {
+export function futureIssue(createdAt: string, now: number): string | undefined {
   const created = parseRfc3339(createdAt);
   if (created === undefined || created - now <= maximumClockSkewMilliseconds) return undefined;
   const seconds = Math.round((created - now) / 1000);
@@ -62,6 +62,6 @@ function checkAddress(
   policy: AddressPolicy,
   issues: IssueList,
 ): void {
-  const fault = address === undefined ? undefined : checkServerAddress(address, policy);
-  if (fault !== undefined) issues.add(path, fault);
+  const issue = address === undefined ? undefined : checkServerAddress(address, policy);
+  if (issue !== undefined) issues.add(path, issue);
 }

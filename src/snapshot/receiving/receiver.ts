@@ -7,7 +7,7 @@ import { buildRoutingTable, withLifetime } from '../routing-table/build-routing-
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import { openRenewal, type SnapshotRenewal } from '../signing/renewal.ts';
 import { type OpenedSnapshot, openSnapshot } from '../signing/seal.ts';
-import { checkAcceptance, futureFault, withoutRefusedAddresses } from './acceptance-checks.ts';
+import { checkAcceptance, futureIssue, withoutRefusedAddresses } from './acceptance-checks.ts';
 import {
   type Acceptance,
   acceptance,
@@ -221,7 +221,7 @@ export class SnapshotReceiver {
     table: RoutingTable,
     renewal: Pick<SnapshotRenewal, 'createdAt' | 'lifetimeSeconds'>,
   ): RoutingTable {
-    const future = futureFault(renewal.createdAt, this.#now());
+    const future = futureIssue(renewal.createdAt, this.#now());
     if (future !== undefined) throw invalid('The renewal', [{ path: 'createdAt', message: future }]);
     const renewed = withLifetime(table, renewal.createdAt, renewal.lifetimeSeconds);
     if (renewed.createdAt > table.createdAt) return renewed;

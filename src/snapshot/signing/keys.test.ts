@@ -9,7 +9,7 @@ import { generateSigningKey, signingKeyOf } from './signing-key.ts';
 const edwards = await generateSigningKey('EdDSA');
 const ecdsa = await generateSigningKey('ES256');
 
-async function faults(value: unknown): Promise<string[]> {
+async function issues(value: unknown): Promise<string[]> {
   const result = await parseSnapshotKeys(typeof value === 'string' ? value : JSON.stringify(value));
   return result.ok ? [] : result.issues.map(({ path, message }) => `${path}: ${message}`);
 }
@@ -38,9 +38,9 @@ test('during a rotation both keys count, and afterwards only the new one', async
 });
 
 test('a private or secret key in the file is refused', async () => {
-  assert.match((await faults({ keys: [edwards.privateJwk] }))[0] ?? '', /^keys\[0\]\.d: must not be here/);
+  assert.match((await issues({ keys: [edwards.privateJwk] }))[0] ?? '', /^keys\[0\]\.d: must not be here/);
   const secret = { kty: 'oct', k: 'c2VjcmV0', kid: 'shared', alg: 'HS256' };
-  assert.match((await faults({ keys: [secret] }))[0] ?? '', /^keys\[0\]\.k: must not be here/);
+  assert.match((await issues({ keys: [secret] }))[0] ?? '', /^keys\[0\]\.k: must not be here/);
 });
 
 for (const [name, value, issue] of [
@@ -68,8 +68,8 @@ for (const [name, value, issue] of [
   ],
   ['a huge file', ' '.repeat(100_000), /^: is longer than/],
 ] as const) {
-  test(`a key file is refused with the fault named: ${name}`, async () => {
-    const found = await faults(value);
+  test(`a key file is refused with the error named: ${name}`, async () => {
+    const found = await issues(value);
     assert.ok(
       found.some((text) => issue.test(text)),
       found.join(),
@@ -77,8 +77,8 @@ for (const [name, value, issue] of [
   });
 }
 
-test('every fault of a key file is named at once', async () => {
-  const found = await faults({
+test('every error of a key file is named at once', async () => {
+  const found = await issues({
     keys: [
       { ...edwards.privateJwk, kid: '' },
       { kty: 'RSA', kid: 'r' },

@@ -102,7 +102,7 @@ async function readPublicKey(
   path: string,
   issues: IssueList,
 ): Promise<PinnedKey | undefined> {
-  const faultsBefore = issues.count;
+  const issuesBefore = issues.count;
   for (const member of privateMembers) {
     if (Object.hasOwn(jwk, member)) {
       issues.add(
@@ -126,7 +126,7 @@ async function readPublicKey(
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) {
     issues.add(`${path}.key_ops`, 'must include verify');
   }
-  if (issues.count > faultsBefore || typeof kid !== 'string' || alg === undefined) return undefined;
+  if (issues.count > issuesBefore || typeof kid !== 'string' || alg === undefined) return undefined;
   const publicKey = await importPublicKey(jwk, alg);
   if (publicKey !== undefined) return { kid, alg, publicKey };
   issues.add(path, `must be a valid public key: its coordinates cannot be read as ${alg}`);

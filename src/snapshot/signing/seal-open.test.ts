@@ -189,7 +189,7 @@ test('size is looked at before anything else', async () => {
   await assert.rejects(openSnapshot(sealed, keys, { limit: 100 }), refusedAs('TooLarge', /100 characters/));
 });
 
-test('signed content with faults is refused with every fault', async () => {
+test('signed content with errors is refused with every error', async () => {
   for (const [text, path] of [
     ['not JSON', ''],
     [`{"a":${'['.repeat(10_000)}`, ''],

@@ -16,7 +16,7 @@ test('a loaded key signs, and its public half is the one that was generated', as
   }
 });
 
-for (const [what, jwk, fault] of [
+for (const [what, jwk, issue] of [
   ['a public key', edwards.publicJwk, /public half/],
   ['a key without a kid', { ...edwards.privateJwk, kid: undefined }, /kid/],
   ['a key of another kind', { kty: 'oct', k: 'c2VjcmV0', kid: 'x', alg: 'HS256' }, /algs EdDSA, ES256/],
@@ -32,7 +32,7 @@ for (const [what, jwk, fault] of [
   test(`${what} is refused, and nothing of it is repeated`, async () => {
     await assert.rejects(loadSigningKey(JSON.stringify(jwk)), (error) => {
       assert.ok(error instanceof TypeError);
-      assert.match(error.message, fault);
+      assert.match(error.message, issue);
       assert.doesNotMatch(error.message, /secret!|c2VjcmV0/);
       return true;
     });

@@ -73,7 +73,7 @@ function toSnapshotApiService(object: unknown, warn: (warning: string) => void):
       ({ type, status }) => type === 'Available' && status === 'True',
     ),
   };
-  // A router refuses a snapshot with any fault, so one invalid APIService would block all updates. It must not become
+  // A router refuses a snapshot with any error, so one invalid APIService would block all updates. It must not become
   // available without its CA bundle: the runtime's own roots would be trusted instead.
   const taken = [whole, known].find((candidate) => v.is(snapshotApiService, candidate));
   if (taken !== whole) {

@@ -56,13 +56,13 @@ test('the address of a headless Service is a ready endpoint, with the port that 
 });
 
 test('a Service without an address has a reason', async () => {
-  assert.match((await resolve({})).fault ?? '', /no such Service/);
+  assert.match((await resolve({})).issue ?? '', /no such Service/);
   assert.match(
-    (await resolve(service({ clusterIP: '10.96.0.7', ports: [{ port: 80 }] }))).fault ?? '',
+    (await resolve(service({ clusterIP: '10.96.0.7', ports: [{ port: 80 }] }))).issue ?? '',
     /no port 443/,
   );
-  assert.match((await resolve(service({ clusterIP: '' }))).fault ?? '', /invalid address/);
-  assert.match((await resolve(service({ type: 'ExternalName' }))).fault ?? '', /invalid address/);
+  assert.match((await resolve(service({ clusterIP: '' }))).issue ?? '', /invalid address/);
+  assert.match((await resolve(service({ type: 'ExternalName' }))).issue ?? '', /invalid address/);
   const none = { ...service({ clusterIP: 'None' }), ...slices() };
-  assert.match((await resolve(none)).fault ?? '', /no endpoint that is ready/);
+  assert.match((await resolve(none)).issue ?? '', /no endpoint that is ready/);
 });

@@ -75,11 +75,11 @@ async function resolveOne(
 ): Promise<Resolved> {
   const subject = `Service ${service.namespace}/${service.name}, which an APIService names,`;
   try {
-    const { address, fault } = await withReadTimeout(timeout, signal, (deadline) =>
+    const { address, issue } = await withReadTimeout(timeout, signal, (deadline) =>
       readFromFirst(readable, (documents) => resolveServiceAddress(service, known, documents, deadline)),
     );
     // Without an address, requests for it go through the aggregator of an API server.
-    return fault === undefined ? { address } : { address, warning: `${subject} has no address: ${fault}` };
+    return issue === undefined ? { address } : { address, warning: `${subject} has no address: ${issue}` };
   } catch (error) {
     const outcome = known === undefined ? 'has no address' : 'keeps its address';
     return { address: known, warning: `${subject} ${outcome}: ${errorMessage(error)}` };
@@ -125,8 +125,8 @@ export function serviceEndpointsPath({ namespace, name }: NamedService): string 
 
 /** The address of a Service, or why it has none. */
 type ServiceAddress =
-  | { readonly address: string; readonly fault?: undefined }
-  | { readonly address?: undefined; readonly fault: string };
+  | { readonly address: string; readonly issue?: undefined }
+  | { readonly address?: undefined; readonly issue: string };
 
 const service = v.object({
   spec: v.object({
@@ -169,16 +169,16 @@ export async function resolveServiceAddress(
 ): Promise<ServiceAddress> {
   const path = servicePath(named);
   const document = await getJsonIfServed(documents, path, 'application/json', signal);
-  if (document === undefined) return { fault: 'there is no such Service' };
+  if (document === undefined) return { issue: 'there is no such Service' };
   const { type, clusterIP, externalName, ports } = checkedDocument(service, path, document).spec;
   if (type === 'ExternalName') return checked(`${externalName}:${named.port}`);
   const port = ports?.find((candidate) => candidate.port === named.port);
-  if (port === undefined) return { fault: `the Service has no port ${named.port}` };
+  if (port === undefined) return { issue: `the Service has no port ${named.port}` };
   if (clusterIP !== 'None') return checked(joinHostPort(clusterIP ?? '', named.port));
   const slices = await listObjects(documents, serviceEndpointsPath(named), signal);
   const ready = slices.flatMap((slice) => readyAddresses(slice, path, port.name ?? '')).sort();
   const address = ready.find((candidate) => candidate === known) ?? ready[0];
-  return address === undefined ? { fault: 'the Service has no endpoint that is ready' } : { address };
+  return address === undefined ? { issue: 'the Service has no endpoint that is ready' } : { address };
 }
 
 /** The port of an EndpointSlice has the name of the Service's port; its targetPort has been resolved. */
@@ -194,5 +194,5 @@ function readyAddresses(slice: unknown, path: string, portName: string): string[
 
 /** A router would refuse the whole snapshot for an invalid address. */
 function checked(address: string): ServiceAddress {
-  return v.is(hostPort, address) ? { address } : { fault: `the Service has an invalid address: ${address}` };
+  return v.is(hostPort, address) ? { address } : { issue: `the Service has an invalid address: ${address}` };
 }

@@ -244,7 +244,7 @@ test('a router that has lost its snapshot in a restart gets it again within a se
   await stop();
 });
 
-test('after a failed check the snapshot is delivered, which shows the fault', async () => {
+test('after a failed check the snapshot is delivered, which shows the error', async () => {
   const { clock, target, puts, stop } = setUpAskable({
     holds: () => {
       throw new Error('connection reset');

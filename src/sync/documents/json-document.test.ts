@@ -18,7 +18,7 @@ const notServed: Record<string, ServerDocument> = {
   },
 };
 
-const faults: Record<string, readonly [ReadErrorCode, ServerDocument]> = {
+const issues: Record<string, readonly [ReadErrorCode, ServerDocument]> = {
   'a server error': ['UnexpectedStatus', { status: 500, contentType: json, body: '{}' }],
   'a redirect': ['UnexpectedStatus', { status: 302, contentType: json, body: '{}' }],
   'an unauthorized request': ['UnexpectedStatus', { status: 401, contentType: json, body: '{}' }],
@@ -53,8 +53,8 @@ for (const [name, document] of Object.entries(notServed)) {
   });
 }
 
-for (const [name, [code, document]] of Object.entries(faults)) {
-  test(`${name} is a fault, not a document`, async () => {
+for (const [name, [code, document]] of Object.entries(issues)) {
+  test(`${name} is an error, not a document`, async () => {
     for (const get of [getJson, getJsonIfServed]) {
       await assert.rejects(get(serverWith(document), '/apis/a/v1', json, undefined), {
         name: 'ReadError',

@@ -85,7 +85,7 @@ function parseJson(
 /**
  * Checks the shape of a document.
  *
- * @throws {ReadError} `InvalidDocument`, with the first fault and its place
+ * @throws {ReadError} `InvalidDocument`, with the first error and its place
  */
 export function checkedDocument<const Schema extends v.GenericSchema>(
   schema: Schema,

@@ -356,7 +356,7 @@ test('one round lists everything, reads everyone, and leaves nothing open', asyn
   assert.equal(failed.ok, false);
 });
 
-test('in single rounds, a server that left is departed, is no fault, and is removed after the grace period', async (context) => {
+test('in single rounds, a server that left is departed, is no error, and is removed after the grace period', async (context) => {
   const cluster = await exampleCluster(context);
   const a = await cluster.start('cp-a', '1.36');
   const b = await cluster.start('cp-b', '1.26');

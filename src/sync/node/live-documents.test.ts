@@ -124,7 +124,7 @@ test('takes gzip', async (context) => {
   assert.equal((await documents.get('/api', 'application/json')).body, '{"kind":"APIVersions"}');
 });
 
-const faults: Record<string, HttpListener> = {
+const issues: Record<string, HttpListener> = {
   hangs: () => {},
   'hangs in the middle of its response': (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
@@ -145,7 +145,7 @@ const faults: Record<string, HttpListener> = {
   },
 };
 
-for (const [name, listener] of Object.entries(faults)) {
+for (const [name, listener] of Object.entries(issues)) {
   test(`a server that ${name} cannot be read`, async (context) => {
     const documents = await apiServer(context, listener, {
       timeoutMilliseconds: 200,

@@ -54,7 +54,7 @@ test('a recorded cluster, read offline, leads to the same decisions as the runni
   const servers = running.map(({ serverId, url }) => ({ id: serverId, url }));
   const folder = join(cluster.directory, 'recording');
   const recorded = await runRecording({ ...cluster.credentials, servers }, folder, signal);
-  assert.deepEqual(recorded.faults, []);
+  assert.deepEqual(recorded.issues, []);
 
   const offline = await snapshotFromFolder(folder);
   assert.ok(offline.ok, JSON.stringify([...offline.readings.values()].filter(({ ok }) => !ok)));
@@ -151,14 +151,14 @@ test('documents that cannot be read are named, and the others are recorded', asy
   const server = await cluster.startServer({ version: '1.26', name: 'server' });
   const folder = join(cluster.directory, 'recording');
   const down = { id: 'down', url: 'https://127.0.0.1:1' };
-  const { faults, files } = await runRecording(
+  const { issues, files } = await runRecording(
     { ...cluster.credentials, servers: [down, { id: server.serverId, url: server.url }] },
     folder,
     signal,
   );
   assert.ok(files > 10);
-  assert.ok(faults.every((fault) => fault.startsWith('down/')));
-  assert.deepEqual(faults.map((fault) => fault.split(':')[0]).sort(), [
+  assert.ok(issues.every((issue) => issue.startsWith('down/')));
+  assert.deepEqual(issues.map((issue) => issue.split(':')[0]).sort(), [
     'down/aggregated_api.json',
     'down/aggregated_apis.json',
     'down/apis.json',

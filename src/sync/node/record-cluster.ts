@@ -31,6 +31,8 @@ export interface RecordClusterOptions {
 
 export interface RecordResult {
   /** What could not be recorded, and why. Empty: the folder has everything. */
+  readonly issues: readonly string[];
+  /** @deprecated Called `issues` now. */
   readonly faults: readonly string[];
   /** Files written. */
   readonly files: number;
@@ -51,12 +53,12 @@ const aggregatedAccept = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=AP
  *
  * @example
  * ```ts
- * const { faults } = await recordCluster({
+ * const { issues } = await recordCluster({
  *   servers: [{ id: 'a', documents }],
  *   folder: join(folder, 'recording'),
  *   signal,
  * });
- * console.log(faults); // []
+ * console.log(issues); // []
  * ```
  */
 export async function recordCluster({
@@ -72,7 +74,7 @@ export async function recordCluster({
   if (found.length > 0) {
     throw new TypeError(`${folder} is not empty: a recording is written into a folder of its own.`);
   }
-  const faults: string[] = [];
+  const issues: string[] = [];
   let files = 0;
   const write = async (file: string, text: string) => {
     // 0600, as for snapshots: it has addresses and versions of the control plane.
@@ -82,14 +84,14 @@ export async function recordCluster({
   const all = servers.map(({ documents }) => documents);
   const objects = readClusterObjects(all, signal);
   await Promise.all([
-    recordLists(all, objects, signal, write, faults),
+    recordLists(all, objects, signal, write, issues),
     ...servers.map(async ({ id, documents }) => {
       await mkdir(join(folder, id), { mode: 0o700 });
       const writeOwn: Write = (file, text) => write(join(id, file), text);
-      await recordServer(id, documents, objects, signal, writeOwn, faults);
+      await recordServer(id, documents, objects, signal, writeOwn, issues);
     }),
   ]);
-  return { faults, files };
+  return { issues, faults: issues, files };
 }
 
 /**
@@ -126,18 +128,18 @@ async function recordLists(
   objects: Promise<ClusterObjects>,
   signal: AbortSignal,
   write: Write,
-  faults: string[],
+  issues: string[],
 ): Promise<void> {
-  // Without APIServices there are none: the fault is that of their own list.
+  // Without APIServices there are none: the error is that of their own list.
   const { apiServices = [] } = await objects;
   const services = apiServices.flatMap(({ service }) => service ?? []);
   const named = [...new Map(services.map((service) => [servicePath(service), service])).values()];
   await Promise.all([
     ...sharedLists.map((list) => {
       const more = list.file === 'endpointslices.json' ? named.map(serviceEndpointsPath) : [];
-      return recordList(list, more, servers, signal, write, faults);
+      return recordList(list, more, servers, signal, write, issues);
     }),
-    recordServices(named.map(servicePath), servers, signal, write, faults),
+    recordServices(named.map(servicePath), servers, signal, write, issues),
   ]);
 }
 
@@ -146,7 +148,7 @@ async function recordServices(
   servers: readonly ServerDocuments[],
   signal: AbortSignal,
   write: Write,
-  faults: string[],
+  issues: string[],
 ): Promise<void> {
   const items: unknown[] = [];
   for (const path of paths) {
@@ -155,23 +157,23 @@ async function recordServices(
       const service = await readFromFirst(servers, read);
       if (service !== undefined) items.push(service);
     } catch (error) {
-      faults.push(`services.json: ${errorMessage(error)}`);
+      issues.push(`services.json: ${errorMessage(error)}`);
     }
   }
   const list = { kind: 'ServiceList', apiVersion: 'v1', metadata: {}, items };
   await write('services.json', `${JSON.stringify(list, null, 2)}\n`);
 }
 
-/** Records a list from the first server that has it completely. It is no fault if no server has it. */
+/** Records a list from the first server that has it completely. It is no error if no server has it. */
 async function recordList(
   { paths, file, kind, apiVersion }: SharedList,
   morePaths: readonly string[],
   servers: readonly ServerDocuments[],
   signal: AbortSignal,
   write: Write,
-  faults: string[],
+  issues: string[],
 ): Promise<void> {
-  let fault: string | undefined;
+  let issue: string | undefined;
   for (const documents of servers) {
     try {
       const lists = await Promise.all(paths.map((path) => listObjectsIfServed(documents, path, signal)));
@@ -179,7 +181,7 @@ async function recordList(
       const more = await Promise.all(
         morePaths.map((path) =>
           listObjects(documents, path, signal).catch((error: unknown) => {
-            faults.push(`${file}: ${errorMessage(error)}`);
+            issues.push(`${file}: ${errorMessage(error)}`);
             return [];
           }),
         ),
@@ -188,10 +190,10 @@ async function recordList(
       await write(file, `${JSON.stringify({ kind, apiVersion, metadata: {}, items }, null, 2)}\n`);
       return;
     } catch (error) {
-      fault = errorMessage(error);
+      issue = errorMessage(error);
     }
   }
-  if (fault !== undefined) faults.push(`${file}: ${fault}`);
+  if (issue !== undefined) issues.push(`${file}: ${issue}`);
 }
 
 async function recordServer(
@@ -200,14 +202,14 @@ async function recordServer(
   objects: Promise<ClusterObjects>,
   signal: AbortSignal,
   write: Write,
-  faults: string[],
+  issues: string[],
 ): Promise<void> {
   const get = (path: string, accept = 'application/json') => documents.get(path, accept, signal);
   const attempt = async (what: string, record: () => Promise<void>) => {
     try {
       await record();
     } catch (error) {
-      faults.push(`${id}/${what}: ${errorMessage(error)}`);
+      issues.push(`${id}/${what}: ${errorMessage(error)}`);
     }
   };
   const complete = async (path: string) => {

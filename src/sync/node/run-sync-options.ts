@@ -106,9 +106,9 @@ export interface RunSyncOptions
 /** Options that were checked. */
 export type CheckedSyncOptions = RunSyncOptions & ReadingOptions;
 
-/** @throws {TypeError} naming every fault */
+/** @throws {TypeError} naming every error */
 export function checkRunSyncOptions(options: RunSyncOptions): CheckedSyncOptions {
-  const faults: string[] = [];
+  const issues: string[] = [];
   const {
     routers = [],
     workersKv = [],
@@ -120,29 +120,29 @@ export function checkRunSyncOptions(options: RunSyncOptions): CheckedSyncOptions
   } = options;
   const targets = routers.length + workersKv.length;
   if (targets + files.length + further.length === 0)
-    faults.push('there is no router and no file to deliver to');
+    issues.push('there is no router and no file to deliver to');
   const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
   if (routers.length > 0 && !hasIdentity) {
-    faults.push('routers accept snapshots only from a client with a certificate or a token: give one');
+    issues.push('routers accept snapshots only from a client with a certificate or a token: give one');
   }
   const needsKey = targets > 0 || options.stateFile !== undefined || files.some((file) => !file.unsigned);
   if (needsKey && options.signingKey === undefined) {
-    faults.push('there is no signing key: give one, or write files unsigned');
+    issues.push('there is no signing key: give one, or write files unsigned');
   }
   if (certificateAuthorities === undefined) {
-    faults.push('there are no certificate authorities to verify API servers with: give them');
+    issues.push('there are no certificate authorities to verify API servers with: give them');
   }
   for (const { id, address, url, readFrom } of servers) {
     if (address === undefined && url === undefined && readFrom === undefined) {
-      faults.push(`server ${id} has no address to read it at`);
+      issues.push(`server ${id} has no address to read it at`);
     }
   }
   const duration = leaderElection?.leaseDuration ?? 15_000;
   if (!Number.isInteger(duration / 1000) || duration < 1000) {
-    faults.push(`a Lease is held for whole seconds, not for ${duration} ms`);
+    issues.push(`a Lease is held for whole seconds, not for ${duration} ms`);
   }
-  if (faults.length > 0 || certificateAuthorities === undefined) {
-    throw new TypeError(`The sync job cannot start: ${faults.join('; ')}.`);
+  if (issues.length > 0 || certificateAuthorities === undefined) {
+    throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);
   }
   return { ...options, certificateAuthorities };
 }

@@ -273,7 +273,7 @@ test('requests have the name of the router, and redirects are not followed', asy
   assert.equal((await targetFor(context, endless).put(delivery, signal)).kind, 'unreachable');
 });
 
-test('options that cannot work are refused, every fault at once', async () => {
+test('options that cannot work are refused, every error at once', async () => {
   const options: RunSyncOptions = {
     certificateAuthorities: authority.certificate,
     servers: [{ id: 'a' }],

@@ -106,7 +106,7 @@ export async function runSyncOnce(options: RunSyncOptions, signal: AbortSignal):
 }
 
 /**
- * @throws {TypeError} naming every fault of the options
+ * @throws {TypeError} naming every error of the options
  *
  * @example
  * ```ts
@@ -234,8 +234,8 @@ async function ownKeys(privateJwk: JWK | undefined): Promise<PinnedKeySet> {
   const { kty, crv, x, y, kid, alg } = privateJwk;
   const parsed = await parseSnapshotKeys(JSON.stringify({ keys: [{ kty, crv, x, y, kid, alg }] }));
   if (parsed.ok) return parsed.keys;
-  const faults = parsed.issues.map(({ path, message }) => `${path} ${message}`).join('; ');
-  throw new TypeError(`The signing key cannot be used: ${faults}.`);
+  const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`).join('; ');
+  throw new TypeError(`The signing key cannot be used: ${issues}.`);
 }
 
 interface OptionsWithAccess {

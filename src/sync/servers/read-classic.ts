@@ -38,8 +38,8 @@ export interface UnlistedSources {
  * older server makes its own only at its start, and continues to serve them unlisted. So the group versions of the
  * server's OpenAPI v3 index are read too, and those of the last reading, in case the index cannot be read.
  *
- * @throws {ReadError | DiscoveryDocumentError} on any fault. A listed group version with the server's own 404 is not
- *   served, which is no fault; any other failure is one.
+ * @throws {ReadError | DiscoveryDocumentError} on any error. A listed group version with the server's own 404 is not
+ *   served, which is no error; any other failure is one.
  */
 export async function readClassic(
   documents: ServerDocuments,

@@ -172,7 +172,7 @@ test('an extension API server that is down does not fail the reading of an old s
   });
 });
 
-const faults: Record<string, readonly [ReadErrorCode, FakeResponse]> = {
+const issues: Record<string, readonly [ReadErrorCode, FakeResponse]> = {
   'refuses connections': ['Unreachable', refusesConnections],
   hangs: ['Unreachable', hangs],
   'returns 500': ['UnexpectedStatus', () => jsonDocument({ kind: 'Status', code: 500 }, 500)],
@@ -199,7 +199,7 @@ const faults: Record<string, readonly [ReadErrorCode, FakeResponse]> = {
   ],
 };
 
-for (const [name, [code, response]] of Object.entries(faults)) {
+for (const [name, [code, response]] of Object.entries(issues)) {
   for (const path of ['/api', '/apis', '/api/v1', '/apis/apps/v1', '/apis/batch/v1']) {
     test(`a server whose ${path} ${name} does not count as serving less`, async () => {
       const server = fakeServer({ ...classicResponses(served), [path]: response });
@@ -226,7 +226,7 @@ test('empty discovery is that of a server that is still starting', async () => {
 });
 
 test('a version and an OpenAPI index that cannot be read leave only themselves unknown', async () => {
-  for (const broken of [faults['returns 500']?.[1] ?? hangs, faults['returns an HTML page']?.[1] ?? hangs]) {
+  for (const broken of [issues['returns 500']?.[1] ?? hangs, issues['returns an HTML page']?.[1] ?? hangs]) {
     const responses = { ...classicResponses(served), '/version': broken, '/openapi/v3': broken };
     const { version, openApi, set } = successful(await readServer(fakeServer(responses)));
     assert.equal(version, undefined);

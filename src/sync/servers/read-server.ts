@@ -23,7 +23,7 @@ export interface ReadServerOptions {
 
 /**
  * Reads what one API server itself serves: discovery, version, OpenAPI v3 index. Never throws: after a
- * fault in discovery the reading is a failure, after a fault in the others they are unknown.
+ * error in discovery the reading is a failure, after an error in the others they are unknown.
  *
  * @example
  * ```ts
@@ -91,7 +91,7 @@ const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') }
 /**
  * Reads all groups that a server itself serves, in the best form that it has.
  *
- * @throws {ReadError | DiscoveryDocumentError} on any fault
+ * @throws {ReadError | DiscoveryDocumentError} on any error
  */
 async function readGroups(
   documents: ServerDocuments,

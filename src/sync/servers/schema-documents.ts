@@ -71,7 +71,7 @@ const timedOut = () => new ReadError('Unreachable', `not all documents were read
 interface Entry {
   digests: ReadonlyMap<string, string> | undefined;
   /** Why the last read failed. */
-  fault: string | undefined;
+  issue: string | undefined;
   failures: number;
   isUnderWay: boolean;
   /** When it is read again, by the monotonic clock. */
@@ -110,7 +110,7 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
   function used(key: string): Entry {
     const entry = entries.get(key) ?? {
       digests: undefined,
-      fault: undefined,
+      issue: undefined,
       failures: 0,
       isUnderWay: false,
       dueAt: -Infinity,
@@ -125,9 +125,9 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
   }
 
   function stateOf(key: string): SchemaDocumentState {
-    const { digests, fault, isUnderWay } = entries.get(key) ?? {};
+    const { digests, issue, isUnderWay } = entries.get(key) ?? {};
     if (digests !== undefined) return { kind: 'known', digests };
-    if (fault !== undefined) return { kind: 'failed', reason: fault };
+    if (issue !== undefined) return { kind: 'failed', reason: issue };
     return { kind: isUnderWay === true ? 'pending' : 'waiting' };
   }
 
@@ -148,9 +148,9 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
         digestsOf(server, document, deadline),
       );
       const dueAt = isImmutable ? Number.POSITIVE_INFINITY : clock.monotonic() + refreshedAfter;
-      Object.assign(entry, { digests, fault: undefined, failures: 0, dueAt });
+      Object.assign(entry, { digests, issue: undefined, failures: 0, dueAt });
     } catch (error) {
-      entry.fault = errorMessage(error);
+      entry.issue = errorMessage(error);
       entry.failures++;
       entry.dueAt = clock.monotonic() + retriedAfter;
     }

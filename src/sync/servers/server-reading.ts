@@ -14,7 +14,7 @@ export type OpenApiReading =
 
 /**
  * The result of reading one server: everything that it serves, or why that is not known. There is nothing in between, so
- * a fault never looks like a server that serves less.
+ * an error never looks like a server that serves less.
  */
 export type ServerReading =
   | {

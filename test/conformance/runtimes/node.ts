@@ -92,7 +92,7 @@ async function startNode(
       now: Date.now(),
     },
   );
-  if (!result.ok) throw new Error(JSON.stringify(result.faults));
+  if (!result.ok) throw new Error(JSON.stringify(result.issues));
   const router = await startRouter(result.config, silentLogger);
   const client = connect(Number(new URL(router.origin).port));
   return {

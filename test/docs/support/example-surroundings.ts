@@ -187,7 +187,7 @@ async function surroundingsOf(
     network: { addresses: [], defaultRouteInterfaces: [] },
     now: Date.now(),
   });
-  if (!validated.ok) throw new Error(validated.faults.map(({ message }) => message).join('\n'));
+  if (!validated.ok) throw new Error(validated.issues.map(({ message }) => message).join('\n'));
   const kubeconfig = await writeKubeconfig(path('kubeconfig'), {
     servers: { first: apiServer.url },
     certificateAuthority: certificates.clusterCa,

@@ -35,7 +35,7 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
   let source = '';
   let loop: SyncLoop | undefined;
   /** Why there is no loop. */
-  let fault: string | undefined;
+  let issue: string | undefined;
   let stop = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
@@ -51,13 +51,13 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
       try {
         await runSync(options, signal, (started) => {
           loop = started;
-          fault = undefined;
+          issue = undefined;
         });
         return;
       } catch (error) {
         const reason = errorMessage(error);
-        if (reason !== fault) logger.error({ err: error }, 'The cluster cannot be read');
-        fault = reason;
+        if (reason !== issue) logger.error({ err: error }, 'The cluster cannot be read');
+        issue = reason;
         await systemClock.sleep(backOffDelay(beginBackOff, failures, systemClock.random()), signal);
       }
     }
@@ -85,7 +85,7 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
         lastReadAt: status?.lastRoundAt,
         servers: status?.servers ?? [],
         warnings: [
-          ...(fault === undefined ? [] : [`the cluster cannot be read: ${fault}`]),
+          ...(issue === undefined ? [] : [`the cluster cannot be read: ${issue}`]),
           ...(status?.warnings ?? []),
         ],
       };
