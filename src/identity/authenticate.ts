@@ -8,7 +8,7 @@ import { hasWebsocketBearer } from './websocket-bearer.ts';
 const passthrough: Caller = Object.freeze({ kind: 'passthrough' });
 
 /**
- * Establishes the caller, once, at the door. The authenticators are asked in order and the first success wins;
+ * Establishes the caller, once, as the request comes in. The authenticators are asked in order and the first success wins;
  * refusals count only if none succeeded (k8s.io/apiserver pkg/authentication/request/union). Without any
  * opinion the caller passes through, anonymous ones included: the API server knows whether it allows them.
  *

@@ -33,7 +33,7 @@ export function identityHeaderValue(field: string, text: string): string {
 }
 
 /**
- * Checks that the whole identity can be stamped, so that one that cannot is refused at the door.
+ * Checks that the whole identity can be stamped, so that one that cannot is refused before anything else is done.
  * @throws {IdentityTextError}
  */
 export function checkIdentityIsExpressible(user: UserInfo): void {

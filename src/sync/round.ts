@@ -68,25 +68,25 @@ export interface RoundOutcome {
 /**
  * One round: finds the servers, reads those that are due, and makes the snapshot. Delivers nothing.
  *
- * @param patience how long to wait for slow servers, milliseconds; `undefined`: for all
+ * @param longestWait how long to wait for slow servers, milliseconds; `undefined`: for all
  */
 export async function runRound(
   context: RoundContext,
   previous: Snapshot | undefined,
   heldGeneration: number | undefined,
-  patience: number | undefined,
+  longestWait: number | undefined,
   signal: AbortSignal,
 ): Promise<RoundOutcome> {
   const { options, readers } = context;
   const view = options.clusterSource?.look((id) => readers.reading(id)?.ok);
   const servers = view?.servers ?? options.servers;
   readers.follow(servers);
-  const readings = await readers.round(signal, patience);
+  const readings = await readers.round(signal, longestWait);
   const readable = servers
     .filter(({ id }) => readings.get(id)?.ok === true && !readers.isUnderWay(id))
     .map(({ documents }) => documents);
   const shared = await sharedObjectsOf(context, view, readings, readable, signal);
-  const clusterObjects = await withServiceAddresses(context, shared, previous, readable, patience, signal);
+  const clusterObjects = await withServiceAddresses(context, shared, previous, readable, longestWait, signal);
   const schemas = await context.schemas?.read({
     servers,
     readings,
@@ -95,7 +95,7 @@ export async function runRound(
       clusterObjects.apiServices ?? previous?.apiServices ?? [],
       clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [],
     ),
-    patienceMilliseconds: patience,
+    longestWait,
     signal,
   });
   // Last, to include addresses that routers advertised during the reads.
@@ -155,11 +155,11 @@ async function withServiceAddresses(
   objects: ClusterObjects,
   previous: Snapshot | undefined,
   readable: readonly ServerDocuments[],
-  patience: number | undefined,
+  longestWait: number | undefined,
   signal: AbortSignal,
 ): Promise<ClusterObjects> {
   if (objects.apiServices === undefined || options.resolvesServices === false) return objects;
-  const timeout = patience ?? options.timing.readTimeout;
+  const timeout = longestWait ?? options.timing.readTimeout;
   const resolved = await serviceAddresses.resolve(objects.apiServices, previous, readable, timeout, signal);
   return {
     ...objects,

@@ -111,8 +111,8 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     if (leads && !led && last !== undefined) await takeLead(signal);
     led = leads;
     // The very first snapshot waits for the slowest server: resources that only that server serves would be 404.
-    const patience = known === undefined ? undefined : timing.patience;
-    const outcome = await runRound(context, known, publication.heldGeneration(), patience, signal);
+    const longestWait = known === undefined ? undefined : timing.longestWait;
+    const outcome = await runRound(context, known, publication.heldGeneration(), longestWait, signal);
     if (signal.aborted) return;
     logReturns(last?.outcome, outcome);
     last = { endedAt: clock.now(), outcome };
@@ -170,7 +170,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   async function rounds(signal: AbortSignal): Promise<void> {
     // A first snapshot without servers that are found a moment later would remove their routes.
     if (options.clusterSource !== undefined) {
-      await waitAtMost(options.clusterSource.ready(signal), timing.patience, clock, signal);
+      await waitAtMost(options.clusterSource.ready(signal), timing.longestWait, clock, signal);
     }
     while (!signal.aborted) {
       const woken = wake.signal;

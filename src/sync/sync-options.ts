@@ -22,7 +22,9 @@ export interface SyncTiming extends ReadTiming, DeliveryTiming {
    */
   readonly restInterval?: number | undefined;
   /** How long a round waits for slow servers; their readings count in a later round. Default 2,000. */
-  readonly patience: number;
+  readonly longestWait: number;
+  /** @deprecated Called `longestWait` now. */
+  readonly patience?: number | undefined;
   /**
    * How often APIServices, CustomResourceDefinitions and the Services of APIServices are read without watches. The first
    * two are also read when discovery changes. Default 30,000.
@@ -39,7 +41,7 @@ export interface SyncTiming extends ReadTiming, DeliveryTiming {
 export const defaultTiming: SyncTiming = {
   interval: 1_000,
   readTimeout: 15_000,
-  patience: 2_000,
+  longestWait: 2_000,
   sharedObjectsRefresh: 30_000,
   readBackOff: { initialMilliseconds: 400, maximumMilliseconds: 800 },
   deliveryBackOff: { initialMilliseconds: 250, maximumMilliseconds: 750 },
@@ -112,7 +114,11 @@ export function resolveSyncOptions(options: SyncOptions): ResolvedSyncOptions {
   if (issues.length > 0) throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);
   return {
     ...options,
-    timing: { ...defaultTiming, ...options.timing },
+    timing: {
+      ...defaultTiming,
+      ...(options.timing?.patience === undefined ? {} : { longestWait: options.timing.patience }),
+      ...options.timing,
+    },
     clock: steadyClock(options.clock ?? systemClock),
     leadership: options.leadership ?? soleLeader,
     logger: options.logger ?? silentLogger,

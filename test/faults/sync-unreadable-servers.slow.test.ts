@@ -69,7 +69,7 @@ for (const [name, fault] of Object.entries(faults)) {
         { id: 'failing', url: `https://127.0.0.1:${port}` },
       ],
       routers: [{ url: router.origin }],
-      timing: { interval: 50, readTimeout: 300, patience: 100 },
+      timing: { interval: 50, readTimeout: 300, longestWait: 100 },
     });
     const client = askRouter(context, router.origin, cluster);
     await eventuallyReturns(

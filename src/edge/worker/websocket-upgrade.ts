@@ -24,8 +24,8 @@ const handshakeHeaders = [
 ];
 
 /**
- * Carries a WebSocket (exec, attach, port-forward of kubectl 1.30 and newer) through the same door and the same way
- * out as every request. The runtime has no other protocol to switch to: everything else is refused here, for `fetch`
+ * Carries a WebSocket (exec, attach, port-forward of kubectl 1.30 and newer) through the same steps as every
+ * request. The runtime has no other protocol to switch to: everything else is refused here, for `fetch`
  * would send it on without its Upgrade header, as an ordinary request.
  */
 export async function upgradeWebSocket(

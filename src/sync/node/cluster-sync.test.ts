@@ -12,7 +12,7 @@ import { openCluster } from './open-cluster.ts';
 import type { RunSyncServer } from './run-sync-options.ts';
 
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
-const timing: SyncOptions['timing'] = { interval: 20, settle: 5, patience: 500, readBackOff: soon };
+const timing: SyncOptions['timing'] = { interval: 20, settle: 5, longestWait: 500, readBackOff: soon };
 
 async function opened(
   context: TestContext,

@@ -53,12 +53,12 @@ export interface SchemaDocuments {
    * Starts to read the documents that are not known. Never rejects. Reads that it does not wait for continue.
    *
    * @param maximum how many are read, chosen by chance
-   * @param patienceMilliseconds how long to wait; `undefined`: for all of them, up to the time-out
+   * @param longestWait milliseconds; `undefined`: for all of them, up to the time-out
    */
   read(
     documents: readonly SchemaDocument[],
     maximum: number,
-    patienceMilliseconds: number | undefined,
+    longestWait: number | undefined,
     signal: AbortSignal,
   ): Promise<void>;
   state(key: string): SchemaDocumentState;
@@ -173,7 +173,7 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
     remember(key, digests) {
       Object.assign(used(key), { digests, dueAt: Number.POSITIVE_INFINITY });
     },
-    async read(documents, maximum, patienceMilliseconds, signal) {
+    async read(documents, maximum, longestWait, signal) {
       const now = clock.monotonic();
       const bounded = documents.slice(0, rememberedDocuments);
       const due = bounded.filter(({ key }) => {
@@ -188,8 +188,8 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
       const others = chosen.filter((document) => !unknown.includes(document));
       const first = readAll(unknown, signal);
       const all = Promise.all([first, readAll(others, signal)]);
-      if (patienceMilliseconds === undefined) await all;
-      else if (unknown.length > 0) await waitAtMost(first, patienceMilliseconds, clock, signal);
+      if (longestWait === undefined) await all;
+      else if (unknown.length > 0) await waitAtMost(first, longestWait, clock, signal);
     },
     state: stateOf,
     clear() {

@@ -43,7 +43,7 @@ test('a hanging server holds up neither the round nor the next read of the other
   assert.deepEqual([...(await first).keys()], ['healthy']);
   assert.equal(readers.isUnderWay('hanging'), true);
   for (let round = 2; round <= 3; round++) {
-    // No time passes: patience is spent on a slow read once.
+    // No time passes: longestWait is spent on a slow read once.
     await readers.round(signal, 2000);
     assert.equal(healthy.asked.filter((path) => path === '/version').length, round);
   }

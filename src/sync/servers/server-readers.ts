@@ -46,13 +46,10 @@ export interface ServerReaders {
    * Starts a read of every server that is due, and waits for these. A read that takes longer counts in a later round,
    * which does not wait for it again. Until then the server's last reading counts.
    *
-   * @param patienceMilliseconds how long to wait; `undefined`: for every read, up to the read time-out
+   * @param longestWait milliseconds; `undefined`: for every read, up to the read time-out
    * @returns the latest reading of each server that has one
    */
-  round(
-    signal: AbortSignal,
-    patienceMilliseconds: number | undefined,
-  ): Promise<ReadonlyMap<string, ServerReading>>;
+  round(signal: AbortSignal, longestWait: number | undefined): Promise<ReadonlyMap<string, ServerReading>>;
   /** The latest reading of a server; `undefined` if there is none. */
   reading(id: string): ServerReading | undefined;
   /** Whether a read of the server has not ended yet, because it is slow. */
@@ -143,7 +140,7 @@ export function createServerReaders(
         } else state.server = server;
       }
     },
-    async round(signal, patienceMilliseconds) {
+    async round(signal, longestWait) {
       const now = clock.monotonic();
       const all = [...states.values()];
       const due = all.filter(({ underWay, dueAt }) => underWay === undefined && now >= dueAt);
@@ -153,11 +150,11 @@ export function createServerReaders(
         });
         state.underWay = reading;
       }
-      if (patienceMilliseconds === undefined) {
+      if (longestWait === undefined) {
         await Promise.all(all.map(({ underWay }) => underWay));
       } else {
         const reads = Promise.all(due.map(({ underWay }) => underWay));
-        await waitAtMost(reads, patienceMilliseconds, clock, signal);
+        await waitAtMost(reads, longestWait, clock, signal);
       }
       return new Map(latest);
     },

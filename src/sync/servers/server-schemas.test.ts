@@ -114,8 +114,8 @@ function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncOp
     /** Documents of group versions that were asked for. */
     asked: () =>
       [...servers.values()].flatMap(({ asked }) => asked.filter((path) => path.startsWith('/openapi/v3/'))),
-    async round(patience: number | undefined = undefined) {
-      const outcome = await runRound(context, previous, undefined, patience, new AbortController().signal);
+    async round(longestWait: number | undefined = undefined) {
+      const outcome = await runRound(context, previous, undefined, longestWait, new AbortController().signal);
       previous = outcome.snapshot;
       return outcome;
     },
@@ -237,7 +237,7 @@ test('a document that is larger than any is not parsed', async () => {
   assert.match(warnings.join(), /1 of 2 OpenAPI v3 documents of server b .* more than 16777216 characters/);
 });
 
-test('a document that hangs holds up one round for its patience; until it is given up, all is as it was before', async (context) => {
+test('a document that hangs holds up one round for its longestWait; until it is given up, all is as it was before', async (context) => {
   const cluster = setUp({ a: older, b: older });
   await cluster.round();
   cluster.become('b', newer);

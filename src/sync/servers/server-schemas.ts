@@ -30,7 +30,7 @@ export interface SchemasRequest {
   /** Group versions that belong to no single server (`sharedGroupVersions`). */
   readonly shared: ReadonlySet<string>;
   /** How long to wait for documents; `undefined`: until all have been read, or have failed. */
-  readonly patienceMilliseconds: number | undefined;
+  readonly longestWait: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -56,7 +56,7 @@ export function createSchemaReader(options: SchemaReaderOptions): SchemaReader {
     for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
   }
   return {
-    async read({ servers, readings, previous, shared, patienceMilliseconds, signal }) {
+    async read({ servers, readings, previous, shared, longestWait, signal }) {
       const versions = servers.map(({ id }) => versionOf(readings.get(id), previous, id));
       const minors = new Set(versions.map(minorVersion).filter((minor) => minor !== undefined));
       if (minors.size < 2 && !always) {
@@ -68,7 +68,7 @@ export function createSchemaReader(options: SchemaReaderOptions): SchemaReader {
         return reading?.ok === true ? [wantedOf(server, reading, previous, shared)] : [];
       });
       const all = mergedByKey(wanted.flatMap((each) => each.documents));
-      await documents.read(all, maximumDocuments, patienceMilliseconds, signal);
+      await documents.read(all, maximumDocuments, longestWait, signal);
       return outcome(wanted, previous, (key) => documents.state(key));
     },
   };

@@ -16,9 +16,9 @@ export type Damage =
   | 'refused'
   /** The server has no such path, although the snapshot says so: a 404, and nothing carried out. */
   | 'not-served'
-  /** As `unanswered`, once the router's patience is over; it has none for watches. */
+  /** As `unanswered`, once the router's time-out is over; watches have none. */
   | 'silent'
-  /** The head of an answer, and never its end. The router's patience is that of a whole request. */
+  /** The head of an answer, and never its end. The router's time-out is that of a whole request. */
   | 'stuck'
   /** An answer that breaks off. */
   | 'broken-off'
