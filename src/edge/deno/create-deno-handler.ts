@@ -1,12 +1,9 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
 import { identityTokenSigners } from '../../identity/assertion/identity-token-signers.ts';
-import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
-import type { Authenticator } from '../../identity/authenticator.ts';
 import { CachedKeys } from '../../identity/jwt/cached-keys.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
-import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
-import { externalIssuer } from '../../identity/jwt/token-issuer.ts';
+import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import { createOidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Destination } from '../../request/destination.ts';
@@ -17,7 +14,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { WorkerConfiguration } from '../configuration/configuration.ts';
-import { loadKeysOf } from '../identity/callers.ts';
+import { edgeAuthenticators, loadKeysOf } from '../identity/callers.ts';
 import { denoInbound, refuseRewrittenTargets } from './deno-inbound.ts';
 import type { DenoHandler } from './deno-runtime.ts';
 
@@ -50,11 +47,14 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
   if (restored.result === 'refused') {
     logger.error({ err: restored.error }, 'The stored snapshot cannot be used');
   }
+  // `Deno.serve` can ask for no client certificate: callers are known by what is signed, and by nothing else.
+  const keysOf = (issuer: ExternalIssuerConfig) =>
+    new CachedKeys({ issuer: issuer.issuer, load: loadKeysOf(issuer, fetchDocument), logger });
   const routerOptions = {
     ...(local === undefined ? {} : { serverId: local.serverId, local: localDestination(local) }),
     routingTable: receiver,
     transport,
-    authenticators: denoAuthenticators(configuration, fetchDocument, logger),
+    authenticators: edgeAuthenticators(callers, local?.serverId, keysOf, logger),
     identityTokens: identityTokenSigners({ ...destinationIdentity, key: destinationIdentity.signing?.key }),
     stalePolicy: snapshot.stalePolicy,
     preferredVersion: snapshot.preferredVersion,
@@ -106,31 +106,4 @@ function upgradeRefused(): Response {
     'BadRequest',
     'this router cannot upgrade connections: use exec, attach and port-forward through a router on Node, or through a Worker with kubectl 1.30 or newer',
   );
-}
-
-/**
- * How callers are established: by what is signed, and by nothing else. `Deno.serve` can ask for no client
- * certificate, so there is no connection whose word would count.
- */
-function denoAuthenticators(
-  { callers, local }: Pick<WorkerConfiguration, 'callers' | 'local'>,
-  fetchDocument: FetchDocument,
-  logger: Logger,
-): readonly Authenticator[] {
-  const { assertionKeys, issuers } = callers;
-  const authenticators: Authenticator[] = [];
-  // Without a local server there is no ID that an assertion could be addressed to.
-  if (assertionKeys !== undefined && local !== undefined) {
-    authenticators.push(
-      new PeerAssertionAuthenticator({ keys: () => assertionKeys, audience: local.serverId, logger }),
-    );
-  }
-  if (issuers.length > 0) {
-    const tokenIssuers = issuers.map((each) => {
-      const keys = new CachedKeys({ issuer: each.issuer, load: loadKeysOf(each, fetchDocument), logger });
-      return externalIssuer(each.issuer, keys, each.policy);
-    });
-    authenticators.push(new JwtAuthenticator({ issuers: tokenIssuers, logger }));
-  }
-  return authenticators;
 }

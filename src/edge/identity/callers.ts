@@ -3,7 +3,7 @@ import type { Admission, SharedNonces } from '../../identity/assertion/replay-wi
 import type { Authenticator } from '../../identity/authenticator.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
 import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
-import type { LoadKeys } from '../../identity/jwt/key-source.ts';
+import type { KeySource, LoadKeys } from '../../identity/jwt/key-source.ts';
 import { keysFromDiscovery, keysFromUrl } from '../../identity/jwt/load-keys.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import { externalIssuer, type TokenIssuer } from '../../identity/jwt/token-issuer.ts';
@@ -26,24 +26,41 @@ export interface CallerIdentification {
   readonly certificateOf: (cf: unknown) => PlatformCertificate;
 }
 
-/**
- * How the Worker finds out who calls. No header that a client can write counts: assertions and tokens are signed, and
- * a certificate is what the platform itself has verified.
- *
- * @param audience what assertions of other routers must be meant for; `undefined` in the gateway form
- */
+/** The Worker's callers. @param audience as of `edgeAuthenticators` */
 export function createCallerIdentification(
   configuration: CallerConfiguration,
   audience: string | undefined,
   logger: Logger,
 ): CallerIdentification {
-  const { clientCertificates, issuers, access, assertionKeys, assertionNonces } = configuration;
   const keys: IsolateKeys[] = [];
-  const tokenIssuer = (issuer: ExternalIssuerConfig): TokenIssuer => {
+  const keysOf = (issuer: ExternalIssuerConfig): KeySource => {
     const source = new IsolateKeys({ issuer: issuer.issuer, load: loadKeysOf(issuer), logger });
     keys.push(source);
-    return externalIssuer(issuer.issuer, source, issuer.policy);
+    return source;
   };
+  return {
+    authenticators: edgeAuthenticators(configuration, audience, keysOf, logger),
+    keys,
+    certificateOf: configuration.clientCertificates === 'cf' ? platformCertificate : () => ({}),
+  };
+}
+
+/**
+ * How callers are established at the edge. No header that a client can write counts: assertions and tokens are signed,
+ * and a certificate is what the platform itself has verified.
+ *
+ * @param audience what assertions of other routers must be meant for; `undefined` in the gateway form, which has no ID
+ *   that one could be addressed to
+ * @param keysOf the keys of an issuer, as the runtime can keep them
+ */
+export function edgeAuthenticators(
+  { clientCertificates, issuers, access, assertionKeys, assertionNonces }: CallerConfiguration,
+  audience: string | undefined,
+  keysOf: (issuer: ExternalIssuerConfig) => KeySource,
+  logger: Logger,
+): readonly Authenticator[] {
+  const tokenIssuer = (issuer: ExternalIssuerConfig): TokenIssuer =>
+    externalIssuer(issuer.issuer, keysOf(issuer), issuer.policy);
   const authenticators: Authenticator[] = [];
   // Before certificates: a connection's own identity must not replace the one that it asserts.
   if (assertionKeys !== undefined && audience !== undefined) {
@@ -59,11 +76,7 @@ export function createCallerIdentification(
   if (access !== undefined) {
     authenticators.push(new AccessAuthenticator({ issuer: tokenIssuer(access), logger }));
   }
-  return {
-    authenticators,
-    keys,
-    certificateOf: clientCertificates === 'cf' ? platformCertificate : () => ({}),
-  };
+  return authenticators;
 }
 
 /** How the keys of an issuer that `readCallers` accepted are fetched. */
