@@ -99,7 +99,7 @@ const cacheControl = 'public, max-age=300';
  * The issuer's discovery document and its public keys, open to everyone: API servers fetch them anonymously.
  * @param accept stands before each of them
  */
-export function oidcDocuments(
+function oidcDocuments(
   { configurationPath, configuration, keysPath, keys }: OidcIssuer,
   accept: MiddlewareHandler<HandlerEnvironment>,
 ): Hono<HandlerEnvironment> {

@@ -116,7 +116,7 @@ export async function pageHeaders(style: string, script: string): Promise<Readon
 }
 
 /** For parts of the page, which are never documents of their own. */
-export const fragmentHeaders = {
+const fragmentHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -111,7 +111,7 @@ function decodingFirst(
 const connecting = new Set(['exec', 'attach', 'portforward', 'proxy']);
 
 /** Whether admission looks at it: everything but reads. */
-export function isWrite({ verb, subresource }: RequestInfo): boolean {
+function isWrite({ verb, subresource }: RequestInfo): boolean {
   return (verb !== 'get' && verb !== 'list' && verb !== 'watch') || connecting.has(subresource);
 }
 

@@ -4,7 +4,7 @@ import { counter, gauge, histogram, type MetricDefinition } from './metric-famil
  * kube-apiserver's buckets of request durations, in seconds (k8s.io/apiserver pkg/endpoints/metrics/metrics.go), so that
  * its panels and alert rules can be used for the router.
  */
-export const requestBuckets = [
+const requestBuckets = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 

@@ -115,7 +115,7 @@ const maximumLineLength = 16 * 1024 * 1024;
  *
  * @throws {ReadError} `InvalidDocument` for a line that is not an event; the stream cannot be used after that
  */
-export async function* watchEvents(chunks: AsyncIterable<string>): AsyncGenerator<WatchEvent> {
+async function* watchEvents(chunks: AsyncIterable<string>): AsyncGenerator<WatchEvent> {
   let rest = '';
   for await (const chunk of chunks) {
     const lines = (rest + chunk).split('\n');
@@ -142,7 +142,7 @@ function parseEvent(line: string): WatchEvent {
  * Passes chunks on. Ends when nothing has arrived for too long, or when `signal` aborts: a connection to a peer that is
  * gone can stay open and silent for ever.
  */
-export async function* untilSilent(
+async function* untilSilent(
   chunks: AsyncIterable<string>,
   silenceMilliseconds: number,
   clock: Clock,
