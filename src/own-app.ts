@@ -1,4 +1,5 @@
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
+import { pageStateSource } from './dashboard/page-state.ts';
 import { type AllowedCallers, defaultAllowedCallers } from './identity/authorize.ts';
 import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
 import { healthEndpoints } from './own-paths/health-checks/health-endpoints.ts';
@@ -6,7 +7,7 @@ import { routerHealthChecks } from './own-paths/health-checks/router-health-chec
 import { createServerChecks } from './own-paths/health-checks/server-checks.ts';
 import type { RouterHistory } from './own-paths/history/router-history.ts';
 import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoints.ts';
-import { acceptOwnRequest, identifyCaller, ownPaths } from './own-paths/own-paths.ts';
+import { acceptOwnRequest, identifyCaller, ownPaths, type StatusPageParts } from './own-paths/own-paths.ts';
 import type { CredentialFiles } from './own-paths/status/credential-files.ts';
 import type { EmbeddedSyncSource } from './own-paths/status/embedded-sync-status.ts';
 import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
@@ -85,7 +86,9 @@ export function createOwnApp(
     app.route(ownPathsPrefix, zPages(pages, allowedCallers, clock));
   }
   // Snapshot, explain, status and its page: for allowed callers only.
-  app.route(ownPathsPrefix, ownPaths({ ...options, readinessChecks: healthChecks.readyz }, allowedCallers));
+  const statusPage = (parts: StatusPageParts) => statusPageHandler(options, clock, parts);
+  const ownPathsOptions = { ...options, readinessChecks: healthChecks.readyz, statusPage };
+  app.route(ownPathsPrefix, ownPaths(ownPathsOptions, allowedCallers));
 
   app.all('*', toApiServer);
   app.onError((error, context) => internalError(error, logger, context.var.inbound));
@@ -111,4 +114,18 @@ function oidcDocuments(
   const keysHeaders = { 'cache-control': cacheControl, 'content-type': 'application/jwk-set+json' };
   app.get(keysPath, accept, (context) => context.body(JSON.stringify(keys), 200, keysHeaders));
   return app;
+}
+
+function statusPageHandler(
+  options: OwnAppOptions,
+  clock: () => number,
+  { status, explain }: StatusPageParts,
+): MiddlewareHandler<HandlerEnvironment> {
+  const state = pageStateSource(options, clock, status);
+  return async ({ req }, next) => {
+    // A module of its own, with a page's style and script: most processes are never asked for it.
+    const { statusPage } = await import('./dashboard/status-page.ts');
+    const sources = { state, explain, acceptEncoding: req.header('accept-encoding') };
+    return (await statusPage(req.path, req.query(), sources)) ?? next();
+  };
 }

@@ -64,11 +64,11 @@ const rooms = [
   'src/sync/delivery',
   // The router.
   'src',
-  'src/own-paths',
   'src/dashboard/client',
   'src/dashboard',
   'src/dashboard/history',
   'src/dashboard/wording',
+  'src/own-paths',
   'src/own-paths/health-checks',
   'src/own-paths/status',
   'src/own-paths/history',

@@ -23,7 +23,7 @@ export interface PageState {
 }
 
 /** What the status page knows besides what `v1/status` tells. */
-export interface PageSources {
+interface PageSources {
   /** One of the router's `observers`. Default: the page shows no decisions. */
   readonly recentDecisions?: RecentDecisions | undefined;
   /** One of the router's `observers`. Default: the page shows nothing of the last hour. */

@@ -2,15 +2,15 @@ import { Hono, type MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import { type PageSources, pageStateSource } from '../dashboard/page-state.ts';
 import type { AllowedCallers } from '../identity/authorize.ts';
-import { explainHere, type RequestToExplain } from '../proxy/explain.ts';
+import { type Explanation, explainHere, type RequestToExplain } from '../proxy/explain.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import { withAuditId } from '../request/audit-id.ts';
 import type { GetInboundRequest, HandlerEnvironment, Router } from '../request/router.ts';
 import type { SnapshotReceiver } from '../snapshot/receiving/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
 import { type HealthCheck, reportHealth } from './health-checks/health.ts';
+import type { RouterHistory } from './history/router-history.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
 import { refuseDisguisedOwnPath } from './refuse-own-path.ts';
 import type { CredentialFiles } from './status/credential-files.ts';
@@ -19,8 +19,18 @@ import { type RouterStatus, routerStatus } from './status/router-status.ts';
 import type { SettingsState } from './status/setting-change.ts';
 import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-address.ts';
 
-interface OwnPathsOptions extends MixedVersionProxyOptions, PageSources {
+/** What the status page shows of what `v1/status` and `v1/explain` tell. */
+export interface StatusPageParts {
+  readonly status: () => RouterStatus;
+  readonly explain: (request: RequestToExplain) => Explanation;
+}
+
+interface OwnPathsOptions extends MixedVersionProxyOptions {
   readonly routingTable: SnapshotReceiver;
+  /** Serves the status page, and leaves other paths to the next handler. */
+  readonly statusPage: (parts: StatusPageParts) => MiddlewareHandler<HandlerEnvironment>;
+  /** What `v1/history` tells. Default: there is none. */
+  readonly history?: Pick<RouterHistory, 'view'> | undefined;
   /** What the runtime has to say about certificates and key files, where it reads any. */
   readonly credentialFiles?: CredentialFiles;
   /** Where peers should call this router; told to the sync job. Default: it says nothing. */
@@ -52,7 +62,6 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
       readiness(options.readinessChecks ?? []),
     );
   const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options, clock());
-  const pageState = pageStateSource(options, clock, status);
   const app = new Hono<HandlerEnvironment>();
 
   app.use(onlyAllowedCallers(allowed));
@@ -76,12 +85,7 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
     }
     return Response.json(explain({ method, url }));
   });
-  app.get('*', async ({ req }, next) => {
-    // A module of its own, with a page's style and script: most processes are never asked for it.
-    const { statusPage } = await import('../dashboard/status-page.ts');
-    const sources = { state: pageState, explain, acceptEncoding: req.header('accept-encoding') };
-    return (await statusPage(req.path, req.query(), sources)) ?? next();
-  });
+  app.get('*', options.statusPage({ status, explain }));
   app.all('*', ({ req }) => statusResponse('NotFound', `the router has no ${req.method} ${req.path}`));
   return app;
 }

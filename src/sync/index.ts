@@ -1,5 +1,6 @@
 // The sync job's portable part: nothing here needs Node.
 
+export type { SyncObserver } from '../observe/sync-observer.ts';
 export { type BackOff, type Clock, systemClock } from '../runtime/clock.ts';
 export type { FoundServer } from './cluster/cluster-input.ts';
 export type { ClusterObjects } from './cluster/cluster-objects.ts';
@@ -21,7 +22,6 @@ export type {
 export { buildSnapshot, defaultLifetimeSeconds } from './content/build-snapshot.ts';
 export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget } from './delivery/deliver.ts';
 export { renewDelivery, sealDelivery } from './delivery/deliver.ts';
-export type { SyncObserver } from './delivery/observer.ts';
 export type { TargetStatus } from './delivery/target-delivery.ts';
 export type {
   ServerDocument,

@@ -1,3 +1,4 @@
+import type { SyncObserver } from '../observe/sync-observer.ts';
 import { type Clock, type SteadyClock, steadyClock, systemClock } from '../runtime/clock.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
@@ -7,7 +8,6 @@ import type { SyncServer } from './cluster/sync-server.ts';
 import type { AdvertisedAddresses } from './content/advertised-addresses.ts';
 import type { SnapshotOptions } from './content/build-snapshot.ts';
 import type { SnapshotTarget } from './delivery/deliver.ts';
-import type { SyncObserver } from './delivery/observer.ts';
 import type { DeliveryTiming } from './delivery/target-delivery.ts';
 import { type Leadership, soleLeader } from './election/leader-election.ts';
 import type { ReadTiming } from './servers/server-readers.ts';

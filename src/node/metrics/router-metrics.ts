@@ -1,5 +1,6 @@
 import type { DocumentProblem } from '../../discovery/openapi-v2/build-document.ts';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
+import type { SyncObserver } from '../../observe/sync-observer.ts';
 import type { HealthEndpoint } from '../../own-paths/health-checks/health-endpoints.ts';
 import type { MetricsSource, Scrape } from '../../own-paths/metrics-endpoints.ts';
 import type { CredentialFiles } from '../../own-paths/status/credential-files.ts';
@@ -12,7 +13,6 @@ import type { DropReason } from '../../request/request-observation.ts';
 import type { RequestObserver } from '../../request/request-observer.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import type { SyncObserver } from '../../sync/delivery/observer.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { ConnectionMetrics } from './connection-metrics.ts';
 import { DestinationSeriesIndex } from './destination-series.ts';

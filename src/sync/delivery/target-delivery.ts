@@ -1,8 +1,8 @@
+import type { SyncObserver } from '../../observe/sync-observer.ts';
 import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from './deliver.ts';
-import type { SyncObserver } from './observer.ts';
 
 /** Milliseconds. */
 export interface DeliveryTiming {

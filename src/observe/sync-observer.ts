@@ -1,5 +1,3 @@
-import type { DeliveryResult } from './deliver.ts';
-
 /** Observes the sync job, for metrics. Must not throw. */
 export interface SyncObserver {
   /** One API server was read, or could not be. */
@@ -9,6 +7,6 @@ export interface SyncObserver {
     /** The target's configured name. */
     readonly target: string;
     readonly seconds: number;
-    readonly result: DeliveryResult['kind'];
+    readonly result: 'accepted' | 'newer-held' | 'refused' | 'unreachable';
   }): void;
 }
