@@ -132,7 +132,7 @@ export class ServerHealth {
 
   /**
    * A request got no response on a connection that stood (a stream reset, none in time), or the server says GOAWAY.
-   * Neither proves an error: it only makes the next probe come at once.
+   * Neither proves an outage: it only makes the next probe come at once.
    */
   notResponded(id: string): void {
     const state = this.#states.get(id);

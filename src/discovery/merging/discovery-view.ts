@@ -20,7 +20,7 @@ export interface DiscoveryView {
  * The views a snapshot holds. A server whose set has no discovery has none.
  *
  * Where every server is stale, none is: that the whole control plane fell silent at once while routers still respond
- * is far less likely than that the sync job lost its own network. Its error must not make clients take all of discovery
+ * is far less likely than that the sync job lost its own network. Its outage must not make clients take all of discovery
  * for unreliable: to client-go a Stale group version is one whose discovery failed (StaleGroupVersionError), which
  * for example holds up the deletion of namespaces.
  */

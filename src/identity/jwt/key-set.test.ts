@@ -49,7 +49,7 @@ describe('a JSON Web Key Set', () => {
     assert.match((await issuesOf({ kty: 'oct', k: 'c2VjcmV0' })).join(), /^keys\[0\]\.k: must not be here/);
   });
 
-  it('has every key invalid named, and the others used', async () => {
+  it('names every invalid key, and uses the others', async () => {
     const { keys, issues } = await parseKeySet({
       keys: [
         7,

@@ -122,7 +122,7 @@ test('every refused push is logged with its reason', async () => {
   assert.deepEqual(warnings, ['Unsigned', 'Unsigned']);
 });
 
-test('a refused push is remembered until one is taken; one that came too late is nobody’s error', async () => {
+test('a refused push is remembered until one is taken; one that came too late is no error', async () => {
   const { receiver } = receiverWith();
   const refused = () => receiver.refusedPush;
   assert.equal(refused(), undefined);

@@ -156,7 +156,7 @@ interface WatchedClusterOptions {
 }
 
 /**
- * Each API server renews its Lease every 10 s, so silence on a watch of Leases shows an error sooner than on other kinds,
+ * Each API server renews its Lease every 10 s, so silence on a watch of Leases shows an outage sooner than on other kinds,
  * which may send only one bookmark a minute. Milliseconds.
  */
 const leaseSilence = 35_000;

@@ -226,7 +226,7 @@ const rounds = fc.array(
   { minLength: 2, maxLength: 6 },
 );
 
-test('no sequence of errors removes the last known resources of a server', async () => {
+test('no sequence of failures removes the last known resources of a server', async () => {
   await fc.assert(
     fc.asyncProperty(rounds, async (sequence) => {
       const lastKnown = new Map<string, ServedSet['storageVersions']>();

@@ -82,7 +82,7 @@ export function createPublication(options: PublicationOptions): Publication {
   };
 }
 
-/** After half of the lifetime, so that an error may last for the other half. */
+/** After half of the lifetime, so that a failure may last for the other half. */
 function renewalDelay(lifetimeSeconds: number): number {
   return (lifetimeSeconds * 1000) / 2;
 }
