@@ -58,6 +58,8 @@ export async function askOverHttp1(
 
 /** Reads until what came contains `mark`; the end of the stream before it is an error. */
 export async function readUntil(stream: Readable, mark: string): Promise<string> {
+  // An error ends the stream, which is noticed below. Later, the end of the test may reset what is still open.
+  if (stream.listenerCount('error') === 0) stream.on('error', () => {});
   let text = '';
   while (!text.includes(mark)) {
     const chunk: Buffer | null = stream.read();
