@@ -27,7 +27,7 @@ export function handleRequest(server: ServerContext, received: ReceivedRequest):
   authorize(received.user, target);
   if (target.resource !== undefined) return handleResource(resourceRequest(server, received, target));
   if (received.method !== 'GET' && received.method !== 'HEAD') throw methodNotAllowed();
-  return handlePath(server, received, target.path);
+  return handlePath(server, received, target);
 }
 
 /**
@@ -46,9 +46,14 @@ export function resourceRequest(
   return { server, target: target.resource, served, query: target.query, user, accept, contentType, body };
 }
 
-function handlePath(server: ServerContext, received: ReceivedRequest, path: string): Answer {
+function handlePath(
+  server: ServerContext,
+  received: ReceivedRequest,
+  { path, query }: Pick<RequestTarget, 'path' | 'query'>,
+): Answer {
   const { accept, ifNoneMatch } = received;
-  if (/^\/(livez|readyz|healthz)\/?$/.test(path)) return textAnswer(200, 'ok');
+  const [, endpoint] = /^\/(livez|readyz|healthz)\/?$/.exec(path) ?? [];
+  if (endpoint !== undefined) return textAnswer(200, healthText(endpoint, query));
   if (path === '/version' || path === '/version/') return objectAnswer(versionInfo(server));
   if (path === '/openapi/v2') return openApiV2Answer(server, accept);
   if (/^\/openapi\/v3(\/|$)/.test(path)) return openApiV3Answer(server, path, ifNoneMatch);
@@ -56,6 +61,16 @@ function handlePath(server: ServerContext, received: ReceivedRequest, path: stri
     return discoveryAnswer(server, { path, accept, ifNoneMatch });
   }
   throw new PathNotFoundError();
+}
+
+/** k8s.io/apiserver pkg/server/healthz/healthz.go. */
+function healthText(endpoint: string, query: URLSearchParams): string {
+  if (!query.has('verbose')) return 'ok';
+  const excluded = query.getAll('exclude');
+  const checks = ['ping', 'log', 'etcd'].map((name) =>
+    excluded.includes(name) ? `[+]${name} excluded: ok\n` : `[+]${name} ok\n`,
+  );
+  return `${checks.join('')}${endpoint} check passed\n`;
 }
 
 /** k8s.io/apimachinery pkg/version Info. */

@@ -37,7 +37,7 @@ export class RollingUpgrade {
     if (this.isDone) return 'Every server is upgraded.';
     if (!this.#isAutomatic) return `${this.#next()?.name} is the next to be upgraded.`;
     const seconds = Math.max(0, Math.ceil((this.#nextAt - now) / 1000));
-    return `${this.#next()?.name} is upgraded in ${seconds} s, until you press a key.`;
+    return `${this.#next()?.name} is upgraded in ${seconds} s, unless you press a key.`;
   }
 
   /** Upgrades one server each interval; resolves when all are, somebody has taken over, or the signal has aborted. */
@@ -73,9 +73,12 @@ export class RollingUpgrade {
   }
 
   async #upgradeNext(): Promise<void> {
-    const server = this.#next();
-    if (server === undefined) return;
     const { tell, signal } = this.#options;
+    const server = this.#next();
+    if (server === undefined) {
+      tell('every server is upgraded already');
+      return;
+    }
     if (server.running !== undefined) {
       tell(`${server.name} stops, to be upgraded`);
       await server.close();

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { relative } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderLines } from '../../src/cli/terminal/styled-text.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
@@ -45,6 +45,7 @@ export async function runUpgradeDemo({
   signal,
 }: UpgradeDemoOptions): Promise<void> {
   let cluster: UpgradableCluster | undefined;
+  terminal.write('Three API servers and three routers are starting …\n');
   const startServers = async (certificates: DemoControlPlane['certificates']) => {
     cluster = await startUpgradableCluster(certificates, from);
     return cluster.servers;
@@ -68,11 +69,11 @@ export async function runUpgradeDemo({
       ),
     };
     controlPlane.endWith(() => Promise.all([ways.throughRouters.close(), ways.straight.close()]));
-    const kubeconfig = relative('.', controlPlane.path('kubeconfig'));
+    const kubeconfig = resolve(controlPlane.path('kubeconfig'));
     terminal.write(
       `Three API servers of ${from}, a router in front of each. kubectl --kubeconfig ${kubeconfig} goes through one.\n`,
     );
-    await upgradeUnderLoad({ cluster, routers, ways, interval, terminal, signal });
+    await upgradeUnderLoad({ cluster, routers, ways, interval, terminal, kubeconfig, signal });
   });
 }
 
@@ -108,6 +109,7 @@ interface UpgradeUnderLoad {
   readonly ways: { readonly throughRouters: WayIn; readonly straight: WayIn };
   readonly interval: number;
   readonly terminal: UpgradeTerminal;
+  readonly kubeconfig: string;
   readonly signal: AbortSignal;
 }
 
@@ -117,6 +119,7 @@ async function upgradeUnderLoad({
   ways,
   interval,
   terminal,
+  kubeconfig,
   signal,
 }: UpgradeUnderLoad): Promise<void> {
   const { servers } = cluster;
@@ -154,6 +157,8 @@ async function upgradeUnderLoad({
         ...counted,
         events,
         next: upgrade.next(performance.now()),
+        kubeconfig,
+        height: terminal.height(),
       }),
       terminal.isColored,
     );

@@ -5,6 +5,8 @@ export interface UpgradeTerminal {
   /** Somebody can press keys and sees a screen; otherwise lines are written, one after the other. */
   readonly isInteractive: boolean;
   readonly isColored: boolean;
+  /** How many lines the screen has now. */
+  readonly height: () => number;
   readonly write: (text: string) => void;
   /**
    * Takes the whole screen and the keys; `onKeys` is told what is typed.
@@ -29,6 +31,7 @@ export function processTerminal(): UpgradeTerminal {
   return {
     isInteractive: stdin.isTTY === true && stdout.isTTY === true,
     isColored: takesColor(stdout.isTTY === true, process.env),
+    height: () => stdout.rows ?? 24,
     write,
     open: (onKeys) => {
       const listener = (data: Buffer): void => onKeys(data.toString('utf8'));

@@ -14,6 +14,10 @@ export interface UpgradeMoment {
   readonly events: readonly UpgradeEvent[];
   /** What will happen next, and when. */
   readonly next: string;
+  /** Path of the kubeconfig whose contexts are named as the servers are. */
+  readonly kubeconfig: string;
+  /** Lines of the terminal. */
+  readonly height: number;
 }
 
 export interface ShownServer {
@@ -29,29 +33,34 @@ export interface UpgradeEvent {
   readonly text: string;
 }
 
-/** A terminal of 24 lines has room for as many. */
-const shownEvents = 7;
 const labelWidth = 24;
-const columnWidth = 20;
+const columnWidth = 16;
 
-/** The whole screen, for a terminal of 80 columns and 24 lines. Pure. */
+/** The whole screen: 60 columns, but for a long path at its end. A low terminal has fewer events. Pure. */
 export function upgradeScreen(moment: UpgradeMoment): Line[] {
-  const { from, to, elapsed, servers, events, next } = moment;
-  return [
+  const { from, to, elapsed, servers, events, next, kubeconfig, height } = moment;
+  const above: Line[] = [
     [
       { text: `An upgrade from ${from} to ${to}, server by server`, style: 'heading' },
       `  ${clockText(elapsed)}`,
     ],
-    [],
     ...servers.map(serverLine),
     [],
     ...countLines(moment),
     [],
-    ...events.slice(-shownEvents).map((event) => [`  ${eventText(event)}`]),
-    [],
+  ];
+  const below: Line[] = [
     ['  1 2 3 stop or start a server    u upgrade the next    q leave'],
     [`  ${next}`],
+    [`  KUBECONFIG=${kubeconfig} kubectl get ns`],
   ];
+  // The last line of a terminal stays free: the cursor is there.
+  const room = height - 1;
+  const shownEvents = Math.max(0, room - above.length - below.length - 1);
+  const latest: Line[] = events
+    .slice(Math.max(0, events.length - shownEvents))
+    .map((event) => [`  ${eventText(event)}`]);
+  return [...above, ...latest, ...(latest.length > 0 ? [[]] : []), ...below].slice(0, room);
 }
 
 function serverLine({ name, version, isRunning, router }: ShownServer, index: number): Line {

@@ -56,13 +56,30 @@ describe('the screen of an upgrade', () => {
     throughRouters: { ...noCounts(), requests: 1_234_567, fieldsStored: 20 },
     straight: { ...noCounts(), requests: 1_234, wrongNotFound: 87, fieldsStored: 18, fieldsLost: 7 },
     events: Array.from({ length: 40 }, (_, index) => ({ at: index * 1000, text: `event ${index}` })),
-    next: 'control-plane-1 is upgraded in 600 s, until you press a key.',
+    next: 'control-plane-1 is upgraded in 600 s, unless you press a key.',
+    kubeconfig: '/home/me/.demo/kubeconfig',
+    height: 24,
   };
   const lines = renderLines(upgradeScreen(moment), false).split('\n');
 
   it('fits a terminal of 80 columns and 24 lines, however long it has run', () => {
     assert.ok(lines.length <= 24, `${lines.length} lines`);
     for (const line of lines) assert.ok(line.length <= 80, line);
+  });
+
+  it('gives up events before servers and counts in a low terminal', () => {
+    for (const height of [30, 17, 12, 5]) {
+      const shown = renderLines(upgradeScreen({ ...moment, height }), false)
+        .trimEnd()
+        .split('\n');
+      assert.ok(shown.length < height, `${shown.length} lines of ${height}`);
+      assert.match(shown.join('\n'), /control-plane-1/);
+      if (height >= 12) assert.match(shown.join('\n'), /wrong 404s/);
+    }
+  });
+
+  it('names a kubeconfig whose contexts are the servers', () => {
+    assert.match(lines.join('\n'), /KUBECONFIG=\/home\/me\/\.demo\/kubeconfig kubectl get ns/);
   });
 
   it('shows servers, both columns of counts, the time, and the latest events', () => {

@@ -49,15 +49,21 @@ describe('demo', () => {
     await runDemo(load, undefined, ['--upgrade']);
     await runDemo(load, undefined, ['--upgrade', '--upgrade-interval', '1m30s']);
     assert.deepEqual(intervals, [undefined, 10_000, 90_000]);
-    for (const interval of ['10', '0s', 'soon']) {
-      await assert.rejects(
-        runDemo(load, undefined, ['--upgrade', '--upgrade-interval', interval]),
-        (error) => {
-          assert.ok(error instanceof CommandFailure);
-          assert.equal(error.message, `--upgrade-interval "${interval}" is no duration such as 10s`);
-          return true;
-        },
-      );
+    const refusals = [
+      [
+        ['--upgrade', '--upgrade-interval', '10'],
+        '--upgrade-interval must be a duration such as 10s, not "10"',
+      ],
+      [['--upgrade', '--upgrade-interval', '0s'], '--upgrade-interval must be longer than 0s'],
+      [['--upgrade-interval', '5s'], '--upgrade-interval needs --upgrade'],
+    ] as const;
+    for (const [flags, message] of refusals) {
+      await assert.rejects(runDemo(load, undefined, flags), (error) => {
+        assert.ok(error instanceof CommandFailure);
+        assert.equal(error.message, message);
+        assert.equal(error.exitCode, 2);
+        return true;
+      });
     }
   });
 

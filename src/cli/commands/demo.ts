@@ -19,8 +19,8 @@ interface DemoPackage {
 
 interface DemoFlags {
   readonly directory: string;
-  readonly upgrade?: true;
-  readonly upgradeInterval: string;
+  readonly upgrade?: boolean | undefined;
+  readonly upgradeInterval?: string | undefined;
 }
 
 export function registerDemo(
@@ -53,15 +53,10 @@ export function registerDemo(
       '--upgrade',
       'Upgrade the cluster server by server under a load, half of it through routers, and count what goes wrong. In a terminal keys stop, start and upgrade servers; elsewhere it ends when all are upgraded.',
     )
-    .option('--upgrade-interval <duration>', 'With --upgrade, the time between two servers.', '10s')
+    .option('--upgrade-interval <duration>', 'With --upgrade, the time between two servers. Default: 10s.')
     .action(async (options: DemoFlags) => {
       const { directory } = options;
-      const upgradeInterval = parseDuration(options.upgradeInterval);
-      if (upgradeInterval === undefined || upgradeInterval === 0) {
-        throw new CommandFailure(2, [
-          `--upgrade-interval "${options.upgradeInterval}" is no duration such as 10s`,
-        ]);
-      }
+      const upgradeInterval = upgradeIntervalOf(options);
       const { runDemoCommand } = await loadDemo(load);
       const stop = new AbortController();
       const signal = context.shutdownSignal();
@@ -71,7 +66,7 @@ export function registerDemo(
       try {
         await runDemoCommand({
           directory,
-          upgradeInterval: options.upgrade === true ? upgradeInterval : undefined,
+          upgradeInterval,
           signal: stop.signal,
           write: context.writeOutput,
         });
@@ -80,6 +75,27 @@ export function registerDemo(
       }
       report(0);
     });
+}
+
+/**
+ * Milliseconds between two upgrades; `undefined` without `--upgrade`.
+ * @throws {CommandFailure} when the flags contradict each other, or the duration is none
+ */
+export function upgradeIntervalOf({
+  upgrade = false,
+  upgradeInterval,
+}: Pick<DemoFlags, 'upgrade' | 'upgradeInterval'>): number | undefined {
+  if (!upgrade && upgradeInterval !== undefined) {
+    throw new CommandFailure(2, ['--upgrade-interval needs --upgrade']);
+  }
+  const interval = parseDuration(upgradeInterval ?? '10s');
+  if (interval === undefined) {
+    throw new CommandFailure(2, [
+      `--upgrade-interval must be a duration such as 10s, not "${upgradeInterval}"`,
+    ]);
+  }
+  if (interval === 0) throw new CommandFailure(2, ['--upgrade-interval must be longer than 0s']);
+  return upgrade ? interval : undefined;
 }
 
 /** @throws {CommandFailure} that says how to get the package, when it is not installed */
