@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import { clusterAuthority, clusterClient, exampleCluster } from '../../../test/support/example-cluster.ts';
 import { type ClusterAccessOptions, loadClusterAccess } from './cluster-access.ts';
 
@@ -52,6 +53,21 @@ test('a kubeconfig that cannot be used is an error that says what to do', async 
       loadClusterAccess(options),
       (error) => error instanceof TypeError && message.test(error.message),
     );
+  }
+});
+
+test('what a broken kubeconfig holds is never shown: the line before the error may be a token', async (context) => {
+  const { kubeconfig } = await exampleCluster(context);
+  const broken = await kubeconfig('https://127.0.0.1:6443');
+  const text = 'users:\n- name: example\n  user:\n    token: SECRET-TOKEN\n   bad: indentation\n';
+  await writeFile(broken, text);
+  for (const options of [{ kubeconfig: broken }, { kubeconfig: broken, text }]) {
+    await assert.rejects(loadClusterAccess(options), (error) => {
+      assert.ok(error instanceof TypeError);
+      assert.doesNotMatch(inspect(error, { depth: 5 }), /SECRET/);
+      assert.match(error.message, /cannot be used as a kubeconfig: line 5, column \d+: bad indentation/);
+      return true;
+    });
   }
 });
 

@@ -125,9 +125,8 @@ function loadFromFile(
       config.loadFromString(text);
       config.makePathsAbsolute(dirname(file));
     }
-  } catch (cause) {
-    const reason = errorMessage(cause);
-    throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${reason}`, { cause });
+  } catch (error) {
+    throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${reasonOf(error)}`);
   }
   for (const other of more) mergeFile(config, other);
   if (context === undefined) return;
@@ -137,6 +136,17 @@ function loadFromFile(
     throw new ClusterAccessError(`${files} has no context ${context}; it has ${known.join(', ') || 'none'}.`);
   }
   config.setCurrentContext(context);
+}
+
+/** Without the text that a YAML parser quotes, and without the error itself as cause: the line may hold a token. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error && error.name === 'YAMLException' && 'reason' in error))
+    return errorMessage(error);
+  const { reason, mark } = error as Error & {
+    readonly reason: unknown;
+    readonly mark?: { readonly line: number; readonly column: number };
+  };
+  return mark === undefined ? String(reason) : `line ${mark.line + 1}, column ${mark.column + 1}: ${reason}`;
 }
 
 /** As kubectl merges them; the library's own method refuses names that come twice, and lets the last context win. */
