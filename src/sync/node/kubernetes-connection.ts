@@ -1,5 +1,5 @@
 import type { Agent, Dispatcher } from 'undici';
-import { unreachable, type WatchConnection } from '../documents/server-documents.ts';
+import { type ServerDocument, unreachable, type WatchConnection } from '../documents/server-documents.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
 import { httpsAgent, readBody, type ServerAccess } from './http-client.ts';
 import type { LocalApiServer } from './run-sync-options.ts';
@@ -14,14 +14,23 @@ export interface KubernetesConnectionOptions {
   /** PEM to verify those, as `kubernetes.default.svc`. Default: the kubeconfig's. */
   readonly peerCertificateAuthorities?: string | undefined;
   /** Used first, and the kubeconfig's server only after all others: that may be a router. */
-  readonly local?: LocalApiServer | undefined;
+  readonly local?: Omit<LocalApiServer, 'id'> | undefined;
   /** `Via` of each request. */
   readonly via?: string | undefined;
-  /** Of one document. Default 256 MiB. */
-  readonly maximumBytes?: number | undefined;
 }
 
 export interface KubernetesConnection extends WatchConnection {
+  /**
+   * Sends one request, with `object` as its body.
+   *
+   * @throws {ReadError} `Unreachable` if there is no complete response
+   */
+  request(
+    method: Dispatcher.HttpMethod,
+    path: string,
+    object: unknown,
+    signal: AbortSignal,
+  ): Promise<ServerDocument>;
   /** Ends every connection at once. */
   close(): Promise<void>;
 }
@@ -29,15 +38,25 @@ export interface KubernetesConnection extends WatchConnection {
 const peerServerName = 'kubernetes.default.svc';
 /** For TCP and TLS, milliseconds. */
 const connectTimeout = 5_000;
+/** Of one document: the list of CustomResourceDefinitions can be tens of MB. */
+const maximumBytes = 256 * 1024 * 1024;
 
 /** A server, and how it is verified. */
 interface Endpoint extends Pick<ServerAccess, 'certificateAuthorities' | 'serverName'> {
   readonly origin: string;
 }
 
+interface Request {
+  readonly method?: Dispatcher.HttpMethod;
+  readonly path: string;
+  readonly accept?: string;
+  readonly object?: unknown;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Lists and watches through the server of a kubeconfig, and through other API servers while that cannot be reached. */
 export function kubernetesConnection(options: KubernetesConnectionOptions): KubernetesConnection {
-  const { access, otherAddresses = () => [], maximumBytes = 256 * 1024 * 1024 } = options;
+  const { access, otherAddresses = () => [] } = options;
   const agents = new Map<string, { readonly agent: Agent; readonly made: string }>();
   const via = options.via === undefined ? [] : ['via', options.via];
   /** Index of the endpoint in use; rises with each failure. */
@@ -90,17 +109,26 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
     return { origin: next.origin, agent: agentFor(next, credentials) };
   }
 
-  async function send(path: string, accept: string, signal: AbortSignal | undefined) {
+  async function respond({
+    method = 'GET',
+    path,
+    accept = 'application/json',
+    object,
+    signal,
+  }: Request): Promise<Dispatcher.ResponseData> {
     const begun = turn;
+    const contentType = object === undefined ? [] : ['content-type', 'application/json'];
     try {
       const credentials = await access.credentials();
       const { origin, agent } = current(credentials);
       const url = new URL(`${origin}${path}`);
+      const headers = [...credentials.headers, ...via, ...contentType];
       const response = await agent.request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
-        method: 'GET',
-        headers: [...credentials.headers, ...via, 'accept', accept, 'user-agent', 'mixed-version-proxy-sync'],
+        method,
+        headers: [...headers, 'accept', accept, 'user-agent', 'mixed-version-proxy-sync'],
+        body: object === undefined ? null : JSON.stringify(object),
         ...(signal === undefined ? {} : { signal }),
       });
       // A load balancer without a server behind it, or a server that is shutting down: another one may work.
@@ -112,27 +140,30 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
     }
   }
 
+  async function respondCompletely(request: Request): Promise<ServerDocument> {
+    const begun = turn;
+    const response = await respond(request);
+    try {
+      const bytes = await readBody(response.body, maximumBytes);
+      const body = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+      return { status: response.statusCode, contentType: contentTypeOf(response), body };
+    } catch (cause) {
+      next(begun);
+      throw unreachable(request.path, cause);
+    }
+  }
+
   /** Moves to the next endpoint, once for all requests that failed at the same one. */
   function next(begun: number): void {
     if (turn === begun) turn++;
   }
 
   return {
-    async get(path, accept, signal) {
-      const begun = turn;
-      const response = await send(path, accept, signal);
-      try {
-        const bytes = await readBody(response.body, maximumBytes);
-        const body = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-        return { status: response.statusCode, contentType: contentTypeOf(response), body };
-      } catch (cause) {
-        next(begun);
-        throw unreachable(path, cause);
-      }
-    },
+    get: (path, accept, signal) => respondCompletely({ path, accept, signal }),
+    request: (method, path, object, signal) => respondCompletely({ method, path, object, signal }),
     async watch(path, signal) {
       const begun = turn;
-      const { statusCode, body } = await send(path, 'application/json', signal);
+      const { statusCode, body } = await respond({ path, signal });
       if (statusCode !== 200) {
         // The body is not read; destroying it may emit an error.
         body.on('error', () => {});

@@ -5,7 +5,8 @@ import type { EmbeddedCluster } from '../../../scripts/measure/embedded-cluster.
 import { httpsServer } from '../../../test/support/https-server.ts';
 import { syncCluster } from '../../../test/support/sync-cluster.ts';
 import type { LeaseRecord } from '../election/leader-election.ts';
-import { httpLeaseClient } from './lease-client.ts';
+import { kubernetesConnection } from './kubernetes-connection.ts';
+import { connectionLeaseClient, httpLeaseClient } from './lease-client.ts';
 
 const { signal } = new AbortController();
 const leases = { group: 'coordination.k8s.io', resource: 'leases' };
@@ -107,4 +108,46 @@ test('a 404 of an intermediary does not mean that the Lease does not exist', asy
     response.writeHead(404, { 'content-type': 'text/html' }).end('<html>no such host</html>');
   });
   await assert.rejects(client(context, cluster, [`https://127.0.0.1:${port}`]).get(signal), /returned 404/);
+});
+
+test('with a kubeconfig, the Lease is read with the current headers, also those of impersonation, and after failures of three servers', async (context) => {
+  const cluster = await syncCluster(context);
+  const { apiServer, clusterCa } = cluster.certificates;
+  const tls = {
+    cert: await readFile(apiServer.certificate, 'utf8'),
+    key: await readFile(apiServer.privateKey, 'utf8'),
+  };
+  const asked: unknown[] = [];
+  let responses = 0;
+  const { port } = await httpsServer(context, tls, ({ headers }, response) => {
+    asked.push([headers.authorization, headers['impersonate-user']]);
+    if (++responses <= 3) response.writeHead(503).end();
+    else response.end(JSON.stringify({ kind: 'Lease', metadata: { name: 'sync', resourceVersion: '1' } }));
+  });
+  const headers = [
+    [],
+    ['Authorization', 'Bearer one'],
+    ['Authorization', 'Bearer two', 'Impersonate-User', 'sync'],
+  ];
+  const certificateAuthorities = await readFile(clusterCa, 'utf8');
+  const connection = kubernetesConnection({
+    access: {
+      server: `https://127.0.0.1:${port}`,
+      credentials: async () => ({
+        certificateAuthorities,
+        clientCertificate: undefined,
+        headers: headers[Math.min(asked.length, 2)] ?? [],
+        serverName: undefined,
+      }),
+    },
+  });
+  context.after(() => connection.close());
+  const lease = connectionLeaseClient(connection, { namespace: 'kube-system', name: 'sync' });
+  assert.equal((await lease.get(signal))?.record.holderIdentity, '');
+  assert.deepEqual(asked, [
+    [undefined, undefined],
+    ['Bearer one', undefined],
+    ['Bearer two', 'sync'],
+    ['Bearer two', 'sync'],
+  ]);
 });

@@ -12,22 +12,32 @@ import {
   statusOf,
   type TextResponse,
 } from './http-client.ts';
+import type { KubernetesConnection } from './kubernetes-connection.ts';
 
-export interface LeaseClientOptions extends Pick<ServerAccess, 'clientCertificate' | 'bearerToken'> {
-  /** API servers of the cluster, as `https://host:port`: the Lease is the same through each of them. At least one. */
-  readonly servers: readonly { readonly origin: string; readonly serverName?: string | undefined }[];
-  /** PEM bundle to verify their certificates. */
-  readonly certificateAuthorities: string;
+/** The Lease, and how long to wait for it. */
+export interface LeaseOptions {
   readonly namespace: string;
   readonly name: string;
   /** For one request to one server, before the next server is asked. Default 2,500. */
   readonly timeoutMilliseconds?: number | undefined;
 }
 
+export interface LeaseClientOptions
+  extends LeaseOptions,
+    Pick<ServerAccess, 'clientCertificate' | 'bearerToken'> {
+  /** API servers of the cluster, as `https://host:port`: the Lease is the same through each of them. At least one. */
+  readonly servers: readonly { readonly origin: string; readonly serverName?: string | undefined }[];
+  /** PEM bundle to verify their certificates. */
+  readonly certificateAuthorities: string;
+}
+
 export interface HttpLeaseClient extends LeaseClient {
   close(): Promise<void>;
 }
 
+const defaultTimeout = 2_500;
+/** Attempts of one request through a connection that moves on to another server after each failure. */
+const attempts = 4;
 /** A Lease has a few hundred bytes, its managed fields a few thousand. */
 const maximumLeaseBytes = 256 * 1024;
 
@@ -47,6 +57,34 @@ const lease = v.looseObject({
   ),
 });
 
+/** Sends one request to an API server. Rejects if none responds. */
+type SendRequest = (
+  method: Dispatcher.HttpMethod,
+  path: string,
+  object: unknown,
+  signal: AbortSignal,
+) => Promise<TextResponse>;
+
+/** Reads and writes one Lease with the credentials of a kubeconfig, and through any API server that responds. */
+export function connectionLeaseClient(
+  connection: Pick<KubernetesConnection, 'request'>,
+  { timeoutMilliseconds = defaultTimeout, ...named }: LeaseOptions,
+): LeaseClient {
+  return leaseClient(named, async (method, path, object, signal) => {
+    for (let attempt = 1; ; attempt++) {
+      signal.throwIfAborted();
+      const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]);
+      try {
+        const response = await connection.request(method, path, object, deadline);
+        if (response.status < 500 || attempt === attempts) return response;
+      } catch (error) {
+        // The connection has moved on to another server, if there is one.
+        if (attempt === attempts) throw error;
+      }
+    }
+  });
+}
+
 /**
  * Reads and writes one Lease through the first API server that responds. The last one that did is asked first.
  *
@@ -64,20 +102,18 @@ const lease = v.looseObject({
  * ```
  */
 export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
-  const { namespace, name, bearerToken, timeoutMilliseconds = 2_500 } = options;
-  const collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
-  const path = `${collection}/${encodeURIComponent(name)}`;
+  const { bearerToken, timeoutMilliseconds = defaultTimeout } = options;
   let servers = options.servers.map(({ origin, serverName = 'kubernetes.default.svc' }) => ({
     origin,
     agent: httpsAgent({ ...options, serverName }, { connect: { timeout: timeoutMilliseconds } }),
   }));
 
-  async function send(method: Dispatcher.HttpMethod, target: string, object: unknown, signal: AbortSignal) {
+  const send: SendRequest = async (method, path, object, signal) => {
     let failure = new Error('there is no API server to ask');
     for (const server of servers) {
       signal.throwIfAborted();
       try {
-        const response = await sendTo(server, method, target, object, signal);
+        const response = await sendTo(server, method, path, object, signal);
         if (!isTransient(response.status)) {
           servers = [server, ...servers.filter((other) => other !== server)];
           return response;
@@ -88,16 +124,16 @@ export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
       }
     }
     throw failure;
-  }
+  };
 
   async function sendTo(
     { origin, agent }: { readonly origin: string; readonly agent: Agent },
     method: Dispatcher.HttpMethod,
-    target: string,
+    path: string,
     object: unknown,
     signal: AbortSignal,
   ): Promise<TextResponse> {
-    const response = await sendRequest(`${origin}${target}`, {
+    const response = await sendRequest(`${origin}${path}`, {
       agent,
       method,
       headers: {
@@ -113,6 +149,17 @@ export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
     return readText(response, maximumLeaseBytes);
   }
 
+  return {
+    ...leaseClient(options, send),
+    async close() {
+      await Promise.all(servers.map(({ agent }) => agent.destroy()));
+    },
+  };
+}
+
+function leaseClient({ namespace, name }: LeaseOptions, send: SendRequest): LeaseClient {
+  const collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
+  const path = `${collection}/${encodeURIComponent(name)}`;
   return {
     async get(signal) {
       const response = await send('GET', path, undefined, signal);
@@ -132,9 +179,6 @@ export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
     async replace(stored, record, signal) {
       return storedLease(path, await send('PUT', path, replaced(stored, record), signal));
     },
-    async close() {
-      await Promise.all(servers.map(({ agent }) => agent.destroy()));
-    },
   };
 }
 
@@ -150,15 +194,9 @@ function storedLease(path: string, response: TextResponse): StoredLease {
   const parsed = v.safeParse(lease, object);
   if (!parsed.success) throw new Error(`${path} returned an object that is not a Lease`);
   const { holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions } =
-    parsed.output.spec ?? {};
+    parsed.output.spec;
   return {
-    record: {
-      holderIdentity: holderIdentity ?? '',
-      leaseDurationSeconds: leaseDurationSeconds ?? 0,
-      acquireTime: acquireTime ?? '',
-      renewTime: renewTime ?? '',
-      leaseTransitions: leaseTransitions ?? 0,
-    },
+    record: { holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions },
     object,
   };
 }

@@ -7,8 +7,15 @@ import type { FoundServer } from '../cluster/cluster-input.ts';
 import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster/cluster-source.ts';
 import type { SyncServer } from '../cluster/sync-server.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
+import type { LeaseClient } from '../election/leader-election.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { kubernetesConnection } from './kubernetes-connection.ts';
+import {
+  connectionLeaseClient,
+  type HttpLeaseClient,
+  httpLeaseClient,
+  type LeaseOptions,
+} from './lease-client.ts';
 import { liveDocuments } from './live-documents.ts';
 import {
   type LocalApiServer,
@@ -108,18 +115,13 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
     transport.retain(new Set([...documents.values()].map(({ origin }) => origin)));
   }
 
-  const servers = options.servers.map((server): SyncServer => {
-    const { readFrom: _readFrom, ...description } = server;
-    return {
-      ...description,
-      addressSource: 'listed',
-      documents: documentsAt(server.id, readingOriginOf(server), server.serverName),
-    };
-  });
+  const servers = options.servers.map((server) =>
+    listedServer(server, (origin) => documentsAt(server.id, origin, server.serverName)),
+  );
   let addresses: readonly string[] = [];
   const connection = kubernetesConnection({
     access,
-    peerCertificateAuthorities: first.transport.peerCertificateAuthorities,
+    peerCertificateAuthorities: options.certificateAuthorities,
     otherAddresses: () => addresses,
     local,
     via,
@@ -148,6 +150,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
         },
       };
     },
+    lease: (lease) => connectionLeaseClient(connection, lease),
     close() {
       transport.close();
       void connection.close();
@@ -194,8 +197,10 @@ function dnsNames(subjectAltName: string | undefined): readonly string[] {
 }
 
 /** API servers with open connections. */
-interface OpenServers {
+export interface OpenServers {
   readonly servers: readonly SyncServer[];
+  /** For leader election, with the credentials that servers are read with. Once only. */
+  lease(options: LeaseOptions): LeaseClient;
   close(): void;
 }
 
@@ -204,17 +209,35 @@ export function openServers(options: ReadingOptions): OpenServers {
   const transport = new NodeTransport({
     credentials: { peerCertificateAuthorities: certificateAuthorities, frontProxy: clientCertificate },
   });
+  let leaseClient: HttpLeaseClient | undefined;
   return {
-    servers: options.servers.map((server) => {
-      const { readFrom: _readFrom, ...description } = server;
-      const { id, serverName } = server;
-      const origin = readingOriginOf(server);
-      return {
-        ...description,
-        addressSource: 'listed',
-        documents: liveDocuments({ transport, id, origin, serverName, bearerToken }),
-      };
-    }),
-    close: () => transport.close(),
+    servers: options.servers.map((server) =>
+      listedServer(server, (origin) =>
+        liveDocuments({ transport, id: server.id, origin, serverName: server.serverName, bearerToken }),
+      ),
+    ),
+    lease(lease) {
+      const servers = options.servers.map((server) => ({
+        origin: readingOriginOf(server),
+        serverName: server.serverName,
+      }));
+      leaseClient = httpLeaseClient({
+        servers,
+        certificateAuthorities,
+        clientCertificate,
+        bearerToken,
+        ...lease,
+      });
+      return leaseClient;
+    },
+    close() {
+      transport.close();
+      void leaseClient?.close();
+    },
   };
+}
+
+function listedServer(server: RunSyncServer, documentsAt: (origin: string) => ServerDocuments): SyncServer {
+  const { readFrom: _readFrom, ...description } = server;
+  return { ...description, addressSource: 'listed', documents: documentsAt(readingOriginOf(server)) };
 }

@@ -4,6 +4,7 @@ import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
 import type { SnapshotOptions } from '../content/build-snapshot.ts';
 import type { SnapshotTarget } from '../delivery/deliver.ts';
+import { defaultLeaderElectionTiming } from '../election/leader-election.ts';
 import type { SyncOptions } from '../sync-options.ts';
 import type { ClusterAccessOptions } from './cluster-access.ts';
 import type { FileTargetOptions } from './file-target.ts';
@@ -137,7 +138,7 @@ export function checkRunSyncOptions(options: RunSyncOptions): CheckedSyncOptions
       issues.push(`server ${id} has no address to read it at`);
     }
   }
-  const duration = leaderElection?.leaseDuration ?? 15_000;
+  const duration = leaderElection?.leaseDuration ?? defaultLeaderElectionTiming.leaseDuration;
   if (!Number.isInteger(duration / 1000) || duration < 1000) {
     issues.push(`a Lease is held for whole seconds, not for ${duration} ms`);
   }

@@ -9,24 +9,19 @@ import type { ClusterTiming } from '../cluster/cluster-source.ts';
 import { type AdvertisedAddresses, createAdvertisedAddresses } from '../content/advertised-addresses.ts';
 import {
   createLeaderElector,
+  defaultLeaderElectionTiming,
   type LeaderElector,
   leaderElectionTiming,
 } from '../election/leader-election.ts';
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
 import type { SyncOptions } from '../sync-options.ts';
-import { type ClusterAccess, type ClusterCredentials, loadClusterAccess } from './cluster-access.ts';
+import { loadClusterAccess } from './cluster-access.ts';
 import { fileTarget } from './file-target.ts';
 import { httpsTarget } from './https-target.ts';
-import { type HttpLeaseClient, httpLeaseClient, type LeaseClientOptions } from './lease-client.ts';
-import { openCluster, openServers } from './open-cluster.ts';
+import { type OpenServers, openCluster, openServers } from './open-cluster.ts';
 import { previousSnapshot } from './previous-snapshot.ts';
-import {
-  type CheckedSyncOptions,
-  checkRunSyncOptions,
-  type RunSyncOptions,
-  readingOriginOf,
-} from './run-sync-options.ts';
+import { type CheckedSyncOptions, checkRunSyncOptions, type RunSyncOptions } from './run-sync-options.ts';
 import { workersKvTarget } from './workers-kv-target.ts';
 
 /** A sync job with open connections. */
@@ -129,8 +124,13 @@ export async function prepareSync(
   signal: AbortSignal,
   timing: Partial<ClusterTiming> = {},
 ): Promise<PreparedSync> {
-  const { options: filled, access } = await withClusterAccess(given);
-  const options = checkRunSyncOptions(filled);
+  const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
+  const credentials = await access?.credentials();
+  const options = checkRunSyncOptions({
+    ...given,
+    certificateAuthorities: given.certificateAuthorities ?? credentials?.certificateAuthorities,
+    clientCertificate: given.clientCertificate ?? credentials?.clientCertificate,
+  });
   const { stateFile, departedServerGraceMilliseconds: grace, logger = silentLogger } = options;
   const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
   const keys = new Map([...(options.snapshotKeys ?? []), ...(await ownKeys(options.signingKey))]);
@@ -151,8 +151,7 @@ export async function prepareSync(
   const advertised = createAdvertisedAddresses(advertising.map(({ url }) => url));
   const pushed = [...httpsTargets(options, advertised), ...(options.workersKv ?? []).map(workersKvTarget)];
   const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
-  const leaseClient = await leaseClientFor(options, access);
-  const elector = leaseClient && electorFor(leaseClient, options);
+  const elector = electorFor(options, opened);
   const previous =
     options.previous ?? (await previousSnapshot({ store, holders: pushed, keys, logger }, signal));
   return {
@@ -179,7 +178,7 @@ export async function prepareSync(
     elector,
     async close() {
       opened.close();
-      await Promise.all([leaseClient?.close(), ...pushed.map((target) => target.close())]);
+      await Promise.all(pushed.map((target) => target.close()));
     },
   };
 }
@@ -198,33 +197,18 @@ function httpsTargets(options: RunSyncOptions, advertised: AdvertisedAddresses) 
   );
 }
 
-async function leaseClientFor(
-  options: CheckedSyncOptions,
-  access: ClusterAccess | undefined,
-): Promise<HttpLeaseClient | undefined> {
-  const { leaderElection, certificateAuthorities, clientCertificate, bearerToken } = options;
+function electorFor(
+  { leaderElection, logger }: CheckedSyncOptions,
+  servers: OpenServers,
+): LeaderElector | undefined {
   if (leaderElection === undefined) return undefined;
-  const { renewDeadline } = leaderElectionTiming(leaderElection.leaseDuration ?? 15_000);
-  const servers = options.servers.map((server) => ({
-    origin: readingOriginOf(server),
-    serverName: server.serverName,
-  }));
-  const reached =
-    access === undefined
-      ? { servers, certificateAuthorities, clientCertificate, bearerToken }
-      : await leaseAccessOf(access, certificateAuthorities);
-  return httpLeaseClient({
-    ...reached,
-    namespace: leaderElection.namespace,
-    name: leaderElection.name,
-    // If one API server hangs, there is time for three others before leadership is lost.
-    timeoutMilliseconds: Math.round(renewDeadline / 4),
-  });
-}
-
-function electorFor(lease: HttpLeaseClient, { leaderElection, logger }: RunSyncOptions): LeaderElector {
-  const { identity = `${hostname()}_${crypto.randomUUID()}`, leaseDuration = 15_000 } = leaderElection ?? {};
-  const timing = leaderElectionTiming(leaseDuration);
+  const { namespace, name, identity = `${hostname()}_${crypto.randomUUID()}` } = leaderElection;
+  const timing = leaderElectionTiming(
+    leaderElection.leaseDuration ?? defaultLeaderElectionTiming.leaseDuration,
+  );
+  // If one API server hangs, there is time for three others before leadership is lost.
+  const timeoutMilliseconds = Math.round(timing.renewDeadline / 4);
+  const lease = servers.lease({ namespace, name, timeoutMilliseconds });
   return createLeaderElector({ identity, lease, clock: systemClock, timing, logger });
 }
 
@@ -236,50 +220,4 @@ async function ownKeys(privateJwk: JWK | undefined): Promise<PinnedKeySet> {
   if (parsed.ok) return parsed.keys;
   const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`).join('; ');
   throw new TypeError(`The signing key cannot be used: ${issues}.`);
-}
-
-interface OptionsWithAccess {
-  /** With the kubeconfig's values for options that were left out. */
-  readonly options: RunSyncOptions;
-  /** `undefined`: all servers are listed by hand. */
-  readonly access: ClusterAccess | undefined;
-}
-
-/** Loads the kubeconfig that the options name. @throws {TypeError} if it cannot be used */
-async function withClusterAccess(options: RunSyncOptions): Promise<OptionsWithAccess> {
-  const { kubernetes, certificateAuthorities, clientCertificate } = options;
-  if (kubernetes === undefined) return { options, access: undefined };
-  const access = await loadClusterAccess(kubernetes);
-  const credentials = await access.credentials();
-  return {
-    access,
-    options: {
-      ...options,
-      certificateAuthorities: certificateAuthorities ?? credentials.certificateAuthorities,
-      clientCertificate: clientCertificate ?? credentials.clientCertificate,
-    },
-  };
-}
-
-/** The connection of leader election: to the kubeconfig's own address, as its user. */
-async function leaseAccessOf(
-  access: ClusterAccess,
-  certificateAuthorities: string,
-): Promise<Omit<LeaseClientOptions, 'namespace' | 'name' | 'timeoutMilliseconds'>> {
-  const { server, credentials } = access;
-  const first = await credentials();
-  return {
-    // Empty: the host of the URL. The default would be the name of API servers.
-    servers: [{ origin: server, serverName: first.serverName ?? '' }],
-    certificateAuthorities: first.certificateAuthorities ?? certificateAuthorities,
-    clientCertificate: first.clientCertificate,
-    bearerToken:
-      bearerTokenOf(first) === undefined ? undefined : async () => bearerTokenOf(await credentials()) ?? '',
-  };
-}
-
-function bearerTokenOf({ headers }: ClusterCredentials): string | undefined {
-  const index = headers.findIndex((name, at) => at % 2 === 0 && name.toLowerCase() === 'authorization');
-  const value = index === -1 ? '' : (headers[index + 1] ?? '');
-  return /^Bearer (.+)$/i.exec(value)?.[1];
 }

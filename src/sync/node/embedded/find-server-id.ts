@@ -1,5 +1,11 @@
-import { identityLeaseSelectors, leasesPath, parseIdentityLease } from '../../cluster/identity-lease.ts';
-import { listObjects } from '../../documents/list-objects.ts';
+import {
+  type IdentityLease,
+  identityLeaseSelectors,
+  leasesPath,
+  parseIdentityLease,
+} from '../../cluster/identity-lease.ts';
+import { listObjects, withLabelSelector } from '../../documents/list-objects.ts';
+import type { ServerDocuments } from '../../documents/server-documents.ts';
 import { type ClusterAccessOptions, loadClusterAccess } from '../cluster-access.ts';
 import { kubernetesConnection } from '../kubernetes-connection.ts';
 import type { LocalApiServer } from '../run-sync-options.ts';
@@ -21,10 +27,7 @@ export interface FindServerIdOptions {
  * @throws {Error} that says what to do when nobody tells, or there is none
  */
 export async function findServerId({ access, local, hostname }: FindServerIdOptions): Promise<string> {
-  const connection = kubernetesConnection({
-    access: await loadClusterAccess(access),
-    local: { ...local, id: '' },
-  });
+  const connection = kubernetesConnection({ access: await loadClusterAccess(access), local });
   try {
     const leases = await Promise.all(
       identityLeaseSelectors.map((selector) => leasesOf(connection, selector)),
@@ -43,11 +46,9 @@ export async function findServerId({ access, local, hostname }: FindServerIdOpti
   }
 }
 
-type Connection = ReturnType<typeof kubernetesConnection>;
-
 /** Twice, for the second attempt asks another server. */
-async function leasesOf(connection: Connection, selector: string) {
-  const path = `${leasesPath}?labelSelector=${encodeURIComponent(selector)}`;
+async function leasesOf(connection: ServerDocuments, selector: string): Promise<readonly IdentityLease[]> {
+  const path = withLabelSelector(leasesPath, selector);
   const list = () => listObjects(connection, path, AbortSignal.timeout(listTimeout));
   const items = await list().catch(list);
   return items.map(parseIdentityLease);
