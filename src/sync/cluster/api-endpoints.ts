@@ -1,6 +1,5 @@
-import * as v from 'valibot';
 import { joinHostPort, parseHostPort, parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
-import { checkedDocument } from '../documents/json-document.ts';
+import { addressesAt, parseEndpointSlice } from './endpoint-slices.ts';
 import type { ServerDescription } from './sync-server.ts';
 
 /** The Service `kubernetes`: each API server maintains its own endpoint. */
@@ -15,34 +14,18 @@ export interface ApiEndpoint {
   readonly hostnames: readonly string[];
 }
 
-const endpointSlice = v.object({
-  endpoints: v.nullish(
-    v.array(
-      v.object({
-        addresses: v.nullish(v.array(v.string()), []),
-        hostname: v.nullish(v.string()),
-        nodeName: v.nullish(v.string()),
-      }),
-    ),
-  ),
-  ports: v.nullish(v.array(v.object({ name: v.nullish(v.string()), port: v.nullish(v.number()) }))),
-});
-
 /**
  * The endpoints of one EndpointSlice. Conditions do not count: reading a server shows whether it is available.
  *
  * @throws {ReadError} `InvalidDocument` for any other object
  */
 export function parseApiEndpoints(object: unknown): readonly ApiEndpoint[] {
-  const { endpoints, ports } = checkedDocument(endpointSlice, apiEndpointsPath, object);
-  const port = (ports?.find(({ name }) => name === 'https') ?? ports?.[0])?.port;
-  if (port == null) return [];
-  return (endpoints ?? []).flatMap(({ addresses, hostname, nodeName }) => {
-    const hostnames = [...new Set([hostname, nodeName].filter((name) => name != null && name !== ''))];
-    return (addresses ?? [])
-      .map((host) => joinHostPort(host, port))
-      .filter((address) => parseHostPort(address).ok)
-      .map((address) => ({ address, hostnames: hostnames.filter((name) => name != null) }));
+  const { endpoints, ports } = parseEndpointSlice(apiEndpointsPath, object);
+  const port = (ports.find(({ name }) => name === 'https') ?? ports[0])?.port;
+  return endpoints.flatMap((endpoint) => {
+    const { hostname, nodeName } = endpoint;
+    const hostnames = [...new Set([hostname, nodeName])].filter((name) => name !== '');
+    return addressesAt(port, endpoint).map((address) => ({ address, hostnames }));
   });
 }
 

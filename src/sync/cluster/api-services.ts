@@ -25,6 +25,7 @@ const apiService = v.object({
   }),
   status: v.nullish(
     v.object({ conditions: v.nullish(v.array(v.object({ type: v.string(), status: v.string() })), []) }),
+    {},
   ),
 });
 
@@ -53,15 +54,14 @@ export function apiServicesOf(
 
 function toSnapshotApiService(object: unknown, warn: (warning: string) => void): SnapshotApiService[] {
   const { spec, status } = checkedDocument(apiService, apiServicesPath, object);
-  const group = spec.group ?? '';
-  const { version } = spec;
+  const { group, version } = spec;
   // The API servers themselves serve it: for kube-aggregator such an APIService is always available.
   if (spec.service == null) return [{ group, version, available: true }];
   const { namespace, name, port } = spec.service;
   const known: SnapshotApiService = {
     group,
     version,
-    service: { namespace, name, port: port ?? 443 },
+    service: { namespace, name, port },
     available: false,
   };
   const whole: SnapshotApiService = {
@@ -69,9 +69,7 @@ function toSnapshotApiService(object: unknown, warn: (warning: string) => void):
     ...(spec.caBundle == null || spec.caBundle === '' ? {} : { caBundle: decodeBase64(spec.caBundle) }),
     ...(spec.insecureSkipTLSVerify === true ? { insecureSkipTLSVerify: true } : {}),
     // kube-aggregator sends no request to a service whose Available condition is missing or not True (handler_proxy.go).
-    available: (status?.conditions ?? []).some(
-      ({ type, status }) => type === 'Available' && status === 'True',
-    ),
+    available: status.conditions.some(({ type, status }) => type === 'Available' && status === 'True'),
   };
   // A router refuses a snapshot with any error, so one invalid APIService would block all updates. It must not become
   // available without its CA bundle: the runtime's own roots would be trusted instead.

@@ -10,7 +10,7 @@ export const customResourceDefinitionsPath = '/apis/apiextensions.k8s.io/v1/cust
 const customResourceDefinition = v.object({
   spec: v.object({
     group: v.string(),
-    names: v.optional(v.object({ plural: v.optional(v.string()), kind: v.optional(v.string()) })),
+    names: v.optional(v.object({ plural: v.optional(v.string(), ''), kind: v.optional(v.string(), '') }), {}),
     versions: v.array(
       v.object({ name: v.string(), served: v.optional(v.boolean()), storage: v.optional(v.boolean()) }),
     ),
@@ -48,8 +48,8 @@ export function customResourceOf(object: unknown): CustomResource {
   const { spec } = checkedDocument(customResourceDefinition, customResourceDefinitionsPath, object);
   return {
     group: spec.group,
-    resource: spec.names?.plural ?? '',
-    kind: spec.names?.kind ?? '',
+    resource: spec.names.plural,
+    kind: spec.names.kind,
     versions: spec.versions.map(({ name }) => name),
     storageVersion: spec.versions.find(({ served, storage }) => served === true && storage === true)?.name,
   };

@@ -27,6 +27,9 @@ export interface IdentityLease {
   readonly durationMilliseconds: number;
 }
 
+/** IdentityLeaseDurationSeconds in k8s.io/kubernetes pkg/controlplane/apiserver/server.go. */
+const defaultDurationSeconds = 3600;
+
 const lease = v.object({
   metadata: v.object({
     name: v.string(),
@@ -35,15 +38,13 @@ const lease = v.object({
   }),
   spec: v.nullish(
     v.object({
-      holderIdentity: v.nullish(v.string()),
-      leaseDurationSeconds: v.nullish(v.number()),
-      renewTime: v.nullish(v.string()),
+      holderIdentity: v.nullish(v.string(), ''),
+      leaseDurationSeconds: v.nullish(v.number(), defaultDurationSeconds),
+      renewTime: v.nullish(v.string(), ''),
     }),
+    {},
   ),
 });
-
-/** IdentityLeaseDurationSeconds in k8s.io/kubernetes pkg/controlplane/apiserver/server.go. */
-const defaultDurationSeconds = 3600;
 
 /** Whether two Leases belong to one host: one server in two versions. */
 export function isSameHost(one: IdentityLease, other: IdentityLease): boolean {
@@ -59,13 +60,13 @@ export function parseIdentityLease(object: unknown): IdentityLease {
     hostname: metadata.labels?.['kubernetes.io/hostname'],
     // Upstream writes it unchecked, for example `:6443` without an IP address. Such an address does not count.
     address: address !== undefined && parseHostPort(address).ok ? address : undefined,
-    holderIdentity: spec?.holderIdentity ?? '',
-    renewedAt: parseRfc3339(spec?.renewTime ?? '') ?? Number.NEGATIVE_INFINITY,
-    durationMilliseconds: (spec?.leaseDurationSeconds ?? defaultDurationSeconds) * 1000,
+    holderIdentity: spec.holderIdentity,
+    renewedAt: parseRfc3339(spec.renewTime) ?? Number.NEGATIVE_INFINITY,
+    durationMilliseconds: spec.leaseDurationSeconds * 1000,
   };
 }
 
-/** A server's identity Lease, parsed. */
+/** Whether an identity Lease still says that its server runs. */
 export type LeaseStanding =
   | { readonly kind: 'held' }
   /** Not renewed within its duration. */

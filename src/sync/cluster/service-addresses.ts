@@ -2,12 +2,12 @@ import * as v from 'valibot';
 import type { Clock } from '../../runtime/clock.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
-import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
-import { hostPort } from '../../snapshot/format/schema-parts.ts';
+import { joinHostPort, parseHostPort } from '../../snapshot/addresses/host-port.ts';
 import type { Snapshot, SnapshotApiService } from '../../snapshot/format/types.ts';
 import { checkedDocument, getJsonIfServed } from '../documents/json-document.ts';
 import { listObjects, withLabelSelector } from '../documents/list-objects.ts';
 import { readFromFirst, type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
+import { addressesAt, parseEndpointSlice } from './endpoint-slices.ts';
 
 /** Services read at once. */
 const concurrentServices = 8;
@@ -138,19 +138,6 @@ const service = v.object({
   }),
 });
 
-const endpointSlice = v.object({
-  endpoints: v.nullish(
-    v.array(
-      v.object({
-        addresses: v.nullish(v.array(v.string()), []),
-        conditions: v.nullish(v.object({ ready: v.nullish(v.boolean(), true) })),
-      }),
-    ),
-    [],
-  ),
-  ports: v.nullish(v.array(v.object({ name: v.nullish(v.string(), ''), port: v.nullish(v.number()) })), []),
-});
-
 /**
  * The address of a Service, as kube-aggregator resolves it without `--enable-aggregator-routing` (k8s.io/apiserver
  * pkg/util/proxy/proxy.go, ResolveCluster): the cluster IP with the Service's own port, or the external name. Pods come
@@ -172,27 +159,27 @@ export async function resolveServiceAddress(
   if (document === undefined) return { issue: 'there is no such Service' };
   const { type, clusterIP, externalName, ports } = checkedDocument(service, path, document).spec;
   if (type === 'ExternalName') return checked(`${externalName}:${named.port}`);
-  const port = ports?.find((candidate) => candidate.port === named.port);
+  const port = ports.find((candidate) => candidate.port === named.port);
   if (port === undefined) return { issue: `the Service has no port ${named.port}` };
-  if (clusterIP !== 'None') return checked(joinHostPort(clusterIP ?? '', named.port));
+  if (clusterIP !== 'None') return checked(joinHostPort(clusterIP, named.port));
   const slices = await listObjects(documents, serviceEndpointsPath(named), signal);
-  const ready = slices.flatMap((slice) => readyAddresses(slice, path, port.name ?? '')).sort();
+  const ready = slices.flatMap((slice) => readyAddresses(slice, path, port.name)).sort();
   const address = ready.find((candidate) => candidate === known) ?? ready[0];
   return address === undefined ? { issue: 'the Service has no endpoint that is ready' } : { address };
 }
 
 /** The port of an EndpointSlice has the name of the Service's port; its targetPort has been resolved. */
 function readyAddresses(slice: unknown, path: string, portName: string): string[] {
-  const { endpoints, ports } = checkedDocument(endpointSlice, path, slice);
-  const port = ports?.find(({ name }) => (name ?? '') === portName)?.port;
-  if (port == null) return [];
-  return (endpoints ?? [])
-    .filter(({ conditions }) => conditions?.ready !== false)
-    .flatMap(({ addresses }) => (addresses ?? []).map((host) => joinHostPort(host, port)))
-    .filter((address) => v.is(hostPort, address));
+  const { endpoints, ports } = parseEndpointSlice(path, slice);
+  const port = ports.find(({ name }) => name === portName)?.port;
+  return endpoints
+    .filter(({ conditions }) => conditions.ready)
+    .flatMap((endpoint) => addressesAt(port, endpoint));
 }
 
 /** A router would refuse the whole snapshot for an invalid address. */
 function checked(address: string): ServiceAddress {
-  return v.is(hostPort, address) ? { address } : { issue: `the Service has an invalid address: ${address}` };
+  return parseHostPort(address).ok
+    ? { address }
+    : { issue: `the Service has an invalid address: ${address}` };
 }

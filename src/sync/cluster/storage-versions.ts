@@ -22,12 +22,14 @@ const storageVersion = v.object({
         v.array(
           v.object({
             apiServerID: v.string(),
-            decodableVersions: v.nullish(v.array(v.string())),
-            servedVersions: v.nullish(v.array(v.string())),
+            decodableVersions: v.nullish(v.array(v.string()), []),
+            servedVersions: v.nullish(v.array(v.string()), []),
           }),
         ),
+        [],
       ),
     }),
+    {},
   ),
 });
 
@@ -39,11 +41,10 @@ const storageVersion = v.object({
  */
 export function parseStorageVersion(object: unknown): StorageVersionEntry {
   const { metadata, status } = checkedDocument(storageVersion, storageVersionsPath, object);
-  const servers = status?.storageVersions ?? [];
   const byServer = (field: 'servedVersions' | 'decodableVersions') =>
     Object.fromEntries(
-      servers.flatMap(({ apiServerID, [field]: versions }) =>
-        versions == null || versions.length === 0 ? [] : [[apiServerID, versions] as const],
+      status.storageVersions.flatMap(({ apiServerID, [field]: versions }) =>
+        versions.length === 0 ? [] : [[apiServerID, versions]],
       ),
     );
   return {

@@ -7,6 +7,7 @@ const listPage = v.object({
   items: v.nullish(v.array(v.unknown()), []),
   metadata: v.optional(
     v.object({ continue: v.optional(v.string(), ''), resourceVersion: v.optional(v.string(), '') }),
+    {},
   ),
 });
 
@@ -55,8 +56,8 @@ export async function listObjectsIfServed(
     const document = await getJsonIfServed(documents, next, 'application/json', signal);
     if (document === undefined) return undefined;
     const page = checkedDocument(listPage, path, document);
-    for (const item of page.items ?? []) items.push(item);
-    const { continue: token = '', resourceVersion = '' } = page.metadata ?? {};
+    for (const item of page.items) items.push(item);
+    const { continue: token, resourceVersion } = page.metadata;
     // All pages of a list show the same moment, so each names the same version.
     if (token === '') return { items, resourceVersion };
     next = `${first}&continue=${encodeURIComponent(token)}`;

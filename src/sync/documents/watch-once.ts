@@ -168,7 +168,7 @@ export function objectKey(object: unknown): string {
   const parsed = v.safeParse(objectWithName, object);
   if (!parsed.success) throw new ReadError('InvalidDocument', 'an object has no name');
   const { name, namespace } = parsed.output.metadata;
-  return `${namespace ?? ''}/${name}`;
+  return `${namespace}/${name}`;
 }
 
 /** @returns `undefined` if the object has none */
