@@ -78,6 +78,13 @@ test('a Service that cannot be read keeps its address; a deleted one has none', 
   assert.match(gone.warnings[0] ?? '', /has no address: there is no such Service/);
 });
 
+test('the warning about a Service ends with the last APIService that names it', async () => {
+  const { resolve } = reader();
+  const server = fakeServer({});
+  assert.equal((await resolve([server])).warnings.length, 1);
+  assert.deepEqual((await resolve([server], undefined, [local])).warnings, []);
+});
+
 test('the next server is asked when one cannot be read', async () => {
   const down = fakeServer({ [path]: refusesConnections });
   const { apiServices } = await reader().resolve([down, fakeServer({ [path]: serviceAt('10.96.0.7') })]);

@@ -60,7 +60,7 @@ export function createServiceAddressReader(clock: Clock, refreshMilliseconds: nu
       }
       return {
         apiServices: apiServices.map((apiService) => withAddress(apiService, resolved, known)),
-        warnings: [...resolved.values()].flatMap(({ warning }) => warning ?? []),
+        warnings: [...services.keys()].flatMap((key) => resolved.get(key)?.warning ?? []),
       };
     },
   };
