@@ -169,6 +169,25 @@ test('a new leader uses the advertised addresses of the last leader, not those o
   await Promise.all([a.stop(), b.stop()]);
 });
 
+test('a new leader delivers even if what routers hold cannot be read', async () => {
+  const leadership = switchable(false);
+  const { target, taken } = router();
+  const controller = new AbortController();
+  const loop = createSyncLoop({
+    servers: [{ id: 'x', address: 'x:6443', documents: fakeServer(responses) }],
+    targets: [target('a')],
+    leadership,
+    adopt: async () => assert.fail('no router responds'),
+    clock: manualClock(noon),
+  });
+  const running = loop.run(controller.signal);
+  await eventually(() => loop.status().lastRoundAt !== undefined);
+  leadership.set(true);
+  await eventually(() => taken.length === 1);
+  controller.abort();
+  await running;
+});
+
 test('a sync job that has lost the lead delivers nothing any more, whatever it finds', async () => {
   const held = router();
   const leadership = switchable(true);

@@ -94,7 +94,12 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   async function takeLead(signal: AbortSignal): Promise<void> {
     // Routers advertise again in their next response; for those that are down, the last leader's snapshot is newer.
     options.advertised?.forget();
-    const adopted = await options.adopt?.(AbortSignal.any([signal, AbortSignal.timeout(timing.adopt)]));
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timing.adopt)]);
+    const adopted = await options.adopt?.(deadline).catch((error: unknown) => {
+      // A leader that waited for it would let every snapshot expire.
+      logger.warn({ err: error }, 'the snapshot that targets hold could not be read');
+      return undefined;
+    });
     if (adopted === undefined) return;
     known = adopted;
     // A router held it, and routers refuse creation times in the future.
