@@ -1,6 +1,12 @@
 import { backOffDelay } from '../runtime/clock.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
-import { type Delivery, type DeliveryResult, type SnapshotTarget, sealDelivery } from './delivery/deliver.ts';
+import {
+  type Delivery,
+  type DeliveryResult,
+  deliverTo,
+  type SnapshotTarget,
+  sealDelivery,
+} from './delivery/deliver.ts';
 import { createRoundContext, type RoundContext, type RoundOutcome, runRound } from './round.ts';
 import type { ServerReading } from './servers/server-reading.ts';
 import type { ResolvedSyncOptions, SyncOptions } from './sync-options.ts';
@@ -85,7 +91,7 @@ async function deliverWithRetries(
 ): Promise<DeliveryResult> {
   let delivery: Delivery = await sealDelivery(snapshot, signingKey);
   for (let attempt = 1; ; attempt++) {
-    const result = await target.put(delivery, signal);
+    const result = await deliverTo(target, delivery, signal);
     if (result.kind === 'accepted' || result.kind === 'refused') return result;
     if (attempt === attempts || signal.aborted) return result;
     if (result.kind === 'newer-held') {

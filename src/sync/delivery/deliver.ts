@@ -1,3 +1,4 @@
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { HeldSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
 import { sealRenewal } from '../../snapshot/signing/renewal.ts';
@@ -100,4 +101,17 @@ export interface SnapshotTarget {
   holds?(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
   /** Whether it refuses creation times in the future. If so, what it accepts shows that the sync job's clock is right. */
   readonly checksCreationTime?: boolean;
+}
+
+/** Delivers once. A target of a library user that throws must not end the sync job, or a delivery to another target. */
+export async function deliverTo(
+  target: SnapshotTarget,
+  delivery: Delivery,
+  signal: AbortSignal,
+): Promise<DeliveryResult> {
+  try {
+    return await target.put(delivery, signal);
+  } catch (error) {
+    return { kind: 'unreachable', message: errorMessage(error) };
+  }
 }

@@ -1,8 +1,7 @@
 import type { SyncObserver } from '../../observe/sync-observer.ts';
 import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { Delivery, DeliveryResult, SnapshotTarget } from './deliver.ts';
+import { type Delivery, type DeliveryResult, deliverTo, type SnapshotTarget } from './deliver.ts';
 
 /** Milliseconds. */
 export interface DeliveryTiming {
@@ -67,15 +66,6 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   let failures = 0;
   let lastAcceptedAt: number | undefined;
 
-  async function put(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult> {
-    try {
-      return await target.put(delivery, signal);
-    } catch (error) {
-      // A target of a library user that throws must not end the sync job.
-      return { kind: 'unreachable', message: errorMessage(error) };
-    }
-  }
-
   /** Whether the target is known to hold the delivery. */
   async function stillHolds(delivery: Delivery, signal: AbortSignal): Promise<boolean> {
     if (held !== delivery || target.holds === undefined) return false;
@@ -90,7 +80,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   async function attempt(delivery: Delivery, signal: AbortSignal): Promise<void> {
     if (await stillHolds(delivery, signal)) return;
     const begun = clock.monotonic();
-    const result = await put(delivery, signal);
+    const result = await deliverTo(target, delivery, signal);
     if (signal.aborted) return;
     const seconds = (clock.monotonic() - begun) / 1000;
     options.observer?.delivered({ target: target.name, seconds, result: result.kind });
