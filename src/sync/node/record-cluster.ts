@@ -9,14 +9,10 @@ import { type ClusterObjects, readClusterObjects } from '../cluster/cluster-obje
 import { serviceEndpointsPath, servicePath } from '../cluster/service-addresses.ts';
 import { getJsonIfServed } from '../documents/json-document.ts';
 import { listObjects, listObjectsIfServed } from '../documents/list-objects.ts';
-import {
-  readFromFirst,
-  type ServerDocument,
-  type ServerDocuments,
-  withoutQuery,
-} from '../documents/server-documents.ts';
+import { readFromFirst, type ServerDocuments, withoutQuery } from '../documents/server-documents.ts';
 import { sharedGroupVersions } from '../servers/exclude-group-versions.ts';
-import { ownDocuments } from '../servers/read-openapi-index.ts';
+import { groupVersionPath, listedGroupVersions } from '../servers/read-classic.ts';
+import { documentsIn } from '../servers/read-openapi-index.ts';
 import { openServers } from './open-cluster.ts';
 import { aggregatedFiles, recordedFileName } from './recorded-documents.ts';
 import type { ReadingOptions } from './run-sync-options.ts';
@@ -227,8 +223,10 @@ async function recordServer(
       // Only documents that the sync job compares: those of custom resources may be confidential.
       const { apiServices, customResourceGroups } = await objects;
       if (apiServices === undefined || customResourceGroups === undefined) return;
+      const shared = sharedGroupVersions(apiServices, customResourceGroups);
+      const own = [...documentsIn(index)].filter(([groupVersion]) => !shared.has(groupVersion));
       await Promise.all(
-        ownDocuments(index, sharedGroupVersions(apiServices, customResourceGroups)).map((url) => {
+        own.map(([, url]) => {
           const file = recordedFileName(withoutQuery(url));
           return limit(() => attempt(file, async () => void (await complete(url))));
         }),
@@ -243,8 +241,12 @@ async function recordServer(
     ),
     attempt('apis.json', async () => {
       const [api, apis] = await Promise.all([complete('/api'), complete('/apis')]);
+      const listed = listedGroupVersions(
+        parseAPIVersions(JSON.parse(api.body)),
+        parseAPIGroupList(JSON.parse(apis.body)),
+      );
       await Promise.all(
-        groupVersionPaths(api, apis).map((path) =>
+        listed.map(groupVersionPath).map((path) =>
           limit(() =>
             attempt(recordedFileName(path), async () => {
               const { status, body } = await get(path);
@@ -263,13 +265,4 @@ async function recordServer(
       .map((line) => `${line}\n`)
       .join(''),
   );
-}
-
-function groupVersionPaths(api: ServerDocument, apis: ServerDocument): string[] {
-  const { versions } = parseAPIVersions(JSON.parse(api.body));
-  const { groups } = parseAPIGroupList(JSON.parse(apis.body));
-  return [
-    ...versions.map((version) => `/api/${version}`),
-    ...groups.flatMap(({ name, versions }) => versions.map(({ version }) => `/apis/${name}/${version}`)),
-  ];
 }

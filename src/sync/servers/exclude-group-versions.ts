@@ -3,6 +3,7 @@ import { groupVersionString, parseStorageVersionName } from '../../apimachinery/
 import type { ParsedAPIGroupList } from '../../discovery/forms/classic.ts';
 import { groupName, versionName } from '../../discovery/forms/parse-document.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+import { documentsIn } from './read-openapi-index.ts';
 import { groupVersionsIn, type OpenApiReading } from './server-reading.ts';
 
 /**
@@ -56,16 +57,13 @@ function isExcluded(name: string, version: string, excluded: ReadonlySet<string>
   return parsed !== undefined && excluded.has(groupVersionString(parsed.group, version));
 }
 
-/** A path in the index that names a group version, not a group. */
-const groupVersionPath = /^apis\/([^/]+)\/([^/]+)$/;
-
 /** The group versions (`batch/v1`) that a server's OpenAPI v3 index names, without those of the legacy group. */
 export function indexedGroupVersions(openApi: OpenApiReading): readonly string[] {
   if (openApi.kind !== 'read') return [];
-  return Object.keys(openApi.paths).flatMap((path) => {
-    const [, group, version] = groupVersionPath.exec(path) ?? [];
+  return [...documentsIn(openApi.paths).keys()].filter((groupVersion) => {
+    const [group, version] = groupVersion.split('/');
     // They become paths of requests.
-    return v.is(groupName, group) && v.is(versionName, version) ? [groupVersionString(group, version)] : [];
+    return v.is(groupName, group) && v.is(versionName, version);
   });
 }
 

@@ -1,6 +1,8 @@
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import {
+  type ParsedAPIGroupList,
   type ParsedAPIResourceList,
+  type ParsedAPIVersions,
   parseAPIGroupList,
   parseAPIResourceList,
   parseAPIVersions,
@@ -58,18 +60,14 @@ export async function readClassic(
     ...unlisted.knownGroupVersions,
   ]);
 
-  const paths = new Map(apiVersions.versions.map((version) => [version, `/api/${version}`]));
-  for (const { name, versions } of apiGroupList.groups) {
-    for (const { version } of versions) paths.set(`${name}/${version}`, `/apis/${name}/${version}`);
-  }
   const apiResourceLists = new Map<string, ParsedAPIResourceList>();
   const failures = new Map<string, unknown>();
   const limit = createLimiter(concurrentDocuments);
   await Promise.all(
-    [...paths].map(([groupVersion, path]) =>
+    [...new Set(listedGroupVersions(apiVersions, apiGroupList))].map((groupVersion) =>
       limit(async () => {
         try {
-          const list = await readResourceList(documents, path, groupVersion, signal);
+          const list = await readResourceList(documents, groupVersion, signal);
           if (list !== undefined) apiResourceLists.set(groupVersion, list);
         } catch (error) {
           failures.set(groupVersion, error);
@@ -85,12 +83,29 @@ export async function readClassic(
   };
 }
 
-async function readResourceList(
+/** The group versions that classic discovery lists. */
+export function listedGroupVersions(
+  { versions }: ParsedAPIVersions,
+  { groups }: ParsedAPIGroupList,
+): readonly string[] {
+  return [
+    ...versions,
+    ...groups.flatMap(({ name, versions }) => versions.map(({ version }) => `${name}/${version}`)),
+  ];
+}
+
+/** The path of a group version's document. */
+export function groupVersionPath(groupVersion: string): string {
+  return `${groupVersion.includes('/') ? '/apis' : '/api'}/${groupVersion}`;
+}
+
+/** @returns `undefined` if the server does not serve the group version */
+export async function readResourceList(
   documents: ServerDocuments,
-  path: string,
   groupVersion: string,
   signal: AbortSignal,
 ): Promise<ParsedAPIResourceList | undefined> {
+  const path = groupVersionPath(groupVersion);
   const value = await getJsonIfServed(documents, path, accept, signal);
   if (value === undefined) return undefined;
   const list = parseAPIResourceList(value);

@@ -1,4 +1,5 @@
 import { groupVersionString } from '../../apimachinery/group-version.ts';
+import { parseDiscoveryPath } from '../../discovery/forms/discovery-path.ts';
 import { parseOpenApiV3Index } from '../../discovery/openapi-v3/parse-openapi-v3.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { getJsonIfServed } from '../documents/json-document.ts';
@@ -8,22 +9,18 @@ import type { OpenApiReading } from './server-reading.ts';
 /** The index is JSON without a declared type, so Go detects it from the content (seen from 1.25 to 1.33). */
 const indexTypes = ['application/json', 'text/plain'];
 
-/** A path in the index that names a group version. */
-const groupVersionPath = /^(?:api|apis\/([^/]+))\/([^/]+)$/;
-
 /**
- * The URLs of the documents of the server's own group versions.
- * @param paths path to `serverRelativeURL`, as in the index
- * @param shared group versions that belong to no single server (`sharedGroupVersions`)
+ * The documents of group versions that an index names, by group version. Those of groups do not count.
+ *
+ * @param paths path to `serverRelativeURL`
  */
-export function ownDocuments(
-  paths: Readonly<Record<string, string>>,
-  shared: ReadonlySet<string>,
-): readonly string[] {
-  return Object.entries(paths).flatMap(([path, url]) => {
-    const [, group = '', version] = groupVersionPath.exec(path) ?? [];
-    return version === undefined || shared.has(groupVersionString(group, version)) ? [] : [url];
-  });
+export function documentsIn(paths: Readonly<Record<string, string>> = {}): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(paths).flatMap(([path, url]) => {
+      const named = parseDiscoveryPath(`/${path}`);
+      return named?.kind === 'resources' ? [[groupVersionString(named.group, named.version), url]] : [];
+    }),
+  );
 }
 
 /** Reads a server's OpenAPI v3 index. Never rejects: the index does not decide where requests go. */

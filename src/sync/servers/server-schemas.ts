@@ -2,6 +2,7 @@ import { groupVersionString, storageVersionName } from '../../apimachinery/group
 import { minorVersion } from '../../apimachinery/server-version.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+import { documentsIn } from './read-openapi-index.ts';
 import { createSchemaDocuments, type SchemaDocument, type SchemaDocumentState } from './schema-documents.ts';
 import type { ReadableServer } from './server-readers.ts';
 import { groupVersionsIn, lastKnown, type ServerReading } from './server-reading.ts';
@@ -93,13 +94,13 @@ function wantedOf(
   const version = versionOf(reading, previous, id);
   const { set, openApi } = reading;
   const known = openApi.kind === 'failed' ? lastKnown(previous, id)?.set.openapiV3 : undefined;
-  const paths = new Map(Object.entries(openApi.kind === 'read' ? openApi.paths : (known ?? {})));
+  const indexed = documentsIn(openApi.kind === 'read' ? openApi.paths : known);
   const groupVersions = new Set<string>();
   const documents: SchemaDocument[] = [];
   for (const { group, version: name, groupVersion, resources } of groupVersionsIn(set.discovery)) {
     if (resources.length === 0 || shared.has(groupVersion)) continue;
     groupVersions.add(groupVersion);
-    const url = paths.get(documentPath(group, name));
+    const url = indexed.get(groupVersion);
     if (url === undefined) continue;
     const isImmutable = hasHash(url);
     // Without a hash, the document may differ between servers, and after each restart.
@@ -178,12 +179,12 @@ function digestsOf({ servers, servedSets }: Snapshot): ReadonlyMap<string, Reado
   const documents = new Map<string, ReadonlyMap<string, string>>();
   for (const set of new Set(servers.map(({ serves }) => servedSets[serves]))) {
     if (set?.schemas === undefined) continue;
-    const paths = new Map(Object.entries(set.openapiV3 ?? {}));
+    const indexed = documentsIn(set.openapiV3);
     const schemas = new Map(Object.entries(set.schemas));
     const digests = new Map<string, Map<string, string>>();
     const unknown = new Set<string>();
     for (const { group, version, name, kind } of kindsOf(set)) {
-      const url = paths.get(documentPath(group, version));
+      const url = indexed.get(groupVersionString(group, version));
       if (url === undefined || !hasHash(url)) continue;
       const digest = schemas.get(name)?.[version];
       if (digest === undefined) unknown.add(url);
@@ -207,10 +208,6 @@ function* kindsOf({
       if (isOwn) yield { group, version, name: storageVersionName(group, resource), kind };
     }
   }
-}
-
-function documentPath(group: string, version: string): string {
-  return group === '' ? `api/${version}` : `apis/${group}/${version}`;
 }
 
 function hasHash(url: string): boolean {

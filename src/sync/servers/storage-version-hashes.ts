@@ -1,13 +1,13 @@
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { storageVersionName } from '../../apimachinery/group-version.ts';
 import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
-import { type ParsedAPIResourceList, parseAPIResourceList } from '../../discovery/forms/classic.ts';
+import type { ParsedAPIResourceList } from '../../discovery/forms/classic.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import type { CustomResource } from '../cluster/custom-resource-groups.ts';
-import { getJson } from '../documents/json-document.ts';
-import { ReadError, type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
+import { type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
+import { readResourceList } from './read-classic.ts';
 import { type DiscoveredGroupVersion, groupVersionsIn, type LastKnownServer } from './server-reading.ts';
 
 /** `<group>.<resource>` to `storageVersionHash`, as in `ServedSet.storageVersionHashes`. */
@@ -79,18 +79,14 @@ export function createStorageVersionHashReader({
     discovered: DiscoveredGroupVersion,
     signal: AbortSignal,
   ): Promise<void> {
-    const { group, version, groupVersion } = discovered;
+    const { group, groupVersion } = discovered;
     // It counts as failed until it has arrived: a read can hang for ever.
     const hashes = known.get(groupVersion)?.hashes ?? {};
     known.set(groupVersion, { text: '', hashes, retriedAt: clock.monotonic() + retriedAfter });
     try {
-      const path = group === '' ? `/api/${version}` : `/apis/${groupVersion}`;
       const list =
-        resourceLists?.get(groupVersion) ??
-        parseAPIResourceList(await getJson(documents, path, 'application/json', signal));
-      if (list.groupVersion !== groupVersion) {
-        throw new ReadError('InvalidDocument', `${path} is the document of ${list.groupVersion}`);
-      }
+        resourceLists?.get(groupVersion) ?? (await readResourceList(documents, groupVersion, signal));
+      if (list === undefined) return;
       known.set(groupVersion, { text: textOf(discovered), hashes: hashesOf(group, list), retriedAt: 0 });
     } catch {
       // Hashes do not decide where requests go, so the reading succeeds without them.
