@@ -109,10 +109,9 @@ export async function runRound(
     previous,
     heldGeneration,
     now: options.clock.now(),
-    ...(view === undefined
-      ? {}
-      : { storageVersions: view.storageVersions, decodableVersions: view.decodableVersions }),
-    ...(options.snapshot === undefined ? {} : { options: options.snapshot }),
+    storageVersions: view?.storageVersions,
+    decodableVersions: view?.decodableVersions,
+    options: options.snapshot,
   });
   const warnings = [
     ...(view?.warnings ?? []),

@@ -155,7 +155,7 @@ export async function resolveServiceAddress(
   signal: AbortSignal | undefined,
 ): Promise<ServiceAddress> {
   const path = servicePath(named);
-  const document = await getJsonIfServed(documents, path, 'application/json', signal);
+  const document = await getJsonIfServed(documents, path, signal);
   if (document === undefined) return { issue: 'there is no such Service' };
   const { type, clusterIP, externalName, ports } = checkedDocument(service, path, document).spec;
   if (type === 'ExternalName') return checked(`${externalName}:${named.port}`);

@@ -46,7 +46,7 @@ export interface SnapshotInput {
   readonly heldGeneration?: number | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  readonly options?: SnapshotOptions;
+  readonly options?: SnapshotOptions | undefined;
 }
 
 export interface SnapshotOutput {

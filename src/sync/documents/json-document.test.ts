@@ -46,8 +46,8 @@ const issues: Record<string, readonly [ReadErrorCode, ServerDocument]> = {
 
 for (const [name, document] of Object.entries(notServed)) {
   test(`${name} says that the server does not serve it`, async () => {
-    assert.equal(await getJsonIfServed(serverWith(document), '/apis/a/v1', json, undefined), undefined);
-    await assert.rejects(getJson(serverWith(document), '/apis/a/v1', json, undefined), {
+    assert.equal(await getJsonIfServed(serverWith(document), '/apis/a/v1', undefined), undefined);
+    await assert.rejects(getJson(serverWith(document), '/apis/a/v1', undefined), {
       code: 'UnexpectedStatus',
     });
   });
@@ -56,7 +56,7 @@ for (const [name, document] of Object.entries(notServed)) {
 for (const [name, [code, document]] of Object.entries(issues)) {
   test(`${name} is an error, not a document`, async () => {
     for (const get of [getJson, getJsonIfServed]) {
-      await assert.rejects(get(serverWith(document), '/apis/a/v1', json, undefined), {
+      await assert.rejects(get(serverWith(document), '/apis/a/v1', undefined), {
         name: 'ReadError',
         code,
       });
@@ -66,5 +66,5 @@ for (const [name, [code, document]] of Object.entries(issues)) {
 
 test('parameters and case of the media type do not matter', async () => {
   const document = { status: 200, contentType: 'Application/JSON;g=apidiscovery.k8s.io', body: '{"a":1}' };
-  assert.deepEqual(await getJson(serverWith(document), '/apis', json, undefined), { a: 1 });
+  assert.deepEqual(await getJson(serverWith(document), '/apis', undefined), { a: 1 });
 });

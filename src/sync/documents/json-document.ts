@@ -2,9 +2,8 @@ import * as v from 'valibot';
 import { ReadError, type ServerDocument, type ServerDocuments, withoutQuery } from './server-documents.ts';
 
 /** The media type without its parameters, in lower case (RFC 9110 section 8.3.1). */
-function mediaTypeEssence(contentType: string): string {
-  const semicolon = contentType.indexOf(';');
-  return (semicolon === -1 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase();
+function mediaTypeOf({ contentType }: ServerDocument): string {
+  return (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
 const jsonType = 'application/json';
@@ -19,8 +18,8 @@ const status404 = v.object({ kind: v.literal('Status'), code: v.literal(404) });
 export async function getJson(
   documents: ServerDocuments,
   path: string,
-  accept: string,
   signal: AbortSignal | undefined,
+  accept = jsonType,
 ): Promise<unknown> {
   return parseJson(path, await documents.get(path, accept, signal));
 }
@@ -35,11 +34,10 @@ export async function getJson(
 export async function getJsonIfServed(
   documents: ServerDocuments,
   path: string,
-  accept: string,
   signal: AbortSignal | undefined,
   mediaTypes: readonly string[] = [jsonType],
 ): Promise<unknown> {
-  const document = await documents.get(path, accept, signal);
+  const document = await documents.get(path, jsonType, signal);
   return isNotServed(document) ? undefined : parseJson(path, document, mediaTypes);
 }
 
@@ -49,7 +47,7 @@ export async function getJsonIfServed(
  */
 function isNotServed(document: ServerDocument): boolean {
   if (document.status !== 404) return false;
-  const type = mediaTypeEssence(document.contentType);
+  const type = mediaTypeOf(document);
   if (type === 'text/plain') return document.body.trim() === '404 page not found';
   if (type !== jsonType) return false;
   try {
@@ -68,7 +66,7 @@ function parseJson(
   if (document.status !== 200) {
     throw new ReadError('UnexpectedStatus', `${subject} returned ${document.status} instead of 200`);
   }
-  const type = mediaTypeEssence(document.contentType);
+  const type = mediaTypeOf(document);
   if (!mediaTypes.includes(type)) {
     throw new ReadError(
       'UnexpectedContentType',

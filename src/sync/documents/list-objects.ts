@@ -53,7 +53,7 @@ export async function listObjectsIfServed(
   const first = `${path}${path.includes('?') ? '&' : '?'}limit=${pageSize}`;
   let next = first;
   for (let pages = 0; pages < maximumPages; pages++) {
-    const document = await getJsonIfServed(documents, next, 'application/json', signal);
+    const document = await getJsonIfServed(documents, next, signal);
     if (document === undefined) return undefined;
     const page = checkedDocument(listPage, path, document);
     for (const item of page.items) items.push(item);

@@ -148,7 +148,7 @@ async function recordServices(
 ): Promise<void> {
   const items: unknown[] = [];
   for (const path of paths) {
-    const read = (documents: ServerDocuments) => getJsonIfServed(documents, path, 'application/json', signal);
+    const read = (documents: ServerDocuments) => getJsonIfServed(documents, path, signal);
     try {
       const service = await readFromFirst(servers, read);
       if (service !== undefined) items.push(service);

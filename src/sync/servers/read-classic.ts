@@ -15,8 +15,6 @@ import { ReadError, type ServerDocuments } from '../documents/server-documents.t
 import { indexedGroupVersions, sharedGroupVersions, withGroupVersions } from './exclude-group-versions.ts';
 import type { OpenApiReading } from './server-reading.ts';
 
-const accept = 'application/json';
-
 /** Everything that a server itself serves. */
 export interface ReadGroups {
   readonly groups: APIGroupDiscovery[];
@@ -50,8 +48,8 @@ export async function readClassic(
   signal: AbortSignal,
 ): Promise<ReadGroups> {
   const [api, apis, openApi] = await Promise.all([
-    getJson(documents, '/api', accept, signal),
-    getJson(documents, '/apis', accept, signal),
+    getJson(documents, '/api', signal),
+    getJson(documents, '/apis', signal),
     unlisted.openApi,
   ]);
   const apiVersions = parseAPIVersions(api);
@@ -106,7 +104,7 @@ export async function readResourceList(
   signal: AbortSignal,
 ): Promise<ParsedAPIResourceList | undefined> {
   const path = groupVersionPath(groupVersion);
-  const value = await getJsonIfServed(documents, path, accept, signal);
+  const value = await getJsonIfServed(documents, path, signal);
   if (value === undefined) return undefined;
   const list = parseAPIResourceList(value);
   if (list.groupVersion === groupVersion) return list;

@@ -6,8 +6,11 @@ import { getJsonIfServed } from '../documents/json-document.ts';
 import { type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
 import type { OpenApiReading } from './server-reading.ts';
 
-/** The index is JSON without a declared type, so Go detects it from the content (seen from 1.25 to 1.33). */
-const indexTypes = ['application/json', 'text/plain'];
+/**
+ * OpenAPI v3 is always JSON. The index (seen from 1.25 to 1.33) and the documents of servers before 1.31 have no declared
+ * type, so Go detects one from the content.
+ */
+export const openApiTypes = ['application/json', 'text/plain'];
 
 /**
  * The documents of group versions that an index names, by group version. Those of groups do not count.
@@ -31,7 +34,7 @@ export async function readOpenApiIndex(
 ): Promise<OpenApiReading> {
   try {
     return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
-      const value = await getJsonIfServed(documents, '/openapi/v3', 'application/json', deadline, indexTypes);
+      const value = await getJsonIfServed(documents, '/openapi/v3', deadline, openApiTypes);
       return value === undefined
         ? { kind: 'not-served' }
         : { kind: 'read', paths: parseOpenApiV3Index(value) };

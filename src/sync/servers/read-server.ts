@@ -100,8 +100,8 @@ async function readGroups(
   signal: AbortSignal,
 ): Promise<ReadGroups> {
   const [api, apis] = await Promise.all([
-    getJson(documents, '/api', ownDiscoveryAccept, signal),
-    getJson(documents, '/apis', ownDiscoveryAccept, signal),
+    getJson(documents, '/api', signal, ownDiscoveryAccept),
+    getJson(documents, '/apis', signal, ownDiscoveryAccept),
   ]);
   if (v.is(aggregatedDocument, api) && v.is(aggregatedDocument, apis)) {
     return { groups: [...parseAggregated(api), ...parseAggregated(apis)] };
@@ -120,7 +120,7 @@ async function readVersion(
 ): Promise<string | undefined> {
   try {
     return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
-      const value = await getJsonIfServed(documents, '/version', 'application/json', deadline);
+      const value = await getJsonIfServed(documents, '/version', deadline);
       return value === undefined ? undefined : checkedDocument(versionInfo, '/version', value).gitVersion;
     });
   } catch {

@@ -5,6 +5,7 @@ import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import { getJsonIfServed } from '../documents/json-document.ts';
 import { ReadError, type ServerDocuments, withoutQuery } from '../documents/server-documents.ts';
+import { openApiTypes } from './read-openapi-index.ts';
 
 /** For all documents of one call together, also those that wait for their turn, milliseconds. */
 const timeout = 15_000;
@@ -78,9 +79,6 @@ interface Entry {
   dueAt: number;
 }
 
-/** It is always JSON. Servers from 1.31 on say so; of older ones, Go may detect the type from the content. */
-const documentTypes = ['application/json', 'text/plain'];
-
 async function digestsOf(
   server: ServerDocuments,
   { group, version, url }: SchemaDocument,
@@ -96,7 +94,7 @@ async function digestsOf(
       );
     },
   };
-  const value = await getJsonIfServed(bounded, url, 'application/json', signal, documentTypes);
+  const value = await getJsonIfServed(bounded, url, signal, openApiTypes);
   if (value === undefined) throw new ReadError('UnexpectedStatus', `${withoutQuery(url)} is not served`);
   return schemaDigests(value, group, version);
 }

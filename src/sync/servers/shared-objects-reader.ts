@@ -23,7 +23,7 @@ export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: num
       const now = clock.monotonic();
       // A new APIService or CustomResourceDefinition changes some server's discovery. What does not (a CA bundle,
       // availability) is read at the next refresh.
-      const seen = groupVersionsOf(readings);
+      const seen = discoveredIn(readings);
       if (last !== undefined && last.seen === seen && now - last.at < refreshMilliseconds)
         return last.objects;
       const objects = await readClusterObjects(readable, signal);
@@ -35,7 +35,8 @@ export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: num
   };
 }
 
-function groupVersionsOf(readings: ReadonlyMap<string, ServerReading>): string {
+/** The group versions of all servers, as text to compare. */
+function discoveredIn(readings: ReadonlyMap<string, ServerReading>): string {
   const groupVersions = new Set<string>();
   for (const reading of readings.values()) {
     if (!reading.ok) continue;
