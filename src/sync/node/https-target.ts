@@ -12,7 +12,7 @@ import {
   parseEntityTag,
   sealedMediaType,
 } from '../../snapshot/receiving/snapshot-endpoint.ts';
-import type { Delivery, DeliveryResult, SnapshotTarget } from '../delivery/deliver.ts';
+import type { Delivery, DeliveryResult } from '../delivery/deliver.ts';
 import {
   failureText,
   httpsAgent,
@@ -23,6 +23,7 @@ import {
   statusOf,
   type TextResponse,
 } from './http-client.ts';
+import type { HoldingTarget } from './previous-snapshot.ts';
 
 /** With a client certificate, a token or both, of an allowed caller of the router. */
 export interface HttpsTargetOptions extends ServerAccess {
@@ -35,14 +36,8 @@ export interface HttpsTargetOptions extends ServerAccess {
 }
 
 /** A router that snapshots are pushed to. */
-export interface HttpsTarget extends SnapshotTarget {
+export interface HttpsTarget extends HoldingTarget {
   holds(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
-  /**
-   * The sealed snapshot that the router holds; `undefined` if it holds none.
-   * @throws if it cannot be reached
-   */
-  held(signal: AbortSignal): Promise<string | undefined>;
-  close(): Promise<void>;
 }
 
 /** A router that accepts no connection in this time counts as down, and is tried again soon. Milliseconds. */

@@ -3,13 +3,19 @@ import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { openSnapshot } from '../../snapshot/signing/seal.ts';
+import type { SnapshotTarget } from '../delivery/deliver.ts';
 
-/** A target that returns the snapshot that it holds. */
-export interface SnapshotHolder {
-  readonly name: string;
-  /** Sealed; `undefined` if it holds none. @throws if it cannot be reached */
+/** A target over the network that returns the snapshot that it holds. */
+export interface HoldingTarget extends SnapshotTarget {
+  /**
+   * The sealed snapshot that it holds; `undefined` if it holds none.
+   * @throws if it cannot be reached
+   */
   held(signal: AbortSignal): Promise<string | undefined>;
+  close(): Promise<void>;
 }
+
+export type SnapshotHolder = Pick<HoldingTarget, 'name' | 'held'>;
 
 export interface PreviousSnapshotSources {
   readonly store: SnapshotStore | undefined;
@@ -30,28 +36,30 @@ export async function previousSnapshot(
   signal: AbortSignal,
 ): Promise<Snapshot | undefined> {
   const found = await Promise.all([
-    open('state file', async () => (await store?.load())?.snapshot),
-    ...holders.map(async (holder) => open(holder.name, await fetchFrom(holder))),
+    open(
+      'state file',
+      store?.load().then((stored) => stored?.snapshot),
+    ),
+    ...holders.map((holder) => open(holder.name, read(holder))),
   ]);
   return found.reduce(newer, undefined);
 
   /** A router that is not up yet is normal at the very first start. */
-  async function fetchFrom({ name, held }: SnapshotHolder): Promise<() => Promise<string | undefined>> {
+  async function read({ name, held }: SnapshotHolder): Promise<string | undefined> {
     try {
-      const jws = await held(signal);
-      return async () => jws;
+      return await held(signal);
     } catch (err) {
       logger.info({ err, source: name }, 'the snapshot that it holds could not be read');
-      return async () => undefined;
+      return undefined;
     }
   }
 
   async function open(
     source: string,
-    load: () => Promise<string | undefined>,
+    sealed: Promise<string | undefined> | undefined,
   ): Promise<Snapshot | undefined> {
     try {
-      const jws = await load();
+      const jws = await sealed;
       return jws === undefined ? undefined : (await openSnapshot(jws, keys)).snapshot;
     } catch (err) {
       logger.warn({ err, source }, 'the snapshot of an earlier run cannot be used');

@@ -10,11 +10,6 @@ import {
   withoutQuery,
 } from '../documents/server-documents.ts';
 
-/** Files of objects that all servers share, in the cluster's folder. */
-const sharedFiles: Readonly<Record<string, string>> = {
-  [apiServicesPath]: 'apiservices.json',
-};
-
 /** For recordings without this file: they are older, of clusters without custom resources. */
 const noCustomResourceDefinitions = '{"kind":"CustomResourceDefinitionList","metadata":{},"items":[]}';
 
@@ -44,12 +39,11 @@ export function recordedDocuments(clusterFolder: string, server: string): Server
   return {
     async get(pathWithQuery, accept) {
       const path = withoutQuery(pathWithQuery);
-      const shared = sharedFiles[path];
+      if (path === apiServicesPath) return json(200, await read(join(clusterFolder, 'apiservices.json')));
       if (path === customResourceDefinitionsPath) {
         const recorded = await readIfPresent(join(clusterFolder, 'customresourcedefinitions.json'));
         return json(200, recorded ?? noCustomResourceDefinitions);
       }
-      if (shared !== undefined) return json(200, await read(join(clusterFolder, shared)));
       const named = await namedObjects(clusterFolder, path, pathWithQuery.slice(path.length + 1));
       if (named !== undefined) return named;
       const aggregated = await aggregatedDocument(folder, path, accept);

@@ -2,8 +2,9 @@ import * as v from 'valibot';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseStoredSnapshotText, storedSnapshotText } from '../../snapshot/receiving/snapshot-store.ts';
-import type { Delivery, SnapshotTarget } from '../delivery/deliver.ts';
+import type { Delivery } from '../delivery/deliver.ts';
 import { httpsAgent, readText, sendRequest } from './http-client.ts';
+import type { HoldingTarget } from './previous-snapshot.ts';
 
 export interface WorkersKvTargetOptions {
   readonly accountId: string;
@@ -18,15 +19,6 @@ export interface WorkersKvTargetOptions {
   readonly certificateAuthorities?: string | undefined;
   /** For one request, milliseconds. Default 30,000. */
   readonly timeoutMilliseconds?: number | undefined;
-}
-
-export interface WorkersKvTarget extends SnapshotTarget {
-  /**
-   * The sealed snapshot under the key; `undefined` if there is none.
-   * @throws if Workers KV cannot be reached
-   */
-  held(signal: AbortSignal): Promise<string | undefined>;
-  close(): Promise<void>;
 }
 
 const workersKvApiUrl = 'https://api.cloudflare.com/client/v4';
@@ -50,7 +42,7 @@ const maximumResponseBytes = 256 * 1024;
  * await target.close();
  * ```
  */
-export function workersKvTarget(options: WorkersKvTargetOptions): WorkersKvTarget {
+export function workersKvTarget(options: WorkersKvTargetOptions): HoldingTarget {
   const { accountId, namespaceId, key = 'snapshot', apiToken } = options;
   const { apiUrl = workersKvApiUrl, timeoutMilliseconds = 30_000 } = options;
   const path = ['accounts', accountId, 'storage', 'kv', 'namespaces', namespaceId, 'values', key];
