@@ -4,39 +4,24 @@ import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import type { ClusterObjects } from './cluster/cluster-objects.ts';
 import type { ClusterView } from './cluster/cluster-source.ts';
-import { createServiceAddressReader, type ServiceAddressReader } from './cluster/service-addresses.ts';
+import { createServiceAddressReader } from './cluster/service-addresses.ts';
 import type { SyncServer } from './cluster/sync-server.ts';
 import { buildSnapshot } from './content/build-snapshot.ts';
 import { type ServerDocuments, withReadTimeout } from './documents/server-documents.ts';
 import { sharedGroupVersions } from './servers/exclude-group-versions.ts';
-import { createServerReaders, type ServerReaders } from './servers/server-readers.ts';
+import { createServerReaders } from './servers/server-readers.ts';
 import type { ServerReading } from './servers/server-reading.ts';
-import { createSchemaReader, type SchemaReader } from './servers/server-schemas.ts';
-import { createSharedObjectsReader, type SharedObjectsReader } from './servers/shared-objects-reader.ts';
-import { type ResolvedSyncOptions, resolveSyncOptions, type SyncOptions } from './sync-options.ts';
+import { createSchemaReader } from './servers/server-schemas.ts';
+import { createSharedObjectsReader } from './servers/shared-objects-reader.ts';
+import { resolveSyncOptions, type SyncOptions } from './sync-options.ts';
 
-/** Options and state that all rounds share. */
-export interface RoundContext {
-  readonly options: ResolvedSyncOptions;
-  readonly readers: ServerReaders;
-  readonly sharedObjects: SharedObjectsReader;
-  readonly serviceAddresses: ServiceAddressReader;
-  /** `undefined` if schemas are not compared. */
-  readonly schemas: SchemaReader | undefined;
-}
-
-/** @throws {TypeError} if the options contradict each other */
-export function createRoundContext(given: SyncOptions): RoundContext {
+/** Options and state that all rounds share. @throws {TypeError} if the options contradict each other */
+export function createRoundContext(given: SyncOptions) {
   const options = resolveSyncOptions(given);
-  const { clock, timing, servers } = options;
+  const { clock, timing } = options;
   return {
     options,
-    readers: createServerReaders(servers, {
-      clock,
-      timing,
-      observer: options.observer,
-      previous: options.previous,
-    }),
+    readers: createServerReaders(options.servers, options),
     sharedObjects: createSharedObjectsReader(clock, timing.sharedObjectsRefresh),
     serviceAddresses: createServiceAddressReader(clock, timing.sharedObjectsRefresh),
     schemas:
@@ -50,6 +35,8 @@ export function createRoundContext(given: SyncOptions): RoundContext {
           }),
   };
 }
+
+export type RoundContext = ReturnType<typeof createRoundContext>;
 
 export interface RoundOutcome {
   /** The snapshot after the round; `undefined` if no server is known. */

@@ -22,20 +22,6 @@ export interface EndpointIdentitiesOptions {
   readonly onChange: () => void;
 }
 
-/**
- * Finds the server IDs of endpoints. kube-apiserver writes only its IP address into the EndpointSlice, and its Lease
- * names its host. Its serving certificate connects the two: installers issue it for both.
- */
-export interface EndpointIdentities {
-  /**
-   * Reads the certificates that are due, and forgets endpoints that are gone.
-   * @returns when all have been read. Never rejects.
-   */
-  resolve(endpoints: readonly ApiEndpoint[], signal: AbortSignal): Promise<void>;
-  /** Server IDs by address. */
-  serverIds(): ReadonlyMap<string, readonly string[]>;
-}
-
 interface Identity {
   ids: readonly string[];
   failures: number;
@@ -49,7 +35,11 @@ const maximumNames = 100;
 /** Endpoints read at once. */
 const concurrentEndpoints = 8;
 
-export function createEndpointIdentities(options: EndpointIdentitiesOptions): EndpointIdentities {
+/**
+ * Finds the server IDs of endpoints. kube-apiserver writes only its IP address into the EndpointSlice, and its Lease
+ * names its host. Its serving certificate connects the two: installers issue it for both.
+ */
+export function createEndpointIdentities(options: EndpointIdentitiesOptions) {
   const { clock, timing, servingNames } = options;
   const limit = createLimiter(concurrentEndpoints);
   const identities = new Map<string, Identity>();
@@ -78,7 +68,11 @@ export function createEndpointIdentities(options: EndpointIdentitiesOptions): En
   }
 
   return {
-    async resolve(endpoints, signal) {
+    /**
+     * Reads the certificates that are due, and forgets endpoints that are gone.
+     * @returns when all have been read. Never rejects.
+     */
+    async resolve(endpoints: readonly ApiEndpoint[], signal: AbortSignal): Promise<void> {
       const addresses = new Set(endpoints.map(({ address }) => address));
       for (const address of identities.keys()) if (!addresses.has(address)) identities.delete(address);
       const now = clock.monotonic();
@@ -99,6 +93,8 @@ export function createEndpointIdentities(options: EndpointIdentitiesOptions): En
       });
       await Promise.all(underWay);
     },
-    serverIds: () => new Map([...identities].map(([address, { ids }]) => [address, ids])),
+    /** Server IDs by address. */
+    serverIds: (): ReadonlyMap<string, readonly string[]> =>
+      new Map([...identities].map(([address, { ids }]) => [address, ids])),
   };
 }

@@ -12,35 +12,31 @@ import { addressesAt, parseEndpointSlice } from './endpoint-slices.ts';
 /** Services read at once. */
 const concurrentServices = 8;
 
-export interface ServiceAddressReader {
-  /**
-   * Gives APIServices the addresses of their Services. A Service that cannot be read keeps its known address. Never
-   * rejects.
-   *
-   * @param readable servers to read from: the first that can be read counts; without any, nothing changes
-   * @param timeout milliseconds for one Service
-   */
-  resolve(
-    apiServices: readonly SnapshotApiService[],
-    previous: Snapshot | undefined,
-    readable: readonly ServerDocuments[],
-    timeout: number,
-    signal: AbortSignal,
-  ): Promise<{ readonly apiServices: readonly SnapshotApiService[]; readonly warnings: readonly string[] }>;
-}
-
 type Resolved = Pick<ServiceAddress, 'address'> & { readonly warning?: string };
 
 /**
  * Reads Services every `refreshMilliseconds`, and when APIServices name other ones. Services are not watched: that would
  * need a permission for all of them, and a Service keeps its address.
  */
-export function createServiceAddressReader(clock: Clock, refreshMilliseconds: number): ServiceAddressReader {
+export function createServiceAddressReader(clock: Clock, refreshMilliseconds: number) {
   let last:
     | { readonly at: number; readonly named: string; readonly resolved: Map<string, Resolved> }
     | undefined;
   return {
-    async resolve(apiServices, previous, readable, timeout, signal) {
+    /**
+     * Gives APIServices the addresses of their Services. A Service that cannot be read keeps its known address. Never
+     * rejects.
+     *
+     * @param readable servers to read from: the first that can be read counts; without any, nothing changes
+     * @param timeout milliseconds for one Service
+     */
+    async resolve(
+      apiServices: readonly SnapshotApiService[],
+      previous: Snapshot | undefined,
+      readable: readonly ServerDocuments[],
+      timeout: number,
+      signal: AbortSignal,
+    ) {
       const services = new Map(
         apiServices.flatMap(({ service }) => (service === undefined ? [] : [[keyOf(service), service]])),
       );

@@ -198,18 +198,12 @@ function content(snapshot: Snapshot): string {
   return canonicalJson({ ...snapshot, metadata, servedSets: Object.keys(snapshot.servedSets).sort() });
 }
 
-/** Collects the sets of one snapshot. Most of its servers serve the same, and each set is computed once. */
-interface SetCollection {
-  /** Adds the set of a reading. @returns the key of the refined set */
-  add(given: ServedSet): Promise<string>;
-  /** Adds a set that needs no refining, under its key. */
-  keep(key: string, set: ServedSet): void;
-  /** By key, in their order. */
-  sets(): Readonly<Record<string, ServedSet>>;
-}
-
-/** @param refine makes the set that is kept; must depend only on its argument */
-function createSetCollection(refine: (given: ServedSet) => ServedSet): SetCollection {
+/**
+ * Collects the sets of one snapshot. Most of its servers serve the same, and each set is computed once.
+ *
+ * @param refine makes the set that is kept; must depend only on its argument
+ */
+function createSetCollection(refine: (given: ServedSet) => ServedSet) {
   const textOf = canonicalTexts();
   const keysByGiven = new Map<string, string>();
   const groupsByText = new Map<string, APIGroupDiscovery>();
@@ -228,7 +222,8 @@ function createSetCollection(refine: (given: ServedSet) => ServedSet): SetCollec
   }
 
   return {
-    async add(given) {
+    /** Adds the set of a reading. @returns the key of the refined set */
+    async add(given: ServedSet): Promise<string> {
       // Equal texts are equal sets. Equal sets with another order of members are refined twice, which costs only time.
       const text = JSON.stringify(given);
       const known = keysByGiven.get(text);
@@ -239,9 +234,12 @@ function createSetCollection(refine: (given: ServedSet) => ServedSet): SetCollec
       sets.set(key, set);
       return key;
     },
-    keep(key, set) {
+    /** Adds a set that needs no refining, under its key. */
+    keep(key: string, set: ServedSet): void {
       if (!sets.has(key)) sets.set(key, withSharedGroups(set));
     },
-    sets: () => Object.fromEntries([...sets].sort(([one], [other]) => (one < other ? -1 : 1))),
+    /** By key, in their order. */
+    sets: (): Readonly<Record<string, ServedSet>> =>
+      Object.fromEntries([...sets].sort(([one], [other]) => (one < other ? -1 : 1))),
   };
 }

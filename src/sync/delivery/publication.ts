@@ -13,20 +13,7 @@ export interface PublicationOptions {
 }
 
 /** The snapshot that is being delivered, with its renewals and its generation. */
-export interface Publication {
-  /** Delivers this from now on. @throws {SnapshotError} if it cannot be sealed; the last one stays then. */
-  publish(snapshot: Snapshot): Promise<void>;
-  /** Delivers nothing until the next `publish`: another sync job does. */
-  withdraw(): void;
-  /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
-  newerHeld(generation: number): void;
-  /** The highest such generation, for `nextGeneration`. */
-  heldGeneration(): number | undefined;
-  /** Renews or overtakes if it is time to. @returns the snapshot that is being delivered afterwards */
-  keepInForce(): Promise<Snapshot | undefined>;
-}
-
-export function createPublication(options: PublicationOptions): Publication {
+export function createPublication(options: PublicationOptions) {
   const { clock, signingKey, offer } = options;
   let current: Delivery | undefined;
   let held: number | undefined;
@@ -35,6 +22,7 @@ export function createPublication(options: PublicationOptions): Publication {
   let renewAt = 0;
   let overtakeAt = 0;
 
+  /** Delivers this from now on. @throws {SnapshotError} if it cannot be sealed; the last one stays then. */
   async function publish(snapshot: Snapshot): Promise<void> {
     const { createdAt, lifetimeSeconds } = snapshot.metadata;
     current = await sealDelivery(snapshot, signingKey);
@@ -60,15 +48,19 @@ export function createPublication(options: PublicationOptions): Publication {
 
   return {
     publish,
-    withdraw() {
+    /** Delivers nothing until the next `publish`: another sync job does. */
+    withdraw(): void {
       current = undefined;
       offer(undefined);
     },
-    newerHeld(generation) {
+    /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
+    newerHeld(generation: number): void {
       held = Math.max(generation, held ?? 0);
     },
+    /** The highest such generation, for `nextGeneration`. */
     heldGeneration: () => held,
-    async keepInForce() {
+    /** Renews or overtakes if it is time to. @returns the snapshot that is being delivered afterwards */
+    async keepInForce(): Promise<Snapshot | undefined> {
       const generation = current?.snapshot.metadata.generation;
       const isHeldElsewhere = held !== undefined && generation !== undefined && held >= generation;
       if (!isHeldElsewhere && clock.monotonic() >= overtakeAt) overtakes = 0;

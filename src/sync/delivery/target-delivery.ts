@@ -46,15 +46,7 @@ export interface TargetStatus {
 }
 
 /** Delivers the current snapshot to one target, with retries. */
-export interface TargetDelivery {
-  /** Makes this the snapshot to deliver, instead of any earlier one; `undefined`: none. Returns at once. */
-  offer(delivery: Delivery | undefined): void;
-  /** Delivers until `signal` aborts. Never rejects. */
-  run(signal: AbortSignal): Promise<void>;
-  status(): TargetStatus;
-}
-
-export function createTargetDelivery(target: SnapshotTarget, options: TargetDeliveryOptions): TargetDelivery {
+export function createTargetDelivery(target: SnapshotTarget, options: TargetDeliveryOptions) {
   const { clock, timing, logger } = options;
   let current: Delivery | undefined;
   /** Aborts when another snapshot is offered; ends every wait. */
@@ -112,7 +104,8 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   }
 
   return {
-    offer(delivery) {
+    /** Makes this the snapshot to deliver, instead of any earlier one; `undefined`: none. Returns at once. */
+    offer(delivery: Delivery | undefined): void {
       current = delivery;
       if (delivery === undefined) {
         held = undefined;
@@ -122,7 +115,8 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       offered.abort();
       offered = new AbortController();
     },
-    async run(signal) {
+    /** Delivers until `signal` aborts. Never rejects. */
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         const delivery = current;
         const wake = offered.signal;
@@ -134,7 +128,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
         await clock.sleep(delay(), unreachable ? signal : AbortSignal.any([signal, wake]));
       }
     },
-    status: () => ({
+    status: (): TargetStatus => ({
       target: target.name,
       heldGeneration: held?.snapshot.metadata.generation,
       lastResult,

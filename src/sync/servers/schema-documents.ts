@@ -46,27 +46,6 @@ export type SchemaDocumentState =
   /** Its read has not begun. */
   | { readonly kind: 'waiting' };
 
-/** The digests of OpenAPI v3 documents, each read once. */
-export interface SchemaDocuments {
-  /** Adds digests that are already known. */
-  remember(key: string, digests: ReadonlyMap<string, string>): void;
-  /**
-   * Starts to read the documents that are not known. Never rejects. Reads that it does not wait for continue.
-   *
-   * @param maximum how many are read, chosen by chance
-   * @param longestWait milliseconds; `undefined`: for all of them, up to the time-out
-   */
-  read(
-    documents: readonly SchemaDocument[],
-    maximum: number,
-    longestWait: number | undefined,
-    signal: AbortSignal,
-  ): Promise<void>;
-  state(key: string): SchemaDocumentState;
-  /** Forgets everything, and cancels all reads. */
-  clear(): void;
-}
-
 const timedOut = () => new ReadError('Unreachable', `not all documents were read within ${timeout} ms`);
 
 interface Entry {
@@ -99,7 +78,8 @@ async function digestsOf(
   return schemaDigests(value, group, version);
 }
 
-export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' | 'sleep'>): SchemaDocuments {
+/** The digests of OpenAPI v3 documents, each read once. */
+export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' | 'sleep'>) {
   /** In the order of their last use. */
   const entries = new Map<string, Entry>();
   const limit = createLimiter(concurrentDocuments);
@@ -168,10 +148,22 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
   }
 
   return {
-    remember(key, digests) {
+    /** Adds digests that are already known. */
+    remember(key: string, digests: ReadonlyMap<string, string>): void {
       Object.assign(used(key), { digests, dueAt: Number.POSITIVE_INFINITY });
     },
-    async read(documents, maximum, longestWait, signal) {
+    /**
+     * Starts to read the documents that are not known. Never rejects. Reads that it does not wait for continue.
+     *
+     * @param maximum how many are read, chosen by chance
+     * @param longestWait milliseconds; `undefined`: for all of them, up to the time-out
+     */
+    async read(
+      documents: readonly SchemaDocument[],
+      maximum: number,
+      longestWait: number | undefined,
+      signal: AbortSignal,
+    ): Promise<void> {
       const now = clock.monotonic();
       const bounded = documents.slice(0, rememberedDocuments);
       const due = bounded.filter(({ key }) => {
@@ -190,7 +182,8 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
       else if (unknown.length > 0) await waitAtMost(first, longestWait, clock, signal);
     },
     state: stateOf,
-    clear() {
+    /** Forgets everything, and cancels all reads. */
+    clear(): void {
       dropped.abort();
       dropped = new AbortController();
       entries.clear();

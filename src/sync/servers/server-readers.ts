@@ -35,27 +35,6 @@ export interface ServerReadersOptions {
   readonly previous?: Snapshot | undefined;
 }
 
-/** Reads servers, round after round. A slow or failing server does not delay the others. */
-export interface ServerReaders {
-  /**
-   * Makes these the servers to read. A server that stays keeps its reading. A server with another address, or another
-   * process, is due at once; a read of its predecessor is cancelled.
-   */
-  follow(servers: readonly ReadableServer[]): void;
-  /**
-   * Starts a read of every server that is due, and waits for these. A read that takes longer counts in a later round,
-   * which does not wait for it again. Until then the server's last reading counts.
-   *
-   * @param longestWait milliseconds; `undefined`: for every read, up to the read time-out
-   * @returns the latest reading of each server that has one
-   */
-  round(signal: AbortSignal, longestWait: number | undefined): Promise<ReadonlyMap<string, ServerReading>>;
-  /** The latest reading of a server; `undefined` if there is none. */
-  reading(id: string): ServerReading | undefined;
-  /** Whether a read of the server has not ended yet, because it is slow. */
-  isUnderWay(id: string): boolean;
-}
-
 interface ReaderState {
   server: ReadableServer;
   underWay: Promise<void> | undefined;
@@ -69,10 +48,8 @@ interface ReaderState {
   dueAt: number;
 }
 
-export function createServerReaders(
-  servers: readonly ReadableServer[],
-  options: ServerReadersOptions,
-): ServerReaders {
+/** Reads servers, round after round. A slow or failing server does not delay the others. */
+export function createServerReaders(servers: readonly ReadableServer[], options: ServerReadersOptions) {
   const { clock, timing } = options;
   const limit = createLimiter(timing.concurrentServers);
   const latest = new Map<string, ServerReading>();
@@ -120,7 +97,11 @@ export function createServerReaders(
   }
 
   return {
-    follow(servers) {
+    /**
+     * Makes these the servers to read. A server that stays keeps its reading. A server with another address, or another
+     * process, is due at once; a read of its predecessor is cancelled.
+     */
+    follow(servers: readonly ReadableServer[]): void {
       const ids = new Set(servers.map(({ id }) => id));
       for (const [id, state] of states) {
         if (ids.has(id)) continue;
@@ -140,7 +121,17 @@ export function createServerReaders(
         } else state.server = server;
       }
     },
-    async round(signal, longestWait) {
+    /**
+     * Starts a read of every server that is due, and waits for these. A read that takes longer counts in a later round,
+     * which does not wait for it again. Until then the server's last reading counts.
+     *
+     * @param longestWait milliseconds; `undefined`: for every read, up to the read time-out
+     * @returns the latest reading of each server that has one
+     */
+    async round(
+      signal: AbortSignal,
+      longestWait: number | undefined,
+    ): Promise<ReadonlyMap<string, ServerReading>> {
       const now = clock.monotonic();
       const all = [...states.values()];
       const due = all.filter(({ underWay, dueAt }) => underWay === undefined && now >= dueAt);
@@ -158,8 +149,10 @@ export function createServerReaders(
       }
       return new Map(latest);
     },
-    reading: (id) => latest.get(id),
-    isUnderWay: (id) => states.get(id)?.underWay !== undefined,
+    /** The latest reading of a server; `undefined` if there is none. */
+    reading: (id: string) => latest.get(id),
+    /** Whether a read of the server has not ended yet, because it is slow. */
+    isUnderWay: (id: string) => states.get(id)?.underWay !== undefined,
   };
 }
 

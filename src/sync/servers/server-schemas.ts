@@ -45,19 +45,22 @@ export interface ComparedSchemas {
 }
 
 /** Reads the schemas of what servers serve, while they have several minor versions. */
-export interface SchemaReader {
-  /** Never rejects. */
-  read(request: SchemasRequest): Promise<ComparedSchemas>;
-}
-
-export function createSchemaReader(options: SchemaReaderOptions): SchemaReader {
+export function createSchemaReader(options: SchemaReaderOptions) {
   const { clock, always = false, maximumDocuments = Number.POSITIVE_INFINITY } = options;
   const documents = createSchemaDocuments(clock);
   if (maximumDocuments < Number.POSITIVE_INFINITY && options.previous !== undefined) {
     for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
   }
   return {
-    async read({ servers, readings, previous, shared, longestWait, signal }) {
+    /** Never rejects. */
+    async read({
+      servers,
+      readings,
+      previous,
+      shared,
+      longestWait,
+      signal,
+    }: SchemasRequest): Promise<ComparedSchemas> {
       const versions = servers.map(({ id }) => versionOf(readings.get(id), previous, id));
       const minors = new Set(versions.map(minorVersion).filter((minor) => minor !== undefined));
       if (minors.size < 2 && !always) {

@@ -4,22 +4,18 @@ import type { ServerDocuments } from '../documents/server-documents.ts';
 import { groupVersionsIn, type ServerReading } from './server-reading.ts';
 
 /** Reads what all servers share, but only when needed: the list of CustomResourceDefinitions can be tens of MB. */
-export interface SharedObjectsReader {
-  /**
-   * @param readings those of this round, to see whether discovery has changed
-   * @param readable servers to read from: the first that can be read counts
-   */
-  read(
-    readings: ReadonlyMap<string, ServerReading>,
-    readable: readonly ServerDocuments[],
-    signal: AbortSignal,
-  ): Promise<ClusterObjects>;
-}
-
-export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: number): SharedObjectsReader {
+export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: number) {
   let last: { readonly at: number; readonly seen: string; readonly objects: ClusterObjects } | undefined;
   return {
-    async read(readings, readable, signal) {
+    /**
+     * @param readings those of this round, to see whether discovery has changed
+     * @param readable servers to read from: the first that can be read counts
+     */
+    async read(
+      readings: ReadonlyMap<string, ServerReading>,
+      readable: readonly ServerDocuments[],
+      signal: AbortSignal,
+    ): Promise<ClusterObjects> {
       const now = clock.monotonic();
       // A new APIService or CustomResourceDefinition changes some server's discovery. What does not (a CA bundle,
       // availability) is read at the next refresh.
