@@ -32,31 +32,33 @@ const apiService = v.object({
 /**
  * Reads the APIServices of the cluster. Any API server has all of them: they are shared through etcd.
  *
- * @param warn called for each APIService that routers would refuse
- * @returns sorted by group and version
  * @throws {ReadError}
  */
-export async function readApiServices(
-  documents: ServerDocuments,
-  warn: (warning: string) => void,
-  signal?: AbortSignal,
-): Promise<SnapshotApiService[]> {
-  return apiServicesOf(await listObjects(documents, apiServicesPath, signal), warn);
+export async function readApiServices(documents: ServerDocuments, signal: AbortSignal | undefined) {
+  const objects = await listObjects(documents, apiServicesPath, signal);
+  return apiServicesOf(objects.map(parseApiService));
 }
 
-/** The same for objects that have been read. @throws {ReadError} `InvalidDocument` for any other object */
-export function apiServicesOf(
-  objects: readonly unknown[],
-  warn: (warning: string) => void,
-): SnapshotApiService[] {
-  return objects.flatMap((object) => toSnapshotApiService(object, warn)).sort(byGroupAndVersion);
+/** Sorted by group and version, and the warnings about those that routers would refuse. */
+export function apiServicesOf(parsed: readonly ParsedApiService[]) {
+  return {
+    apiServices: parsed.flatMap(({ apiService }) => apiService ?? []).sort(byGroupAndVersion),
+    warnings: parsed.flatMap(({ warning }) => warning ?? []),
+  };
 }
 
-function toSnapshotApiService(object: unknown, warn: (warning: string) => void): SnapshotApiService[] {
+export interface ParsedApiService {
+  /** `undefined` if routers would refuse it whatever is left out of it. */
+  readonly apiService: SnapshotApiService | undefined;
+  readonly warning?: string;
+}
+
+/** @throws {ReadError} `InvalidDocument` for any other object */
+export function parseApiService(object: unknown): ParsedApiService {
   const { spec, status } = checkedDocument(apiService, apiServicesPath, object);
   const { group, version } = spec;
   // The API servers themselves serve it: for kube-aggregator such an APIService is always available.
-  if (spec.service == null) return [{ group, version, available: true }];
+  if (spec.service == null) return { apiService: { group, version, available: true } };
   const { namespace, name, port } = spec.service;
   const known: SnapshotApiService = {
     group,
@@ -74,11 +76,10 @@ function toSnapshotApiService(object: unknown, warn: (warning: string) => void):
   // A router refuses a snapshot with any error, so one invalid APIService would block all updates. It must not become
   // available without its CA bundle: the runtime's own roots would be trusted instead.
   const taken = [whole, known].find((candidate) => v.is(snapshotApiService, candidate));
-  if (taken !== whole) {
-    const outcome = taken === undefined ? 'left out' : 'treated as not available';
-    warn(`APIService ${version}.${group} is ${outcome}: its spec does not meet upstream's validation`);
-  }
-  return taken === undefined ? [] : [taken];
+  if (taken === whole) return { apiService: whole };
+  const outcome = taken === undefined ? 'left out' : 'treated as not available';
+  const warning = `APIService ${version}.${group} is ${outcome}: its spec does not meet upstream's validation`;
+  return { apiService: taken, warning };
 }
 
 /** A `[]byte` field in JSON is base64 (RFC 4648 section 4); this one holds PEM, which is ASCII. */

@@ -14,10 +14,8 @@ const available = { conditions: [{ type: 'Available', status: 'True' }] };
 const service = { namespace: 'kube-system', name: 'metrics-server' };
 
 async function apiServicesOf(...items: object[]) {
-  const warnings: string[] = [];
   const documents = fakeServer({ [apiServicesPath]: { kind: 'APIServiceList', items } });
-  const apiServices = await readApiServices(documents, (warning) => warnings.push(warning));
-  return { apiServices, warnings };
+  return readApiServices(documents, undefined);
 }
 
 test('an APIService with a service keeps its bundle, its port and its availability', async () => {

@@ -25,7 +25,6 @@ export async function readClusterObjects(
   signal?: AbortSignal,
 ): Promise<ClusterObjects> {
   const warnings: string[] = [];
-  const warn = (warning: string) => warnings.push(warning);
   async function first<Objects>(
     path: string,
     read: (documents: ServerDocuments) => Promise<Objects>,
@@ -33,14 +32,15 @@ export async function readClusterObjects(
     try {
       return await readFromFirst(servers, read);
     } catch (error) {
-      warn(`${path} cannot be read, so its last known objects are used: ${errorMessage(error)}`);
+      warnings.push(`${path} cannot be read, so its last known objects are used: ${errorMessage(error)}`);
       return undefined;
     }
   }
-  const [apiServices, customResources] = await Promise.all([
-    first(apiServicesPath, (documents) => readApiServices(documents, warn, signal)),
+  const [services, customResources] = await Promise.all([
+    first(apiServicesPath, (documents) => readApiServices(documents, signal)),
     first(customResourceDefinitionsPath, (documents) => readCustomResources(documents, signal)),
   ]);
   const customResourceGroups = customResources && groupVersionsOfCustomResources(customResources);
-  return { apiServices, customResourceGroups, customResources, warnings };
+  warnings.push(...(services?.warnings ?? []));
+  return { apiServices: services?.apiServices, customResourceGroups, customResources, warnings };
 }

@@ -3,7 +3,8 @@ import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 import type { WatchTiming } from '../documents/object-watch.ts';
 import { ReadError, type ServerDocuments, type WatchConnection } from '../documents/server-documents.ts';
-import { byGroupAndVersion } from './api-services.ts';
+import type { ApiEndpoint } from './api-endpoints.ts';
+import { apiServicesOf } from './api-services.ts';
 import type { FoundServer } from './cluster-input.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import { allLeases, initialClusterState, nextClusterState, watchCluster } from './cluster-state.ts';
@@ -118,19 +119,12 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   });
   let running: AbortSignal | undefined;
   let state = initialClusterState(serversOf(options.previous));
-  const customResourceGroups = memo(groupVersionsOfCustomResources);
-  const storageVersions = memo(servedByStorageVersions);
-  const decodableVersions = memo(decodableByStorageVersions);
 
-  const endpointsNow = () => {
-    const byAddress = new Map(
-      cluster.endpoints
-        .items()
-        ?.flat()
-        .map((item) => [item.address, item]),
-    );
-    return cluster.endpoints.items() === undefined ? undefined : [...byAddress.values()];
-  };
+  /** Each address once. */
+  function endpointsNow(): readonly ApiEndpoint[] | undefined {
+    const endpoints = cluster.endpoints.items()?.flat();
+    return endpoints && [...new Map(endpoints.map((endpoint) => [endpoint.address, endpoint])).values()];
+  }
 
   function readable(server: FoundServer): SyncServer {
     const { holderIdentity, missingSince: _missing, namedSince: _named, ...description } = server;
@@ -160,7 +154,8 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
       const endpoints = endpointsNow();
       if (running !== undefined) void identities.resolve(endpoints ?? [], running);
       const leases = allLeases(cluster);
-      const served = withLeases(storageVersions(cluster.storageVersions.items() ?? []), leases);
+      const storageVersions = cluster.storageVersions.items() ?? [];
+      const served = withLeases(servedByStorageVersions(storageVersions), leases);
       state = nextClusterState(state, {
         listed,
         leases,
@@ -175,7 +170,8 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
         isUpToDate: [...cluster.leases, cluster.endpoints].every((watch) => watch.failure() === undefined),
       });
       const definitions = cluster.customResourceDefinitions.items();
-      const services = cluster.apiServices.items();
+      const parsedServices = cluster.apiServices.items();
+      const services = parsedServices && apiServicesOf(parsedServices);
       return {
         servers: [
           ...listed.map((server) => {
@@ -189,13 +185,13 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
           ...state.servers.map((server) => readable(server)),
         ],
         objects: {
-          apiServices: services?.flatMap(({ apiServices }) => apiServices).sort(byGroupAndVersion),
-          customResourceGroups: definitions === undefined ? undefined : customResourceGroups(definitions),
+          apiServices: services?.apiServices,
+          customResourceGroups: definitions && groupVersionsOfCustomResources(definitions),
           customResources: definitions,
-          warnings: services?.flatMap(({ warnings }) => warnings) ?? [],
+          warnings: services?.warnings ?? [],
         },
         storageVersions: served,
-        decodableVersions: decodableVersions(cluster.storageVersions.items() ?? []),
+        decodableVersions: decodableByStorageVersions(storageVersions),
         isWhole: cluster.watches.every(({ watch }) => watch.failure() === undefined),
         warnings: [
           ...cluster.watches.flatMap(({ kind, watch }) => {
@@ -247,12 +243,3 @@ const withoutAddress: ServerDocuments = {
     throw new ReadError('Unreachable', 'its address is not known');
   },
 };
-
-/** Computes again only for another argument: rounds come every second, changes every week. */
-function memo<Argument extends object, Result>(compute: (argument: Argument) => Result) {
-  let last: { readonly argument: Argument; readonly result: Result } | undefined;
-  return (argument: Argument): Result => {
-    if (last?.argument !== argument) last = { argument, result: compute(argument) };
-    return last.result;
-  };
-}

@@ -10,7 +10,7 @@ import {
   parseApiEndpoints,
   placeOfServer,
 } from './api-endpoints.ts';
-import { apiServicesOf, apiServicesPath } from './api-services.ts';
+import { apiServicesPath, parseApiService } from './api-services.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
 import { customResourceDefinitionsPath, customResourceOf } from './custom-resource-groups.ts';
 import { settleServers } from './departures.ts';
@@ -183,7 +183,7 @@ export function watchCluster({ connection, clock, timing, onChange }: WatchedClu
     path: storageVersionsPath,
     project: parseStorageVersion,
   });
-  const apiServices = createObjectWatch({ ...common, path: apiServicesPath, project: projectApiService });
+  const apiServices = createObjectWatch({ ...common, path: apiServicesPath, project: parseApiService });
   const customResourceDefinitions = createObjectWatch({
     ...common,
     path: customResourceDefinitionsPath,
@@ -198,11 +198,6 @@ export function watchCluster({ connection, clock, timing, onChange }: WatchedClu
     { kind: 'CustomResourceDefinitions', watch: customResourceDefinitions },
   ];
   return { leases, endpoints, storageVersions, apiServices, customResourceDefinitions, watches };
-}
-
-function projectApiService(object: unknown) {
-  const warnings: string[] = [];
-  return { apiServices: apiServicesOf([object], (warning) => warnings.push(warning)), warnings };
 }
 
 type WatchedCluster = ReturnType<typeof watchCluster>;

@@ -134,8 +134,7 @@ async function extensionGroupVersions(
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   try {
-    // The warnings about them come from where they are read for the snapshot.
-    return sharedGroupVersions(await readApiServices(documents, () => {}, signal), []);
+    return sharedGroupVersions((await readApiServices(documents, signal)).apiServices, []);
   } catch {
     return new Set();
   }
