@@ -188,6 +188,34 @@ test('a new leader delivers even if what routers hold cannot be read', async () 
   await running;
 });
 
+test('a lead that ends and returns while a sync job takes it is taken anew', async () => {
+  const leadership = switchable(false);
+  const adoptions: PromiseWithResolvers<undefined>[] = [];
+  const controller = new AbortController();
+  const loop = createSyncLoop({
+    servers: [{ id: 'x', address: 'x:6443', documents: fakeServer(responses) }],
+    targets: [],
+    leadership,
+    adopt() {
+      const adoption = Promise.withResolvers<undefined>();
+      adoptions.push(adoption);
+      return adoption.promise;
+    },
+    clock: manualClock(noon),
+  });
+  const running = loop.run(controller.signal);
+  await eventually(() => loop.status().lastRoundAt !== undefined);
+  leadership.set(true);
+  await eventually(() => adoptions.length === 1);
+  leadership.set(false);
+  leadership.set(true);
+  adoptions[0]?.resolve(undefined);
+  await eventually(() => adoptions.length === 2);
+  adoptions[1]?.resolve(undefined);
+  controller.abort();
+  await running;
+});
+
 test('a sync job that has lost the lead delivers nothing any more, whatever it finds', async () => {
   const held = router();
   const leadership = switchable(true);

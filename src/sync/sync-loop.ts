@@ -1,4 +1,5 @@
 import { waitAtMost } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/logger.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import type { SyncServer } from './cluster/sync-server.ts';
 import { createPublication } from './delivery/publication.ts';
@@ -58,12 +59,15 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   const context = createRoundContext(given);
   const { clock, logger, timing, leadership, ...options } = context.options;
   let known: Snapshot | undefined = options.previous;
-  let published = false;
   /** Aborts when the next round must start at once. */
   let wake = new AbortController();
   let last: { readonly endedAt: number; readonly outcome: RoundOutcome } | undefined;
-  let lastWarnings: readonly string[] = [];
-  let lastServers: readonly string[] = [];
+  /** Rises with every change of leadership, so that a round notices a change that happens during it. */
+  let term = 0;
+  /** The terms in which this sync job has led a round, and has published a snapshot; `undefined`: none. */
+  let ledTerm: number | undefined;
+  let publishedTerm: number | undefined;
+  const isPublished = () => publishedTerm === term;
 
   const targets = options.targets.map((target) =>
     createTargetDelivery(target, {
@@ -106,70 +110,36 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     clock.vouch(Date.parse(adopted.metadata.createdAt));
   }
 
-  /** Rises with every change of leadership, so that a round notices a change that happens during it. */
-  let term = 0;
-  let led = false;
   async function round(signal: AbortSignal): Promise<void> {
     const leads = leadership.isLeader();
     const thisTerm = term;
     // A process that leads from its start has just read the targets' snapshot: `previous`.
-    if (leads && !led && last !== undefined) await takeLead(signal);
-    led = leads;
+    if (leads && ledTerm !== thisTerm && last !== undefined) await takeLead(signal);
+    ledTerm = leads ? thisTerm : undefined;
     // The very first snapshot waits for the slowest server: resources that only that server serves would be 404.
     const longestWait = known === undefined ? undefined : timing.longestWait;
     const outcome = await runRound(context, known, publication.heldGeneration(), longestWait, signal);
     if (signal.aborted) return;
-    logReturns(last?.outcome, outcome);
+    logChanges(logger, last?.outcome, outcome);
     last = { endedAt: clock.now(), outcome };
-    logServers(outcome.servers);
-    logNewWarnings(outcome.warnings);
     if (!leads || term !== thisTerm) {
       // Another sync job delivers, or did when this round began. The snapshot is kept for when this one leads.
       known = outcome.snapshot ?? known;
       return;
     }
     // The snapshot of an earlier run is delivered too: a router may have started since.
-    if (outcome.snapshot !== undefined && (outcome.changed || !published)) {
+    if (outcome.snapshot !== undefined && (outcome.changed || !isPublished())) {
       await publication.publish(outcome.snapshot);
       // If leadership changed while it was sealed, the next term publishes.
-      published = term === thisTerm;
+      publishedTerm = thisTerm;
       known = outcome.snapshot;
     }
   }
 
   /** Also after a failed round: a snapshot without renewals expires on every router. */
   async function keepInForce(): Promise<void> {
-    if (!published || !leadership.isLeader()) return;
+    if (!isPublished() || !leadership.isLeader()) return;
     known = (await publication.keepInForce()) ?? known;
-  }
-
-  /** A departure is in the warnings. */
-  function logReturns(before: RoundOutcome | undefined, after: RoundOutcome): void {
-    const isDeparted = ({ departedAt }: SyncServer) => departedAt !== undefined;
-    for (const { id } of before?.servers.filter(isDeparted) ?? []) {
-      const server = after.servers.find((candidate) => candidate.id === id);
-      if (server === undefined) {
-        logger.info(
-          { server: id },
-          'a departed server was removed: its grace period is over, or another server replaced it',
-        );
-      } else if (!isDeparted(server)) logger.info({ server: id }, 'a departed server is back');
-    }
-  }
-
-  /** Logged when they are others than before. */
-  function logServers(found: readonly SyncServer[]): void {
-    const servers = found.map(({ id }) => id).sort();
-    if (servers.join() === lastServers.join()) return;
-    lastServers = servers;
-    logger.info({ servers }, 'API servers');
-  }
-
-  /** Logged when they are new, not in every round. */
-  function logNewWarnings(warnings: readonly string[]): void {
-    for (const warning of warnings) if (!lastWarnings.includes(warning)) logger.warn({}, warning);
-    if (warnings.length === 0 && lastWarnings.length > 0) logger.info({}, 'everything can be read again');
-    lastWarnings = warnings;
   }
 
   async function rounds(signal: AbortSignal): Promise<void> {
@@ -207,8 +177,6 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
 
   function onLeadershipChange(isLeader: boolean): void {
     term++;
-    led = false;
-    published = false;
     if (!isLeader) publication.withdraw();
     wakeUp();
   }
@@ -245,7 +213,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     },
     status: () => ({
       leader: leadership.isLeader(),
-      generation: published ? known?.metadata.generation : undefined,
+      generation: isPublished() ? known?.metadata.generation : undefined,
       lastRoundAt: last?.endedAt,
       servers: (last?.outcome.servers ?? options.servers).map(({ id, departedAt }) => {
         const failure = failureOf(last?.outcome, id);
@@ -263,4 +231,30 @@ function failureOf(outcome: RoundOutcome | undefined, id: string): string | unde
   const reading = outcome?.readings.get(id);
   if (reading === undefined) return 'not read yet';
   return reading.ok ? undefined : reading.reason;
+}
+
+function logChanges(logger: Logger, before: RoundOutcome | undefined, after: RoundOutcome): void {
+  // A departure is in the warnings.
+  for (const { id } of before?.servers.filter(isDeparted) ?? []) {
+    const server = after.servers.find((candidate) => candidate.id === id);
+    if (server === undefined) {
+      logger.info(
+        { server: id },
+        'a departed server was removed: its grace period is over, or another server replaced it',
+      );
+    } else if (!isDeparted(server)) logger.info({ server: id }, 'a departed server is back');
+  }
+  const servers = idsOf(after);
+  if (servers.join() !== idsOf(before).join()) logger.info({ servers }, 'API servers');
+  const known = before?.warnings ?? [];
+  for (const warning of after.warnings) if (!known.includes(warning)) logger.warn({}, warning);
+  if (after.warnings.length === 0 && known.length > 0) logger.info({}, 'everything can be read again');
+}
+
+function isDeparted({ departedAt }: SyncServer): boolean {
+  return departedAt !== undefined;
+}
+
+function idsOf(outcome: RoundOutcome | undefined): readonly string[] {
+  return (outcome?.servers ?? []).map(({ id }) => id).sort();
 }
