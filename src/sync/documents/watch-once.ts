@@ -59,8 +59,9 @@ export async function watchOnce(options: WatchOnceOptions): Promise<WatchOutcome
       untilSilent(chunks, silenceMilliseconds, clock, either),
     )) {
       if (type === 'ERROR') {
-        if (isExpired(object)) return { kind: 'expired', from };
-        throw new ReadError('UnexpectedStatus', `${subject} failed: ${messageOf(object)}`);
+        const { code, message } = v.parse(failureStatus, object);
+        if (code === 410) return { kind: 'expired', from };
+        throw new ReadError('UnexpectedStatus', `${subject} failed: ${message}`);
       }
       if (type !== 'BOOKMARK') options.onObject(type, object);
       from = resourceVersionOf(object) ?? from;
@@ -85,18 +86,12 @@ function watchPath({ path, from, lifetimeMilliseconds }: WatchOnceOptions): stri
   return `${path}${path.includes('?') ? '&' : '?'}${query}`;
 }
 
-const status = v.object({ code: v.optional(v.number()), message: v.optional(v.string()) });
-
-/** 410 Gone. After the response has begun, a watch can only report it as an event. */
-function isExpired(object: unknown): boolean {
-  const parsed = v.safeParse(status, object);
-  return parsed.success && parsed.output.code === 410;
-}
-
-function messageOf(object: unknown): string {
-  const parsed = v.safeParse(status, object);
-  return (parsed.success ? parsed.output.message : undefined) ?? 'without a reason';
-}
+const unknownReason = 'without a reason';
+/** `metav1.Status`: after the response has begun, a watch can only report a failure as an event. */
+const failureStatus = v.fallback(
+  v.object({ code: v.optional(v.number()), message: v.optional(v.string(), unknownReason) }),
+  { message: unknownReason },
+);
 
 /** k8s.io/apimachinery pkg/watch/watch.go. */
 const watchEvent = v.object({

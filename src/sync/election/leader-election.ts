@@ -1,3 +1,4 @@
+import { canonicalJson } from '../../runtime/canonical-json.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { withDeadline } from '../../runtime/deadline.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
@@ -94,11 +95,10 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
   const isLeader = () => renewedAt !== undefined && clock.monotonic() - renewedAt < timing.renewDeadline;
 
   function observe(stored: StoredLease): void {
-    if (observed === undefined || !isSame(observed.stored.record, stored.record)) {
-      observed = { stored, at: clock.monotonic() };
-    } else {
-      observed = { stored, at: observed.at };
-    }
+    const before = observed;
+    const isSame =
+      before !== undefined && canonicalJson(before.stored.record) === canonicalJson(stored.record);
+    observed = { stored, at: isSame ? before.at : clock.monotonic() };
   }
 
   function isHeldByOther({ record }: StoredLease, since: number): boolean {
@@ -205,15 +205,6 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
       await release();
     },
   };
-}
-
-function isSame(one: LeaseRecord, other: LeaseRecord): boolean {
-  return (
-    one.holderIdentity === other.holderIdentity &&
-    one.renewTime === other.renewTime &&
-    one.acquireTime === other.acquireTime &&
-    one.leaseTransitions === other.leaseTransitions
-  );
 }
 
 /** The fields of a Lease that leader election uses (coordination.k8s.io/v1 LeaseSpec). */

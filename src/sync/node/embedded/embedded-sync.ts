@@ -32,7 +32,6 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
   const { receiver, logger } = parts;
   const target = ownRouterTarget(receiver);
   let reading: Reading | undefined;
-  let source = '';
   let loop: SyncLoop | undefined;
   /** Why there is no loop. */
   let issue: string | undefined;
@@ -71,7 +70,6 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
       await loadClusterAccess(next.kubernetes);
       return () => {
         reading = next;
-        source = 'kubeconfig' in next.kubernetes ? next.kubernetes.kubeconfig : 'in-cluster';
         stop.abort();
         stop = new AbortController();
         const { signal } = stop;
@@ -81,7 +79,7 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
     status(): EmbeddedSyncStatus {
       const status = loop?.status();
       return {
-        source,
+        source: reading === undefined ? '' : sourceOf(reading.kubernetes),
         lastReadAt: status?.lastRoundAt,
         servers: status?.servers ?? [],
         warnings: [
@@ -95,6 +93,10 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
       await running;
     },
   };
+}
+
+function sourceOf(access: ClusterAccessOptions): string {
+  return 'kubeconfig' in access ? access.kubeconfig : 'in-cluster';
 }
 
 /** With the time of its last renewal, which is what the loop renews it by. */
@@ -118,16 +120,15 @@ function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseud
     departedServerGraceMilliseconds: departedServerGrace,
     comparesSchemas,
     cluster,
-    ...(serverId === undefined || local === undefined
-      ? {}
-      : {
-          local: {
+    local:
+      serverId === undefined || local === undefined
+        ? undefined
+        : {
             id: serverId,
             origin: local.origin,
             serverName: local.serverName,
             certificateAuthorities: local.ca.pem,
           },
-        }),
     via: `1.1 ${pseudonym}`,
     timing,
   };
