@@ -2,8 +2,13 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fakeServer, refusesConnections } from '../../../test/support/fake-server-documents.ts';
+import {
+  classicResponses,
+  fakeServer,
+  refusesConnections,
+} from '../../../test/support/fake-server-documents.ts';
 import { syncCluster } from '../../../test/support/sync-cluster.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { decide } from '../../routing/decide.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
@@ -84,6 +89,24 @@ test('a recorded cluster, read offline, leads to the same decisions as the runni
   ]);
   const leases = JSON.parse(await readFile(join(folder, 'leases.json'), 'utf8'));
   assert.equal(leases.items.length, versions.length);
+});
+
+test('a group version that /apis does not list is recorded when the OpenAPI index names it', async (context) => {
+  const path = '/apis/batch/v1beta1';
+  const documents = fakeServer({
+    ...classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] }),
+    [path]: classicResponses({ 'batch/v1beta1': ['cronjobs'] })[path] ?? {},
+    '/openapi/v3': {
+      paths: { 'apis/batch/v1beta1': { serverRelativeURL: '/openapi/v3/apis/batch/v1beta1?hash=1' } },
+    },
+    '/openapi/v3/apis/batch/v1beta1': {},
+  });
+  const folder = join(await temporaryDirectory(context), 'recording');
+  await recordCluster({ servers: [{ id: 'a', documents }], folder, signal });
+  const { readings } = await snapshotFromFolder(folder);
+  const reading = readings.get('a');
+  assert.ok(reading?.ok, JSON.stringify(reading));
+  assert.deepEqual(reading.set.storageVersions['batch.cronjobs'], ['v1beta1']);
 });
 
 test('a recording holds the recorded form, file for file', async (context) => {

@@ -10,7 +10,11 @@ import { serviceEndpointsPath, servicePath } from '../cluster/service-addresses.
 import { getJsonIfServed } from '../documents/json-document.ts';
 import { listObjects, listObjectsIfServed } from '../documents/list-objects.ts';
 import { readFromFirst, type ServerDocuments, withoutQuery } from '../documents/server-documents.ts';
-import { sharedGroupVersions } from '../servers/exclude-group-versions.ts';
+import {
+  indexedGroupVersions,
+  sharedGroupVersions,
+  withGroupVersions,
+} from '../servers/exclude-group-versions.ts';
 import { groupVersionPath, listedGroupVersions } from '../servers/read-classic.ts';
 import { documentsIn } from '../servers/read-openapi-index.ts';
 import { openServers } from './open-cluster.ts';
@@ -216,15 +220,16 @@ async function recordServer(
   };
   const codes: string[] = [];
   const limit = createLimiter(concurrentDocuments);
+  const index = complete('/openapi/v3').then(({ body }) => parseOpenApiV3Index(JSON.parse(body)));
   await Promise.all([
     attempt('version.json', async () => void (await complete('/version'))),
     attempt('openapi_v3.json', async () => {
-      const index = parseOpenApiV3Index(JSON.parse((await complete('/openapi/v3')).body));
+      const paths = await index;
       // Only documents that the sync job compares: those of custom resources may be confidential.
       const { apiServices, customResourceGroups } = await objects;
       if (apiServices === undefined || customResourceGroups === undefined) return;
       const shared = sharedGroupVersions(apiServices, customResourceGroups);
-      const own = [...documentsIn(index)].filter(([groupVersion]) => !shared.has(groupVersion));
+      const own = [...documentsIn(paths)].filter(([groupVersion]) => !shared.has(groupVersion));
       await Promise.all(
         own.map(([, url]) => {
           const file = recordedFileName(withoutQuery(url));
@@ -240,10 +245,18 @@ async function recordServer(
       }),
     ),
     attempt('apis.json', async () => {
-      const [api, apis] = await Promise.all([complete('/api'), complete('/apis')]);
+      const [api, apis, paths] = await Promise.all([
+        complete('/api'),
+        complete('/apis'),
+        index.catch(() => ({})),
+      ]);
+      // A server may serve group versions that `/apis` does not list (`readClassic`).
       const listed = listedGroupVersions(
         parseAPIVersions(JSON.parse(api.body)),
-        parseAPIGroupList(JSON.parse(apis.body)),
+        withGroupVersions(
+          parseAPIGroupList(JSON.parse(apis.body)),
+          indexedGroupVersions({ kind: 'read', paths }),
+        ),
       );
       await Promise.all(
         listed.map(groupVersionPath).map((path) =>
