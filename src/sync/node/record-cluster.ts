@@ -82,13 +82,13 @@ export async function recordCluster({
     files++;
   };
   const all = servers.map(({ documents }) => documents);
-  const objects = readClusterObjects(all, signal);
+  const recording: Recording = { objects: readClusterObjects(all, signal), signal, write, issues };
   await Promise.all([
-    recordLists(all, objects, signal, write, issues),
+    recordLists(all, recording),
     ...servers.map(async ({ id, documents }) => {
       await mkdir(join(folder, id), { mode: 0o700 });
-      const writeOwn: Write = (file, text) => write(join(id, file), text);
-      await recordServer(id, documents, objects, signal, writeOwn, issues);
+      const writeOwn: Recording['write'] = (file, text) => write(join(id, file), text);
+      await recordServer(id, documents, { ...recording, write: writeOwn });
     }),
   ]);
   return { issues, faults: issues, files };
@@ -120,35 +120,32 @@ export async function runRecording(
   }
 }
 
-type Write = (file: string, text: string) => Promise<void>;
+interface Recording {
+  readonly objects: Promise<ClusterObjects>;
+  readonly signal: AbortSignal;
+  readonly write: (file: string, text: string) => Promise<void>;
+  readonly issues: string[];
+}
 
 /** The shared lists, with the Services of extension API servers and their endpoints. */
-async function recordLists(
-  servers: readonly ServerDocuments[],
-  objects: Promise<ClusterObjects>,
-  signal: AbortSignal,
-  write: Write,
-  issues: string[],
-): Promise<void> {
+async function recordLists(servers: readonly ServerDocuments[], recording: Recording): Promise<void> {
   // Without APIServices there are none: the error is that of their own list.
-  const { apiServices = [] } = await objects;
+  const { apiServices = [] } = await recording.objects;
   const services = apiServices.flatMap(({ service }) => service ?? []);
   const named = [...new Map(services.map((service) => [servicePath(service), service])).values()];
   await Promise.all([
     ...sharedLists.map((list) => {
       const more = list.file === 'endpointslices.json' ? named.map(serviceEndpointsPath) : [];
-      return recordList(list, more, servers, signal, write, issues);
+      return recordList(list, more, servers, recording);
     }),
-    recordServices(named.map(servicePath), servers, signal, write, issues),
+    recordServices(named.map(servicePath), servers, recording),
   ]);
 }
 
 async function recordServices(
   paths: readonly string[],
   servers: readonly ServerDocuments[],
-  signal: AbortSignal,
-  write: Write,
-  issues: string[],
+  { signal, write, issues }: Recording,
 ): Promise<void> {
   const items: unknown[] = [];
   for (const path of paths) {
@@ -169,9 +166,7 @@ async function recordList(
   { paths, file, kind, apiVersion }: SharedList,
   morePaths: readonly string[],
   servers: readonly ServerDocuments[],
-  signal: AbortSignal,
-  write: Write,
-  issues: string[],
+  { signal, write, issues }: Recording,
 ): Promise<void> {
   let issue: string | undefined;
   for (const documents of servers) {
@@ -199,10 +194,7 @@ async function recordList(
 async function recordServer(
   id: string,
   documents: ServerDocuments,
-  objects: Promise<ClusterObjects>,
-  signal: AbortSignal,
-  write: Write,
-  issues: string[],
+  { objects, signal, write, issues }: Recording,
 ): Promise<void> {
   const get = (path: string, accept = 'application/json') => documents.get(path, accept, signal);
   const attempt = async (what: string, record: () => Promise<void>) => {
@@ -271,11 +263,6 @@ async function recordServer(
       );
     }),
   ]);
-  await write(
-    'status.txt',
-    codes
-      .sort()
-      .map((line) => `${line}\n`)
-      .join(''),
-  );
+  const lines = codes.sort().map((line) => `${line}\n`);
+  await write('status.txt', lines.join(''));
 }
