@@ -2,7 +2,7 @@ import type { AddressSource } from '../../snapshot/format/types.ts';
 import { type ApiEndpoint, placeOf } from './api-endpoints.ts';
 import { type IdentityLease, isSameHost } from './identity-lease.ts';
 
-export interface AddressOwnersInput {
+interface AddressOwnersInput {
   /** Servers listed by hand; one without a known address has no place. */
   readonly listed: readonly { readonly id: string; readonly place: string | undefined }[];
   /** Leases that count, the most credible first. */

@@ -3,7 +3,7 @@ import type { ClusterInput, FoundServer } from './cluster-input.ts';
 import type { LeaseStanding } from './identity-lease.ts';
 import type { NamedServer } from './named-servers.ts';
 
-export interface SettleInput {
+interface SettleInput {
   /** Servers that a Lease or an endpoint names. */
   readonly named: ReadonlyMap<string, NamedServer>;
   readonly before: ReadonlyMap<string, FoundServer>;
@@ -15,7 +15,7 @@ export interface SettleInput {
   readonly input: ClusterInput;
 }
 
-export interface Settled {
+interface Settled {
   /** Sorted by ID. */
   readonly servers: readonly FoundServer[];
   /** Servers that were removed or have departed. */

@@ -24,7 +24,7 @@ export interface AdvertisedAddresses {
   onChange(listener: () => void): () => void;
 }
 
-export interface ResolvedAddresses {
+interface ResolvedAddresses {
   /** By server ID. A server without one is reached at its own address. */
   readonly addresses: ReadonlyMap<string, AdvertisedAddress>;
   readonly warnings: readonly string[];

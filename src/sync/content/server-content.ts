@@ -3,7 +3,7 @@ import { contradiction } from '../cluster/storage-versions.ts';
 import type { LastKnownServer, ServerReading } from '../servers/server-reading.ts';
 
 /** What is known of one server. */
-export interface ServerKnowledge {
+interface ServerKnowledge {
   readonly id: string;
   /** As in `ServerDescription`. */
   readonly departedAt?: number | undefined;
@@ -39,17 +39,9 @@ export function serverContent(
   const { id, departedAt, reading, known, storageVersions } = knowledge;
   // A departed server that can be read is back.
   if (reading?.ok === true) return readContent(knowledge, reading, warn);
-  if (departedAt !== undefined) {
-    if (known === undefined) return undefined;
-    warn(
-      `server ${id} has departed: its resources stay known, without a server, until it is back or the grace period ends`,
-    );
-    const { version } = known.server;
-    return { ...kept(knowledge, known), version, stale: true, departedAt, sources: ['discovery'] };
-  }
   const reason = reading === undefined ? 'not read yet' : reading.reason;
   // An earlier reading is the better source: it has subresources, and resources that are not stored.
-  if (storageVersions !== undefined && known?.set.discovery === undefined) {
+  if (departedAt === undefined && storageVersions !== undefined && known?.set.discovery === undefined) {
     warn(`server ${id} is known only by its StorageVersions: ${reason}`);
     return {
       set: { storageVersions },
@@ -59,12 +51,18 @@ export function serverContent(
     };
   }
   if (known === undefined) {
-    warn(`server ${id} is left out, because nothing is known of it: ${reason}`);
+    if (departedAt === undefined) {
+      warn(`server ${id} is left out, because nothing is known of it: ${reason}`);
+    }
     return undefined;
   }
-  warn(`server ${id} cannot be read, so its last known resources are used: ${reason}`);
+  warn(
+    departedAt === undefined
+      ? `server ${id} cannot be read, so its last known resources are used: ${reason}`
+      : `server ${id} has departed: its resources stay known, without a server, until it is back or the grace period ends`,
+  );
   const { version } = known.server;
-  return { ...kept(knowledge, known), version, stale: true, sources: ['discovery'] };
+  return { ...kept(knowledge, known), version, stale: true, departedAt, sources: ['discovery'] };
 }
 
 /** The last known resources, without schemas if schemas are not compared. */

@@ -3,7 +3,7 @@ import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { SigningKey } from '../../snapshot/signing/signing-key.ts';
 import { type Delivery, renewDelivery, sealDelivery } from './deliver.ts';
 
-export interface PublicationOptions {
+interface PublicationOptions {
   readonly clock: Clock;
   readonly signingKey: SigningKey | undefined;
   /** Between attempts to overtake a router that holds a higher generation. */

@@ -21,7 +21,7 @@ export interface DeliveryTiming {
   readonly confirm: number;
 }
 
-export interface TargetDeliveryOptions {
+interface TargetDeliveryOptions {
   readonly clock: Clock;
   readonly timing: DeliveryTiming;
   readonly logger: Logger;

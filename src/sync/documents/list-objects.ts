@@ -16,7 +16,7 @@ const pageSize = 500;
 /** More pages than any cluster has: a server that always names a next page must not delay the round for ever. */
 const maximumPages = 1000;
 
-export interface ObjectList {
+interface ObjectList {
   readonly items: readonly unknown[];
   /** Where a watch starts; empty if the server names none. */
   readonly resourceVersion: string;

@@ -17,7 +17,7 @@ export interface WatchTiming {
   readonly backOff: BackOff;
 }
 
-export interface ObjectWatchOptions<Item> {
+interface ObjectWatchOptions<Item> {
   /** Path of the collection, with or without a selector. */
   readonly path: string;
   /** What is kept of an object. Throws {ReadError} for an object of another kind. */

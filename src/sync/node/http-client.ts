@@ -36,7 +36,7 @@ export function httpsAgent(access: ServerAccess, options: Agent.Options = {}): A
   });
 }
 
-export interface HttpRequest extends Pick<ServerAccess, 'bearerToken'> {
+interface HttpRequest extends Pick<ServerAccess, 'bearerToken'> {
   readonly agent: Agent;
   readonly method: Dispatcher.HttpMethod;
   readonly headers: Readonly<Record<string, string>>;

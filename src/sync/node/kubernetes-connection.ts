@@ -4,7 +4,7 @@ import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
 import { httpsAgent, readBody, type ServerAccess } from './http-client.ts';
 import type { LocalApiServer } from './run-sync-options.ts';
 
-export interface KubernetesConnectionOptions {
+interface KubernetesConnectionOptions {
   readonly access: ClusterAccess;
   /**
    * `host:port` of API servers to use while the kubeconfig's server cannot be reached. All of them have the same objects

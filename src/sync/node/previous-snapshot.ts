@@ -17,7 +17,7 @@ export interface HoldingTarget extends SnapshotTarget {
 
 export type SnapshotHolder = Pick<HoldingTarget, 'name' | 'held'>;
 
-export interface PreviousSnapshotSources {
+interface PreviousSnapshotSources {
   readonly store: SnapshotStore | undefined;
   readonly holders: readonly SnapshotHolder[];
   /** A snapshot that is not signed with one of these is not used. */

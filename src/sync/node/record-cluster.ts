@@ -22,7 +22,7 @@ import { aggregatedFiles, recordedFileName } from './recorded-documents.ts';
 import type { ReadingOptions } from './run-sync-options.ts';
 import { type SharedList, sharedLists } from './shared-lists.ts';
 
-export interface RecordClusterOptions {
+interface RecordClusterOptions {
   readonly servers: readonly { readonly id: string; readonly documents: ServerDocuments }[];
   /** Created if needed; must be empty. */
   readonly folder: string;

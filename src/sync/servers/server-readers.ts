@@ -27,7 +27,7 @@ export interface ReadTiming {
   readonly maximumHashDocuments: number;
 }
 
-export interface ServerReadersOptions {
+interface ServerReadersOptions {
   readonly clock: Clock;
   readonly timing: ReadTiming;
   readonly observer?: Pick<SyncObserver, 'serverRead'> | undefined;

@@ -8,9 +8,9 @@ import type { ReadableServer } from './server-readers.ts';
 import { groupVersionsIn, lastKnown, type ServerReading } from './server-reading.ts';
 
 /** `<group>.<resource>` to version to digest, as in `ServedSet.schemas`. */
-export type ServerSchemas = NonNullable<ServedSet['schemas']>;
+type ServerSchemas = NonNullable<ServedSet['schemas']>;
 
-export interface SchemaReaderOptions {
+interface SchemaReaderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'random' | 'sleep'>;
   /** Compare also while all servers have one minor version. Default false. */
   readonly always?: boolean | undefined;

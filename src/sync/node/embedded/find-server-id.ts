@@ -13,7 +13,7 @@ import type { LocalApiServer } from '../run-sync-options.ts';
 /** Milliseconds for all of it. */
 const listTimeout = 10_000;
 
-export interface FindServerIdOptions {
+interface FindServerIdOptions {
   readonly access: ClusterAccessOptions;
   /** Asked first. */
   readonly local: Omit<LocalApiServer, 'id'>;
