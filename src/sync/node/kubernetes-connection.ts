@@ -1,7 +1,7 @@
 import type { Agent, Dispatcher } from 'undici';
 import { type ServerDocument, unreachable, type WatchConnection } from '../documents/server-documents.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
-import { httpsAgent, readBody, type ServerAccess } from './http-client.ts';
+import { httpsAgent, isTransient, readBody, type ServerAccess } from './http-client.ts';
 import type { LocalApiServer } from './run-sync-options.ts';
 
 interface KubernetesConnectionOptions {
@@ -21,18 +21,23 @@ interface KubernetesConnectionOptions {
 
 export interface KubernetesConnection extends WatchConnection {
   /**
-   * Sends one request, with `object` as its body.
+   * Sends a request to one API server after the other until one responds.
    *
-   * @throws {ReadError} `Unreachable` if there is no complete response
+   * @throws {ReadError} `Unreachable` if none does
    */
-  request(
-    method: Dispatcher.HttpMethod,
-    path: string,
-    object: unknown,
-    signal: AbortSignal,
-  ): Promise<ServerDocument>;
+  request(request: ObjectRequest): Promise<ServerDocument>;
   /** Ends every connection at once. */
   close(): Promise<void>;
+}
+
+export interface ObjectRequest {
+  readonly method: Dispatcher.HttpMethod;
+  readonly path: string;
+  /** The body. */
+  readonly object?: unknown;
+  /** For one server. */
+  readonly timeoutMilliseconds: number;
+  readonly signal: AbortSignal;
 }
 
 const peerServerName = 'kubernetes.default.svc';
@@ -46,17 +51,41 @@ interface Endpoint extends Pick<ServerAccess, 'certificateAuthorities' | 'server
   readonly origin: string;
 }
 
-interface Request {
-  readonly method?: Dispatcher.HttpMethod;
+interface EndpointsOptions extends Pick<ClusterAccess, 'credentials'> {
+  /** In order of preference; at least one. */
+  readonly endpoints: (credentials: ClusterCredentials) => readonly Endpoint[];
+  readonly via?: string | undefined;
+}
+
+interface Request extends Partial<Pick<ObjectRequest, 'method' | 'object'>> {
   readonly path: string;
   readonly accept?: string;
-  readonly object?: unknown;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Lists and watches through the server of a kubeconfig, and through other API servers while that cannot be reached. */
 export function kubernetesConnection(options: KubernetesConnectionOptions): KubernetesConnection {
-  const { access, otherAddresses = () => [] } = options;
+  const { access, otherAddresses = () => [], local, via } = options;
+  return connectionThrough({
+    credentials: () => access.credentials(),
+    endpoints({ certificateAuthorities, serverName }) {
+      const named = { origin: access.server, certificateAuthorities, serverName };
+      const others = otherAddresses().map((address) => ({
+        origin: `https://${address}`,
+        certificateAuthorities: options.peerCertificateAuthorities ?? certificateAuthorities,
+        serverName: peerServerName,
+      }));
+      const all = local === undefined ? [named, ...others] : [local, ...others, named];
+      return [
+        ...new Map(all.toReversed().map((endpoint) => [endpoint.origin, endpoint])).values(),
+      ].toReversed();
+    },
+    via,
+  });
+}
+
+/** A connection through the first of the endpoints, and after each failure through the next one. */
+export function connectionThrough(options: EndpointsOptions): KubernetesConnection {
   const agents = new Map<string, { readonly agent: Agent; readonly made: string }>();
   const via = options.via === undefined ? [] : ['via', options.via];
   /** Index of the endpoint in use; rises with each failure. */
@@ -82,30 +111,15 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
     return agent;
   }
 
-  /** In order of preference. */
-  function endpoints({ certificateAuthorities, serverName }: ClusterCredentials): readonly Endpoint[] {
-    const named = { origin: access.server, certificateAuthorities, serverName };
-    const { local, peerCertificateAuthorities = certificateAuthorities } = options;
-    const others = otherAddresses().map((address) => ({
-      origin: `https://${address}`,
-      certificateAuthorities: peerCertificateAuthorities,
-      serverName: peerServerName,
-    }));
-    const all = local === undefined ? [named, ...others] : [local, ...others, named];
-    return [
-      ...new Map(all.toReversed().map((endpoint) => [endpoint.origin, endpoint])).values(),
-    ].toReversed();
-  }
-
   function current(credentials: ClusterCredentials): { readonly origin: string; readonly agent: Agent } {
-    const all = endpoints(credentials);
+    const all = options.endpoints(credentials);
     for (const [origin, { agent }] of agents) {
       if (all.some((endpoint) => endpoint.origin === origin)) continue;
       agents.delete(origin);
       void agent.close();
     }
-    // There is at least one: that of the kubeconfig.
-    const next = all[turn % all.length] as Endpoint;
+    const next = all[turn % all.length];
+    if (next === undefined) throw new Error('there is no API server to ask');
     return { origin: next.origin, agent: agentFor(next, credentials) };
   }
 
@@ -117,11 +131,13 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
     signal,
   }: Request): Promise<Dispatcher.ResponseData> {
     const begun = turn;
+    let asked = path;
     const contentType = object === undefined ? [] : ['content-type', 'application/json'];
     try {
-      const credentials = await access.credentials();
+      const credentials = await options.credentials();
       const { origin, agent } = current(credentials);
-      const url = new URL(`${origin}${path}`);
+      asked = `${origin}${path}`;
+      const url = new URL(asked);
       const headers = [...credentials.headers, ...via, ...contentType];
       const response = await agent.request({
         origin: url.origin,
@@ -131,12 +147,12 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
         body: object === undefined ? null : JSON.stringify(object),
         ...(signal === undefined ? {} : { signal }),
       });
-      // A load balancer without a server behind it, or a server that is shutting down: another one may work.
-      if (response.statusCode >= 500) next(begun);
+      // A load balancer without a server behind it, a server that is shutting down or overloaded: another one may work.
+      if (isTransient(response.statusCode)) next(begun);
       return response;
     } catch (cause) {
       next(begun);
-      throw unreachable(path, cause);
+      throw unreachable(asked, cause);
     }
   }
 
@@ -160,7 +176,19 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
 
   return {
     get: (path, accept, signal) => respondCompletely({ path, accept, signal }),
-    request: (method, path, object, signal) => respondCompletely({ method, path, object, signal }),
+    async request({ timeoutMilliseconds, signal, ...request }) {
+      const { length } = options.endpoints(await options.credentials());
+      for (let attempt = 1; ; attempt++) {
+        signal.throwIfAborted();
+        const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]);
+        try {
+          const response = await respondCompletely({ ...request, signal: deadline });
+          if (attempt >= length || !isTransient(response.status)) return response;
+        } catch (error) {
+          if (attempt >= length) throw error;
+        }
+      }
+    },
     async watch(path, signal) {
       const begun = turn;
       const { statusCode, body } = await respond({ path, signal });

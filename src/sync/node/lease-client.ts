@@ -1,18 +1,7 @@
-import type { Agent, Dispatcher } from 'undici';
 import * as v from 'valibot';
-import { errorMessage } from '../../runtime/error-message.ts';
 import type { LeaseClient, LeaseRecord, StoredLease } from '../election/leader-election.ts';
-import {
-  failureText,
-  httpsAgent,
-  isTransient,
-  readText,
-  type ServerAccess,
-  sendRequest,
-  statusOf,
-  type TextResponse,
-} from './http-client.ts';
-import type { KubernetesConnection } from './kubernetes-connection.ts';
+import { failureText, type ServerAccess, statusOf, type TextResponse } from './http-client.ts';
+import { connectionThrough, type KubernetesConnection } from './kubernetes-connection.ts';
 
 /** The Lease, and how long to wait for it. */
 export interface LeaseOptions {
@@ -35,12 +24,6 @@ export interface HttpLeaseClient extends LeaseClient {
   close(): Promise<void>;
 }
 
-const defaultTimeout = 2_500;
-/** Attempts of one request through a connection that moves on to another server after each failure. */
-const attempts = 4;
-/** A Lease has a few hundred bytes, its managed fields a few thousand. */
-const maximumLeaseBytes = 256 * 1024;
-
 /** k8s.io/api coordination/v1 types.go; every field of the spec is optional. */
 const lease = v.looseObject({
   kind: v.literal('Lease'),
@@ -56,34 +39,6 @@ const lease = v.looseObject({
     {},
   ),
 });
-
-/** Sends one request to an API server. Rejects if none responds. */
-type SendRequest = (
-  method: Dispatcher.HttpMethod,
-  path: string,
-  object: unknown,
-  signal: AbortSignal,
-) => Promise<TextResponse>;
-
-/** Reads and writes one Lease with the credentials of a kubeconfig, and through any API server that responds. */
-export function connectionLeaseClient(
-  connection: Pick<KubernetesConnection, 'request'>,
-  { timeoutMilliseconds = defaultTimeout, ...named }: LeaseOptions,
-): LeaseClient {
-  return leaseClient(named, async (method, path, object, signal) => {
-    for (let attempt = 1; ; attempt++) {
-      signal.throwIfAborted();
-      const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]);
-      try {
-        const response = await connection.request(method, path, object, deadline);
-        if (response.status < 500 || attempt === attempts) return response;
-      } catch (error) {
-        // The connection has moved on to another server, if there is one.
-        if (attempt === attempts) throw error;
-      }
-    }
-  });
-}
 
 /**
  * Reads and writes one Lease through the first API server that responds. The last one that did is asked first.
@@ -102,67 +57,34 @@ export function connectionLeaseClient(
  * ```
  */
 export function httpLeaseClient(options: LeaseClientOptions): HttpLeaseClient {
-  const { bearerToken, timeoutMilliseconds = defaultTimeout } = options;
-  let servers = options.servers.map(({ origin, serverName = 'kubernetes.default.svc' }) => ({
-    origin,
-    agent: httpsAgent({ ...options, serverName }, { connect: { timeout: timeoutMilliseconds } }),
-  }));
-
-  const send: SendRequest = async (method, path, object, signal) => {
-    let failure = new Error('there is no API server to ask');
-    for (const server of servers) {
-      signal.throwIfAborted();
-      try {
-        const response = await sendTo(server, method, path, object, signal);
-        if (!isTransient(response.status)) {
-          servers = [server, ...servers.filter((other) => other !== server)];
-          return response;
-        }
-        failure = failed(server.origin, response);
-      } catch (error) {
-        failure = new Error(`${server.origin}: ${errorMessage(error)}`, { cause: error });
-      }
-    }
-    throw failure;
-  };
-
-  async function sendTo(
-    { origin, agent }: { readonly origin: string; readonly agent: Agent },
-    method: Dispatcher.HttpMethod,
-    path: string,
-    object: unknown,
-    signal: AbortSignal,
-  ): Promise<TextResponse> {
-    const response = await sendRequest(`${origin}${path}`, {
-      agent,
-      method,
-      headers: {
-        accept: 'application/json',
-        'user-agent': 'mixed-version-proxy-sync',
-        ...(object === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      body: object === undefined ? undefined : JSON.stringify(object),
-      bearerToken,
-      timeoutMilliseconds,
-      signal,
-    });
-    return readText(response, maximumLeaseBytes);
-  }
-
-  return {
-    ...leaseClient(options, send),
-    async close() {
-      await Promise.all(servers.map(({ agent }) => agent.destroy()));
-    },
-  };
+  const { certificateAuthorities, clientCertificate, bearerToken } = options;
+  const connection = connectionThrough({
+    credentials: async () => ({
+      certificateAuthorities,
+      clientCertificate,
+      headers: bearerToken === undefined ? [] : ['authorization', `Bearer ${await bearerToken()}`],
+      serverName: undefined,
+    }),
+    endpoints: () =>
+      options.servers.map(({ origin, serverName = 'kubernetes.default.svc' }) => ({
+        origin,
+        certificateAuthorities,
+        serverName,
+      })),
+  });
+  return { ...leaseClient(connection, options), close: () => connection.close() };
 }
 
-function leaseClient({ namespace, name }: LeaseOptions, send: SendRequest): LeaseClient {
+/** Reads and writes one Lease through the first API server that responds. */
+export function leaseClient(
+  connection: Pick<KubernetesConnection, 'request'>,
+  { namespace, name, timeoutMilliseconds = 2_500 }: LeaseOptions,
+): LeaseClient {
   const collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
   const path = `${collection}/${encodeURIComponent(name)}`;
   return {
     async get(signal) {
-      const response = await send('GET', path, undefined, signal);
+      const response = await connection.request({ method: 'GET', path, timeoutMilliseconds, signal });
       // With a Status, the 404 is the API server's own.
       if (response.status === 404 && statusOf(response.body) !== undefined) return undefined;
       return storedLease(path, response);
@@ -174,10 +96,17 @@ function leaseClient({ namespace, name }: LeaseOptions, send: SendRequest): Leas
         metadata: { name, namespace },
         spec: record,
       };
-      return storedLease(path, await send('POST', collection, object, signal));
+      return storedLease(
+        path,
+        await connection.request({ method: 'POST', path: collection, object, timeoutMilliseconds, signal }),
+      );
     },
     async replace(stored, record, signal) {
-      return storedLease(path, await send('PUT', path, replaced(stored, record), signal));
+      const object = replaced(stored, record);
+      return storedLease(
+        path,
+        await connection.request({ method: 'PUT', path, object, timeoutMilliseconds, signal }),
+      );
     },
   };
 }
@@ -189,7 +118,9 @@ function replaced({ object }: StoredLease, record: LeaseRecord): object {
 }
 
 function storedLease(path: string, response: TextResponse): StoredLease {
-  if (response.status !== 200 && response.status !== 201) throw failed(path, response);
+  if (response.status !== 200 && response.status !== 201) {
+    throw new Error(`${path} returned ${failureText(response)}`);
+  }
   const object: unknown = JSON.parse(response.body);
   const parsed = v.safeParse(lease, object);
   if (!parsed.success) throw new Error(`${path} returned an object that is not a Lease`);
@@ -199,8 +130,4 @@ function storedLease(path: string, response: TextResponse): StoredLease {
     record: { holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions },
     object,
   };
-}
-
-function failed(what: string, response: TextResponse): Error {
-  return new Error(`${what} returned ${failureText(response)}`);
 }

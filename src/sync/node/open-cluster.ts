@@ -10,12 +10,7 @@ import type { ServerDocuments } from '../documents/server-documents.ts';
 import type { LeaseClient } from '../election/leader-election.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { kubernetesConnection } from './kubernetes-connection.ts';
-import {
-  connectionLeaseClient,
-  type HttpLeaseClient,
-  httpLeaseClient,
-  type LeaseOptions,
-} from './lease-client.ts';
+import { type HttpLeaseClient, httpLeaseClient, type LeaseOptions, leaseClient } from './lease-client.ts';
 import { liveDocuments } from './live-documents.ts';
 import {
   type LocalApiServer,
@@ -150,7 +145,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
         },
       };
     },
-    lease: (lease) => connectionLeaseClient(connection, lease),
+    lease: (lease) => leaseClient(connection, lease),
     close() {
       transport.close();
       void connection.close();
@@ -209,7 +204,7 @@ export function openServers(options: ReadingOptions): OpenServers {
   const transport = new NodeTransport({
     credentials: { peerCertificateAuthorities: certificateAuthorities, frontProxy: clientCertificate },
   });
-  let leaseClient: HttpLeaseClient | undefined;
+  let leaseConnection: HttpLeaseClient | undefined;
   return {
     servers: options.servers.map((server) =>
       listedServer(server, (origin) =>
@@ -221,18 +216,18 @@ export function openServers(options: ReadingOptions): OpenServers {
         origin: readingOriginOf(server),
         serverName: server.serverName,
       }));
-      leaseClient = httpLeaseClient({
+      leaseConnection = httpLeaseClient({
         servers,
         certificateAuthorities,
         clientCertificate,
         bearerToken,
         ...lease,
       });
-      return leaseClient;
+      return leaseConnection;
     },
     close() {
       transport.close();
-      void leaseClient?.close();
+      void leaseConnection?.close();
     },
   };
 }
