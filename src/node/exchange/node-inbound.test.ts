@@ -2,11 +2,15 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Hono } from 'hono';
+import { eventually } from '../../../test/support/eventually.ts';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { routerPair } from '../../../test/support/node-exchange.ts';
+import { serverOf } from '../../../test/support/responses-by-hand.ts';
+import { observeRequest } from '../../request/request-observer.ts';
 import type { HandlerEnvironment } from '../../request/router.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { nodeInbound } from './node-inbound.ts';
+import { RequestDeadlines } from './request-deadlines.ts';
 
 /** Responses with the target as the adapter gives it. */
 function appOfTargets(): Hono<HandlerEnvironment> {
@@ -52,3 +56,39 @@ test('the connection is told apart by its client certificate, as the given reade
   await askHttp1(port);
   assert.deepEqual(seen, ['alice', undefined, '127.0.0.1', 'alice', undefined, '127.0.0.1']);
 });
+
+for (const { protocol, method, status } of [
+  { protocol: 'HTTP/1.1', method: 'GET', status: 503 },
+  { protocol: 'HTTP/1.1', method: 'HEAD', status: 503 },
+  { protocol: 'HTTP/1.1', method: 'DELETE', status: 504 },
+  { protocol: 'HTTP/2', method: 'GET', status: 503 },
+  { protocol: 'HTTP/2', method: 'HEAD', status: 503 },
+  { protocol: 'HTTP/2', method: 'DELETE', status: 504 },
+]) {
+  test(`a ${method} by ${protocol} whose time is over gets a ${status}, and observers are told of it`, async (context) => {
+    let now = 0;
+    const deadlines = new RequestDeadlines({ timeout: 5_000, clock: () => now });
+    context.after(() => deadlines.stop());
+    const { port, handled } = await serverOf(context, { deadlines });
+    const asking =
+      protocol === 'HTTP/2' ? askHttp2(http2Client(context, port), { method }) : askHttp1(port, { method });
+    await eventually(() => handled.length === 1);
+    const [{ inbound } = assert.fail()] = handled;
+    const told: unknown[] = [];
+    const observation = {
+      dropped: (reason: string) => told.push(reason),
+      responded: (code: number) => told.push(code),
+      finished: () => told.push('finished'),
+    };
+    inbound.observed = observeRequest([{ begin: () => observation }], inbound);
+    inbound.limitDuration();
+    now = 10_000;
+    deadlines.check();
+    const response = await asking;
+    assert.equal(response.status, status);
+    const content = method === 'HEAD' ? '' : `"code":${status}}\n`;
+    assert.ok(response.body.toString().endsWith(content), response.body.toString());
+    await eventually(() => told.length === 3);
+    assert.deepEqual(told, ['RequestTimeout', status, 'finished']);
+  });
+}

@@ -1,18 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { auditIdHeader, auditIdOf } from '../../request/audit-id.ts';
 import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/request-observer.ts';
+import { isRead } from '../../request/retry.ts';
 import type { GetInboundRequest } from '../../request/router.ts';
+import { ExchangeEnd } from './exchange-end.ts';
 import { BodySource, BodyStream } from './request-body.ts';
-import {
-  canBeRepeated,
-  ExchangeEnd,
-  type ExpiringRequest,
-  type RequestDeadlines,
-} from './request-deadlines.ts';
+import type { ExpiringRequest, RequestDeadlines } from './request-deadlines.ts';
 import { contentLength, type ResponseSink } from './response-sink.ts';
+import { timedOutResponse } from './timed-out-response.ts';
 
 /** What a request was received from: knows its connection. */
 export type RequestCarrier = Pick<IncomingMessage, 'socket'>;
@@ -80,16 +78,12 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
   abstract get isClosed(): boolean;
   protected abstract get carrier(): RequestCarrier;
   protected abstract get remoteAddress(): string | undefined;
+  /** Whether the head of a response was written. */
+  protected abstract get isResponseBegun(): boolean;
   /** Whether the whole response was written to the connection. */
   protected abstract get isResponseSent(): boolean;
   /** Calls `listener` when the exchange is over. Is called once at most. */
   protected abstract onClose(listener: () => void): void;
-  /**
-   * Ends an exchange that took too long (`request-deadlines.ts`).
-   * @param more header lines of the response
-   * @returns whether a response was sent
-   */
-  protected abstract endTimedOut(more: Readonly<Record<string, string>>): boolean;
 
   /** @deprecated Called `responseSink` now. */
   answerSink(): ResponseSink {
@@ -147,16 +141,27 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
 
   limitDuration(): void {
     const { deadlines } = this.#options;
-    if (deadlines === undefined) return;
-    const place = deadlines.add(this);
-    this.onFinished(() => deadlines.remove(this, place));
+    if (deadlines !== undefined) this.onFinished(deadlines.add(this));
   }
 
+  /** Ends the exchange, while a handler may still be working on it. */
   expire(): void {
     if (this.isClosed) return;
     this.observed?.dropped('RequestTimeout');
-    if (!this.endTimedOut({ [auditIdHeader]: auditIdOf(this) })) return;
-    this.observed?.responded(canBeRepeated(this) ? 503 : 504);
+    const sink = this.responseSink();
+    if (this.isResponseBegun) {
+      sink.breakOff(new Error('the request took longer than the request time-out'));
+      return;
+    }
+    const { code, headers, body } = timedOutResponse(isRead(this.method) && !this.hasBody);
+    const content = Buffer.from(body);
+    const lines = Object.entries(headers).flat();
+    lines.push('content-length', String(content.length), auditIdHeader, auditIdOf(this));
+    sink.start(code, STATUS_CODES[code] ?? '', lines);
+    // Before the end, with which the observation is over.
+    this.observed?.responded(code);
+    sink.write(content);
+    sink.end();
   }
 
   onFinished(listener: () => void): void {

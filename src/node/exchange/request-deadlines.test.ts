@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { collectGarbage, inMegabytes, oldSpace } from '../../../test/support/security/memory.ts';
-import { ExchangeEnd, RequestDeadlines } from './request-deadlines.ts';
+import { RequestDeadlines } from './request-deadlines.ts';
 
 /** Deadlines on a clock that is moved by hand. */
 function startDeadlines(context: TestContext, timeout: number, onExpired?: (requests: number) => void) {
@@ -36,7 +36,7 @@ test('a request is ended once at its deadline: never early, at most two checks l
 test('a request that has ended by itself is left alone', (context) => {
   const { clock, deadlines } = startDeadlines(context, 1_000);
   const request = { expire: () => assert.fail('it was over') };
-  deadlines.remove(request, deadlines.add(request));
+  deadlines.add(request)();
   clock.now = 10_000;
   deadlines.check();
   assert.equal(deadlines.expired, 0);
@@ -45,14 +45,14 @@ test('a request that has ended by itself is left alone', (context) => {
 test('a request that reuses the place of another is not ended or removed for it', (context) => {
   const { clock, deadlines } = startDeadlines(context, 1_000);
   const first = { expire: () => assert.fail('it was over') };
-  const place = deadlines.add(first);
-  deadlines.remove(first, place);
+  const firstIsOver = deadlines.add(first);
+  firstIsOver();
   clock.now = 5_000;
   const ended: string[] = [];
-  assert.equal(deadlines.add({ expire: () => ended.push('second') }), place);
+  deadlines.add({ expire: () => ended.push('second') });
   deadlines.check();
   // Told twice that it is over, as a request may be that has both failed and closed.
-  deadlines.remove(first, place);
+  firstIsOver();
   clock.now = 10_000;
   deadlines.check();
   deadlines.check();
@@ -65,12 +65,12 @@ test('a request may end while others are being ended, and each is ended once', (
   const requests = [0, 1, 2, 3].map((number) => ({
     expire() {
       ended.push(number);
-      for (const [index, each] of requests.entries()) deadlines.remove(each, places[index] as number);
+      for (const isOver of allOver) isOver();
       // One that takes its place at once has all of its time.
       deadlines.add({ expire: () => ended.push(10 + number) });
     },
   }));
-  const places = requests.map((request) => deadlines.add(request));
+  const allOver = requests.map((request) => deadlines.add(request));
   clock.now = 10_000;
   deadlines.check();
   assert.deepEqual(ended, [0, 1, 2, 3]);
@@ -128,7 +128,7 @@ test('a new time-out applies to later requests only', (context) => {
   deadlines.add({ expire: () => ended.push('of 10 s') });
   deadlines.setTimeout(120_000);
   const finished = { expire: () => ended.push('finished') };
-  deadlines.remove(finished, deadlines.add(finished));
+  deadlines.add(finished)();
   deadlines.add({ expire: () => ended.push('of 120 s') });
   for (const [now, over] of [
     [12_000, ['of 10 s']],
@@ -145,13 +145,11 @@ test('a new time-out applies to later requests only', (context) => {
 // As the entries of a `Set` do: 5.6 MiB of these 10.
 test('requests that are over keep none that came after them alive until all of the heap is collected', (context) => {
   const { deadlines } = startDeadlines(context, 60_000);
-  const inFlight: { readonly request: { expire(): void }; readonly place: number }[] = [];
+  const inFlight: (() => void)[] = [];
   const oneMore = (): void => {
     const request = { expire: () => {}, bytes: Array.from({ length: 128 }, () => 0) };
-    inFlight.push({ request, place: deadlines.add(request) });
-    if (inFlight.length <= 64) return;
-    const [oldest] = inFlight.splice(0, 1);
-    if (oldest !== undefined) deadlines.remove(oldest.request, oldest.place);
+    inFlight.push(deadlines.add(request));
+    if (inFlight.length > 64) inFlight.shift()?.();
   };
   for (let count = 0; count < 200; count++) oneMore();
   collectGarbage();
@@ -159,14 +157,4 @@ test('requests that are over keep none that came after them alive until all of t
   for (let count = 0; count < 10_000; count++) oneMore();
   const grown = oldSpace() - before;
   assert.ok(grown < 1024 * 1024, `${inMegabytes(grown)} became old`);
-});
-
-test('the end of an exchange is told to everyone, in order, and once', () => {
-  const told: string[] = [];
-  const end = new ExchangeEnd();
-  end.add(() => told.push('first'));
-  end.add(() => told.push('second'));
-  end.reached();
-  end.reached();
-  assert.deepEqual(told, ['first', 'second']);
 });

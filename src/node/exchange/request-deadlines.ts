@@ -1,8 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { statusParts, statusResponse } from '../../apimachinery/status.ts';
-import { retryAfterSeconds } from '../../proxy/delivery/undelivered.ts';
-import { isRead } from '../../request/retry.ts';
-
 export interface ExpiringRequest {
   expire(): void;
 }
@@ -65,16 +60,16 @@ export class RequestDeadlines {
     this.#ticks = ticksOf(timeout);
   }
 
-  /** @returns the place to pass to `remove` when the request is over */
-  add(request: ExpiringRequest): number {
+  /** @returns a function to call when the request is over; then, or after it was ended, it does nothing more */
+  add(request: ExpiringRequest): () => void {
     const place = this.#free.pop() ?? this.#requests.length;
     this.#requests[place] = request;
     this.#over[place] = Math.floor(this.#clock() / granularity) + this.#ticks;
-    return place;
+    return () => this.#remove(request, place);
   }
 
-  /** Does nothing if the request was ended: its place may have been reused. */
-  remove(request: ExpiringRequest, place: number): void {
+  /** Does nothing if the request was removed before: its place may have been reused. */
+  #remove(request: ExpiringRequest, place: number): void {
     if (this.#requests[place] !== request) return;
     this.#requests[place] = undefined;
     this.#free.push(place);
@@ -86,7 +81,7 @@ export class RequestDeadlines {
     const due: ExpiringRequest[] = [];
     for (const [place, request] of this.#requests.entries()) {
       if (request === undefined || (this.#over[place] as number) > now) continue;
-      this.remove(request, place);
+      this.#remove(request, place);
       due.push(request);
     }
     if (due.length === 0) return;
@@ -114,89 +109,4 @@ export class RequestDeadlines {
 
 function ticksOf(timeout: number): number {
   return Math.ceil(timeout / granularity) + 1;
-}
-
-/*
- * Ends an exchange that took too long, while a handler may still be working on it, as kube-apiserver's time-out filter
- * does (k8s.io/apiserver pkg/server/filters/timeout.go): 504 with its message before a head was sent; afterwards the
- * response breaks off, so that the client cannot take a part for the whole.
- *
- * A read gets 503 with Retry-After instead, as the Mixed Version Proxy does for a server that does not respond: it can be
- * repeated. A write may have been processed, and client-go would repeat it for a Retry-After.
- */
-
-interface TimedOutRequest {
-  readonly method: string;
-  readonly hasBody: boolean;
-}
-
-/** kube-apiserver's message. */
-const message = 'Timeout: request did not complete within the allotted timeout';
-const noResponse = 'the API server that serves this resource did not respond within the allotted timeout';
-const repeatable = {
-  retryAfterSeconds,
-  causes: [{ reason: 'Timeout', message: 'no response from the destination' }],
-};
-
-/**
- * @param more header lines of the response
- * @returns whether a response was sent
- */
-export function endHttp1TimedOut(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  request: TimedOutRequest,
-  more: Readonly<Record<string, string>> = {},
-): boolean {
-  if (outgoing.headersSent) {
-    outgoing.destroy();
-    return false;
-  }
-  const { code, headers, body } = timedOut(request);
-  // The upload is not complete, so nothing after it on the connection can be read as a request.
-  if (!incoming.complete) outgoing.shouldKeepAlive = false;
-  outgoing.writeHead(code, { ...headers, ...more });
-  outgoing.end(body);
-  return true;
-}
-
-/** The response to a request that took too long. */
-export function timedOutResponse(request: TimedOutRequest): Response {
-  return statusResponse(...timedOutStatus(request));
-}
-
-/** The same in its parts, to be written without a `Response`. */
-export function timedOut(request: TimedOutRequest): ReturnType<typeof statusParts> {
-  return statusParts(...timedOutStatus(request));
-}
-
-function timedOutStatus(request: TimedOutRequest): Parameters<typeof statusParts> {
-  return canBeRepeated(request) ? ['ServiceUnavailable', noResponse, repeatable] : ['Timeout', message];
-}
-
-export function timedOutError(): Error {
-  return new Error('the request took longer than the request time-out');
-}
-
-export function canBeRepeated({ method, hasBody }: TimedOutRequest): boolean {
-  return isRead(method) && !hasBody;
-}
-
-/**
- * Calls several listeners when an exchange ends, with one listener on its stream or socket. It does not refer to the
- * request, so an open watch keeps only what the listeners need.
- */
-export class ExchangeEnd {
-  #listeners: (() => void)[] = [];
-
-  /** @param listener called once, unless the exchange has ended already */
-  add(listener: () => void): void {
-    this.#listeners.push(listener);
-  }
-
-  readonly reached = (): void => {
-    const listeners = this.#listeners;
-    this.#listeners = [];
-    for (const listener of listeners) listener();
-  };
 }

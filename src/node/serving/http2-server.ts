@@ -7,7 +7,6 @@ import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.t
 import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/incoming-stream.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
-import { timedOut } from '../exchange/request-deadlines.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import {
   maximumHeaderBytesOf,
@@ -104,25 +103,16 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
     return this.carrier.socket.remoteAddress;
   }
 
+  protected get isResponseBegun(): boolean {
+    return this.carrier.status !== undefined;
+  }
+
   protected get isResponseSent(): boolean {
     return this.carrier.isResponseSent;
   }
 
   protected onClose(listener: () => void): void {
     this.#onClose = listener;
-  }
-
-  protected endTimedOut(more: Readonly<Record<string, string>>): boolean {
-    const stream = this.carrier;
-    if (stream.status !== undefined) {
-      stream.breakOff();
-      return false;
-    }
-    const { code, headers, body } = timedOut(this);
-    stream.respond(code, Object.entries({ ...headers, ...more }).flat());
-    stream.write(Buffer.from(body));
-    stream.end();
-    return true;
   }
 }
 

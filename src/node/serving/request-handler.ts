@@ -14,7 +14,7 @@ import {
   type NodeInboundOptions,
   NodeInboundRequest,
 } from '../exchange/node-inbound.ts';
-import { endHttp1TimedOut, type RequestDeadlines } from '../exchange/request-deadlines.ts';
+import type { RequestDeadlines } from '../exchange/request-deadlines.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import { Http1ResponseSink } from './http1-response-sink.ts';
 
@@ -139,6 +139,10 @@ class Http1Inbound extends NodeInboundRequest {
     return this.carrier.socket.remoteAddress;
   }
 
+  protected get isResponseBegun(): boolean {
+    return this.#outgoing.headersSent;
+  }
+
   protected get isResponseSent(): boolean {
     return this.#outgoing.writableFinished;
   }
@@ -147,8 +151,10 @@ class Http1Inbound extends NodeInboundRequest {
     this.#outgoing.on('close', listener);
   }
 
-  protected endTimedOut(more: Readonly<Record<string, string>>): boolean {
-    return endHttp1TimedOut(this.carrier, this.#outgoing, this, more);
+  override expire(): void {
+    // Nothing after an upload that is not complete can be read as a request.
+    if (!this.carrier.complete) this.#outgoing.shouldKeepAlive = false;
+    super.expire();
   }
 }
 

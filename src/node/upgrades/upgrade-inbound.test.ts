@@ -3,6 +3,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
+import { observeRequest } from '../../request/request-observer.ts';
 import { RequestDeadlines } from '../exchange/request-deadlines.ts';
 import { UpgradeInbound } from './upgrade-inbound.ts';
 
@@ -15,6 +16,12 @@ test('an upgrade that times out before its response gets a 504, and its dial end
     clientCertificateOf: () => ({}),
     deadlines,
   });
+  const told: unknown[] = [];
+  const observation = {
+    dropped: (reason: string) => told.push(reason),
+    responded: (status: number) => told.push(status),
+  };
+  inbound.observed = observeRequest([{ begin: () => observation }], inbound);
   inbound.limitDuration();
   clock.now = 10_000;
   deadlines.check();
@@ -22,6 +29,7 @@ test('an upgrade that times out before its response gets a 504, and its dial end
   assert.equal(inbound.signal.aborted, true);
   const text = Buffer.concat(await client.toArray()).toString();
   assert.match(text, /^HTTP\/1\.1 504 .*"reason":"Timeout"/s);
+  assert.deepEqual(told, ['RequestTimeout', 504]);
 });
 
 test('an upgrade that is over, or switched, is no longer ended by its deadline', (context) => {

@@ -4,15 +4,11 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { withAuditId } from '../../request/audit-id.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/request-observer.ts';
+import { ExchangeEnd } from '../exchange/exchange-end.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
 import { writeLastResponse } from '../exchange/raw-response.ts';
-import {
-  ExchangeEnd,
-  type ExpiringRequest,
-  type RequestDeadlines,
-  timedOutError,
-  timedOutResponse,
-} from '../exchange/request-deadlines.ts';
+import type { ExpiringRequest, RequestDeadlines } from '../exchange/request-deadlines.ts';
+import { timedOutResponse } from '../exchange/timed-out-response.ts';
 
 export interface UpgradeInboundOptions {
   readonly clientCertificateOf: ClientCertificateOf;
@@ -33,9 +29,8 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
   readonly #deadlines: RequestDeadlines | undefined;
   readonly #controller = new AbortController();
   #end: ExchangeEnd | undefined;
-  /** Its place in the deadlines, while it has one. */
-  #place: number | undefined;
   #hasResponse = false;
+  #liftDeadline: (() => void) | undefined;
 
   constructor(incoming: IncomingMessage, socket: Duplex, options: UpgradeInboundOptions) {
     this.method = incoming.method ?? 'GET';
@@ -69,13 +64,12 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
   }
 
   limitDuration(): void {
-    if (!this.#socket.destroyed) this.#place = this.#deadlines?.add(this);
+    if (!this.#socket.destroyed) this.#liftDeadline = this.#deadlines?.add(this);
   }
 
   /** A tunnel has no deadline. */
   liftDeadline(): void {
-    if (this.#place !== undefined) this.#deadlines?.remove(this, this.#place);
-    this.#place = undefined;
+    this.#liftDeadline?.();
   }
 
   expire(): void {
@@ -86,13 +80,12 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
       this.#socket.destroy();
       return;
     }
-    this.observed?.responded(504);
-    void writeLastResponse(
-      this.#socket,
-      withAuditId(timedOutResponse({ method: this.method, hasBody: true }), this),
-    );
+    // What an upgrade has begun must not be begun twice, not even by GET.
+    const { code, headers, body } = timedOutResponse(false);
+    this.observed?.responded(code);
+    void writeLastResponse(this.#socket, withAuditId(new Response(body, { status: code, headers }), this));
     // Cancels the request to the destination.
-    this.#controller.abort(timedOutError());
+    this.#controller.abort(new Error('the request took longer than the request time-out'));
   }
 
   onFinished(listener: () => void): void {
