@@ -11,6 +11,8 @@ export interface Http2ConnectionEvents {
   onRoom(): void;
   /** The server says that it will end the connection. */
   onGoAway?(): void;
+  /** The connection was given up: the server sent nothing on it, no acknowledgement of a PING either. `onClosed` follows. */
+  onSilence?(): void;
   /** It accepts no new streams; open ones continue. */
   onDraining(connection: Http2Connection): void;
   onClosed(connection: Http2Connection): void;
@@ -85,7 +87,10 @@ export class Http2Connection {
     const stopMonitoring = monitorSilence({
       bytesRead: () => socket.bytesRead,
       onQuiet: () => this.#pingOrClose(),
-      onDead: () => this.#session.destroy(new Error('the server sent nothing for too long')),
+      onDead: () => {
+        this.#session.destroy(new Error('the server sent nothing for too long'));
+        events.onSilence?.();
+      },
     });
     this.#session = new ClientSession({
       socket,

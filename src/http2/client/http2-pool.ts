@@ -30,6 +30,8 @@ export interface Http2PoolOptions {
   readonly http1?: OpenHttp1;
   /** Called when a server sends GOAWAY. */
   readonly onGoAway?: (() => void) | undefined;
+  /** Called when a connection is given up because the server sends nothing on it, no acknowledgement of a PING either. */
+  readonly onSilence?: (() => void) | undefined;
 }
 
 /**
@@ -41,8 +43,11 @@ export class Http2Pool extends Dispatcher {
   readonly #connect: Http2PoolOptions['connect'];
   readonly #url: URL;
   readonly #authority: string;
-  readonly #options: Required<Omit<Http2PoolOptions, 'connect' | 'limits' | 'http1' | 'onGoAway'>>;
+  readonly #options: Required<
+    Omit<Http2PoolOptions, 'connect' | 'limits' | 'http1' | 'onGoAway' | 'onSilence'>
+  >;
   readonly #onGoAway: (() => void) | undefined;
+  readonly #onSilence: (() => void) | undefined;
   readonly #limits: ClientLimits;
   readonly #queue: DispatchedRequest[] = [];
   #connections: Http2Connection[] = [];
@@ -59,7 +64,7 @@ export class Http2Pool extends Dispatcher {
   /** @throws {TypeError} for an invalid URL */
   constructor(origin: string | URL, options: Http2PoolOptions) {
     super();
-    const { connect, limits, http1, onGoAway } = options;
+    const { connect, limits, http1, onGoAway, onSilence } = options;
     const { streamsPerConnection = 100, spreadAt = 32, connections = 256 } = options;
     const { settingsTimeout = () => 10_000 } = options;
     const url = new URL(origin);
@@ -68,6 +73,7 @@ export class Http2Pool extends Dispatcher {
     this.#connect = connect;
     this.#options = { streamsPerConnection, spreadAt, connections, settingsTimeout };
     this.#onGoAway = onGoAway;
+    this.#onSilence = onSilence;
     if (http1 !== undefined) this.#http1 = new Http1Fallback(http1, () => this.#endIfEmpty());
     this.#limits = { ...defaultClientLimits, ...limits };
   }
@@ -249,6 +255,7 @@ export class Http2Pool extends Dispatcher {
       events: {
         onRoom: () => this.#serveQueue(),
         onGoAway: () => this.#onGoAway?.(),
+        onSilence: () => this.#onSilence?.(),
         onDraining: (gone) => {
           this.#connections = this.#connections.filter((other) => other !== gone);
           this.#draining.add(gone);

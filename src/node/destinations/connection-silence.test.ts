@@ -63,7 +63,7 @@ describe('a connection that falls silent', () => {
   });
 
   test('a destination that vanished is noticed although requests are still sent to it', async (context) => {
-    const { transport, relay } = await startBehindRelay(context);
+    const { transport, relay, lost } = await startBehindRelay(context);
     const watching = await send(transport, relay.destination, get(), { target: '/watch' });
     relay.fallSilent();
     let isBroken = false;
@@ -79,6 +79,8 @@ describe('a connection that falls silent', () => {
       await setImmediate();
     }
     await broken;
+    // It gets no requests until its /readyz says that it is ready, as when a connection breaks.
+    assert.deepEqual(lost, [relay.destination.origin]);
   });
 });
 
@@ -100,7 +102,7 @@ interface Relay {
 /** A destination whose connections run through a relay, and that begins a response without ending it. */
 async function startBehindRelay(
   context: TestContext,
-): Promise<{ transport: NodeTransport; relay: Relay; watches: PeerOutgoing[] }> {
+): Promise<{ transport: NodeTransport; relay: Relay; watches: PeerOutgoing[]; lost: string[] }> {
   const watches: PeerOutgoing[] = [];
   const peer = await startPeer(context, 'h2', (_incoming, outgoing) => {
     outgoing.on('error', () => {});
@@ -131,7 +133,11 @@ async function startBehindRelay(
   });
   const { port } = server.address() as AddressInfo;
   // All on one connection: it is the one that falls silent.
-  const transport = newTransport(context, { limits: { spreadAt: 100 } });
+  const lost: string[] = [];
+  const transport = newTransport(context, {
+    limits: { spreadAt: 100 },
+    onConnectionLost: (origin) => lost.push(origin),
+  });
   const relay: Relay = {
     destination: { ...peer.destination, origin: `https://127.0.0.1:${port}` },
     fallSilent: () => {
@@ -139,5 +145,5 @@ async function startBehindRelay(
     },
     swallowed: () => swallowed,
   };
-  return { transport, relay, watches };
+  return { transport, relay, watches, lost };
 }

@@ -125,7 +125,7 @@ const defaultLimits: ConnectionLimits = {
 
 /** Connections that destinations end. */
 interface ConnectionEvents {
-  /** A connection was closed without GOAWAY. */
+  /** A connection was closed without GOAWAY, or given up because nothing comes on it. */
   onLost(origin: string): void;
   /** A destination sent GOAWAY. */
   onGoAway(origin: string): void;
@@ -168,6 +168,7 @@ export function mutualTlsDispatchers(
         maximumRequestHead: maximumHeaderBytes,
       },
       onGoAway: () => events.onGoAway(origin),
+      onSilence: () => events.onLost(origin),
     });
   };
 }

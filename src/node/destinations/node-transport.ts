@@ -51,7 +51,7 @@ export interface NodeTransportOptions {
   readonly openStreams?: OpenStreams | undefined;
   /** Called if a destination at this origin broke off a response. */
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
-  /** Called if a destination at this origin closed a connection without GOAWAY. */
+  /** Called if a destination at this origin closed a connection without GOAWAY, or sends nothing on it any more. */
   readonly onConnectionLost?: ((origin: string) => void) | undefined;
 }
 

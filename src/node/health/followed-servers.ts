@@ -28,7 +28,7 @@ export interface FollowedServers {
    * unknown origin.
    */
   brokenOff(origin: string): void;
-  /** It closed a connection without GOAWAY: it gets no requests until its /readyz reports ready. */
+  /** It closed a connection without GOAWAY, or sends nothing on it any more: it gets no requests until its /readyz reports ready. */
   connectionLost(origin: string): void;
   /** Uses another configuration from now on. */
   configure(config: HealthConfig): void;
