@@ -199,7 +199,7 @@ export class NodeTransport implements Transport {
 
   #sinkFor(outbound: OutboundRequest, inbound: InboundRequest): ResponseSink {
     // Without a server (tests, libraries) the response is a web `Response`.
-    if (!(inbound instanceof NodeInboundRequest)) return new WebResponseSink(inbound);
+    if (!(inbound instanceof NodeInboundRequest)) return new WebResponseSink(inbound.signal);
     const sink = inbound.responseSink();
     const streams = this.#openStreams;
     return streams === undefined || !outbound.longRunning

@@ -2,8 +2,9 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { Destination } from '../../request/destination.ts';
-import { TransportError } from '../../request/transport-error.ts';
-import type { ResponseSink } from '../exchange/response-sink.ts';
+import type { OnResponseHead } from '../../request/transport.ts';
+import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
+import { WebResponseSink } from '../exchange/response-sink.ts';
 import type { NodeTransport } from './node-transport.ts';
 
 export interface DocumentRequest {
@@ -37,7 +38,10 @@ const unzip = promisify(gunzip);
 export async function requestDocument(transport: NodeTransport, request: DocumentRequest): Promise<Document> {
   const { destination, target, presentFrontProxyCertificate, signal } = request;
   const { headers = [], timeoutMilliseconds = 30_000, maximumBytes = 32 * 1024 * 1024 } = request;
-  const sink = new DocumentSink(destination.origin, maximumBytes, timeoutMilliseconds, signal);
+  const failure = (code: TransportErrorCode, message: string, cause?: unknown): TransportError =>
+    new TransportError(code, `${destination.origin}: ${message}`, { requestMayHaveArrived: true, cause });
+  const deadline = AbortSignal.timeout(timeoutMilliseconds);
+  const end = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
   const outbound = {
     destination,
     method: 'GET',
@@ -49,106 +53,44 @@ export async function requestDocument(transport: NodeTransport, request: Documen
     presentFrontProxyCertificate,
     longRunning: false,
   };
-  await Promise.race([
-    // The document is collected in the sink; this promise only reports errors.
-    transport.exchange(outbound, sink, (head) => ({ kind: 'forward', headers: head.headers }), 0),
-    sink.document,
-  ]);
-  const document = await sink.document;
-  if (firstHeader(document.headers, 'content-encoding')?.toLowerCase() !== 'gzip') return document;
-  try {
-    const body = await unzip(document.body, { maxOutputLength: maximumBytes });
-    return { ...document, body };
-  } catch (cause) {
-    throw invalid(
-      destination.origin,
-      `the gzip body cannot be uncompressed into ${maximumBytes} bytes`,
-      cause,
-    );
-  }
-}
-
-/** Collects a response, with limits of size and time. */
-class DocumentSink implements ResponseSink {
-  readonly document: Promise<Document>;
-  readonly #resolve: (document: Document) => void;
-  readonly #reject: (error: TransportError) => void;
-  readonly #origin: string;
-  readonly #maximumBytes: number;
-  readonly #signal: AbortSignal;
-  readonly #chunks: Uint8Array[] = [];
-  #length = 0;
-  #head: { readonly status: number; readonly headers: RawHeaders } | undefined;
-  #giveUp: () => void = () => {};
-
-  constructor(origin: string, maximumBytes: number, timeout: number, signal: AbortSignal | undefined) {
-    const { promise, resolve, reject } = Promise.withResolvers<Document>();
-    // The exchange reports the same error.
-    promise.catch(() => {});
-    this.document = promise;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#origin = origin;
-    this.#maximumBytes = maximumBytes;
-    const deadline = AbortSignal.timeout(timeout);
-    this.#signal = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
-  }
-
-  attach(_onDrain: () => void, onGone: () => void): void {
-    this.#giveUp = onGone;
-    if (this.#signal.aborted) this.#aborted();
-    else this.#signal.addEventListener('abort', this.#aborted);
-  }
-
-  readonly #aborted = (): void => {
-    const timedOut =
-      this.#signal.reason instanceof DOMException && this.#signal.reason.name === 'TimeoutError';
-    const message = timedOut ? 'the document took too long' : 'the request for the document was cancelled';
-    this.#fail(
-      new TransportError(timedOut ? 'Timeout' : 'ClientGone', `${this.#origin}: ${message}`, {
-        requestMayHaveArrived: true,
-      }),
-    );
+  let received: RawHeaders = [];
+  const onResponseHead: OnResponseHead = (head) => {
+    received = head.headers;
+    return { kind: 'forward', headers: received };
   };
-
-  release(): void {
-    this.#signal.removeEventListener('abort', this.#aborted);
+  let response: Response | undefined;
+  let body: Buffer | undefined;
+  try {
+    response = await transport.exchange(outbound, new WebResponseSink(end), onResponseHead, 0);
+    body = await bytesOf(response, maximumBytes);
+  } catch (cause) {
+    if (deadline.aborted) throw failure('Timeout', 'the document took too long', cause);
+    if (end.aborted) throw failure('ClientGone', 'the request for the document was cancelled', cause);
+    throw response === undefined ? cause : failure('InvalidResponse', 'the document broke off', cause);
   }
-
-  start(status: number, _statusMessage: string, headers: RawHeaders): Response {
-    this.#head = { status, headers };
-    return Response.json(null);
+  const { status } = response;
+  if (body === undefined) {
+    throw failure('InvalidResponse', `the document is larger than ${maximumBytes} bytes`);
   }
-
-  write(chunk: Uint8Array): boolean {
-    this.#length += chunk.length;
-    if (this.#length > this.#maximumBytes) {
-      this.#fail(invalid(this.#origin, `the document is larger than ${this.#maximumBytes} bytes`));
-      return true;
-    }
-    this.#chunks.push(chunk);
-    return true;
+  if (firstHeader(received, 'content-encoding')?.toLowerCase() !== 'gzip') {
+    return { status, headers: received, body };
   }
-
-  end(): void {
-    if (this.#head === undefined) return;
-    this.#resolve({ ...this.#head, body: Buffer.concat(this.#chunks) });
-  }
-
-  breakOff(error: Error): void {
-    this.#reject(invalid(this.#origin, 'the document broke off', error));
-  }
-
-  #fail(error: TransportError): void {
-    this.#reject(error);
-    this.#chunks.length = 0;
-    this.#giveUp();
+  try {
+    return { status, headers: received, body: await unzip(body, { maxOutputLength: maximumBytes }) };
+  } catch (cause) {
+    const message = `the gzip body cannot be uncompressed into ${maximumBytes} bytes`;
+    throw failure('InvalidResponse', message, cause);
   }
 }
 
-function invalid(origin: string, message: string, cause?: unknown): TransportError {
-  return new TransportError('InvalidResponse', `${origin}: ${message}`, {
-    requestMayHaveArrived: true,
-    cause,
-  });
+/** @returns `undefined` beyond the limit; the rest is not read then */
+async function bytesOf({ body }: Response, limit: number): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body ?? []) {
+    length += chunk.length;
+    if (length > limit) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
 }

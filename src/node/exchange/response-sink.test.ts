@@ -2,20 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WebResponseSink } from './response-sink.ts';
 
-function sinkFor(signal: AbortSignal): WebResponseSink {
-  return new WebResponseSink({
-    method: 'GET',
-    target: '/',
-    headers: [],
-    connection: {},
-    body: () => null,
-    signal,
-  });
-}
-
 test('a reader that gives up in the middle of a body does not wait for the rest', async () => {
   const giveUp = new AbortController();
-  const response = sinkFor(giveUp.signal);
+  const response = new WebResponseSink(giveUp.signal);
   let isGone = false;
   response.attach(
     () => undefined,
@@ -38,7 +27,7 @@ test('a reader that gives up in the middle of a body does not wait for the rest'
 
 test('giving up after the end changes nothing', async () => {
   const giveUp = new AbortController();
-  const response = sinkFor(giveUp.signal);
+  const response = new WebResponseSink(giveUp.signal);
   response.attach(
     () => undefined,
     () => assert.fail('it is over'),

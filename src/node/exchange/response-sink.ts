@@ -1,5 +1,4 @@
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
 
 /** Writes the response to one request. */
 export interface ResponseSink {
@@ -48,7 +47,7 @@ export function reasonPhrase(text: string): string {
   return /^[\x20-\x7e\t]*$/.test(text) ? text : '';
 }
 
-/** Makes a web `Response`, for callers of `app.fetch()` without a server: tests, libraries. */
+/** Makes a web `Response`: for callers of `app.fetch()` without a server, and for documents that we read ourselves. */
 export class WebResponseSink implements ResponseSink {
   readonly #signal: AbortSignal;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -56,8 +55,9 @@ export class WebResponseSink implements ResponseSink {
   #onDrain: () => void = () => {};
   #onGone: () => void = () => {};
 
-  constructor(inbound: InboundRequest) {
-    this.#signal = inbound.signal;
+  /** @param signal of whoever reads the response */
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
   }
 
   attach(onDrain: () => void, onGone: () => void): void {
