@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
-import { Writable } from 'node:stream';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { ClientWriter, Http1ResponseSink } from './http1-response-sink.ts';
+import { Http1ResponseSink } from './http1-response-sink.ts';
 
 /** What a client reads of one response, to the end of its connection. */
 async function bytesOf(context: TestContext, write: (response: Http1ResponseSink) => void): Promise<string> {
@@ -69,39 +68,39 @@ for (const status of [204, 304]) {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function newClientSide() {
+/** A response whose body is noted piece by piece, as it is written. */
+function noted(context: TestContext, headers: string[]) {
+  const outgoing = new ServerResponse(new IncomingMessage(new Socket()));
   const written: string[] = [];
-  const writable = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      written.push(chunk.toString('latin1'));
-      done();
-    },
+  context.mock.method(outgoing, 'write', (chunk: Buffer, onWritten: () => void = () => {}) => {
+    written.push(chunk.toString('latin1'));
+    process.nextTick(onWritten);
+    return true;
   });
-  return { written, client: new ClientWriter(writable, { onFinished: () => {} }) };
+  const response = new Http1ResponseSink(outgoing, { onFinished: () => {} });
+  response.start(200, 'OK', headers);
+  return { written, response };
 }
 
-test('an event of a watch is written at once', () => {
-  const { written, client } = newClientSide();
-  client.announce(undefined);
-  client.lend(Buffer.from('event'));
+test('an event of a watch is written at once', (context) => {
+  const { written, response } = noted(context, []);
+  response.lend(Buffer.from('event'));
   assert.deepEqual(written, ['event']);
 });
 
-test('the short beginning of a long response is written with what follows in the same turn', async () => {
-  const { written, client } = newClientSide();
-  client.announce(40_000);
-  client.lend(Buffer.alloc(4_000, 'a'));
-  client.lend(Buffer.alloc(16_000, 'b'));
+test('the short beginning of a long response is written with what follows in the same turn', async (context) => {
+  const { written, response } = noted(context, head(40_000));
+  response.lend(Buffer.alloc(4_000, 'a'));
+  response.lend(Buffer.alloc(16_000, 'b'));
   await turn();
   assert.deepEqual(written, ['a'.repeat(4_000) + 'b'.repeat(16_000)]);
-  client.lend(Buffer.alloc(20_000, 'c'));
-  client.end();
+  response.lend(Buffer.alloc(20_000, 'c'));
+  response.end();
   assert.deepEqual(written.slice(1), ['c'.repeat(20_000)]);
 });
 
-test('a short response is not gathered', () => {
-  const { written, client } = newClientSide();
-  client.announce(5);
-  client.lend(Buffer.from('short'));
+test('a short response is not gathered', (context) => {
+  const { written, response } = noted(context, head(10));
+  response.lend(Buffer.from('short'));
   assert.deepEqual(written, ['short']);
 });

@@ -3,7 +3,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
 import { connectionSpecific } from '../../http2/fields/header-fields.ts';
-import { GatheredWrites, type PieceWriter } from '../../http2/sockets/gathered-writes.ts';
+import { GatheredWrites } from '../../http2/sockets/gathered-writes.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import {
   contentLength,
@@ -16,10 +16,17 @@ import {
 /** Milliseconds that a head waits for the first piece of a body that it announces. */
 const headWaitMilliseconds = 5;
 
+/** Bytes. Up to this size a copy of a lent piece is cheaper than a reused buffer. */
+const maximumCopied = 4_096;
+
 /** Writes a response to the HTTP/1.1 connection of its request. */
 export class Http1ResponseSink implements ResponseSink {
   readonly #outgoing: ServerResponse;
-  readonly #client: ClientWriter;
+  /** Dropped in `attach`: an open watch must not keep its request in memory. */
+  #inbound: Required<Pick<InboundRequest, 'onFinished'>> | undefined;
+  #onDrain: (() => void) | undefined;
+  #onGone: (() => void) | undefined;
+  #awaitsDrain = false;
   #bodyBegun = false;
   #hasContent = true;
   /** The Content-Length, if there is one. */
@@ -31,19 +38,25 @@ export class Http1ResponseSink implements ResponseSink {
    * piece instead of three.
    */
   #wholeBody: string | undefined;
+  /** Made for the first large piece. */
+  #gathered: GatheredWrites | undefined;
 
   constructor(outgoing: ServerResponse, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
     this.#outgoing = outgoing;
-    this.#client = new ClientWriter(outgoing, inbound);
+    this.#inbound = inbound;
   }
 
   attach(onDrain: () => void, onGone: () => void): void {
-    this.#client.attach(onDrain, onGone);
+    this.#onDrain = onDrain;
+    this.#onGone = onGone;
+    this.#inbound?.onFinished(() => this.#onGone?.());
+    this.#inbound = undefined;
   }
 
   release(): void {
     this.#wholeBody = undefined;
-    this.#client.release();
+    this.#onDrain = undefined;
+    this.#onGone = undefined;
   }
 
   start(status: number, statusMessage: string, headers: RawHeaders): Response {
@@ -54,7 +67,6 @@ export class Http1ResponseSink implements ResponseSink {
     const length = this.#hasContent ? contentLength(headers) : undefined;
     this.#length = length;
     this.#left = length ?? 0;
-    this.#client.announce(length);
     this.#flushHeadSoon();
     return RESPONSE_ALREADY_SENT;
   }
@@ -92,18 +104,37 @@ export class Http1ResponseSink implements ResponseSink {
   write(chunk: Uint8Array): boolean {
     if (!this.#hasContent || !this.#isWithinLength(chunk)) return true;
     this.#begin();
-    return this.#client.write(chunk);
+    return this.#writeNow(chunk);
   }
 
   lend(chunk: Uint8Array): boolean {
     if (!this.#hasContent || !this.#isWithinLength(chunk)) return true;
-    if (!this.#bodyBegun && chunk.length === this.#length && chunk.length <= maximumCopied) {
+    const length = this.#length ?? 0;
+    if (!this.#bodyBegun && chunk.length === this.#length && length <= maximumCopied) {
       this.#bodyBegun = true;
       this.#wholeBody = byteString(chunk);
       return true;
     }
     this.#begin();
-    return this.#client.lend(chunk);
+    if (this.#gathered === undefined) {
+      if (chunk.length <= maximumCopied && length <= maximumCopied) return this.#writeNow(Buffer.from(chunk));
+      this.#gathered = new GatheredWrites(this.#outgoing, () => this.#onDrain?.());
+    }
+    return this.#gathered.add(chunk);
+  }
+
+  #writeNow(chunk: Uint8Array): boolean {
+    // Gathered bytes come first.
+    this.#gathered?.flush();
+    if (this.#outgoing.write(chunk)) return true;
+    if (!this.#awaitsDrain) {
+      this.#awaitsDrain = true;
+      this.#outgoing.once('drain', () => {
+        this.#awaitsDrain = false;
+        this.#onDrain?.();
+      });
+    }
+    return false;
   }
 
   /** Counts a chunk. @returns false beyond the Content-Length: the client would read it as the next response */
@@ -128,8 +159,12 @@ export class Http1ResponseSink implements ResponseSink {
     }
     this.#bodyBegun = true;
     const body = this.#takeWholeBody();
-    if (body !== undefined) this.#outgoing.end(body, 'latin1');
-    else this.#client.end();
+    if (body !== undefined) {
+      this.#outgoing.end(body, 'latin1');
+      return;
+    }
+    this.#gathered?.flush();
+    this.#outgoing.end();
   }
 
   breakOff(): void {
@@ -189,81 +224,4 @@ function byteString(bytes: Uint8Array): string {
   const buffer =
     bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return buffer.toString('latin1');
-}
-
-/** Bytes. Up to this size a copy of a lent piece is cheaper than a reused buffer. */
-const maximumCopied = 4_096;
-
-/** What a response is written to; every `Writable` is one. */
-interface ClientWritable extends PieceWriter {
-  once(event: 'drain', listener: () => void): unknown;
-  end(): unknown;
-}
-
-/** Writes a response to an HTTP/1.1 client: reports when it can take more, and when it has gone. */
-export class ClientWriter {
-  readonly #writable: ClientWritable;
-  /** Dropped in `attach`: an open watch must not keep its request in memory. */
-  #inbound: Required<Pick<InboundRequest, 'onFinished'>> | undefined;
-  #onDrain: (() => void) | undefined;
-  #onGone: (() => void) | undefined;
-  #isWaiting = false;
-  /** Whether more than one piece is expected. */
-  #isLarge = false;
-  /** Made for the first large piece. */
-  #gathered: GatheredWrites | undefined;
-
-  constructor(writable: ClientWritable, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
-    this.#writable = writable;
-    this.#inbound = inbound;
-  }
-
-  attach(onDrain: () => void, onGone: () => void): void {
-    this.#onDrain = onDrain;
-    this.#onGone = onGone;
-    this.#inbound?.onFinished(() => this.#onGone?.());
-    this.#inbound = undefined;
-  }
-
-  /** @param length Content-Length of the response, if known */
-  announce(length: number | undefined): void {
-    this.#isLarge = length !== undefined && length > maximumCopied;
-  }
-
-  release(): void {
-    this.#onDrain = undefined;
-    this.#onGone = undefined;
-  }
-
-  /** @returns false when the client is slower; `onDrain` is called then. */
-  write(chunk: Uint8Array): boolean {
-    // Gathered bytes come first.
-    this.#gathered?.flush();
-    if (this.#writable.write(chunk)) return true;
-    if (!this.#isWaiting) {
-      this.#isWaiting = true;
-      this.#writable.once('drain', () => {
-        this.#isWaiting = false;
-        this.#onDrain?.();
-      });
-    }
-    return false;
-  }
-
-  /**
-   * @param chunk overwritten afterwards
-   * @returns false when the client is slower; `onDrain` is called then.
-   */
-  lend(chunk: Uint8Array): boolean {
-    if (this.#gathered === undefined) {
-      if (chunk.length <= maximumCopied && !this.#isLarge) return this.write(Buffer.from(chunk));
-      this.#gathered = new GatheredWrites(this.#writable, () => this.#onDrain?.());
-    }
-    return this.#gathered.add(chunk);
-  }
-
-  end(): void {
-    this.#gathered?.flush();
-    this.#writable.end();
-  }
 }
