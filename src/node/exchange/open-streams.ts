@@ -51,40 +51,23 @@ export class OpenStreams {
   }
 
   /** Ends them cleanly, each at a random time within `over`. */
-  end({ over, random = Math.random }: EndOptions): void {
+  end(options: EndOptions): void {
     if (this.#batches !== undefined) return;
-    const batches: OpenStream[][] = Array.from({ length: Math.floor(over / slice) }, () => []);
-    this.#batches = batches;
-    for (const stream of [...this.#streams]) {
-      const batch = batches[Math.floor(random() * batches.length)];
-      if (batch === undefined) stream.endSoon();
-      else batch.push(stream);
-    }
-    if (batches.length > 0) this.#timer = setInterval(() => this.#endNextBatch(), slice);
+    this.#batches = options.over < slice ? [] : batchesOf(this.#streams, options);
+    if (this.#batches.length > 0) this.#timer = this.#endInTurn(this.#batches, () => true);
+    else for (const stream of [...this.#streams]) stream.endSoon();
   }
 
   /**
    * Cleanly ends those that would now be routed to another server, each at a random time within `over`. One for which
    * that is no longer true by then stays. A call replaces the rest of the one before.
    */
-  endMisplaced({ over, random = Math.random }: EndOptions): void {
+  endMisplaced(options: EndOptions): void {
     clearInterval(this.#misplacedTimer);
-    const batches: OpenStream[][] = Array.from({ length: Math.max(1, Math.floor(over / slice)) }, () => []);
-    let found = 0;
-    for (const stream of this.#streams) {
-      if (stream.isMisplaced?.() !== true) continue;
-      batches[Math.floor(random() * batches.length)]?.push(stream);
-      found++;
-    }
-    if (found === 0) return;
-    this.#misplacedTimer = setInterval(() => {
-      const batch = batches.shift() ?? [];
-      if (batches.length === 0) clearInterval(this.#misplacedTimer);
-      for (const stream of batch) {
-        if (this.#streams.has(stream) && stream.isMisplaced?.() === true) stream.endSoon();
-      }
-    }, slice);
-    this.#misplacedTimer.unref();
+    const isMisplaced = (stream: OpenStream): boolean => stream.isMisplaced?.() === true;
+    const misplaced = [...this.#streams].filter(isMisplaced);
+    if (misplaced.length === 0) return;
+    this.#misplacedTimer = this.#endInTurn(batchesOf(misplaced, options), isMisplaced).unref();
   }
 
   /** Ends all of them at once. */
@@ -95,11 +78,26 @@ export class OpenStreams {
     for (const stream of [...this.#streams]) stream.cut();
   }
 
-  #endNextBatch(): void {
-    const batch = this.#batches?.shift() ?? [];
-    if (this.#batches?.length === 0) clearInterval(this.#timer);
-    for (const stream of batch) if (this.#streams.has(stream)) stream.endSoon();
+  /** Takes one batch after the other out of `batches`, and ends those of its streams that are still to end then. */
+  #endInTurn(batches: OpenStream[][], isToEnd: (stream: OpenStream) => boolean): NodeJS.Timeout {
+    const timer = setInterval(() => {
+      const batch = batches.shift() ?? [];
+      if (batches.length === 0) clearInterval(timer);
+      for (const stream of batch) if (this.#streams.has(stream) && isToEnd(stream)) stream.endSoon();
+    }, slice);
+    return timer;
   }
+}
+
+/** Deals streams out at random, to one batch for each slice of `over`. */
+function batchesOf(
+  streams: Iterable<OpenStream>,
+  { over, random = Math.random }: EndOptions,
+): OpenStream[][] {
+  const count = Math.max(1, Math.floor(over / slice));
+  const batches: OpenStream[][] = Array.from({ length: count }, () => []);
+  for (const stream of streams) batches[Math.floor(random() * count)]?.push(stream);
+  return batches;
 }
 
 /**
