@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { OpenStream, OpenStreams } from '../exchange/open-streams.ts';
 import { endAfterResponse, endWhenWritten, responseHead } from '../exchange/raw-response.ts';
@@ -80,27 +81,11 @@ export async function relayDeclinedResponse(
   client.resume();
   client.write(responseHead(response.statusCode ?? 0, response.statusMessage ?? '', headers));
   try {
-    for await (const chunk of response) {
-      if (!client.write(chunk)) await drained(client);
-      if (client.destroyed) return;
-    }
+    await pipeline(response, client, { end: false });
   } catch {
     // The body broke off: the client must not take a part for the whole.
     client.destroy();
     return;
-  } finally {
-    response.destroy();
   }
   endAfterResponse(client);
-}
-
-function drained(client: Duplex): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      client.off('drain', done).off('close', done);
-      resolve();
-    };
-    if (client.destroyed) resolve();
-    else client.on('drain', done).on('close', done);
-  });
 }
