@@ -19,7 +19,7 @@ import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
 import { type ClientCertificateOf, nodeInbound } from '../exchange/node-inbound.ts';
 import type { RouterMetrics } from '../metrics/router-metrics.ts';
-import type { FetchListenerOptions } from '../serving/request-handler.ts';
+import type { RequestHandlerOptions } from '../serving/request-handler.ts';
 import { type UpgradeListener, upgradeListener } from '../upgrades/upgrade.ts';
 import { type LiveConfiguration, processFacts } from './live-configuration.ts';
 import type { RequestRecords } from './request-records.ts';
@@ -27,7 +27,7 @@ import type { TrafficControl } from './traffic-control.ts';
 
 /** What every request meets first: made from one configuration, immutable, replaced whole. */
 export interface RouterHandlers {
-  readonly fetch: FetchListenerOptions['fetch'];
+  readonly fetch: RequestHandlerOptions['fetch'];
   readonly onUpgrade: UpgradeListener;
   /** What the admin address serves. */
   readonly admin: (request: Request) => Response | Promise<Response>;

@@ -18,7 +18,9 @@ import type { RequestDeadlines } from '../exchange/request-deadlines.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import { Http1ResponseSink } from './http1-response-sink.ts';
 
-export interface RequestHandlerOptions extends FetchListenerOptions {
+export interface RequestHandlerOptions {
+  /** The app's `fetch`; `bindings.inbound` is the request as it was received (see `nodeInbound`). */
+  readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
   readonly clientCertificateOf: ClientCertificateOf;
   /** Ends requests that take too long. Default: no deadlines. */
   readonly deadlines?: RequestDeadlines;
@@ -28,47 +30,48 @@ export interface RequestHandlerOptions extends FetchListenerOptions {
   readonly logger?: Logger;
 }
 
+/** Passes the inbound request through the adapter. A `WeakMap` instead would cost garbage collection. */
+type InboundResponse = ServerResponse & { inbound: NodeInboundRequest };
+
 /** Handles HTTP/1.1 requests with the fetch handler. */
-export class RequestHandler {
-  readonly #inboundOptions: NodeInboundOptions;
-  readonly #observer: ServerObserver | undefined;
-  readonly #logger: Logger;
-  readonly #fetchListener: FetchListener;
-
-  constructor(options: RequestHandlerOptions) {
-    const { clientCertificateOf, deadlines, observer, logger = silentLogger } = options;
-    this.#inboundOptions = { clientCertificateOf, deadlines };
-    this.#observer = observer;
-    this.#logger = logger;
-    this.#fetchListener = fetchListener(options, logger);
-  }
-
-  handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const inbound = this.#http1Inbound(incoming, outgoing);
-    if (inbound === undefined) return;
-    this.#fetchListener(incoming, outgoing, inbound).catch((error: unknown) =>
-      this.#unwritten(outgoing, error),
-    );
-  }
-
-  /** @returns `undefined` if the head was refused */
-  #http1Inbound(incoming: IncomingMessage, outgoing: ServerResponse): Http1Inbound | undefined {
+export function requestHandler(
+  options: RequestHandlerOptions,
+): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+  const { fetch, clientCertificateOf, deadlines, observer, logger = silentLogger } = options;
+  const inboundOptions = { clientCertificateOf, deadlines };
+  const listener = getRequestListener(
+    (request, bindings) => {
+      const { incoming, outgoing } = bindings as HttpBindings;
+      const { inbound } = outgoing as InboundResponse;
+      const response = fetch(request, { incoming, outgoing, inbound });
+      // No `await`: another promise would cost every request.
+      return response instanceof Promise
+        ? response.then((settled) => settle(settled, outgoing))
+        : settle(response, outgoing);
+    },
+    {
+      // It would cut uploads after an early response. Unread bodies are released when the response ends instead.
+      autoCleanupIncoming: false,
+      errorHandler: (error) => errorResponse(error, logger),
+    },
+  );
+  return (incoming, outgoing) => {
     const issue = issueOfHead(incoming.httpVersion, incoming.rawHeaders);
     if (issue !== undefined) {
-      this.#observer?.malformed();
+      observer?.malformed();
       refuseHead(outgoing, issue);
-      return undefined;
+      return;
     }
-    const inbound = new Http1Inbound(incoming, outgoing, this.#inboundOptions);
+    const inbound = new Http1Inbound(incoming, outgoing, inboundOptions);
     if (inbound.hasBody) discardUnreadBody(incoming, outgoing);
-    return inbound;
-  }
-
-  /** A response that cannot be written ends its connection, never the process. */
-  #unwritten(outgoing: ServerResponse, error: unknown): void {
-    this.#logger.error({ error: String(error) }, 'A response could not be written');
-    outgoing.destroy(error instanceof Error ? error : new Error(String(error)));
-  }
+    (outgoing as InboundResponse).inbound = inbound;
+    hideFromUrl(incoming);
+    listener(incoming, outgoing).catch((error: unknown) => {
+      // A response that cannot be written ends its connection, never the process.
+      logger.error({ error: String(error) }, 'A response could not be written');
+      outgoing.destroy(error instanceof Error ? error : new Error(String(error)));
+    });
+  };
 }
 
 function refuseHead(outgoing: ServerResponse, issue: string): void {
@@ -158,52 +161,11 @@ class Http1Inbound extends NodeInboundRequest {
   }
 }
 
-export interface FetchListenerOptions {
-  /** The app's `fetch`; `bindings.inbound` is the request as it was received (see `nodeInbound`). */
-  readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
-}
-
-/** Passes the inbound request through the adapter. A `WeakMap` instead would cost garbage collection. */
-type InboundResponse = ServerResponse & { inbound: NodeInboundRequest };
-
-/** Responds to an HTTP/1.1 request with the fetch handler. Rejects if the response cannot be written. */
-type FetchListener = (
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  inbound: NodeInboundRequest,
-) => Promise<void>;
-
-function fetchListener({ fetch }: FetchListenerOptions, logger: Logger): FetchListener {
-  const listener = getRequestListener(
-    (request, bindings) => {
-      const { incoming, outgoing } = bindings as HttpBindings;
-      const { inbound } = outgoing as InboundResponse;
-      const response = fetch(request, { incoming, outgoing, inbound });
-      // No `await`: another promise would cost every request.
-      return response instanceof Promise
-        ? response.then((settled) => settle(settled, outgoing))
-        : settle(response, outgoing);
-    },
-    {
-      // It would cut uploads after an early response. Unread bodies are released when the response ends instead.
-      autoCleanupIncoming: false,
-      errorHandler: (error) => errorResponse(error, logger),
-    },
-  );
-  return (incoming, outgoing, inbound) => {
-    (outgoing as InboundResponse).inbound = inbound;
-    hideFromUrl(incoming);
-    return listener(incoming, outgoing);
-  };
-}
-
-function unreadableRequest(error: unknown): Response {
-  return statusResponse('BadRequest', `invalid request: ${errorMessage(error)}`);
-}
-
 /** The response if the handler threw. */
 export function errorResponse(error: unknown, logger: Logger): Response {
-  if (error instanceof RequestError) return unreadableRequest(error);
+  if (error instanceof RequestError) {
+    return statusResponse('BadRequest', `invalid request: ${errorMessage(error)}`);
+  }
   logger.error({ error: String(error) }, 'A request failed');
   return statusResponse('InternalError', 'Internal error occurred: the request could not be handled');
 }

@@ -11,7 +11,7 @@ import { isAfterLastRequest, isHttpError, refusePlainHttp, respondToClientError 
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import { OneAtATime } from './one-at-a-time.ts';
-import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
+import { type RequestHandlerOptions, requestHandler } from './request-handler.ts';
 import { limitConnections, ServerConnections } from './server-connections.ts';
 import { listenError } from './server-error.ts';
 import { UnfinishedHttp1Heads } from './unfinished-http1-heads.ts';
@@ -103,7 +103,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
   const connections = new ServerConnections((socket) => pipelines.isBusy(socket));
-  const handler = new RequestHandler(options);
+  const handle = requestHandler(options);
   const { random = Math.random } = options;
   let { goawayChance = 0 } = options;
   let draining = false;
@@ -141,7 +141,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       connections.requestReceived(incoming.socket, incoming);
       const socket = incoming.socket as TLSSocket;
       if (unfinishedHeads.counts(socket)) outgoing.once('close', () => unfinishedHeads.requestEnded(socket));
-      pipelines.run(incoming, outgoing, () => handler.handle(incoming, outgoing));
+      pipelines.run(incoming, outgoing, () => handle(incoming, outgoing));
     },
   });
   server.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) => {
