@@ -33,7 +33,7 @@ export interface NodeBindings {
 
 export interface NodeInboundOptions {
   readonly clientCertificateOf: ClientCertificateOf;
-  /** Default: no deadline. */
+  /** Ends what takes too long. Default: no deadlines. */
   readonly deadlines?: RequestDeadlines | undefined;
 }
 

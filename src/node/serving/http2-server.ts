@@ -18,7 +18,8 @@ import { headTooLargeResponse } from './client-error.ts';
 import { errorResponse, type RequestHandlerOptions } from './request-handler.ts';
 
 export interface Http2ServerOptions
-  extends Pick<RequestHandlerOptions, 'fetch' | 'clientCertificateOf' | 'deadlines' | 'logger'> {
+  extends NodeInboundOptions,
+    Pick<RequestHandlerOptions, 'fetch' | 'logger'> {
   readonly limits: ServerLimits;
   /** Whether the client presented a certificate that was verified. */
   readonly isVerified: (socket: TLSSocket) => boolean;

@@ -8,22 +8,13 @@ import { errorMessage } from '../../runtime/error-message.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { ServerObserver } from '../exchange/connection-observer.ts';
 import { issueOfHead } from '../exchange/http1-request-head.ts';
-import {
-  type ClientCertificateOf,
-  type NodeBindings,
-  type NodeInboundOptions,
-  NodeInboundRequest,
-} from '../exchange/node-inbound.ts';
-import type { RequestDeadlines } from '../exchange/request-deadlines.ts';
+import { type NodeBindings, type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import { Http1ResponseSink } from './http1-response-sink.ts';
 
-export interface RequestHandlerOptions {
+export interface RequestHandlerOptions extends NodeInboundOptions {
   /** The app's `fetch`; `bindings.inbound` is the request as it was received (see `nodeInbound`). */
   readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
-  readonly clientCertificateOf: ClientCertificateOf;
-  /** Ends requests that take too long. Default: no deadlines. */
-  readonly deadlines?: RequestDeadlines;
   /** Is told of connections, for metrics. */
   readonly observer?: ServerObserver | undefined;
   /** Default: logs nothing. */
@@ -37,8 +28,7 @@ type InboundResponse = ServerResponse & { inbound: NodeInboundRequest };
 export function requestHandler(
   options: RequestHandlerOptions,
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
-  const { fetch, clientCertificateOf, deadlines, observer, logger = silentLogger } = options;
-  const inboundOptions = { clientCertificateOf, deadlines };
+  const { fetch, observer, logger = silentLogger } = options;
   const listener = getRequestListener(
     (request, bindings) => {
       const { incoming, outgoing } = bindings as HttpBindings;
@@ -62,7 +52,7 @@ export function requestHandler(
       refuseHead(outgoing, issue);
       return;
     }
-    const inbound = new Http1Inbound(incoming, outgoing, inboundOptions);
+    const inbound = new Http1Inbound(incoming, outgoing, options);
     if (inbound.hasBody) discardUnreadBody(incoming, outgoing);
     (outgoing as InboundResponse).inbound = inbound;
     hideFromUrl(incoming);

@@ -5,16 +5,10 @@ import { withAuditId } from '../../request/audit-id.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/request-observer.ts';
 import { ExchangeEnd } from '../exchange/exchange-end.ts';
-import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
+import type { NodeInboundOptions } from '../exchange/node-inbound.ts';
 import { writeLastResponse } from '../exchange/raw-response.ts';
 import type { ExpiringRequest, RequestDeadlines } from '../exchange/request-deadlines.ts';
 import { timedOutResponse } from '../exchange/timed-out-response.ts';
-
-export interface UpgradeInboundOptions {
-  readonly clientCertificateOf: ClientCertificateOf;
-  /** Ends upgrades of requests that are not long-running. Default: no deadline. */
-  readonly deadlines?: RequestDeadlines | undefined;
-}
 
 /** An upgrade request for the core: without a body, and with a socket for its response. */
 export class UpgradeInbound implements InboundRequest, ExpiringRequest {
@@ -32,7 +26,7 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
   #hasResponse = false;
   #liftDeadline: (() => void) | undefined;
 
-  constructor(incoming: IncomingMessage, socket: Duplex, options: UpgradeInboundOptions) {
+  constructor(incoming: IncomingMessage, socket: Duplex, options: NodeInboundOptions) {
     this.method = incoming.method ?? 'GET';
     this.target = incoming.url ?? '';
     this.headers = incoming.rawHeaders;

@@ -12,13 +12,14 @@ import type { Decision } from '../../routing/decision.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import { issueOfHead } from '../exchange/http1-request-head.ts';
+import type { NodeInboundOptions } from '../exchange/node-inbound.ts';
 import type { OpenStreams } from '../exchange/open-streams.ts';
 import { responseHead, writeLastResponse } from '../exchange/raw-response.ts';
 import { relayDeclinedResponse, tunnel } from './tunnel.ts';
 import { dialUpgrade, type UpgradeResponse } from './upgrade-dial.ts';
-import { UpgradeInbound, type UpgradeInboundOptions } from './upgrade-inbound.ts';
+import { UpgradeInbound } from './upgrade-inbound.ts';
 
-export interface UpgradeOptions extends UpgradeInboundOptions {
+export interface UpgradeOptions extends NodeInboundOptions {
   readonly router: Pick<Router, 'admit' | 'deliver'>;
   readonly dialer: TlsDialer;
   /** Milliseconds until a destination's response to the upgrade; open tunnels have no limit. Default 60,000. */
