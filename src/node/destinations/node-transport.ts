@@ -62,7 +62,7 @@ export interface NodeTransportOptions {
 export class NodeTransport implements Transport {
   /** For upgrades, which need a connection of their own. */
   readonly dialer: TlsDialer;
-  #headTimeout: number;
+  readonly #headTimeout: number;
   #readSilence: number;
   readonly #openStreams: OpenStreams | undefined;
   readonly #onBrokenOff: ((origin: string) => void) | undefined;
@@ -104,10 +104,9 @@ export class NodeTransport implements Transport {
     const sink = this.#sinkFor(outbound, inbound);
     const { longRunning, othersLeft, method } = outbound;
     if (longRunning) return this.exchange(outbound, sink, onResponseHead, 0, source);
-    const givesUpOnSilence = this.#readSilence > 0 && othersLeft !== undefined && isRead(method) && !source;
-    return givesUpOnSilence
-      ? this.exchange(outbound, sink, onResponseHead, this.#readSilence, source, othersLeft)
-      : this.exchange(outbound, sink, onResponseHead, this.#headTimeout, source);
+    const givesUp = this.#readSilence > 0 && isRead(method) && !source ? othersLeft : undefined;
+    const headTimeout = givesUp === undefined ? this.#headTimeout : this.#readSilence;
+    return this.exchange(outbound, sink, onResponseHead, headTimeout, source, givesUp);
   }
 
   /**
@@ -187,7 +186,7 @@ export class NodeTransport implements Transport {
 
   /** For new connections and requests. Milliseconds, as in the options. */
   setTimeouts({ connect, readSilence }: { readonly connect: number; readonly readSilence: number }): void {
-    this.dialer.setConnectTimeout(connect);
+    this.dialer.connectTimeout = connect;
     this.#readSilence = readSilence;
   }
 

@@ -36,7 +36,8 @@ export interface DialGuard {
 
 /** Opens TLS connections to destinations with the current credentials, and verifies the servers. */
 export class TlsDialer {
-  #connectTimeout: number;
+  /** Milliseconds for name resolution and TCP, and for TLS unless it has its own; for new connections. */
+  connectTimeout: number;
   readonly #tlsHandshakeTimeout: number | undefined;
   readonly #observer: DialObserver | undefined;
   readonly #addressPolicy: AddressPolicy | undefined;
@@ -47,7 +48,6 @@ export class TlsDialer {
   #extensionContexts = new Map<string, SecureContext>();
 
   /**
-   * @param connectTimeout milliseconds for name resolution and TCP, and for TLS unless it has its own
    * @param guard default: every address may be dialled
    * @param tlsHandshakeTimeout milliseconds from the TCP connection on. Default: the rest of `connectTimeout`
    * @throws if a certificate or key cannot be read
@@ -60,7 +60,7 @@ export class TlsDialer {
     observer?: DialObserver,
   ) {
     this.#observer = observer;
-    this.#connectTimeout = connectTimeout;
+    this.connectTimeout = connectTimeout;
     this.#tlsHandshakeTimeout = tlsHandshakeTimeout;
     this.#addressPolicy = guard?.addressPolicy;
     this.#lookup = guard && guardedLookup(guard.addressPolicy, guard.resolveName);
@@ -76,16 +76,6 @@ export class TlsDialer {
     this.#peerContexts = newPeerContexts(credentials);
     this.#credentials = credentials;
     this.#extensionContexts = new Map();
-  }
-
-  /** Milliseconds. */
-  get connectTimeout(): number {
-    return this.#connectTimeout;
-  }
-
-  /** For new connections. @param connectTimeout as for the constructor */
-  setConnectTimeout(connectTimeout: number): void {
-    this.#connectTimeout = connectTimeout;
   }
 
   /** @throws {TransportError} `requestMayHaveArrived` is always false: a dial sends no request. */
@@ -134,7 +124,7 @@ export class TlsDialer {
         timedOut = true;
         socket.destroy(new Error(`${what} within ${milliseconds} ms`));
       }, milliseconds);
-    let timer = giveUpAfter(this.#connectTimeout, 'not connected');
+    let timer = giveUpAfter(this.connectTimeout, 'not connected');
     const abort = (): void => {
       socket.destroy(new Error('the client went away'));
     };
