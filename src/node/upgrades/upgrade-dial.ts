@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { requestLines } from '../../http2/fields/header-fields.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
-import { TransportError } from '../../request/transport-error.ts';
+import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
 import {
   invalidResponse,
   maximumResponseHeaderBytes,
@@ -51,6 +51,10 @@ export async function dialUpgrade(
     signal,
   });
   const { promise, resolve, reject } = Promise.withResolvers<UpgradeResponse>();
+  const failure = (code: TransportErrorCode, message: string): TransportError =>
+    new TransportError(code, `${destination.origin}: ${message}`, { requestMayHaveArrived: true });
+  const invalidUpgrade = (reason: string): TransportError =>
+    failure('InvalidResponse', `the response to the upgrade is not valid: ${reason}`);
   const request = httpRequest({
     method,
     path: target,
@@ -69,23 +73,9 @@ export async function dialUpgrade(
   };
   request.on('information', isAcceptable);
   const timer = setTimeout(() => {
-    fail(
-      new TransportError(
-        'Timeout',
-        `${destination.origin}: no response to the upgrade within ${headTimeout} ms`,
-        {
-          requestMayHaveArrived: true,
-        },
-      ),
-    );
+    fail(failure('Timeout', `no response to the upgrade within ${headTimeout} ms`));
   }, headTimeout);
-  const clientGone = (): void => {
-    fail(
-      new TransportError('ClientGone', `${destination.origin}: the client went away`, {
-        requestMayHaveArrived: true,
-      }),
-    );
-  };
+  const clientGone = (): void => fail(failure('ClientGone', 'the client went away'));
   const settled = (): void => {
     clearTimeout(timer);
     signal.removeEventListener('abort', clientGone);
@@ -100,7 +90,7 @@ export async function dialUpgrade(
   request.once('upgrade', (head, upgraded, firstBytes) => {
     if (!isAcceptable(head)) return;
     if (!switchesTo(options.token, head.rawHeaders)) {
-      fail(invalidUpgrade(destination.origin, 'it switches to a protocol that was not requested'));
+      fail(invalidUpgrade('it switches to a protocol that was not requested'));
       return;
     }
     settled();
@@ -109,7 +99,7 @@ export async function dialUpgrade(
   request.once('response', (response) => {
     // Node reports a 101 without `Upgrade` as an ordinary response; what follows would not be HTTP.
     if (response.statusCode === 101) {
-      fail(invalidUpgrade(destination.origin, 'it switches without naming a protocol'));
+      fail(invalidUpgrade('it switches without naming a protocol'));
       return;
     }
     if (!isAcceptable(response)) return;
@@ -139,16 +129,6 @@ function switchesTo(token: string, headers: RawHeaders): boolean {
     .map((element) => element.trim().toLowerCase())
     .filter((element) => element !== '');
   return named.length === 1 && named[0] === token.toLowerCase();
-}
-
-function invalidUpgrade(origin: string, reason: string): TransportError {
-  return new TransportError(
-    'InvalidResponse',
-    `${origin}: the response to the upgrade is not valid: ${reason}`,
-    {
-      requestMayHaveArrived: true,
-    },
-  );
 }
 
 /** The lines of the request with those of our own hop. `Host` names the destination. */
