@@ -1,5 +1,4 @@
 import { STATUS_CODES } from 'node:http';
-import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type RawHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 
@@ -35,10 +34,4 @@ export function endAfterResponse(socket: Duplex): void {
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), lingerMilliseconds);
   socket.once('close', () => clearTimeout(timer));
-}
-
-/** Ends a connection after everything was written. */
-export function endWhenWritten(socket: Duplex): void {
-  if (socket instanceof Socket) socket.destroySoon();
-  else socket.end();
 }

@@ -6,8 +6,8 @@ import { ClientCertificateReader, clientCertificateTlsOptions } from '../callers
 import type { ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
 import type { TransportCredentials } from '../destinations/tls-dialer.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
+import type { ServerTlsOptions } from '../serving/https-server.ts';
 import type { NamedPair } from '../serving/named-certificates.ts';
-import type { ServerTlsOptions } from '../serving/server.ts';
 
 /** PEM text of a certificate (with its chain) and of its key. */
 export interface PemPair {

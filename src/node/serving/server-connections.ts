@@ -97,16 +97,13 @@ export function connectionBelow(socket: TLSSocket): Socket | undefined {
 /** Milliseconds between two warnings. */
 const warningInterval = 10_000;
 
-interface ConnectionLimit {
-  /** For new connections; open ones stay. 0 is no limit. */
-  set(maximum: number): void;
-}
-
 /**
  * Closes each connection beyond `maximum` at once: a load balancer then tries another router, and connected clients keep
- * the file descriptors that their requests need. 0 is no limit.
+ * the file descriptors that their requests need.
+ * @param maximum 0: no limit
+ * @returns sets another one for new connections; open ones stay
  */
-export function limitConnections(server: Server, maximum: number, logger: Logger): ConnectionLimit {
+export function limitConnections(server: Server, maximum: number, logger: Logger): (maximum: number) => void {
   let lastWarning = Number.NEGATIVE_INFINITY;
   let turnedAway = 0;
   server.on('drop', () => {
@@ -119,11 +116,9 @@ export function limitConnections(server: Server, maximum: number, logger: Logger
       'Connections are refused: raise --max-connections and the limit of open files, or add routers',
     );
   });
-  const limit: ConnectionLimit = {
-    set(next) {
-      server.maxConnections = next > 0 ? next : Number.POSITIVE_INFINITY;
-    },
+  const limit = (next: number): void => {
+    server.maxConnections = next > 0 ? next : Number.POSITIVE_INFINITY;
   };
-  limit.set(maximum);
+  limit(maximum);
   return limit;
 }

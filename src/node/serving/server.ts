@@ -16,8 +16,6 @@ import { limitConnections, ServerConnections } from './server-connections.ts';
 import { listenError } from './server-error.ts';
 import { UnfinishedHttp1Heads } from './unfinished-http1-heads.ts';
 
-export type { ServerTlsOptions } from './https-server.ts';
-
 export interface RouterServerOptions extends RequestHandlerOptions {
   readonly tls: ServerTlsOptions;
   /** From `upgradeListener`. Default: an upgrade request is handled as an ordinary one. */
@@ -150,7 +148,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   });
   // On `close`, Node would cut responses that are written but not sent yet; `ServerConnections` does not.
   server.closeIdleConnections = () => connections.endIdle();
-  const connectionLimit = limitConnections(server, limits.maxConnections, logger);
+  const limitNewConnections = limitConnections(server, limits.maxConnections, logger);
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
@@ -194,7 +192,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 
     configure(changed) {
       goawayChance = changed.goawayChance;
-      connectionLimit.set(changed.maxConnections);
+      limitNewConnections(changed.maxConnections);
       if (changed.proxyProtocolCidrs !== undefined) balanced?.setCidrs(changed.proxyProtocolCidrs);
     },
 

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { OpenStream, OpenStreams } from '../exchange/open-streams.ts';
-import { endAfterResponse, endWhenWritten, responseHead } from '../exchange/raw-response.ts';
+import { endAfterResponse, responseHead } from '../exchange/raw-response.ts';
 
 /** Time for one side to read the last bytes after the other side has closed. */
 const lastBytesMilliseconds = 10_000;
@@ -47,6 +48,12 @@ function connect(from: Duplex, to: Duplex): void {
     to.once('close', () => clearTimeout(timer));
   });
   from.pipe(to);
+}
+
+/** Ends a connection after everything was written. */
+function endWhenWritten(socket: Duplex): void {
+  if (socket instanceof Socket) socket.destroySoon();
+  else socket.end();
 }
 
 /**
