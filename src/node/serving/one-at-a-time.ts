@@ -33,6 +33,11 @@ export class OneAtATime {
     return this.#pipelines.get(socket)?.current;
   }
 
+  /** The newest request on this connection. */
+  lastRequestOn(socket: Duplex): IncomingMessage | undefined {
+    return this.#pipelines.get(socket)?.last.req;
+  }
+
   /** Whether a response on this connection is incomplete. */
   isBusy(socket: Duplex): boolean {
     const pipeline = this.#pipelines.get(socket);

@@ -1,25 +1,24 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Logger } from '../../runtime/logger.ts';
+import type { OneAtATime } from './one-at-a-time.ts';
 
 /**
  * The open connections of a server. Knows which of them can be closed without cutting off a response. Node's
  * `closeIdleConnections` keeps connections with a partial head, and those whose TLS handshake never ends.
  */
 export class ServerConnections {
-  readonly #isBusy: (socket: Duplex) => boolean;
+  readonly #pipelines: OneAtATime;
   readonly #sockets = new Set<Socket>();
   /** Those below a connection whose handshake is finished. */
   readonly #secured = new WeakSet<Socket>();
   readonly #http1 = new Set<Duplex>();
-  readonly #lastRequests = new WeakMap<Duplex, Pick<IncomingMessage, 'complete'>>();
   #ending = false;
 
-  /** @param isBusy whether a response on this HTTP/1.1 connection is incomplete */
-  constructor(isBusy: (socket: Duplex) => boolean) {
-    this.#isBusy = isBusy;
+  /** @param pipelines of its HTTP/1.1 connections */
+  constructor(pipelines: OneAtATime) {
+    this.#pipelines = pipelines;
   }
 
   /** A TCP connection was opened. */
@@ -41,11 +40,6 @@ export class ServerConnections {
     socket.once('close', () => this.#http1.delete(socket));
   }
 
-  /** An HTTP/1.1 request was received. */
-  requestReceived(socket: Duplex, request: Pick<IncomingMessage, 'complete'>): void {
-    this.#lastRequests.set(socket, request);
-  }
-
   /** The caller will end this HTTP/1.1 connection itself. */
   handedOver(socket: Duplex): void {
     this.#http1.delete(socket);
@@ -54,13 +48,13 @@ export class ServerConnections {
   /**
    * Closes idle HTTP/1.1 connections, and sends `Connection: close` with responses whose head was not written yet.
    */
-  announceClose(responseOn: (socket: Duplex) => ServerResponse | undefined): void {
+  announceClose(): void {
     for (const socket of this.#http1) {
-      const response = responseOn(socket);
+      const response = this.#pipelines.responseOn(socket);
       if (response?.headersSent === false) response.shouldKeepAlive = false;
     }
     // A client without a request so far may be about to send one: that response will have `Connection: close`.
-    this.endIdle((socket) => this.#lastRequests.has(socket));
+    this.endIdle((socket) => this.#pipelines.responseOn(socket) !== undefined);
   }
 
   /** Closes idle connections, and new ones as they come. */
@@ -75,8 +69,8 @@ export class ServerConnections {
     for (const socket of this.#http1) {
       if (!mayEnd(socket)) continue;
       // After an early response the upload is still read: on a TCP reset the client would lose the response.
-      const isUploading = this.#lastRequests.get(socket)?.complete === false;
-      if (!this.#isBusy(socket) && !isUploading) socket.destroy();
+      const isUploading = this.#pipelines.lastRequestOn(socket)?.complete === false;
+      if (!this.#pipelines.isBusy(socket) && !isUploading) socket.destroy();
     }
   }
 

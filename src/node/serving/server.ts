@@ -100,7 +100,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { tls, onUpgrade, observer, logger = silentLogger } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
-  const connections = new ServerConnections((socket) => pipelines.isBusy(socket));
+  const connections = new ServerConnections(pipelines);
   const handle = requestHandler(options);
   const { random = Math.random } = options;
   let { goawayChance = 0 } = options;
@@ -136,14 +136,12 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
     onRequest(incoming, outgoing) {
       if (draining) outgoing.shouldKeepAlive = false;
-      connections.requestReceived(incoming.socket, incoming);
       const socket = incoming.socket as TLSSocket;
       if (unfinishedHeads.counts(socket)) outgoing.once('close', () => unfinishedHeads.requestEnded(socket));
       pipelines.run(incoming, outgoing, () => handle(incoming, outgoing));
     },
   });
   server.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    connections.requestReceived(incoming.socket, incoming);
     pipelines.run(incoming, outgoing, () => refuseExpectation(outgoing));
   });
   // On `close`, Node would cut responses that are written but not sent yet; `ServerConnections` does not.
@@ -200,7 +198,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       draining = true;
       if (!listening) server.close();
       http2.close();
-      connections.announceClose((socket) => pipelines.responseOn(socket));
+      connections.announceClose();
     },
 
     close(graceMilliseconds) {
