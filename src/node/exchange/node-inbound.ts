@@ -77,7 +77,6 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
   /** Whether the exchange is over, complete or not. */
   abstract get isClosed(): boolean;
   protected abstract get carrier(): RequestCarrier;
-  protected abstract get remoteAddress(): string | undefined;
   /** Whether the head of a response was written. */
   protected abstract get isResponseBegun(): boolean;
   /** Whether the whole response was written to the connection. */
@@ -92,8 +91,9 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
 
   get connection(): ConnectionInfo {
     if (this.#connection === undefined) {
+      const { remoteAddress } = this.carrier.socket;
       const { clientCertificate, clientCertificateError } = this.#options.clientCertificateOf(this.carrier);
-      this.#connection = { remoteAddress: this.remoteAddress, clientCertificate, clientCertificateError };
+      this.#connection = { remoteAddress, clientCertificate, clientCertificateError };
     }
     return this.#connection;
   }

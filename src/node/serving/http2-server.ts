@@ -100,10 +100,6 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
     if (this.carrier.status === 401) this.carrier.closeConnection();
   }
 
-  protected get remoteAddress(): string | undefined {
-    return this.carrier.socket.remoteAddress;
-  }
-
   protected get isResponseBegun(): boolean {
     return this.carrier.status !== undefined;
   }

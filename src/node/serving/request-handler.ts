@@ -128,10 +128,6 @@ class Http1Inbound extends NodeInboundRequest {
     return new Http1ResponseSink(this.#outgoing, this);
   }
 
-  protected get remoteAddress(): string | undefined {
-    return this.carrier.socket.remoteAddress;
-  }
-
   protected get isResponseBegun(): boolean {
     return this.#outgoing.headersSent;
   }
