@@ -65,7 +65,10 @@ function resolverOf(...answers: readonly LookupAddress[][]): ResolveName {
 
 function dialerWith(resolveName: ResolveName, policy: AddressPolicyOptions): TlsDialer {
   const credentials = { peerCertificateAuthorities: clusterAuthority.certificate };
-  return new TlsDialer(credentials, 5_000, { addressPolicy: createAddressPolicy(policy), resolveName });
+  return new TlsDialer({
+    credentials,
+    guard: { addressPolicy: createAddressPolicy(policy), resolveName },
+  });
 }
 
 function destinationAt(host: string, port: number, kind: Destination['kind'] = 'peer'): Destination {

@@ -50,7 +50,7 @@ async function startServer(context: TestContext, what: keyof typeof certificates
 
 function dialOf(kind: 'local' | 'peer' | 'extension', trust: DestinationTrust) {
   return async (port: number): Promise<void> => {
-    const dialer = new TlsDialer({ peerCertificateAuthorities: ca }, 5_000);
+    const dialer = new TlsDialer({ credentials: { peerCertificateAuthorities: ca } });
     const socket = await dialer.dial({
       destination: { kind, id: kind, origin: `https://127.0.0.1:${port}`, serverName: name, trust },
       presentFrontProxyCertificate: false,

@@ -13,7 +13,7 @@ const mebibyte = 1024 * 1024;
 
 async function dial({ destination }: Peer): Promise<{ socket: TLSSocket; inbox: ConnectionInbox }> {
   const inbox = new ConnectionInbox();
-  const socket = await new TlsDialer(credentials, 5_000).dial({
+  const socket = await new TlsDialer({ credentials }).dial({
     destination,
     presentFrontProxyCertificate: true,
     protocols: ['h2', 'http/1.1'],

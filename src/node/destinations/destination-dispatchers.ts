@@ -123,19 +123,19 @@ const defaultLimits: ConnectionLimits = {
   keepAliveTimeout: 30_000,
 };
 
-/** Connections that destinations end. */
-interface ConnectionEvents {
-  /** A connection was closed without GOAWAY, or given up because nothing comes on it. */
-  onLost(origin: string): void;
-  /** A destination sent GOAWAY. */
-  onGoAway(origin: string): void;
+/** What destinations at an origin end. */
+export interface ConnectionEvents {
+  /** Called if one sent GOAWAY, or broke off a response. */
+  readonly onBrokenOff?: ((origin: string) => void) | undefined;
+  /** Called if one closed a connection without GOAWAY, or sends nothing on it any more. */
+  readonly onConnectionLost?: ((origin: string) => void) | undefined;
 }
 
 /** Makes dispatchers with connections of `dialer`: HTTP/2 if the destination has it, otherwise undici's HTTP/1.1 pool. */
 export function mutualTlsDispatchers(
   dialer: TlsDialer,
   limits: Partial<ConnectionLimits>,
-  events: ConnectionEvents,
+  { onBrokenOff, onConnectionLost }: ConnectionEvents,
 ): DispatcherFor {
   const { streamsPerConnection, spreadAt, http2Connections, http1Connections, keepAliveTimeout } = {
     ...defaultLimits,
@@ -148,7 +148,7 @@ export function mutualTlsDispatchers(
       onread?: OnReadOpts,
     ): Promise<TLSSocket> => {
       const socket = await dialer.dial({ destination, presentFrontProxyCertificate, protocols, onread });
-      whenLost(socket, () => events.onLost(origin));
+      whenLost(socket, () => onConnectionLost?.(origin));
       return socket;
     };
     return new Http2Pool(origin, {
@@ -167,8 +167,8 @@ export function mutualTlsDispatchers(
         maximumHeaderBytes: maximumResponseHeaderBytes,
         maximumRequestHead: maximumHeaderBytes,
       },
-      onGoAway: () => events.onGoAway(origin),
-      onSilence: () => events.onLost(origin),
+      onGoAway: () => onBrokenOff?.(origin),
+      onSilence: () => onConnectionLost?.(origin),
     });
   };
 }

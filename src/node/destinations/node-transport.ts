@@ -5,12 +5,12 @@ import type { InboundRequest } from '../../request/inbound.ts';
 import { isRead } from '../../request/retry.ts';
 import type { OnResponseHead, OutboundRequest, Transport } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
-import type { DialObserver } from '../exchange/connection-observer.ts';
 import { NodeInboundRequest } from '../exchange/node-inbound.ts';
 import { LongRunningResponse, type OpenStreams } from '../exchange/open-streams.ts';
 import { BodySource, BodyStream } from '../exchange/request-body.ts';
 import { type ResponseSink, WebResponseSink } from '../exchange/response-sink.ts';
 import {
+  type ConnectionEvents,
   type ConnectionLimits,
   DestinationDispatchers,
   type DispatcherFor,
@@ -19,16 +19,9 @@ import {
 } from './destination-dispatchers.ts';
 import { Exchange } from './exchange.ts';
 import { ExchangeHandler } from './exchange-handler.ts';
-import { type DialGuard, TlsDialer, type TransportCredentials } from './tls-dialer.ts';
+import { TlsDialer, type TlsDialerOptions, type TransportCredentials } from './tls-dialer.ts';
 
-export interface NodeTransportOptions {
-  readonly credentials: TransportCredentials;
-  /** Milliseconds for name resolution, TCP and TLS. Default 10,000. */
-  readonly connectTimeout?: number;
-  /** Milliseconds for the TLS handshake alone, from the TCP connection on. Default: within `connectTimeout`. */
-  readonly tlsHandshakeTimeout?: number;
-  /** Which addresses may be dialled. Default: every one. */
-  readonly guard?: DialGuard;
+export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents {
   /**
    * Milliseconds without progress until the head of a response; 0: no limit. Long-running requests have none. Default
    * 60,000.
@@ -45,14 +38,8 @@ export interface NodeTransportOptions {
    * Default: HTTP/2 or undici's HTTP/1.1 pool over mutual TLS, with `credentials`, `guard` and the time-outs above.
    */
   readonly dispatcherFor?: DispatcherFor | undefined;
-  /** Is told of connections, for metrics. */
-  readonly dialObserver?: DialObserver | undefined;
   /** Has the responses to long-running requests for a shutdown. */
   readonly openStreams?: OpenStreams | undefined;
-  /** Called if a destination at this origin broke off a response. */
-  readonly onBrokenOff?: ((origin: string) => void) | undefined;
-  /** Called if a destination at this origin closed a connection without GOAWAY, or sends nothing on it any more. */
-  readonly onConnectionLost?: ((origin: string) => void) | undefined;
 }
 
 /**
@@ -71,20 +58,13 @@ export class NodeTransport implements Transport {
 
   /** @throws if a certificate or key cannot be read */
   constructor(options: NodeTransportOptions) {
-    const { credentials, connectTimeout = 10_000, headTimeout = 60_000, guard } = options;
-    const { tlsHandshakeTimeout, dialObserver } = options;
-    this.dialer = new TlsDialer(credentials, connectTimeout, guard, tlsHandshakeTimeout, dialObserver);
+    this.dialer = new TlsDialer(options);
     this.#openStreams = options.openStreams;
     this.#onBrokenOff = options.onBrokenOff;
-    this.#headTimeout = headTimeout;
+    this.#headTimeout = options.headTimeout ?? 60_000;
     this.#readSilence = options.readSilence ?? 0;
-    const { onBrokenOff, onConnectionLost, dispatcherFor } = options;
-    const events = {
-      onLost: (origin: string) => onConnectionLost?.(origin),
-      onGoAway: (origin: string) => onBrokenOff?.(origin),
-    };
     this.#dispatchers = new DestinationDispatchers(
-      dispatcherFor ?? mutualTlsDispatchers(this.dialer, options.limits ?? {}, events),
+      options.dispatcherFor ?? mutualTlsDispatchers(this.dialer, options.limits ?? {}, options),
     );
   }
 

@@ -34,9 +34,21 @@ export interface DialGuard {
   readonly resolveName?: ResolveName | undefined;
 }
 
+export interface TlsDialerOptions {
+  readonly credentials: TransportCredentials;
+  /** Milliseconds for name resolution, TCP and TLS. Default 10,000. */
+  readonly connectTimeout?: number;
+  /** Milliseconds for the TLS handshake alone, from the TCP connection on. Default: within `connectTimeout`. */
+  readonly tlsHandshakeTimeout?: number;
+  /** Which addresses may be dialled. Default: every one. */
+  readonly guard?: DialGuard;
+  /** Is told of connections, for metrics. */
+  readonly dialObserver?: DialObserver | undefined;
+}
+
 /** Opens TLS connections to destinations with the current credentials, and verifies the servers. */
 export class TlsDialer {
-  /** Milliseconds for name resolution and TCP, and for TLS unless it has its own; for new connections. */
+  /** As in the options; for new connections. */
   connectTimeout: number;
   readonly #tlsHandshakeTimeout: number | undefined;
   readonly #observer: DialObserver | undefined;
@@ -47,19 +59,10 @@ export class TlsDialer {
   /** For extension servers, whose CA bundles come and go with APIServices. Oldest first. */
   #extensionContexts = new Map<string, SecureContext>();
 
-  /**
-   * @param guard default: every address may be dialled
-   * @param tlsHandshakeTimeout milliseconds from the TCP connection on. Default: the rest of `connectTimeout`
-   * @throws if a certificate or key cannot be read
-   */
-  constructor(
-    credentials: TransportCredentials,
-    connectTimeout: number,
-    guard?: DialGuard,
-    tlsHandshakeTimeout?: number,
-    observer?: DialObserver,
-  ) {
-    this.#observer = observer;
+  /** @throws if a certificate or key cannot be read */
+  constructor(options: TlsDialerOptions) {
+    const { credentials, connectTimeout = 10_000, tlsHandshakeTimeout, guard, dialObserver } = options;
+    this.#observer = dialObserver;
     this.connectTimeout = connectTimeout;
     this.#tlsHandshakeTimeout = tlsHandshakeTimeout;
     this.#addressPolicy = guard?.addressPolicy;
