@@ -1,4 +1,5 @@
-import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { hasContent } from '../../http2/server/response-head.ts';
 
 /** Writes the response to one request. */
 export interface ResponseSink {
@@ -23,23 +24,13 @@ export function contentLength(headers: RawHeaders): number | undefined {
   return value === undefined || !/^\d+$/.test(value) ? undefined : Number(value);
 }
 
-/** Whether responses of this status have content (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
-export function hasContent(status: number): boolean {
-  return status !== 204 && status !== 205 && status !== 304;
-}
-
 /**
- * Removes the Content-Length of a 204 (RFC 9110 section 8.6) or a 205. To an HTTP/2 client content that is shorter than
- * its Content-Length is an error (RFC 9113 section 8.1.1). A 304 may have that of the 200.
+ * Whether a response of this status may have a Content-Length: not a 204 (RFC 9110 section 8.6), nor a 205. To an HTTP/2
+ * client content that is shorter than its Content-Length is an error (RFC 9113 section 8.1.1). A 304 may have that of the
+ * 200.
  */
-export function withoutForbiddenLength(status: number, headers: RawHeaders): RawHeaders {
-  if (status !== 204 && status !== 205) return headers;
-  const lines: string[] = [];
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    const name = headers[index] as string;
-    if (name.toLowerCase() !== 'content-length') lines.push(name, headers[index + 1] as string);
-  }
-  return lines;
+export function mayHaveLength(status: number): boolean {
+  return status !== 204 && status !== 205;
 }
 
 /** The reason phrase, which clients ignore (RFC 9112 section 4). Node refuses characters beyond Latin-1. */
@@ -79,11 +70,9 @@ export class WebResponseSink implements ResponseSink {
 
   start(status: number, statusMessage: string, headers: RawHeaders): Response {
     this.#hasContent = hasContent(status);
-    const kept = withoutForbiddenLength(status, headers);
     const lines = new Headers();
-    for (let index = 0; index + 1 < kept.length; index += 2) {
-      lines.append(kept[index] as string, kept[index + 1] as string);
-    }
+    for (const [name, value] of headerLines(headers)) lines.append(name, value);
+    if (!mayHaveLength(status)) lines.delete('content-length');
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {

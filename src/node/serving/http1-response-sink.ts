@@ -2,16 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
-import { connectionSpecific } from '../../http2/fields/header-fields.ts';
+import { connectionSpecific, contentLengthValue } from '../../http2/fields/header-fields.ts';
+import { hasContent } from '../../http2/server/response-head.ts';
 import { GatheredWrites } from '../../http2/sockets/gathered-writes.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import {
-  contentLength,
-  hasContent,
-  type ResponseSink,
-  reasonPhrase,
-  withoutForbiddenLength,
-} from '../exchange/response-sink.ts';
+import { contentLength, mayHaveLength, type ResponseSink, reasonPhrase } from '../exchange/response-sink.ts';
 
 /** Milliseconds that a head waits for the first piece of a body that it announces. */
 const headWaitMilliseconds = 5;
@@ -62,7 +57,7 @@ export class Http1ResponseSink implements ResponseSink {
   start(status: number, statusMessage: string, headers: RawHeaders): Response {
     this.#hasContent = this.#outgoing.req.method !== 'HEAD' && hasContent(status);
     // Node's type is not readonly, but Node does not change the array.
-    const lines = http1Lines(withoutForbiddenLength(status, headers)) as string[];
+    const lines = http1Lines(status, headers) as string[];
     this.#outgoing.writeHead(status, reasonPhrase(statusMessage), lines);
     const length = this.#hasContent ? contentLength(headers) : undefined;
     this.#length = length;
@@ -172,8 +167,6 @@ export class Http1ResponseSink implements ResponseSink {
   }
 }
 
-const plainLength = /^\d{1,15}$/;
-
 const kindOfName = rememberingNames((given): 'connection' | 'length' | 'none' => {
   const name = given.toLowerCase();
   if (connectionSpecific.has(name)) return 'connection';
@@ -181,26 +174,30 @@ const kindOfName = rememberingNames((given): 'connection' | 'length' | 'none' =>
 });
 
 /**
- * Header lines without connection-specific ones, which are set for our own connection (RFC 9110 section 7.6.1).
+ * Header lines without connection-specific ones, which are set for our own connection (RFC 9110 section 7.6.1), and
+ * without a Content-Length that the status must not have.
  * @throws {TypeError} for several Content-Lengths, or an invalid one: readers would disagree where the next response
  *   begins (RFC 9112 section 6.3)
  */
-function http1Lines(headers: RawHeaders): RawHeaders {
+function http1Lines(status: number, headers: RawHeaders): RawHeaders {
+  const dropsLength = !mayHaveLength(status);
   let hasLength = false;
-  let isAboutConnection = false;
+  let dropsAny = false;
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const meaning = kindOfName(headers[index] as string);
     if (meaning === 'none') continue;
-    if (meaning === 'connection') isAboutConnection = true;
-    else if (hasLength || !plainLength.test(headers[index + 1] as string)) {
+    if (meaning === 'connection' || dropsLength) dropsAny = true;
+    else if (hasLength || !contentLengthValue.test(headers[index + 1] as string)) {
       throw new TypeError('the response cannot be written: its Content-Length is not a single number');
     } else hasLength = true;
   }
-  if (!isAboutConnection) return headers;
+  if (!dropsAny) return headers;
   const lines: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
-    if (kindOfName(name) !== 'connection') lines.push(name, headers[index + 1] as string);
+    const meaning = kindOfName(name);
+    if (meaning === 'connection' || (meaning === 'length' && dropsLength)) continue;
+    lines.push(name, headers[index + 1] as string);
   }
   return lines;
 }
