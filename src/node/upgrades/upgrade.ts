@@ -94,7 +94,6 @@ function openTunnel(
   inbound: UpgradeInbound,
   openStreams: OpenStreams | undefined,
 ): void {
-  socket.on('error', () => socket.destroy());
   inbound.observed?.attemptResponded(101);
   inbound.observed?.responded(101);
   if (!inbound.takeResponse()) {
