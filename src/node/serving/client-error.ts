@@ -66,7 +66,7 @@ const response = 'HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to
 
 /** Tells a client that speaks HTTP without TLS so, in HTTP: a connection that ends without a word tells it nothing. */
 export function refusePlainHttp(error: Error, socket: TLSSocket): void {
-  if (!('code' in error) || error.code !== 'ERR_SSL_HTTP_REQUEST') return;
+  if (errorCode(error) !== 'ERR_SSL_HTTP_REQUEST') return;
   // It is still open then.
   const connection = connectionBelow(socket);
   if (!connection?.writable) return;

@@ -1,5 +1,7 @@
 import { CodedError } from '../../runtime/coded-error.ts';
+import { errorCode } from '../../runtime/error-code.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
+import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 
 export type ServerErrorCode =
   /** Another process listens on it. */
@@ -27,8 +29,8 @@ export function listenError(
   port: number,
   flag: `--${string}` = '--bind-address',
 ): ServerError {
-  const code = 'code' in error ? error.code : '';
-  const where = `${host}:${port}`;
+  const code = errorCode(error);
+  const where = joinHostPort(host, port);
   const sharing =
     flag === '--bind-address' ? '; routers that are to share it all need --reuse-port, and one user' : '';
   if (code === 'EADDRINUSE') {
