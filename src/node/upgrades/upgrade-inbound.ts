@@ -22,7 +22,7 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
   readonly #socket: Duplex;
   readonly #deadlines: RequestDeadlines | undefined;
   readonly #controller = new AbortController();
-  #end: ExchangeEnd | undefined;
+  readonly #end = new ExchangeEnd();
   #hasResponse = false;
   #liftDeadline: (() => void) | undefined;
 
@@ -37,6 +37,8 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
     this.#socket = socket;
     this.#deadlines = options.deadlines;
     this.signal = this.#controller.signal;
+    // One listener on the socket for all: Node warns of a leak from eleven on.
+    socket.once('close', this.#end.reached);
     this.onFinished(() => {
       this.liftDeadline();
       this.#controller.abort(new Error('the client closed the connection'));
@@ -83,15 +85,7 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
   }
 
   onFinished(listener: () => void): void {
-    if (this.#socket.destroyed) {
-      listener();
-      return;
-    }
-    // One listener on the socket for all: Node warns of a leak from eleven on.
-    if (this.#end === undefined) {
-      this.#end = new ExchangeEnd();
-      this.#socket.once('close', this.#end.reached);
-    }
-    this.#end.add(listener);
+    if (this.#socket.destroyed) listener();
+    else this.#end.add(listener);
   }
 }
