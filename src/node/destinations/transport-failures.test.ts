@@ -11,7 +11,7 @@ import {
   startRawPeer,
 } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
-import { failureOf, newTransport, send } from '../../../test/support/node-transport.ts';
+import { failureOf, get, newTransport, send } from '../../../test/support/node-transport.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 import type { TransportError } from '../../request/transport-error.ts';
 import type { NodeBindings } from '../exchange/node-inbound.ts';
@@ -80,10 +80,14 @@ for (const protocol of protocols) {
 
     test('that gives no head in time: Timeout, and its request is ended', async (context) => {
       const ended = Promise.withResolvers<void>();
-      const peer = await startPeer(context, protocol, (_incoming, outgoing) => {
-        outgoing.once('close', ended.resolve);
+      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
+        if (incoming.url === '/first') outgoing.end();
+        else outgoing.once('close', ended.resolve);
       });
-      const failure = await failureOf(send(newTransport(context, { headTimeout: 100 }), peer.destination));
+      const transport = newTransport(context, { headTimeout: 100 });
+      // Opens the connection, which would be a part of the time.
+      await (await send(transport, peer.destination, get(), { target: '/first', longRunning: true })).text();
+      const failure = await failureOf(send(transport, peer.destination));
       assert.equal(failure.code, 'Timeout');
       assert.equal(failure.requestMayHaveArrived, true);
       await ended.promise;
