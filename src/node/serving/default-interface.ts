@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { AdvertisedServer } from '../../snapshot/addresses/advertised-address.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
+import { parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
 import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
 import type { AdvertisedAddress, ServeConfig } from '../configuration/serve-config.ts';
 
@@ -161,6 +162,5 @@ export function advertisedServer(
 
 /** Whether `address` stands for "all interfaces", however it is written (`::`, `0:0:0:0:0:0:0:0`). */
 function isUnspecified(address: string): boolean {
-  if (isIP(address) === 4) return address === '0.0.0.0';
-  return isIP(address) === 6 && new URL(`http://[${address}]`).hostname === '[::]';
+  return parseIpAddress(address)?.bits === 0n;
 }
