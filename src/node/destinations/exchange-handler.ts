@@ -1,15 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { LineHandler } from '../../http2/client/dispatched-request.ts';
 import type { Exchange } from './exchange.ts';
-import {
-  invalidResponse,
-  maximumResponseHeaderBytes,
-  maximumResponseLines,
-  refuseOtherCodings,
-  responseProgressed,
-} from './limited-responses.ts';
+import { invalidResponse, LineCount, refuseOtherCodings, responseProgressed } from './limited-responses.ts';
 
 /**
  * Passes the events of a dispatcher to an exchange: those of our HTTP/2 client without a copy, those of undici's pool and
@@ -76,21 +69,6 @@ export class ExchangeHandler implements LineHandler {
     this.#exchange.fail(error);
     // undici's pool would reuse the connection of a complete response: an error in its parser closes it.
     if (this.#isWhole) throw error;
-  }
-}
-
-/** Counts lines and bytes of heads, status lines included, or of trailers. */
-class LineCount {
-  #lines = 0;
-  #bytes = 0;
-
-  get areTooLarge(): boolean {
-    return this.#lines > maximumResponseLines || this.#bytes > maximumResponseHeaderBytes;
-  }
-
-  add(lines: RawHeaders): void {
-    this.#lines += 1 + lines.length / 2;
-    for (const part of lines) this.#bytes += part.length;
   }
 }
 

@@ -18,6 +18,21 @@ export const maximumResponseLines = 4_096;
  */
 export const maximumResponseHeaderBytes = 64 * 1_024;
 
+/** Counts lines and bytes of heads, status lines included, or of trailers. */
+export class LineCount {
+  #lines = 0;
+  #bytes = 0;
+
+  get areTooLarge(): boolean {
+    return this.#lines > maximumResponseLines || this.#bytes > maximumResponseHeaderBytes;
+  }
+
+  add(lines: RawHeaders): void {
+    this.#lines += 1 + lines.length / 2;
+    for (const part of lines) this.#bytes += part.length;
+  }
+}
+
 /** The least bytes that a piece counts as: undici copies an incomplete line with each piece that extends it. */
 const leastPiece = 256;
 

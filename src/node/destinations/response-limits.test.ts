@@ -124,6 +124,10 @@ describe('a response to an upgrade', () => {
     ['a line of 70 KB', withHead(`a: ${'b'.repeat(70_000)}\r\n`)],
     ['5,000 interim heads', interim.repeat(5_000) + withHead('')],
     [
+      'interim heads of 100 KB together',
+      `HTTP/1.1 103 Early Hints\r\na: ${'b'.repeat(10_000)}\r\n\r\n`.repeat(10) + withHead(''),
+    ],
+    [
       '5,000 short lines, switching',
       `HTTP/1.1 101 Switching Protocols\r\nUpgrade: SPDY/3.1\r\nConnection: Upgrade\r\n${lines(5_000)}\r\n`,
     ],

@@ -6,6 +6,7 @@ import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
 import {
   invalidResponse,
+  LineCount,
   maximumResponseHeaderBytes,
   maximumResponseLines,
   refuseOtherCodings,
@@ -64,12 +65,11 @@ export async function dialUpgrade(
   });
   // Node silently drops lines beyond this: one more shows that the limit was exceeded.
   request.maxHeadersCount = maximumResponseLines + 1;
-  let headLines = 0;
+  const heads = new LineCount();
   const isAcceptable = ({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): boolean => {
-    headLines += 1 + rawHeaders.length / 2;
-    if (headLines <= maximumResponseLines) return true;
-    fail(invalidResponse('its head has too many lines'));
-    return false;
+    heads.add(rawHeaders);
+    if (heads.areTooLarge) fail(invalidResponse('its head is too large'));
+    return !heads.areTooLarge;
   };
   request.on('information', isAcceptable);
   const timer = setTimeout(() => {
