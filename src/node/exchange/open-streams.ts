@@ -5,8 +5,8 @@ import type { ResponseSink } from './response-sink.ts';
 
 /** A long-running stream of a client: a watch, a followed log, a tunnel. */
 export interface OpenStream {
-  /** Ends it cleanly as soon as possible; does nothing if it has no clean end. */
-  endSoon(): void;
+  /** Ends it cleanly as soon as possible. Left out for one that has no clean end but its own. */
+  endSoon?(): void;
   /** Whether it would now be routed to another server. Default: no. */
   readonly isMisplaced?: (() => boolean) | undefined;
   /** Ends it at once. */
@@ -42,7 +42,7 @@ export class OpenStreams {
   opened(stream: OpenStream): void {
     this.#streams.add(stream);
     if (this.#batches === undefined) return;
-    if (this.#batches.length === 0) stream.endSoon();
+    if (this.#batches.length === 0) stream.endSoon?.();
     else this.#batches.at(-1)?.push(stream);
   }
 
@@ -55,7 +55,7 @@ export class OpenStreams {
     if (this.#batches !== undefined) return;
     this.#batches = options.over < slice ? [] : batchesOf(this.#streams, options);
     if (this.#batches.length > 0) this.#timer = this.#endInTurn(this.#batches, () => true);
-    else for (const stream of [...this.#streams]) stream.endSoon();
+    else for (const stream of [...this.#streams]) stream.endSoon?.();
   }
 
   /**
@@ -83,7 +83,7 @@ export class OpenStreams {
     const timer = setInterval(() => {
       const batch = batches.shift() ?? [];
       if (batches.length === 0) clearInterval(timer);
-      for (const stream of batch) if (this.#streams.has(stream) && isToEnd(stream)) stream.endSoon();
+      for (const stream of batch) if (this.#streams.has(stream) && isToEnd(stream)) stream.endSoon?.();
     }, slice);
     return timer;
   }

@@ -18,24 +18,19 @@ export function tunnel(client: Duplex, destination: Duplex, openStreams?: OpenSt
   connect(client, destination);
   connect(destination, client);
   if (openStreams === undefined) return;
-  const opened = openTunnelOf(client, destination);
+  const opened: OpenStream = {
+    // The router cannot see the protocol in a tunnel, so it cannot end it cleanly.
+    cut() {
+      destination.destroy();
+      endWhenWritten(client);
+    },
+  };
   openStreams.opened(opened);
   const closed = (): void => {
     if (client.closed && destination.closed) openStreams.closed(opened);
   };
   client.once('close', closed);
   destination.once('close', closed);
-}
-
-/** For a shutdown. The router cannot see the protocol in a tunnel, so it cannot end it cleanly. */
-function openTunnelOf(client: Duplex, destination: Duplex): OpenStream {
-  return {
-    endSoon() {},
-    cut() {
-      destination.destroy();
-      endWhenWritten(client);
-    },
-  };
 }
 
 function connect(from: Duplex, to: Duplex): void {
@@ -72,8 +67,6 @@ export async function relayDeclinedResponse(
   openStreams: OpenStreams | undefined,
 ): Promise<void> {
   const opened: OpenStream = {
-    // Such a response has no clean end but its own.
-    endSoon() {},
     cut() {
       response.destroy();
       client.destroy();
