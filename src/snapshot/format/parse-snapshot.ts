@@ -1,12 +1,11 @@
 import { createTimeSlice, type TimeSlice } from '../../runtime/time-slice.ts';
-import { DocumentReader } from './document-reader.ts';
+import { DocumentReader, type Read } from './document-reader.ts';
 import { fieldPath, IssueList, quoted, type SnapshotIssue } from './issues.ts';
-import { parseJsonText } from './json-text.ts';
+import { isJsonObject, parseJsonText } from './json-text.ts';
 import { snapshotLimits } from './limits.ts';
-import { type GroupReader, groupReader } from './read-discovery.ts';
+import { discoveryReader, type ReadDiscovery } from './read-discovery.ts';
 import { readServedSet } from './read-served-set.ts';
 import { apiService, apiVersion, customResourceGroup, kind, metadata, server } from './schema.ts';
-import { isJsonObject } from './schema-parts.ts';
 import { canonicalTexts, keyOfText, servedSetText } from './shared-groups.ts';
 import type { ServedSet, Snapshot, SnapshotApiService, SnapshotServer } from './types.ts';
 
@@ -14,12 +13,6 @@ type ParseSnapshotResult =
   | { readonly ok: true; readonly snapshot: Snapshot }
   /** The first hundred errors, each with its path; where there are more, a last entry says how many. */
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
-
-/** A piece of the document, and where it stands. */
-interface Placed<Item> {
-  readonly item: Item;
-  readonly path: string;
-}
 
 /**
  * Reads a snapshot as JSON text, at most 8 MiB of it (`snapshotLimits.bytes`, counted as UTF-8).
@@ -54,7 +47,7 @@ export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult
   if (!issues.isEmpty) return { ok: false, issues: issues.toArray() };
 
   const reader = new DocumentReader(issues);
-  const document = reader.members(input, '', [
+  const members = [
     'apiVersion',
     'kind',
     'metadata',
@@ -63,30 +56,24 @@ export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult
     'discoveryGroups',
     'apiServices',
     'customResourceGroups',
-  ]);
+  ] as const;
+  const document = reader.members(input, '', members) ?? {};
   const slice = createTimeSlice();
-  const readApiVersion = reader.read(apiVersion, document?.apiVersion, 'apiVersion');
-  const readKind = reader.read(kind, document?.kind, 'kind');
-  const readMetadata = reader.read(metadata, document?.metadata, 'metadata');
-  const servers = reader.list(document?.servers, 'servers', snapshotLimits.servers, (item, path) =>
-    reader.read(server, item, path),
-  );
-  const groups = await groupReader(reader, document?.discoveryGroups, slice);
-  const servedSets = await readServedSets(reader, document?.servedSets, groups, slice);
-  const apiServices = reader.list(
-    document?.apiServices,
-    'apiServices',
-    snapshotLimits.apiServices,
-    (item, path) => reader.read(apiService, item, path),
-  );
-  const customResourceGroups = reader.list(
-    document?.customResourceGroups,
-    'customResourceGroups',
-    snapshotLimits.customResourceGroups,
-    (item, path) => reader.read(customResourceGroup, item, path),
-  );
-  checkServers(servers, document?.servers, document?.servedSets, issues);
-  checkApiServices(apiServices, issues);
+  const readApiVersion = reader.read(apiVersion, document.apiVersion, 'apiVersion');
+  const readKind = reader.read(kind, document.kind, 'kind');
+  const readMetadata = reader.read(metadata, document.metadata, 'metadata');
+  const readServers = reader.list(snapshotLimits.servers, serverReader(reader, document.servedSets));
+  const servers = readServers(document.servers, 'servers');
+  // A control plane without servers responds to no one, so this snapshot cannot have been made of one.
+  if (Array.isArray(document.servers) && document.servers.length === 0) {
+    issues.add('servers', 'must list at least one server');
+  }
+  const readDiscovery = await discoveryReader(reader, document.discoveryGroups, slice);
+  const servedSets = await readServedSets(reader, document.servedSets, readDiscovery, slice);
+  const readApiServices = reader.list(snapshotLimits.apiServices, apiServiceReader(reader));
+  const apiServices = readApiServices(document.apiServices, 'apiServices');
+  const readGroups = reader.list(snapshotLimits.customResourceGroups, reader.value(customResourceGroup));
+  const customResourceGroups = readGroups(document.customResourceGroups, 'customResourceGroups');
 
   if (
     !issues.isEmpty ||
@@ -100,10 +87,10 @@ export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult
     apiVersion: readApiVersion,
     kind: readKind,
     metadata: readMetadata,
-    servers: servers.map(({ item }) => item),
-    servedSets: Object.fromEntries(servedSets),
-    apiServices: apiServices.map(({ item }) => item),
-    customResourceGroups: customResourceGroups.map(({ item }) => item),
+    servers,
+    servedSets,
+    apiServices,
+    customResourceGroups,
   };
   return { ok: true, snapshot };
 }
@@ -111,69 +98,64 @@ export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult
 async function readServedSets(
   reader: DocumentReader,
   input: unknown,
-  groups: GroupReader,
+  readDiscovery: ReadDiscovery,
   slice: TimeSlice,
-): Promise<Map<string, ServedSet>> {
+): Promise<Record<string, ServedSet>> {
   const keyIssue = (key: string): string | undefined =>
     /^sha256:[0-9a-f]{64}$/.test(key)
       ? undefined
       : 'must be named sha256: and 64 hexadecimal digits in lower case';
-  const given = reader.map(input, 'servedSets', snapshotLimits.servedSets, keyIssue, (value, path) => ({
-    value,
-    path,
-  }));
+  const placed = reader.record(snapshotLimits.servedSets, keyIssue, (value, path) => ({ value, path }));
   const textOf = canonicalTexts();
-  const sets = new Map<string, ServedSet>();
+  const sets: [string, ServedSet][] = [];
   let characters = 0;
-  for (const [key, { value, path }] of given) {
+  for (const [key, { value, path }] of Object.entries(placed(input, 'servedSets'))) {
     const issuesBefore = reader.issues.count;
-    const set = await readServedSet(reader, value, path, groups, slice);
+    const set = await readServedSet(reader, value, path, readDiscovery, slice);
     // The hash of an invalid set is not compared: a second error would not help.
     if (set === undefined || reader.issues.count > issuesBefore) continue;
-    sets.set(key, set);
+    sets.push([key, set]);
     for (const group of set.discovery ?? []) characters += textOf(group).length;
     if (characters > snapshotLimits.unpacked) {
       reader.issues.add('servedSets', `must not stand for more than ${snapshotLimits.unpacked} characters`);
-      return sets;
+      break;
     }
     await slice.rest();
     const wanted = await keyOfText(servedSetText(set, textOf));
     if (key === wanted || keyIssue(key) !== undefined) continue;
-    reader.issues.add(fieldPath('servedSets', key), `must be named by the hash of its content, ${wanted}`);
+    reader.issues.add(path, `must be named by the hash of its content, ${wanted}`);
   }
-  return sets;
+  return Object.fromEntries(sets);
 }
 
-function checkServers(
-  servers: readonly Placed<SnapshotServer>[],
-  givenServers: unknown,
-  givenSets: unknown,
-  issues: IssueList,
-): void {
-  // A control plane without servers responds to no one, so this snapshot cannot have been made of one.
-  if (Array.isArray(givenServers) && givenServers.length === 0) {
-    issues.add('servers', 'must list at least one server');
-  }
-  const ids = new Map<string, string>();
-  for (const { item, path } of servers) {
-    const first = ids.get(item.id);
-    if (first === undefined) ids.set(item.id, path);
-    else issues.add(`${path}.id`, `must be unique: ${quoted(item.id)} is also the id of ${first}`);
-    if (isJsonObject(givenSets) && !Object.hasOwn(givenSets, item.serves)) {
-      issues.add(`${path}.serves`, `must be a key of servedSets; there is no ${quoted(item.serves)}`);
+function serverReader(reader: DocumentReader, servedSets: unknown): Read<SnapshotServer> {
+  const paths = new Map<string, string>();
+  return (input, path) => {
+    const read = reader.read(server, input, path);
+    if (read === undefined) return undefined;
+    const { id, serves } = read;
+    const first = paths.get(id);
+    if (first === undefined) paths.set(id, path);
+    else reader.issues.add(`${path}.id`, `must be unique: ${quoted(id)} is also the id of ${first}`);
+    if (isJsonObject(servedSets) && !Object.hasOwn(servedSets, serves)) {
+      reader.issues.add(`${path}.serves`, `must be a key of servedSets; there is no ${quoted(serves)}`);
     }
-  }
+    return read;
+  };
 }
 
-function checkApiServices(apiServices: readonly Placed<SnapshotApiService>[], issues: IssueList): void {
-  const groupVersions = new Map<string, string>();
-  for (const { item, path } of apiServices) {
+function apiServiceReader(reader: DocumentReader): Read<SnapshotApiService> {
+  const paths = new Map<string, string>();
+  return (input, path) => {
+    const read = reader.read(apiService, input, path);
+    if (read === undefined) return undefined;
     // The name of the APIService object, which upstream requires to be spelled like this.
-    const name = `${item.version}.${item.group}`;
-    const first = groupVersions.get(name);
-    if (first === undefined) groupVersions.set(name, path);
-    else issues.add(path, `must be unique: the APIService ${quoted(name)} is also ${first}`);
-  }
+    const name = `${read.version}.${read.group}`;
+    const first = paths.get(name);
+    if (first === undefined) paths.set(name, path);
+    else reader.issues.add(path, `must be unique: the APIService ${quoted(name)} is also ${first}`);
+    return read;
+  };
 }
 
 function fitsInBytes(text: string, limit: number): boolean {

@@ -1,26 +1,23 @@
-import type {
-  APIGroupDiscovery,
-  APIResourceDiscovery,
-  APIVersionDiscovery,
-} from '../../apimachinery/discovery-types.ts';
+import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import type { TimeSlice } from '../../runtime/time-slice.ts';
-import type { DocumentReader } from './document-reader.ts';
-import { fieldPath } from './issues.ts';
+import type { DocumentReader, Read } from './document-reader.ts';
 import { snapshotLimits } from './limits.ts';
 import { freshness, groupMetadata, resourceDiscovery } from './schema.ts';
 import { versionName } from './schema-parts.ts';
 
-/** Reads the discovery of sets, whose groups stand in them or, once for all, in `discoveryGroups`. */
-export interface GroupReader {
-  readList(input: unknown, path: string): Promise<APIGroupDiscovery[]>;
-}
+/** Reads the discovery of one set. */
+export type ReadDiscovery = (input: unknown, path: string) => Promise<APIGroupDiscovery[]>;
 
-/** @param pool `discoveryGroups`; `undefined` in a snapshot that is not packed */
-export async function groupReader(
+/**
+ * Reads the discovery of sets, whose groups stand in them or, once for all, in `discoveryGroups`.
+ * @param pool `discoveryGroups`; `undefined` in a snapshot that is not packed
+ */
+export async function discoveryReader(
   reader: DocumentReader,
   pool: unknown,
   slice: TimeSlice,
-): Promise<GroupReader> {
+): Promise<ReadDiscovery> {
+  const readGroup = groupReader(reader);
   /** Snapshots in memory hold one object for a group that several sets have: it is read once. */
   const known = new Map<object, APIGroupDiscovery>();
 
@@ -29,14 +26,13 @@ export async function groupReader(
     const before = isObject ? known.get(input) : undefined;
     if (before !== undefined) return before;
     const issues = reader.issues.count;
-    const group = readGroup(reader, input, path);
+    const group = readGroup(input, path);
     if (isObject && group !== undefined && reader.issues.count === issues) known.set(input, group);
     return group;
   }
 
-  const places =
-    pool === undefined ? [] : placed(reader, pool, 'discoveryGroups', snapshotLimits.pooledGroups);
   const pooled: (APIGroupDiscovery | undefined)[] = [];
+  const places = pool === undefined ? [] : placed(snapshotLimits.pooledGroups)(pool, 'discoveryGroups');
   for (const { item, path } of places) {
     pooled.push(readOnce(item, path));
     await slice.rest();
@@ -49,55 +45,31 @@ export async function groupReader(
     return pooled[place];
   }
 
-  return {
-    async readList(input, path) {
-      const groups: APIGroupDiscovery[] = [];
-      for (const { item, path: groupPath } of placed(reader, input, path, snapshotLimits.groups)) {
-        const group = typeof item === 'number' ? readPlace(item, groupPath) : readOnce(item, groupPath);
-        if (group !== undefined) groups.push(group);
-        await slice.rest();
-      }
-      return groups;
+  function placed(maximum: number) {
+    return reader.list(maximum, (item, path) => ({ item, path }));
+  }
+
+  return async (input, path) => {
+    const groups: APIGroupDiscovery[] = [];
+    for (const { item, path: groupPath } of placed(snapshotLimits.groups)(input, path)) {
+      const group = typeof item === 'number' ? readPlace(item, groupPath) : readOnce(item, groupPath);
+      if (group !== undefined) groups.push(group);
+      await slice.rest();
+    }
+    return groups;
+  };
+}
+
+function groupReader(reader: DocumentReader): Read<APIGroupDiscovery> {
+  const readVersion = reader.object(
+    { version: reader.value(versionName) },
+    {
+      resources: reader.list(snapshotLimits.resources, reader.value(resourceDiscovery)),
+      freshness: reader.value(freshness),
     },
-  };
-}
-
-function placed(reader: DocumentReader, input: unknown, path: string, maximum: number) {
-  return reader
-    .list(input, path, maximum, (item, itemPath) => ({ item, path: itemPath }))
-    .map(({ item }) => item);
-}
-
-function readGroup(reader: DocumentReader, input: unknown, path: string): APIGroupDiscovery | undefined {
-  const group = reader.members(input, path, ['metadata', 'versions']);
-  if (group === undefined) return undefined;
-  const metadata = reader.read(groupMetadata, group.metadata, fieldPath(path, 'metadata'));
-  if (group.versions === undefined) return metadata && { metadata };
-  const versions = reader
-    .list(group.versions, fieldPath(path, 'versions'), snapshotLimits.versions, (version, versionPath) =>
-      readVersion(reader, version, versionPath),
-    )
-    .map(({ item }) => item);
-  return metadata && { metadata, versions };
-}
-
-function readVersion(reader: DocumentReader, input: unknown, path: string): APIVersionDiscovery | undefined {
-  const fields = reader.members(input, path, ['version', 'resources', 'freshness']);
-  if (fields === undefined) return undefined;
-  const version = reader.read(versionName, fields.version, fieldPath(path, 'version'));
-  const fresh = reader.read(freshness, fields.freshness, fieldPath(path, 'freshness'));
-  const resources: APIResourceDiscovery[] | undefined =
-    fields.resources === undefined
-      ? undefined
-      : reader
-          .list(fields.resources, fieldPath(path, 'resources'), snapshotLimits.resources, (resource, at) =>
-            reader.read(resourceDiscovery, resource, at),
-          )
-          .map(({ item }) => item);
-  if (version === undefined) return undefined;
-  return {
-    version,
-    ...(resources === undefined ? {} : { resources }),
-    ...(fresh === undefined ? {} : { freshness: fresh }),
-  };
+  );
+  return reader.object(
+    { metadata: reader.value(groupMetadata) },
+    { versions: reader.list(snapshotLimits.versions, readVersion) },
+  );
 }

@@ -145,7 +145,7 @@ export const resourceDiscovery = strict({
   subresources: v.optional(listOf(subresourceDiscovery, snapshotLimits.subresources)),
 });
 
-export const freshness = v.optional(v.picklist(['Current', 'Stale'], expected('"Current" or "Stale"')));
+export const freshness = v.picklist(['Current', 'Stale'], expected('"Current" or "Stale"'));
 
 export const groupMetadata = strict({ name: v.optional(groupName) });
 
