@@ -4,9 +4,9 @@ import type {
   APIResourceDiscovery,
   APIVersionDiscovery,
 } from '../../apimachinery/discovery-types.ts';
-import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
-import { isDns1035Label, isSubresourceName, isVisibleAscii } from '../../snapshot/addresses/names.ts';
+import { isDns1035Label, isSubresourceName } from '../../snapshot/addresses/names.ts';
+import { documentPathIssue, storageVersionNameIssue } from '../../snapshot/format/read-served-set.ts';
 import { resourceDiscovery, serverRelativeURL } from '../../snapshot/format/schema.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 
@@ -34,17 +34,17 @@ export function acceptableSet(set: ServedSet): ServedSet {
     }),
     ...(undecodableVersions && { undecodableVersions: withAcceptableNames(undecodableVersions) }),
     ...(discovery && { discovery: acceptableDiscovery(discovery) }),
-    ...(openapiV3 && { openapiV3: filtered(openapiV3, isAcceptableDocument) }),
+    ...(openapiV3 && {
+      openapiV3: filtered(
+        openapiV3,
+        (path, url) => documentPathIssue(path) === undefined && v.is(serverRelativeURL, url),
+      ),
+    }),
   };
 }
 
-/** Upstream's rule for resources in names of StorageVersions (pkg/apis/apiserverinternal/validation). */
 function withAcceptableNames<Value>(byName: Readonly<Record<string, Value>>): Record<string, Value> {
-  return filtered(byName, (name) => isDns1035Label(parseStorageVersionName(name)?.resource ?? ''));
-}
-
-function isAcceptableDocument(path: string, url: string): boolean {
-  return path !== '' && !path.startsWith('/') && isVisibleAscii(path) && v.is(serverRelativeURL, url);
+  return filtered(byName, (name) => storageVersionNameIssue(name) === undefined);
 }
 
 function filtered<Value>(
