@@ -49,7 +49,7 @@ export class Refreshed {
     // It may have passed a server by before that server changed.
     this.#next ??= this.#running.ended.then(() => {
       this.#next = undefined;
-      return this.#begin();
+      return this.look();
     });
     return this.#next;
   }
