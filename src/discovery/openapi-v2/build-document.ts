@@ -1,9 +1,7 @@
 import { pause } from '../../runtime/time-slice.ts';
 import { EncodedDocument } from '../forms/encoded-document.ts';
-import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import { addMissing, type DocumentCodec, type DocumentParts } from './document-parts.ts';
 import type { ServerCopies, ServerCopy } from './server-copies.ts';
-import { type ServerDocument, ServerDocumentError } from './sources.ts';
 
 /** A document of a server that could not be used. */
 export interface DocumentProblem {
@@ -32,13 +30,13 @@ const maximumAddition = 32 * 1024 * 1024;
 export async function buildDocument(
   found: readonly (ServerCopy | undefined)[],
   codec: DocumentCodec,
-  copies: Pick<ServerCopies, 'reject'>,
+  copies: ServerCopies,
 ): Promise<BuiltDocument> {
   const problems: { server: string; problem: string }[] = [];
   let leading: DocumentParts | undefined;
   let room = maximumAddition;
   for (const copy of found) {
-    const parts = copy && (await partsOf(copy, codec, copies));
+    const parts = copy && (await copies.parse(copy, codec.read));
     if (copy === undefined || parts === undefined) continue;
     if (leading === undefined) {
       leading = parts;
@@ -52,33 +50,4 @@ export async function buildDocument(
   if (leading === undefined) return { document: undefined, problems };
   await pause();
   return { document: new EncodedDocument(codec.write(leading)), problems };
-}
-
-async function partsOf(
-  copy: ServerCopy,
-  codec: DocumentCodec,
-  copies: Pick<ServerCopies, 'reject'>,
-): Promise<DocumentParts | undefined> {
-  for (let next: ServerCopy | undefined = copy; next !== undefined; ) {
-    try {
-      return await codec.read(await next.content());
-    } catch (error) {
-      if (!(error instanceof DiscoveryDocumentError)) throw error;
-      next = copies.reject(next, error.message);
-    }
-  }
-  return undefined;
-}
-
-/** @throws {ServerDocumentError} when a response is not the document in the form that was asked for */
-export function requireDocument(
-  { status, contentType }: ServerDocument,
-  { mediaType, givenAs }: Pick<DocumentCodec, 'mediaType' | 'givenAs'>,
-): void {
-  if (status !== 200) throw new ServerDocumentError(`The response was ${status} instead of 200.`);
-  const given = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
-  if (givenAs.includes(given)) return;
-  // Foreign text: cut to the length of a media type.
-  const what = given === '' ? 'no content type' : given.slice(0, 80);
-  throw new ServerDocumentError(`The response was ${what} instead of ${mediaType}.`);
 }

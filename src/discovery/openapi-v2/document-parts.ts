@@ -1,4 +1,5 @@
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
+import type { ServerDocumentForm } from './sources.ts';
 
 /** The parts of an OpenAPI v2 document that are merged, entry by entry. */
 const sectionNames = ['paths', 'definitions', 'parameters', 'responses'] as const;
@@ -14,14 +15,8 @@ export interface DocumentParts {
   readonly sections: ReadonlyMap<SectionName, Section>;
 }
 
-/** One of the two forms of OpenAPI v2. */
-export interface DocumentCodec {
-  /** The media type of a merged document. */
-  readonly mediaType: string;
-  /** For the `Accept` of a request to an API server. */
-  readonly accept: string;
-  /** What API servers give it under, in lower case; they have not always named it truly. */
-  readonly givenAs: readonly string[];
+/** One of the two forms of OpenAPI v2; a merged document has its media type. */
+export interface DocumentCodec extends ServerDocumentForm {
   /**
    * Cuts a document; the parts are views of `bytes`.
    * @throws {DiscoveryDocumentError} (rejects) when it is something else, or broken

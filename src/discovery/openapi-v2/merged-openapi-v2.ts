@@ -1,18 +1,17 @@
-import type { Logger } from '../../runtime/logger.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { EncodedDocument } from '../forms/encoded-document.ts';
 import { Refreshed } from '../forms/refreshed.ts';
-import { buildDocument, type DocumentProblem, requireDocument } from './build-document.ts';
+import { buildDocument, type DocumentProblem } from './build-document.ts';
 import type { DocumentCodec } from './document-parts.ts';
 import { jsonCodec } from './json-codec.ts';
 import { protobufCodec } from './protobuf-codec.ts';
 import { ServerCopies } from './server-copies.ts';
 import {
+  type DocumentReading,
   type DocumentSource,
   documentSources,
   hasDifferingServers,
   openApiV2Path,
-  type ReadServerDocument,
 } from './sources.ts';
 
 export type OpenApiV2Form = 'json' | 'protobuf';
@@ -27,15 +26,6 @@ const forms: readonly OpenApiV2Form[] = ['json', 'protobuf'];
 const maximumSources = 8;
 /** Milliseconds from a request on in which a form is made ahead of the next one when the servers change. */
 const wantedFor = 60_000;
-
-export interface MergedOpenApiV2Options {
-  readonly read: ReadServerDocument;
-  /** Milliseconds of a clock that only rises: ages are measured with it. */
-  readonly clock: () => number;
-  readonly logger: Logger;
-  /** The server that the router stands in front of; left out in the gateway form. */
-  readonly localServerId?: string | undefined;
-}
 
 interface Wanted {
   readonly key: string;
@@ -54,7 +44,7 @@ export class MergedOpenApiV2 {
   readonly #forms: Readonly<Record<OpenApiV2Form, MergedForm>>;
   #key: string | undefined;
 
-  constructor(options: MergedOpenApiV2Options) {
+  constructor(options: DocumentReading) {
     this.#clock = options.clock;
     this.#forms = { json: new MergedForm('json', options), protobuf: new MergedForm('protobuf', options) };
   }
@@ -97,7 +87,7 @@ export class MergedOpenApiV2 {
 
 class MergedForm {
   readonly #form: OpenApiV2Form;
-  readonly #options: MergedOpenApiV2Options;
+  readonly #options: DocumentReading;
   readonly #refreshed: Refreshed;
   #copies: ServerCopies;
   #wanted: Wanted | undefined;
@@ -107,7 +97,7 @@ class MergedForm {
   #madeOf: string | undefined;
   #problems: readonly Omit<DocumentProblem, 'path'>[] = [];
 
-  constructor(form: OpenApiV2Form, options: MergedOpenApiV2Options) {
+  constructor(form: OpenApiV2Form, options: DocumentReading) {
     this.#form = form;
     this.#options = options;
     this.#copies = this.#newCopies();
@@ -144,11 +134,10 @@ class MergedForm {
 
   #newCopies(): ServerCopies {
     const { read, clock, logger, localServerId } = this.#options;
-    const codec = openApiV2Codecs[this.#form];
     return new ServerCopies({
       read,
-      request: { path: openApiV2Path, accept: codec.accept },
-      check: (response) => requireDocument(response, codec),
+      path: openApiV2Path,
+      form: openApiV2Codecs[this.#form],
       clock,
       localServerId,
       onProblem: (server, problem) => {

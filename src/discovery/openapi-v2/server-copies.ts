@@ -1,12 +1,13 @@
+import { createLimiter } from '../../runtime/limiter.ts';
+import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
 import { gunzip, gzip } from '../forms/encoded-document.ts';
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import {
+  type DocumentReading,
   type DocumentSource,
-  type ReadServerDocument,
   type ServerDocument,
   ServerDocumentError,
-  type ServerDocumentRequest,
-  serversToAsk,
+  type ServerDocumentForm,
 } from './sources.ts';
 
 /** Milliseconds for a document with an earlier copy, which is used when the server hangs. */
@@ -18,15 +19,12 @@ const attemptsPerSource = 2;
 /** Documents read at once. */
 const concurrentReads = 2;
 
-export interface ServerCopiesOptions {
-  readonly read: ReadServerDocument;
-  /** Path and form of the document. */
-  readonly request: Pick<ServerDocumentRequest, 'path' | 'accept' | 'timeoutMilliseconds'>;
-  /** Whether a response with 200 is the document. @throws {ServerDocumentError} */
-  readonly check: (response: ServerDocument) => void;
-  /** Milliseconds of a clock that only rises. */
-  readonly clock: () => number;
-  readonly localServerId?: string | undefined;
+export interface ServerCopiesOptions extends Omit<DocumentReading, 'logger'> {
+  /** For example `/openapi/v2`. */
+  readonly path: string;
+  readonly form: ServerDocumentForm;
+  /** For the first reading of a document. Default: the reader's own. */
+  readonly timeoutMilliseconds?: number | undefined;
   /** Told of each failure. */
   readonly onProblem: (server: string, problem: string) => void;
 }
@@ -44,7 +42,7 @@ interface Copy {
   readonly etag: string | undefined;
   /** With gzip: documents have megabytes. */
   readonly packed: Uint8Array<ArrayBuffer>;
-  /** What it took the place of, while it has not been used. */
+  /** What it took the place of, until it has proved good. */
   readonly before: Copy | undefined;
 }
 
@@ -68,20 +66,38 @@ export class ServerCopies {
     for (const known of [this.#copies, this.#failures]) {
       for (const id of known.keys()) if (!servers.has(id)) known.delete(id);
     }
-    const found: (ServerCopy | undefined)[] = sources.map(() => undefined);
-    const waiting = [...sources.entries()];
-    const work = async (): Promise<void> => {
-      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-        const [index, source] = next;
-        found[index] = await this.#refreshSource(source);
-      }
-    };
-    await Promise.all(Array.from({ length: concurrentReads }, work));
-    return found;
+    const limited = createLimiter(concurrentReads);
+    return Promise.all(sources.map((source) => limited(() => this.#refreshSource(source))));
   }
 
-  /** A copy turned out to be no such document: the one before it, if there is any, holds. */
-  reject({ serverId, version }: ServerCopy, problem: string): ServerCopy | undefined {
+  /**
+   * What `parse` reads in a copy. Where it turns out to be no such document the one before it holds, if there is any.
+   * @param parse throws a `DiscoveryDocumentError` for what is no such document
+   */
+  async parse<Content>(
+    copy: ServerCopy,
+    parse: (bytes: Uint8Array) => Content | Promise<Content>,
+  ): Promise<Content | undefined> {
+    for (let next: ServerCopy | undefined = copy; next !== undefined; ) {
+      try {
+        const content = await parse(await next.content());
+        this.#keep(next);
+        return content;
+      } catch (error) {
+        if (!(error instanceof DiscoveryDocumentError)) throw error;
+        next = this.#reject(next, error.message);
+      }
+    }
+    return undefined;
+  }
+
+  /** It has proved good: what it took the place of is let go. */
+  #keep({ serverId, version }: ServerCopy): void {
+    const copy = this.#copies.get(serverId);
+    if (copy?.version === version) this.#copies.set(serverId, { ...copy, before: undefined });
+  }
+
+  #reject({ serverId, version }: ServerCopy, problem: string): ServerCopy | undefined {
     const copy = this.#copies.get(serverId);
     if (copy?.version !== version) return this.#copyOf(serverId);
     this.#failed(serverId, problem);
@@ -97,7 +113,11 @@ export class ServerCopies {
 
   async #refreshSource(source: DocumentSource): Promise<ServerCopy | undefined> {
     const { clock, localServerId } = this.#options;
-    const servers = serversToAsk(source, localServerId).slice(0, attemptsPerSource);
+    // The local one first: what clients find there they expect here.
+    const isLocal = ({ id }: RoutingServer) => Number(id === localServerId);
+    const servers = source.servers
+      .toSorted((one, other) => isLocal(other) - isLocal(one))
+      .slice(0, attemptsPerSource);
     for (const server of servers) {
       if (clock() < (this.#failures.get(server.id)?.retriedAt ?? Number.NEGATIVE_INFINITY)) continue;
       if (await this.#read(server)) return this.#copyOf(server.id);
@@ -109,29 +129,34 @@ export class ServerCopies {
     return undefined;
   }
 
-  async #read(server: ServerDocumentRequest['server']): Promise<boolean> {
-    const { read, request, check } = this.#options;
+  async #read(server: RoutingServer): Promise<boolean> {
+    const { read, path, form, timeoutMilliseconds } = this.#options;
     const known = this.#copies.get(server.id);
     try {
       const response = await read({
-        ...request,
         server,
-        ...(known === undefined ? {} : { ifNoneMatch: known.etag, timeoutMilliseconds: checkTimeout }),
+        path,
+        accept: form.accept,
+        ifNoneMatch: known?.etag,
+        timeoutMilliseconds: known === undefined ? timeoutMilliseconds : checkTimeout,
       });
       const isUnchanged = known?.etag !== undefined && response.status === 304;
       if (!isUnchanged) {
-        check(response);
+        requireDocument(response, form);
         const { etag } = response;
         const packed = await gzip(new Uint8Array(response.body));
         // Servers without an ETag for it (that of OpenAPI v3's index has none) send the same again.
-        const isSame = known !== undefined && isEqual(known.packed, packed);
-        const version = isSame ? known.version : ++this.#versions;
-        this.#copies.set(server.id, { version, etag, packed, before: known && withoutBefore(known) });
+        if (known !== undefined && isEqual(known.packed, packed)) {
+          this.#copies.set(server.id, { ...known, etag });
+        } else {
+          const before = known?.before ?? known;
+          this.#copies.set(server.id, { version: ++this.#versions, etag, packed, before });
+        }
       }
       this.#failures.delete(server.id);
       return true;
     } catch (error) {
-      if (!(error instanceof ServerDocumentError || error instanceof DiscoveryDocumentError)) throw error;
+      if (!(error instanceof ServerDocumentError)) throw error;
       this.#failed(server.id, error.message);
       return false;
     }
@@ -149,8 +174,17 @@ export class ServerCopies {
   }
 }
 
-function withoutBefore(copy: Copy): Copy {
-  return { ...copy, before: undefined };
+/** @throws {ServerDocumentError} when a response is not the document in the form that was asked for */
+function requireDocument(
+  { status, contentType }: ServerDocument,
+  { mediaType, givenAs }: ServerDocumentForm,
+): void {
+  if (status !== 200) throw new ServerDocumentError(`The response was ${status} instead of 200.`);
+  const given = (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+  if (givenAs.includes(given)) return;
+  // Foreign text: cut to the length of a media type.
+  const what = given === '' ? 'no content type' : given.slice(0, 80);
+  throw new ServerDocumentError(`The response was ${what} instead of ${mediaType}.`);
 }
 
 function isEqual(one: Uint8Array, other: Uint8Array): boolean {

@@ -1,3 +1,4 @@
+import type { Logger } from '../../runtime/logger.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { compareLeadership } from '../forms/leading-server.ts';
 
@@ -7,18 +8,6 @@ export interface DocumentSource {
   readonly set: string;
   /** Those that can be reached before those that cannot, then by leadership. */
   readonly servers: readonly RoutingServer[];
-}
-
-/**
- * A source's servers as a router asks them: the one that it stands in front of first, since what its clients find there
- * they expect here.
- */
-export function serversToAsk(
-  source: DocumentSource,
-  localServerId: string | undefined,
-): readonly RoutingServer[] {
-  const isLocal = ({ id }: RoutingServer) => Number(id === localServerId);
-  return source.servers.toSorted((one, other) => isLocal(other) - isLocal(one));
 }
 
 /**
@@ -66,6 +55,15 @@ export interface ServerDocumentRequest {
   readonly timeoutMilliseconds?: number | undefined;
 }
 
+/** How API servers give a document. */
+export interface ServerDocumentForm {
+  readonly mediaType: string;
+  /** For the `Accept` of a request to an API server. */
+  readonly accept: string;
+  /** The content types that it comes under, in lower case; API servers have not always named it truly. */
+  readonly givenAs: readonly string[];
+}
+
 /** The response of one server. */
 export interface ServerDocument {
   readonly status: number;
@@ -80,6 +78,16 @@ export interface ServerDocument {
  * @throws {ServerDocumentError} (rejects) when no whole response arrived
  */
 export type ReadServerDocument = (request: ServerDocumentRequest) => Promise<ServerDocument>;
+
+/** What it takes to read and merge documents of servers. */
+export interface DocumentReading {
+  readonly read: ReadServerDocument;
+  /** Milliseconds of a clock that only rises: ages are measured with it. */
+  readonly clock: () => number;
+  readonly logger: Logger;
+  /** The server that the router stands in front of; left out in the gateway form. */
+  readonly localServerId?: string | undefined;
+}
 
 /** No whole document came; the message says why, without addresses. */
 export class ServerDocumentError extends Error {

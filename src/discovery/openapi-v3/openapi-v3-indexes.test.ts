@@ -120,3 +120,36 @@ test('a new snapshot is looked at anew, with its servers', async () => {
   );
   assert.deepEqual(Object.keys(await paths(next)), ['apis/a/v1', 'apis/apps/v1']);
 });
+
+test('a request that still holds the snapshot before leaves nothing of it in the index of the next one', async () => {
+  const { answers, paths } = underTest();
+  answers.clear();
+  const [before, after] = ['0A', '0B'].map((hash) =>
+    buildRoutingTable(
+      snapshotOf({ older: { serves: ['apps/v1/deployments'], openapiV3: inSnapshot(hash) } }),
+    ),
+  );
+  const both = await Promise.all([paths(before), paths(after)]);
+  assert.deepEqual(both, [inSnapshot('0A'), inSnapshot('0B')]);
+});
+
+test('a broken index that is read twice before it is used does not cost what was read before it', async () => {
+  const { answers, clock, paths } = underTest();
+  answers.set('newer', () => withCustomResource('0C'));
+  await paths();
+  const begun = Promise.withResolvers<void>();
+  const slow = Promise.withResolvers<void>();
+  answers.set('newer', async () => {
+    begun.resolve();
+    await slow.promise;
+    return { ...index({}), body: new TextEncoder().encode('<html>') };
+  });
+  clock.now = 1_000;
+  const first = paths();
+  await begun.promise;
+  // What the first look has read is of another snapshot, and is not used.
+  const second = paths(buildRoutingTable(snapshotOf({ ...servers, third: ['a/v1/b'] })));
+  slow.resolve();
+  await first;
+  assert.equal((await second)['apis/example.com/v1'], urlOf('apis/example.com/v1', '0C'));
+});

@@ -1,26 +1,36 @@
 import type { Logger } from '../../runtime/logger.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { type EncodedDocument, jsonDocument } from '../forms/encoded-document.ts';
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import { Refreshed } from '../forms/refreshed.ts';
-import { requireDocument } from '../openapi-v2/build-document.ts';
-import { checkTimeout, ServerCopies, type ServerCopy } from '../openapi-v2/server-copies.ts';
-import { type DocumentSource, documentSources, type ReadServerDocument } from '../openapi-v2/sources.ts';
+import { checkTimeout, ServerCopies } from '../openapi-v2/server-copies.ts';
+import {
+  type DocumentReading,
+  type DocumentSource,
+  documentSources,
+  type ServerDocumentForm,
+} from '../openapi-v2/sources.ts';
 import { type OpenApiV3Urls, openApiV3Index } from './openapi-v3.ts';
 import { parseOpenApiV3Index } from './parse-openapi-v3.ts';
 
 const openApiV3Path = '/openapi/v3';
 /** Seen from 1.25 to 1.33: the index is JSON, and its type is left to Go's guess at the content. */
-const indexForm = { mediaType: 'application/json', givenAs: ['application/json', 'text/plain'] };
+const indexForm: ServerDocumentForm = {
+  mediaType: 'application/json',
+  accept: 'application/json',
+  givenAs: ['application/json', 'text/plain'],
+};
 
-export interface OpenApiV3IndexesOptions {
-  readonly read: ReadServerDocument;
-  /** Milliseconds of a clock that only rises. */
-  readonly clock: () => number;
-  readonly logger: Logger;
-  /** The server that the router stands in front of; left out in the gateway form. */
-  readonly localServerId?: string | undefined;
+/** What of a routing table the index is made of; a renewal changes nothing of it. */
+interface Basis extends Pick<RoutingTable, 'snapshot' | 'leadingMinor'> {
+  readonly sources: readonly DocumentSource[];
+}
+
+interface MadeIndex {
+  readonly basis: Basis;
+  readonly seen: OpenApiV3Urls;
+  /** By whether it is pretty. */
+  readonly documents: Map<boolean, EncodedDocument>;
 }
 
 /**
@@ -31,21 +41,19 @@ export class OpenApiV3Indexes {
   readonly #copies: ServerCopies;
   readonly #refreshed: Refreshed;
   readonly #logger: Logger;
-  #snapshot: Snapshot | undefined;
-  #leadingMinor: string | undefined;
-  #sources: readonly DocumentSource[] = [];
+  #basis: Basis | undefined;
   #seen: OpenApiV3Urls = new Map();
   #seenVersions = '';
-  #made: { readonly of: OpenApiV3Urls; readonly documents: Map<boolean, EncodedDocument> } | undefined;
+  #made: MadeIndex | undefined;
 
-  constructor({ read, clock, logger, localServerId }: OpenApiV3IndexesOptions) {
+  constructor(options: DocumentReading) {
+    const { clock, logger } = options;
     this.#logger = logger;
     this.#copies = new ServerCopies({
-      read,
-      request: { path: openApiV3Path, accept: 'application/json', timeoutMilliseconds: checkTimeout },
-      check: (response) => requireDocument(response, indexForm),
-      clock,
-      localServerId,
+      ...options,
+      path: openApiV3Path,
+      form: indexForm,
+      timeoutMilliseconds: checkTimeout,
       onProblem: (server, problem) => {
         logger.warn({ server, problem }, 'The OpenAPI v3 index of a server cannot be used');
       },
@@ -55,50 +63,47 @@ export class OpenApiV3Indexes {
 
   /** @returns `undefined` when no server's index is known */
   async document(table: RoutingTable, pretty: boolean): Promise<EncodedDocument | undefined> {
-    if (this.#snapshot !== table.snapshot || this.#leadingMinor !== table.leadingMinor) {
-      this.#snapshot = table.snapshot;
-      this.#leadingMinor = table.leadingMinor;
-      this.#sources = documentSources(table);
-      this.#seenVersions = '';
-      this.#made = undefined;
-      this.#refreshed.outdate();
-    }
+    const basis = this.#basisOf(table);
     await this.#refreshed.ready();
-    if (this.#made?.of !== this.#seen) this.#made = { of: this.#seen, documents: new Map() };
-    const known = this.#made.documents.get(pretty);
+    // Another snapshot may have come meanwhile, and another request may have made the index of that one.
+    if (this.#made?.basis !== basis || this.#made.seen !== this.#seen) {
+      this.#made = { basis, seen: this.#seen, documents: new Map() };
+    }
+    const { documents } = this.#made;
+    const known = documents.get(pretty);
     if (known !== undefined) return known;
     const index = openApiV3Index(table, this.#seen);
     if (index === undefined) return undefined;
     const document = jsonDocument(index, pretty);
-    this.#made.documents.set(pretty, document);
+    documents.set(pretty, document);
     return document;
   }
 
-  async #urlsOf(copy: ServerCopy | undefined): Promise<Record<string, string> | undefined> {
-    for (
-      let next = copy;
-      next !== undefined;
-      next = this.#copies.reject(next, 'It is no OpenAPI v3 index.')
-    ) {
-      const urls = indexOf(await next.content());
-      if (urls !== undefined) return urls;
-    }
-    return undefined;
+  #basisOf(table: RoutingTable): Basis {
+    const { snapshot, leadingMinor } = table;
+    const known = this.#basis;
+    if (known?.snapshot === snapshot && known.leadingMinor === leadingMinor) return known;
+    const basis = { snapshot, leadingMinor, sources: documentSources(table) };
+    this.#basis = basis;
+    this.#seenVersions = '';
+    this.#refreshed.outdate();
+    return basis;
   }
 
   async #refresh(): Promise<void> {
-    const sources = this.#sources;
+    const basis = this.#basis;
+    const sources = basis?.sources ?? [];
     try {
       const found = await this.#copies.refresh(sources);
       const versions = found.map((copy) => copy && `${copy.serverId} ${copy.version}`).join('\n');
-      if (sources !== this.#sources || versions === this.#seenVersions) return;
+      if (basis !== this.#basis || versions === this.#seenVersions) return;
       const seen = new Map<string, Readonly<Record<string, string>>>();
       for (const [index, copy] of found.entries()) {
-        const urls = await this.#urlsOf(copy);
+        const urls = copy && (await this.#copies.parse(copy, indexOf));
         if (urls === undefined) continue;
         for (const { id } of sources[index]?.servers ?? []) seen.set(id, urls);
       }
-      if (sources !== this.#sources) return;
+      if (basis !== this.#basis) return;
       this.#seen = seen;
       this.#seenVersions = versions;
     } catch (error) {
@@ -107,11 +112,14 @@ export class OpenApiV3Indexes {
   }
 }
 
-function indexOf(bytes: Uint8Array): Record<string, string> | undefined {
+function indexOf(bytes: Uint8Array): Record<string, string> {
+  return parseOpenApiV3Index(parseJson(bytes));
+}
+
+function parseJson(bytes: Uint8Array): unknown {
   try {
-    return parseOpenApiV3Index(JSON.parse(new TextDecoder().decode(bytes)));
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof DiscoveryDocumentError) return undefined;
-    throw error;
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    throw new DiscoveryDocumentError('InvalidDocument', 'This is no OpenAPI v3 index: it is no JSON.');
   }
 }
