@@ -3,20 +3,13 @@ import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { hasDifferingServers, openApiV2Path } from '../discovery/openapi-v2/sources.ts';
 import { openApiV3Servers } from '../discovery/openapi-v3/openapi-v3.ts';
 import { isExpired, type RoutingServer, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import type { Decision, DecisionContext, DecisionReason } from './decision.ts';
+import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
 import { ledByPreference } from './preferred-version.ts';
 
-const mergedByTheRouter: Decision = Object.freeze({
-  decision: 'local',
-  reason: 'MergedDocument',
-  candidates: [] as const,
-});
-
-const unavailable = (reason: DecisionReason): Decision =>
-  Object.freeze({ decision: 'unavailable', reason, candidates: [] as const });
-const outOfReach = unavailable('PeerAddressUnknown');
-const documentOfDepartedServer = unavailable('ServerDeparted');
-const documentOfExpiredSnapshot = unavailable('SnapshotExpired');
+const mergedByTheRouter = localDecision('MergedDocument');
+const outOfReach = unavailableDecision('PeerAddressUnknown');
+const documentOfDepartedServer = unavailableDecision('ServerDeparted');
+const documentOfExpiredSnapshot = unavailableDecision('SnapshotExpired');
 
 /**
  * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller
@@ -25,7 +18,7 @@ const documentOfExpiredSnapshot = unavailable('SnapshotExpired');
  * while nothing is known of the cluster. Pure.
  *
  * What was known stays merged past the snapshot's lifetime, under every policy: a group that goes from discovery is
- * taken for deleted, with all its objects (`standInFor` marks what can no longer be counted on).
+ * taken for deleted, with all its objects (`mergedDocument` marks what can no longer be counted on).
  */
 export function decideDocument(
   requestInfo: RequestInfo,

@@ -8,31 +8,25 @@ import {
   type ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
 import { decideDocument, inPlaceOfLocal, isClusterPath } from './decide-document.ts';
-import type { Decision, DecisionContext, DecisionReason } from './decision.ts';
+import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
 import { decideByVersion, serversByPreference } from './preferred-version.ts';
 
 const none = [] as const;
-const local = (reason: DecisionReason): Decision =>
-  Object.freeze({ decision: 'local', reason, candidates: none });
-const unavailable = (reason: DecisionReason): Decision =>
-  Object.freeze({ decision: 'unavailable', reason, candidates: none });
-
-// Made once: a decision other than `peer` or `extension` allocates nothing.
-const notAResourceRequest = local('NotAResourceRequest');
-const alreadyRerouted = local('AlreadyRerouted');
-const localWithoutSnapshot = local('NoSnapshot');
-const localWithExpiredSnapshot = local('SnapshotExpired');
-const unavailableWithoutSnapshot = unavailable('NoSnapshot');
-const unavailableWithExpiredSnapshot = unavailable('SnapshotExpired');
-const servedLocally = local('ServedLocally');
-const extensionThroughLocalAggregator = local('ExtensionAPIServer');
-const extensionWithoutAddress = local('ExtensionAPIServerAddressUnknown');
-const extensionUnavailable = unavailable('ExtensionAPIServerUnavailable');
-const customResource = local('CustomResource');
-const peerAddressUnknown = unavailable('PeerAddressUnknown');
-const serverDeparted = unavailable('ServerDeparted');
-const notServedByAnyServer = local('NotServedByAnyServer');
-const reroutedToGateway = unavailable('AlreadyRerouted');
+const notAResourceRequest = localDecision('NotAResourceRequest');
+const alreadyRerouted = localDecision('AlreadyRerouted');
+const localWithoutSnapshot = localDecision('NoSnapshot');
+const localWithExpiredSnapshot = localDecision('SnapshotExpired');
+const unavailableWithoutSnapshot = unavailableDecision('NoSnapshot');
+const unavailableWithExpiredSnapshot = unavailableDecision('SnapshotExpired');
+const servedLocally = localDecision('ServedLocally');
+const extensionThroughLocalAggregator = localDecision('ExtensionAPIServer');
+const extensionWithoutAddress = localDecision('ExtensionAPIServerAddressUnknown');
+const extensionUnavailable = unavailableDecision('ExtensionAPIServerUnavailable');
+const customResource = localDecision('CustomResource');
+const peerAddressUnknown = unavailableDecision('PeerAddressUnknown');
+const serverDeparted = unavailableDecision('ServerDeparted');
+const notServedByAnyServer = localDecision('NotServedByAnyServer');
+const reroutedToGateway = unavailableDecision('AlreadyRerouted');
 
 /**
  * Where one request goes, and why: the rules of docs/explanation/architecture.md, first match wins. In the gateway form,
@@ -85,7 +79,7 @@ export function decide(
 
   const { apiGroup, apiVersion, resource, subresource } = requestInfo;
   const route = known.resource(apiGroup, apiVersion, resource);
-  const servedBy = subresource === '' ? route : subresourceRoute(route, subresource);
+  const servedBy = subresource === '' ? route : route?.subresource(subresource);
 
   const byVersion = decideAmongVersions(requestInfo, route, servedBy, known, context);
   if (byVersion !== undefined) return byVersion;
@@ -223,12 +217,12 @@ function decideWithoutKnowledge(
 
 /** Whether the snapshot, as long as it held, sent this to peers: the local server's 404 would be a false one. */
 function isForPeersOnly(
-  { apiGroup, apiVersion, resource, subresource }: RequestInfo,
+  requestInfo: RequestInfo,
   table: RoutingTable,
   serverId: string | undefined,
 ): boolean {
-  const route = table.resource(apiGroup, apiVersion, resource);
-  const servedBy = subresource === '' ? route : subresourceRoute(route, subresource);
+  const { apiGroup, apiVersion } = requestInfo;
+  const servedBy = serversOf(requestInfo, table);
   return (
     servedBy !== undefined &&
     (serverId === undefined || !servedBy.serverIds.has(serverId)) &&
@@ -237,14 +231,11 @@ function isForPeersOnly(
   );
 }
 
-/** Whether a server that left for a while serves this, and no present server does. Pure. */
-export function isServedByDepartedServer(
-  { apiGroup, apiVersion, resource, subresource }: RequestInfo,
-  table: RoutingTable | undefined,
-): boolean {
-  const route = table?.resource(apiGroup, apiVersion, resource);
-  const servedBy = subresource === '' ? route : subresourceRoute(route, subresource);
-  return servedBy?.servers.some(({ departed }) => departed) === true;
+/** Whether a server that left for a while is known to serve this. Pure. */
+export function isServedByDepartedServer(requestInfo: RequestInfo, table: RoutingTable | undefined): boolean {
+  return (
+    table !== undefined && serversOf(requestInfo, table)?.servers.some(({ departed }) => departed) === true
+  );
 }
 
 function decideExtension(
@@ -264,8 +255,13 @@ function decideExtension(
   return { decision: 'extension', reason: 'ExtensionAPIServer', candidates: none, apiService };
 }
 
-function subresourceRoute(route: ResourceRoute | undefined, subresource: string): ServedBy | undefined {
-  return route?.subresource(subresource);
+/** Who serves the resource or the subresource. */
+function serversOf(
+  { apiGroup, apiVersion, resource, subresource }: RequestInfo,
+  table: RoutingTable,
+): ServedBy | undefined {
+  const route = table.resource(apiGroup, apiVersion, resource);
+  return subresource === '' ? route : route?.subresource(subresource);
 }
 
 function describeServers(servedBy: ServedBy | undefined): string {

@@ -110,3 +110,11 @@ export interface VersionChoice {
   /** Versions older than the preferred one are not asked: fields unknown to them would be lost. */
   readonly neverOlder: boolean;
 }
+
+/** To be made once: on the request path a decision other than `peer` or `extension` allocates nothing. */
+export const localDecision = (reason: DecisionReason): Decision =>
+  Object.freeze({ decision: 'local', reason, candidates: [] as const });
+
+/** To be made once, as `localDecision`. */
+export const unavailableDecision = (reason: DecisionReason): Decision =>
+  Object.freeze({ decision: 'unavailable', reason, candidates: [] as const });

@@ -7,12 +7,13 @@ import type {
   ServedBy,
   ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
-import type {
-  Decision,
-  DecisionContext,
-  DecisionReason,
-  PreferredVersion,
-  PreferredVersionOptions,
+import {
+  type Decision,
+  type DecisionContext,
+  type DecisionReason,
+  type PreferredVersion,
+  type PreferredVersionOptions,
+  unavailableDecision,
 } from './decision.ts';
 
 export const defaultPreferredVersion: PreferredVersionOptions = Object.freeze({
@@ -120,11 +121,7 @@ export function isOlder(minor: string | undefined, preferred: string | undefined
   return compareServerVersions(minor, preferred) < 0;
 }
 
-const unavailable: Decision = Object.freeze({
-  decision: 'unavailable',
-  reason: 'PreferredVersion',
-  candidates: [] as const,
-});
+const unavailable = unavailableDecision('PreferredVersion');
 
 /**
  * Rule 3a: who gets a request whose outcome depends on the version. `undefined` where the local server is of the version
