@@ -1,7 +1,8 @@
 import type { Logger } from '../../runtime/logger.ts';
 import { readText } from '../../runtime/read-text.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
-import type { Acceptance, SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
+import type { Acceptance } from '../../snapshot/receiving/held-snapshot.ts';
+import type { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import { sealRenewal } from '../../snapshot/signing/renewal.ts';
 import type { SigningKey } from '../../snapshot/signing/signing-key.ts';
 import type { SyncServer } from '../../sync/cluster/sync-server.ts';

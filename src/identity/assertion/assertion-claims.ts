@@ -1,15 +1,8 @@
 import * as v from 'valibot';
 import type { UserInfo } from '../../request/user-info.ts';
 import { describeIssues, fieldPath, type SnapshotIssue } from '../../snapshot/format/issues.ts';
-import { parseJsonText } from '../../snapshot/format/json-text.ts';
-import {
-  boolean,
-  expected,
-  isJsonObject,
-  listOf,
-  strict,
-  wholeNumber,
-} from '../../snapshot/format/schema-parts.ts';
+import { isJsonObject, parseJsonText } from '../../snapshot/format/json-text.ts';
+import { boolean, expected, listOf, strict, wholeNumber } from '../../snapshot/format/schema-parts.ts';
 
 /** Pinned as `typ`, so that nothing else that the same key signs passes for an assertion (RFC 8725 section 3.11). */
 export const peerAssertionType = 'mixed-version-proxy-identity+jwt';

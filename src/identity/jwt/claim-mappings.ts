@@ -1,5 +1,5 @@
 import type { UserInfo } from '../../request/user-info.ts';
-import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 import { type Claims, claimAt, isTextList } from './claims.ts';
 import { TokenError } from './token-error.ts';
 

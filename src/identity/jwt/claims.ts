@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 import { TokenError } from './token-error.ts';
 
 /** The claims of a token, as `JSON.parse` makes them. Only own members count: `constructor` is no claim. */

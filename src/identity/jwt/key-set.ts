@@ -1,6 +1,6 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 import { fieldPath, IssueList, type SnapshotIssue } from '../../snapshot/format/issues.ts';
-import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 import { TokenError } from './token-error.ts';
 
 /** A public key of an issuer. */

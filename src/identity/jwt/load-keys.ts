@@ -1,5 +1,5 @@
 import { describeIssues } from '../../snapshot/format/issues.ts';
-import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 import { type FetchDocument, fetchJsonDocument, KeyLoadError } from './fetch-document.ts';
 import { type KeySet, parseKeySet } from './key-set.ts';
 import type { LoadKeys } from './key-source.ts';

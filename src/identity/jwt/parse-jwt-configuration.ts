@@ -1,6 +1,6 @@
 import { DocumentReader } from '../../snapshot/format/document-reader.ts';
 import { fieldPath, IssueList, quoted, type SnapshotIssue } from '../../snapshot/format/issues.ts';
-import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 import {
   type AuthenticationConfiguration,
   authenticationConfigurationSchema,

@@ -1,6 +1,6 @@
 import type { UserInfo } from '../../request/user-info.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
-import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 import {
   audiencesOf,
   type Claims,

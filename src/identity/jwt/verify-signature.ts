@@ -1,5 +1,5 @@
 import { compactVerify, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose';
-import { isJsonObject } from '../../snapshot/format/schema-parts.ts';
+import { isJsonObject } from '../../snapshot/format/json-text.ts';
 import type { Claims } from './claims.ts';
 import { type KeySet, requireSignatureAlgorithm, type SignatureAlgorithm } from './key-set.ts';
 import type { KeySource } from './key-source.ts';

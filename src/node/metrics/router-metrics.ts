@@ -11,7 +11,7 @@ import type { ProcessFacts } from '../../own-paths/z-pages.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { DropReason } from '../../request/request-observation.ts';
 import type { RequestObserver } from '../../request/request-observer.ts';
-import type { PushResult } from '../../snapshot/receiving/receiver.ts';
+import type { PushResult } from '../../snapshot/receiving/receiver-options.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { ConnectionMetrics } from './connection-metrics.ts';

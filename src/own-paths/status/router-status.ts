@@ -4,7 +4,7 @@ import type { ServerHealthReport } from '../../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
 import { defaultPreferredVersion, preferredMinor } from '../../routing/preferred-version.ts';
-import type { RefusedPush } from '../../snapshot/receiving/receiver.ts';
+import type { RefusedPush } from '../../snapshot/receiving/receiver-options.ts';
 import { isExpired, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
   type CertificateStatus,

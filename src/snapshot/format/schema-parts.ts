@@ -5,8 +5,6 @@ import { quoted } from './issues.ts';
 import { isJsonObject } from './json-text.ts';
 import { snapshotLimits } from './limits.ts';
 
-export { isJsonObject } from './json-text.ts';
-
 // The vocabulary of the snapshot's schema. Every message is a predicate (`must be …`), which follows the path.
 
 /** `must be <expected>, not <actual>`; `is required` for a missing value. */

@@ -1,7 +1,6 @@
 import { SnapshotError } from '../format/snapshot-error.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import type { SnapshotRenewal } from '../signing/renewal.ts';
-import type { OpenedSnapshot } from '../signing/seal.ts';
 import type { StoredSnapshot } from './snapshot-store.ts';
 
 /** A push that was taken. */
@@ -40,8 +39,7 @@ export function isOlder(next: Held, held: Held | undefined): boolean {
 }
 
 /** An old snapshot is validly signed for ever: only its number keeps it from being played back. */
-export function requireRising(opened: Pick<OpenedSnapshot, 'snapshot'>, held: Held | undefined): void {
-  const { generation } = opened.snapshot.metadata;
+export function requireRising(generation: number, held: Held | undefined): void {
   if (held === undefined || generation > held.table.generation) return;
   const rule =
     generation === held.table.generation

@@ -20,9 +20,6 @@ import { openOwnSnapshot, refusalOfPush } from './own-snapshot.ts';
 import type { RefusedPush, RestoreResult, SnapshotReceiverOptions } from './receiver-options.ts';
 import { StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
 
-export type { Acceptance } from './held-snapshot.ts';
-export type { PushResult, RefusedPush, RestoreResult, SnapshotReceiverOptions } from './receiver-options.ts';
-
 /**
  * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
  *
@@ -88,7 +85,7 @@ export class SnapshotReceiver {
       const opened = await this.#open(jws);
       const held = this.#held;
       if (held?.digest === opened.digest) return this.#keep(held, { ...held.stored, snapshot: jws });
-      requireRising(opened, held);
+      requireRising(opened.snapshot.metadata.generation, held);
       const table = buildRoutingTable(opened.snapshot);
       return this.#replace('accepted', { table, digest: opened.digest, stored: { snapshot: jws } });
     });
@@ -125,7 +122,7 @@ export class SnapshotReceiver {
       const opened = await this.#open(stored.snapshot);
       const held = this.#held;
       if (held?.digest !== opened.digest) {
-        requireRising(opened, held);
+        requireRising(opened.snapshot.metadata.generation, held);
         const table = buildRoutingTable(opened.snapshot);
         return this.#replace('accepted', { table, digest: opened.digest, stored });
       }
@@ -146,7 +143,7 @@ export class SnapshotReceiver {
         const stored = await this.#options.store.load();
         if (stored === undefined) return { result: 'empty' };
         const held = await this.#check(stored);
-        if (this.#held !== undefined) requireRising({ snapshot: held.table.snapshot }, this.#held);
+        requireRising(held.table.generation, this.#held);
         this.#use(held);
         const { generation, expiresAt } = held.table;
         return { result: 'restored', generation, expiresAt };

@@ -1,3 +1,4 @@
+import { withDeadline } from '../../runtime/deadline.ts';
 import type { SnapshotStore, StoredSnapshot } from './snapshot-store.ts';
 
 /** A stored snapshot, with a tag that changes with every write. */
@@ -24,17 +25,7 @@ export interface SharedSnapshotStore extends SnapshotStore {
 export const storeTimeout = 5_000;
 
 /** @throws {Error} when `work` has not ended in time. */
-export async function withinStoreTimeout<Result>(what: string, work: Promise<Result>): Promise<Result> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`${what} did not respond within ${storeTimeout} ms`)),
-      storeTimeout,
-    );
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+export function withinStoreTimeout<Result>(what: string, work: Promise<Result>): Promise<Result> {
+  const timedOut = () => new Error(`${what} did not respond within ${storeTimeout} ms`);
+  return withDeadline(storeTimeout, undefined, timedOut, () => work);
 }

@@ -1,5 +1,7 @@
 import { SnapshotError } from '../format/snapshot-error.ts';
-import { type Acceptance, SnapshotReceiver, type SnapshotReceiverOptions } from './receiver.ts';
+import type { Acceptance } from './held-snapshot.ts';
+import { SnapshotReceiver } from './receiver.ts';
+import type { SnapshotReceiverOptions } from './receiver-options.ts';
 import type { SharedSnapshotStore } from './shared-snapshot-store.ts';
 import { StoreChangedError } from './snapshot-store.ts';
 

@@ -1,7 +1,6 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 import { fieldPath, IssueList, type SnapshotIssue } from '../format/issues.ts';
-import { parseJsonText } from '../format/json-text.ts';
-import { isJsonObject } from '../format/schema-parts.ts';
+import { isJsonObject, parseJsonText } from '../format/json-text.ts';
 
 /** EdDSA (Ed25519, RFC 8037) and ECDSA over P-256 (RFC 7518 section 3.4): both are in every runtime's Web Crypto. */
 export const snapshotAlgorithms = ['EdDSA', 'ES256'] as const;

@@ -9,8 +9,7 @@ import {
   type JWK,
 } from 'jose';
 import { describeIssues } from '../format/issues.ts';
-import { parseJsonText } from '../format/json-text.ts';
-import { isJsonObject } from '../format/schema-parts.ts';
+import { isJsonObject, parseJsonText } from '../format/json-text.ts';
 import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
 
 /** A private key: the sync job signs snapshots with it, a router identity tokens. */
