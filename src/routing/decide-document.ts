@@ -4,7 +4,6 @@ import { hasDifferingServers, openApiV2Path } from '../discovery/openapi-v2/sour
 import { openApiV3Servers } from '../discovery/openapi-v3/openapi-v3.ts';
 import { isExpired, type RoutingServer, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
-import { ledByPreference } from './preferred-version.ts';
 
 const mergedByTheRouter = localDecision('MergedDocument');
 const outOfReach = unavailableDecision('PeerAddressUnknown');
@@ -29,8 +28,7 @@ export function decideDocument(
   if (isMerged(requestInfo, table)) return inPlaceOfLocal(mergedByTheRouter, table.reachable, context);
   const { serverId, localServerIsDown = false } = context;
   const mayAskPeers = mayUsePeers(table, context);
-  const led = ledByPreference(table, context.preferredVersion);
-  const holders = openApiV3Servers(requestInfo.path, mayAskPeers ? (context.query ?? '') : '', led);
+  const holders = openApiV3Servers(requestInfo.path, mayAskPeers ? (context.query ?? '') : '', table);
   if (holders === undefined) return undefined;
   const others = mayAskPeers ? holders.reachable.filter(({ id }) => id !== serverId) : [];
   const isHeldLocally = serverId !== undefined && holders.serverIds.has(serverId);

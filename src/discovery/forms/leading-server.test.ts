@@ -4,9 +4,9 @@ import { compareLeadership } from './leading-server.ts';
 
 function leader(servers: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(servers)
-    .map(([serverId, version]) => ({ serverId, version }))
+    .map(([id, version]) => ({ id, version }))
     .sort(compareLeadership)
-    .map(({ serverId }) => serverId);
+    .map(({ id }) => id);
 }
 
 test('the newest version leads, by numbers and not by letters', () => {

@@ -1,7 +1,7 @@
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 
 interface Candidate {
-  readonly serverId: string;
+  readonly id: string;
   /** Kubernetes version, for example `v1.34.0-alpha.1+6f1a`; `undefined` when unknown. */
   readonly version?: string | undefined;
 }
@@ -23,7 +23,7 @@ export function compareLeadership(left: Candidate, right: Candidate, leadingMino
   return (
     Number(leads(right, leadingMinor)) - Number(leads(left, leadingMinor)) ||
     compareServerVersions(right.version, left.version) ||
-    (left.serverId < right.serverId ? -1 : left.serverId > right.serverId ? 1 : 0)
+    (left.id < right.id ? -1 : left.id > right.id ? 1 : 0)
   );
 }
 

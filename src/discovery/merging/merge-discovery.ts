@@ -70,7 +70,8 @@ interface Told {
 /** Merging costs by distinct sets, not by servers: servers that share a set are one source. */
 function sourcesOf(views: readonly DiscoveryView[], leadingMinor: string | undefined): DiscoverySource[] {
   const sources = new Map<DiscoveryView['groups'], DiscoverySource>();
-  for (const view of views.toSorted((left, right) => compareLeadership(left, right, leadingMinor))) {
+  const named = views.map((view) => ({ ...view, id: view.serverId }));
+  for (const view of named.sort((left, right) => compareLeadership(left, right, leadingMinor))) {
     const { groups, storageVersionHashes, serverId, stale, reachable = true } = view;
     const shared = sources.get(groups);
     sources.set(groups, {

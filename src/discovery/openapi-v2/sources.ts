@@ -17,11 +17,7 @@ export interface DocumentSource {
 export function documentSources(table: RoutingTable): DocumentSource[] {
   const bySet = new Map<string, RoutingServer[]>();
   const servers = table.snapshot.servers.toSorted((one, other) =>
-    compareLeadership(
-      { serverId: one.id, version: one.version },
-      { serverId: other.id, version: other.version },
-      table.leadingMinor,
-    ),
+    compareLeadership(one, other, table.leadingMinor),
   );
   for (const { id, serves } of servers) {
     const server = table.server(id);

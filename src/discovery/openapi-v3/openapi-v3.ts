@@ -11,8 +11,7 @@ interface Holder {
   readonly server: RoutingServer;
   /** Path in the index to the server's own `serverRelativeURL`. */
   readonly urls: Readonly<Record<string, string>>;
-  /** Path in the index to how many resources the server serves in that group version. */
-  readonly resources: ReadonlyMap<string, number>;
+  readonly set: ServedSet | undefined;
 }
 
 /** By server ID: what a server itself lists now, where it was asked. The snapshot's word holds for the others. */
@@ -29,25 +28,30 @@ export type OpenApiV3Urls = ReadonlyMap<string, Readonly<Record<string, string>>
  * @returns `undefined` when no server's index is known
  */
 export function openApiV3Index(table: RoutingTable, seen?: OpenApiV3Urls): object | undefined {
-  const holders = holdersOf(table, seen);
+  const holders = holdersOf(table, seen).sort(
+    (left, right) =>
+      Number(isReachable(right.server)) - Number(isReachable(left.server)) ||
+      compareLeadership(left.server, right.server, table.leadingMinor),
+  );
   if (holders.length === 0) return undefined;
+  const sets = new Set(holders.map(({ set }) => set));
+  const counts = new Map([...sets].map((set) => [set, resourcesByPath(set)]));
+  const resourcesOf = ({ set }: Holder, path: string) => counts.get(set)?.get(path) ?? 0;
   const best = new Map<string, Holder>();
   for (const holder of holders) {
     for (const path of Object.keys(holder.urls)) {
       const other = best.get(path);
-      if (other === undefined || describesMore(holder, other, path)) best.set(path, holder);
+      const isBetter =
+        other === undefined ||
+        (isReachable(holder.server) === isReachable(other.server) &&
+          resourcesOf(holder, path) > resourcesOf(other, path));
+      if (isBetter) best.set(path, holder);
     }
   }
   const paths = [...best].sort(([left], [right]) => (left < right ? -1 : 1));
   return {
     paths: Object.fromEntries(paths.map(([path, { urls }]) => [path, { serverRelativeURL: urls[path] }])),
   };
-}
-
-/** Whether a holder that comes later in the order of holders is to be preferred for one document all the same. */
-function describesMore(later: Holder, earlier: Holder, path: string): boolean {
-  if (isReachable(earlier.server) && !isReachable(later.server)) return false;
-  return (later.resources.get(path) ?? 0) > (earlier.resources.get(path) ?? 0);
 }
 
 /**
@@ -77,43 +81,24 @@ export function openApiV3Servers(path: string, query: string, table: RoutingTabl
 }
 
 function holdersOf(table: RoutingTable, seen?: OpenApiV3Urls): Holder[] {
-  const { snapshot, leadingMinor } = table;
-  const { servers, servedSets } = snapshot;
-  const holders: Holder[] = [];
-  for (const { id, serves } of servers) {
+  return table.snapshot.servers.flatMap(({ id, serves }) => {
     const server = table.server(id);
-    const urls = seen?.get(id) ?? servedSets[serves]?.openapiV3;
-    if (server !== undefined && urls !== undefined) {
-      holders.push({ server, urls, resources: resourcesByPath(servedSets[serves]) });
-    }
-  }
-  return holders.sort(
-    (left, right) =>
-      Number(isReachable(right.server)) - Number(isReachable(left.server)) ||
-      compareLeadership(
-        { serverId: left.server.id, version: left.server.version },
-        { serverId: right.server.id, version: right.server.version },
-        leadingMinor,
-      ),
-  );
+    const set = table.snapshot.servedSets[serves];
+    const urls = seen?.get(id) ?? set?.openapiV3;
+    return server === undefined || urls === undefined ? [] : [{ server, urls, set }];
+  });
 }
 
-const countsBySet = new WeakMap<ServedSet, ReadonlyMap<string, number>>();
-
-/** Counted once for each set: every request for a document asks. */
+/** Path in the index to how many resources a server of the set serves in that group version. */
 function resourcesByPath(set: ServedSet | undefined): ReadonlyMap<string, number> {
-  if (set === undefined) return new Map();
-  const known = countsBySet.get(set);
-  if (known !== undefined) return known;
   const counts = new Map<string, number>();
-  for (const [name, versions] of Object.entries(set.storageVersions)) {
+  for (const [name, versions] of Object.entries(set?.storageVersions ?? {})) {
     const group = parseStorageVersionName(name)?.group;
     for (const version of versions) {
       const path = group === '' ? `api/${version}` : `apis/${group}/${version}`;
       counts.set(path, (counts.get(path) ?? 0) + 1);
     }
   }
-  countsBySet.set(set, counts);
   return counts;
 }
 
