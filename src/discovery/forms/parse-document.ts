@@ -35,14 +35,38 @@ export function parseDocument<const Schema extends v.GenericSchema>(
     const given = JSON.stringify(document.kind.slice(0, 60));
     throw new DiscoveryDocumentError('NotTheDocument', `This is no ${kind} but of kind ${given}.`);
   }
+  return parseWith(schema, document, 'InvalidDocument', `This ${kind} is broken at`);
+}
+
+/**
+ * Reads a parsed JSON document of unknown origin.
+ *
+ * @param refusal how the message begins, before the place of the error
+ * @throws {DiscoveryDocumentError} of that code, with the first error
+ */
+export function parseWith<const Schema extends v.GenericSchema>(
+  schema: Schema,
+  document: unknown,
+  code: DiscoveryDocumentErrorCode,
+  refusal: string,
+): v.InferOutput<Schema> {
   // One error is enough: a hostile document could consist of nothing else.
   const result = v.safeParse(schema, document, { abortEarly: true });
   if (result.success) return result.output;
   const [issue] = result.issues;
-  const place = v.getDotPath(issue) ?? 'document';
   throw new DiscoveryDocumentError(
-    'InvalidDocument',
-    `This ${kind} is broken at ${place}: ${issue.message}.`,
+    code,
+    `${refusal} ${v.getDotPath(issue) ?? 'document'}: ${issue.message}.`,
+  );
+}
+
+/** An object whose names are not known. */
+export function recordField<const Schema extends v.GenericSchema>(values: Schema) {
+  return v.pipe(
+    v.unknown(),
+    // To a record an array is an object without entries.
+    v.check((members) => !Array.isArray(members), 'must be an object'),
+    v.record(v.string(), values),
   );
 }
 

@@ -1,14 +1,7 @@
 import * as v from 'valibot';
-import { DiscoveryDocumentError } from '../forms/parse-document.ts';
+import { parseWith, recordField } from '../forms/parse-document.ts';
 
-const index = v.object({
-  paths: v.pipe(
-    v.unknown(),
-    // To a record an array is an object without entries.
-    v.check((paths) => !Array.isArray(paths), 'must be an object'),
-    v.record(v.string(), v.object({ serverRelativeURL: v.string() })),
-  ),
-});
+const index = v.object({ paths: recordField(v.object({ serverRelativeURL: v.string() })) });
 
 /**
  * Reads the index `/openapi/v3`: path (for example `apis/batch/v1`) to the server's own `serverRelativeURL`.
@@ -20,16 +13,8 @@ const index = v.object({
  * @throws {DiscoveryDocumentError} when it is no such index
  */
 export function parseOpenApiV3Index(document: unknown): Record<string, string> {
-  const result = v.safeParse(index, document, { abortEarly: true });
-  if (!result.success) {
-    const [issue] = result.issues;
-    const place = v.getDotPath(issue) ?? 'document';
-    throw new DiscoveryDocumentError(
-      'NotTheDocument',
-      `This is no OpenAPI v3 index: ${place}: ${issue.message}.`,
-    );
-  }
-  const urls = Object.entries(result.output.paths).map(
+  const { paths } = parseWith(index, document, 'NotTheDocument', 'This is no OpenAPI v3 index:');
+  const urls = Object.entries(paths).map(
     ([path, { serverRelativeURL }]) => [path, serverRelativeURL] as const,
   );
   return Object.fromEntries(urls.filter(([, url]) => url.startsWith('/openapi/v3/')));

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { eightByteHash } from '../../apimachinery/storage-version-hash.ts';
 import { sha256Digest } from '../../runtime/sha256.ts';
 import { createTimeSlice, type TimeSlice } from '../../runtime/time-slice.ts';
-import { DiscoveryDocumentError } from '../forms/parse-document.ts';
+import { DiscoveryDocumentError, parseWith, recordField } from '../forms/parse-document.ts';
 import { schemaStructure } from './schema-structure.ts';
 
 /** Definitions of one document; the largest one of Kubernetes 1.36 (`api/v1`) has 272. */
@@ -12,13 +12,7 @@ const maximumCircle = 64;
 
 const openApiDocument = v.object({
   openapi: v.pipe(v.string(), v.startsWith('3.')),
-  components: v.object({
-    schemas: v.pipe(
-      v.unknown(),
-      v.check((schemas) => !Array.isArray(schemas), 'must be an object'),
-      v.record(v.string(), v.unknown()),
-    ),
-  }),
+  components: v.object({ schemas: recordField(v.unknown()) }),
 });
 const describedKind = v.object({
   'x-kubernetes-group-version-kind': v.array(
@@ -60,16 +54,9 @@ export async function schemaDigests(
 }
 
 function definitionsOf(document: unknown): ReadonlyMap<string, unknown> {
-  const result = v.safeParse(openApiDocument, document, { abortEarly: true });
-  if (!result.success) {
-    const [issue] = result.issues;
-    const place = v.getDotPath(issue) ?? 'document';
-    throw new DiscoveryDocumentError(
-      'NotTheDocument',
-      `This is no OpenAPI v3 document: ${place}: ${issue.message}.`,
-    );
-  }
-  const definitions = new Map(Object.entries(result.output.components.schemas));
+  const refusal = 'This is no OpenAPI v3 document:';
+  const { components } = parseWith(openApiDocument, document, 'NotTheDocument', refusal);
+  const definitions = new Map(Object.entries(components.schemas));
   if (definitions.size > maximumDefinitions) {
     throw new DiscoveryDocumentError(
       'InvalidDocument',
