@@ -119,6 +119,19 @@ test('group versions that a server marks Stale stay marked; marks and scopes of 
   assert.equal(group?.versions?.[1]?.resources?.[0]?.scope, undefined);
 });
 
+test('a group or a version that no snapshot may have is refused, for one would cost every router its snapshot', () => {
+  for (const [name, version] of [
+    ['example..com', 'v1'],
+    ['example.-com', 'v1'],
+    ['Example.com', 'v1'],
+    ['example.com', 'V1'],
+  ]) {
+    assert.throws(() => parseAggregated(list([{ metadata: { name }, versions: [{ version }] }])), {
+      code: 'InvalidDocument',
+    });
+  }
+});
+
 test('whatever arrives, the response is groups or the one error', () => {
   const kinds = fc.constantFrom('APIGroupDiscoveryList', 'Status');
   const documents = fc.oneof(

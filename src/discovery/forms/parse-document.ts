@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { CodedError } from '../../runtime/coded-error.ts';
+import { isDns1035Label, isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
 
 export type DiscoveryDocumentErrorCode =
   /** Something else altogether: an HTML page, a Status, a document of another kind. */
@@ -89,13 +90,13 @@ export function listField<const Schema extends v.GenericSchema>(items: Schema) {
 /** What a version can be called (DNS-1035 label): it becomes part of paths and a key of objects. */
 export const versionName = v.pipe(
   v.string(),
-  v.regex(/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a version such as v1 or v2beta1'),
+  v.check(isDns1035Label, 'must be a version such as v1 or v2beta1'),
 );
 
 /** What a group can be called (DNS-1123 subdomain); empty for the legacy group. */
 export const groupName = v.pipe(
   v.string(),
-  v.regex(/^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/, 'must be a group such as apps or batch'),
+  v.check((name) => name === '' || isDns1123Subdomain(name), 'must be a group such as apps or batch'),
 );
 
 export const nonEmptyString = v.pipe(v.string(), v.nonEmpty('must not be empty'));

@@ -1,5 +1,5 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import { fieldPath, IssueList, type SnapshotIssue } from '../format/issues.ts';
+import { describeIssueOf, fieldPath, IssueList, type SnapshotIssue } from '../format/issues.ts';
 import { isJsonObject, parseJsonText } from '../format/json-text.ts';
 
 /** EdDSA (Ed25519, RFC 8037) and ECDSA over P-256 (RFC 7518 section 3.4): both are in every runtime's Web Crypto. */
@@ -156,5 +156,5 @@ async function importPublicKey(
 /** Describes an error in a key file. The file's content is left out: it may be a private key given by mistake. */
 export function describeKeysIssue(file: string, issue: SnapshotIssue): string {
   const message = issue.message.replace(/^(is not JSON)\b.*$/s, '$1');
-  return issue.path === '' ? `${file} ${message}` : `${file}: ${issue.path} ${message}`;
+  return describeIssueOf(file, { path: issue.path, message });
 }
