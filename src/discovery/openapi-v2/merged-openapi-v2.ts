@@ -20,17 +20,11 @@ export const openApiV2Codecs: Readonly<Record<OpenApiV2Form, DocumentCodec>> = {
   json: jsonCodec,
   protobuf: protobufCodec,
 };
-const forms: readonly OpenApiV2Form[] = ['json', 'protobuf'];
 
 /** Differing sets that are merged at most; a cluster in an upgrade has two or three. */
 const maximumSources = 8;
 /** Milliseconds from a request on in which a form is made ahead of the next one when the servers change. */
 const wantedFor = 60_000;
-
-interface Wanted {
-  readonly key: string;
-  readonly sources: readonly DocumentSource[];
-}
 
 /**
  * The merged OpenAPI v2 document, in both its forms. The snapshot has no room for megabytes, so the router reads the
@@ -53,16 +47,17 @@ export class MergedOpenApiV2 {
   async update(table: RoutingTable): Promise<void> {
     if (!hasDifferingServers(table)) {
       this.#key = undefined;
-      for (const form of forms) this.#forms[form].want(undefined);
+      for (const form of Object.values(this.#forms)) form.want(undefined);
       return;
     }
     const sources = documentSources(table);
     const key = sources.map(({ set, servers }) => [set, ...servers.map(({ id }) => id)].join(' ')).join('\n');
     if (key !== this.#key) {
       this.#key = key;
-      for (const form of forms) this.#forms[form].want({ key, sources });
+      for (const form of Object.values(this.#forms)) form.want(sources);
     }
-    await Promise.all(forms.map((form) => this.#forms[form].prepare(this.#clock() - wantedFor)));
+    const since = this.#clock() - wantedFor;
+    await Promise.all(Object.values(this.#forms).map((form) => form.prepare(since)));
   }
 
   /**
@@ -76,8 +71,8 @@ export class MergedOpenApiV2 {
   /** The servers whose part is missing, or was last read some time ago, and why. */
   problems(): DocumentProblem[] {
     const byServer = new Map<string, DocumentProblem>();
-    for (const form of forms) {
-      for (const { server, problem } of this.#forms[form].problems()) {
+    for (const form of Object.values(this.#forms)) {
+      for (const { server, problem } of form.problems()) {
         byServer.set(server, { path: openApiV2Path, server, problem });
       }
     }
@@ -90,7 +85,7 @@ class MergedForm {
   readonly #options: DocumentReading;
   readonly #refreshed: Refreshed;
   #copies: ServerCopies;
-  #wanted: Wanted | undefined;
+  #sources: readonly DocumentSource[] | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   #document: EncodedDocument | undefined;
   /** What it was made of. */
@@ -104,10 +99,11 @@ class MergedForm {
     this.#refreshed = new Refreshed({ clock: options.clock, refresh: () => this.#refresh() });
   }
 
-  want(wanted: Wanted | undefined): void {
-    this.#wanted = wanted;
+  /** @param sources what it is made of; `undefined` when it is not to be made */
+  want(sources: readonly DocumentSource[] | undefined): void {
+    this.#sources = sources;
     this.#refreshed.outdate();
-    if (wanted !== undefined) return;
+    if (sources !== undefined) return;
     this.#copies = this.#newCopies();
     this.#document = undefined;
     this.#madeOf = undefined;
@@ -120,7 +116,7 @@ class MergedForm {
   }
 
   async document(): Promise<EncodedDocument | undefined> {
-    if (this.#wanted === undefined) return undefined;
+    if (this.#sources === undefined) return undefined;
     this.#askedAt = this.#options.clock();
     // The first one is long in the making, and the local server's own is there meanwhile.
     if (this.#document === undefined) void this.#refreshed.look();
@@ -148,11 +144,11 @@ class MergedForm {
   }
 
   async #refresh(): Promise<void> {
-    const wanted = this.#wanted;
-    if (wanted === undefined) return;
+    const sources = this.#sources;
+    if (sources === undefined) return;
     const copies = this.#copies;
     try {
-      const found = await copies.refresh(wanted.sources.slice(0, maximumSources));
+      const found = await copies.refresh(sources.slice(0, maximumSources));
       const madeOf = found.map((copy) => copy && `${copy.serverId} ${copy.version}`).join('\n');
       if (madeOf === this.#madeOf || copies !== this.#copies) return;
       const { document, problems } = await buildDocument(found, openApiV2Codecs[this.#form], copies);
@@ -162,7 +158,7 @@ class MergedForm {
       if (copies !== this.#copies) return;
       this.#document = document ?? this.#document;
       this.#madeOf = madeOf;
-      this.#problems = [...problems, ...leftOut(wanted.sources)];
+      this.#problems = [...problems, ...leftOut(sources)];
     } catch (error) {
       const form = this.#form;
       this.#options.logger.error({ err: error, form }, 'The merged OpenAPI v2 document could not be built');
