@@ -1,4 +1,5 @@
 import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { hexOf } from '../runtime/hex.ts';
 
 /**
  * Gateways must write it (RFC 9110 section 7.6.3). Here it is also what ends loops: the reroute mark counts
@@ -8,8 +9,7 @@ export const viaHeader = 'Via';
 
 /** A name for one router instance that no other has and that tells nothing about it (section 7.6.3). */
 export function newPseudonym(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(8));
-  return `mixed-version-proxy-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+  return `mixed-version-proxy-${hexOf(crypto.getRandomValues(new Uint8Array(8)))}`;
 }
 
 /**

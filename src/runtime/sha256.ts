@@ -1,8 +1,8 @@
+import { hexOf } from './hex.ts';
+
 /** `sha256:` and the SHA-256 of `bytes` in lower-case hexadecimal. */
 export async function sha256Digest(bytes: Uint8Array): Promise<string> {
   // Copied: Web Crypto takes no view of shared memory, which the parameter's type does not rule out.
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(bytes)));
-  let hex = '';
-  for (const byte of digest) hex += byte.toString(16).padStart(2, '0');
-  return `sha256:${hex}`;
+  return `sha256:${hexOf(digest)}`;
 }

@@ -1,3 +1,5 @@
+import { hexOf } from '../../runtime/hex.ts';
+
 /** API servers compress what is longer than this (k8s.io/apiserver, responsewriters/writers.go). In bytes. */
 const gzipThreshold = 128 * 1024;
 
@@ -21,7 +23,10 @@ export class EncodedDocument {
 
   /** The SHA-512 of the document in upper-case hexadecimal, quoted (upstream etag.go). */
   async etag(): Promise<string> {
-    this.#etag ??= `"${upperHex(await crypto.subtle.digest('SHA-512', this.#hashed))}"`;
+    if (this.#etag === undefined) {
+      const digest = await crypto.subtle.digest('SHA-512', this.#hashed);
+      this.#etag = `"${hexOf(new Uint8Array(digest)).toUpperCase()}"`;
+    }
     return this.#etag;
   }
 
@@ -53,12 +58,6 @@ export async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<A
 export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
   return new Uint8Array(await new Response(plain).arrayBuffer());
-}
-
-function upperHex(digest: ArrayBuffer): string {
-  let hex = '';
-  for (const byte of new Uint8Array(digest)) hex += byte.toString(16).padStart(2, '0');
-  return hex.toUpperCase();
 }
 
 /** The headers of a request that change how a document is sent. */

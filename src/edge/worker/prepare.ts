@@ -3,6 +3,7 @@ import type { AllowedCallers } from '../../identity/authorize.ts';
 import type { IdentityTokenSigners } from '../../identity/identity-token.ts';
 import type { OidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
 import type { PreferredVersionOptions, StalePolicy } from '../../routing/decision.ts';
+import { hexOf } from '../../runtime/hex.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
 import type {
@@ -104,6 +105,5 @@ async function tokensOf(
 async function pseudonymOf({ local, destinationIdentity }: WorkerConfiguration): Promise<string> {
   const named = JSON.stringify([local?.serverId, local?.origin, destinationIdentity.assertionIssuer]);
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(named));
-  const hex = Array.from(new Uint8Array(digest, 0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return `mixed-version-proxy-${hex}`;
+  return `mixed-version-proxy-${hexOf(new Uint8Array(digest, 0, 8))}`;
 }
