@@ -23,11 +23,8 @@ export function createTimeSlice(): TimeSlice {
   return {
     rest() {
       if (performance.now() - begun < sliceMilliseconds) return undefined;
-      return new Promise((resolve) => {
-        setTimeout(() => {
-          begun = performance.now();
-          resolve();
-        }, 0);
+      return pause().then(() => {
+        begun = performance.now();
       });
     },
   };

@@ -14,9 +14,11 @@ export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: 
   const issues = new IssueList();
   const future = futureIssue(snapshot.metadata.createdAt, now);
   if (future !== undefined) issues.add('metadata.createdAt', future);
-  for (const [index, { address, url }] of snapshot.servers.entries()) {
-    checkAddress(`servers[${index}].address`, address, policy, issues);
-    checkAddress(`servers[${index}].url`, url, policy, issues);
+  for (const [index, server] of snapshot.servers.entries()) {
+    for (const field of ['address', 'url'] as const) {
+      const issue = server[field] === undefined ? undefined : checkServerAddress(server[field], policy);
+      if (issue !== undefined) issues.add(`servers[${index}].${field}`, issue);
+    }
   }
   return issues.toArray();
 }
@@ -54,14 +56,4 @@ export function futureIssue(createdAt: string, now: number): string | undefined 
   if (created === undefined || created - now <= maximumClockSkewMilliseconds) return undefined;
   const seconds = Math.round((created - now) / 1000);
   return `lies ${seconds} seconds in the future; compare the clocks of both machines`;
-}
-
-function checkAddress(
-  path: string,
-  address: string | undefined,
-  policy: AddressPolicy,
-  issues: IssueList,
-): void {
-  const issue = address === undefined ? undefined : checkServerAddress(address, policy);
-  if (issue !== undefined) issues.add(path, issue);
 }

@@ -1,7 +1,7 @@
 import { minorVersion } from '../../apimachinery/server-version.ts';
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { Snapshot, SnapshotApiService, SnapshotServer } from '../format/types.ts';
-import { indexResources, type ResourceIndex, usedSetsOf } from './resource-index.ts';
+import { indexResources, mapValues, usedSetsOf } from './resource-index.ts';
 import type { RoutingServer, RoutingTable } from './routing-table.ts';
 import { servedByServers } from './served-by.ts';
 import { compareVersions } from './version-comparison.ts';
@@ -32,7 +32,7 @@ export function buildRoutingTable(snapshot: Snapshot): RoutingTable {
   if (serversById.size !== servers.length) throw new TypeError('Two servers of the snapshot have one ID.');
 
   const usedSets = usedSetsOf(snapshot, serversById);
-  const index: ResourceIndex = indexResources(usedSets);
+  const index = indexResources(usedSets);
   const everyServer = servedByServers(servers);
   const extensions = indexExtensions(snapshot.apiServices);
   const customResources = indexCustomResources(snapshot.customResourceGroups);
@@ -98,23 +98,15 @@ function byId(left: RoutingServer, right: RoutingServer): number {
 function indexExtensions(
   apiServices: readonly SnapshotApiService[],
 ): ReadonlyMap<string, ReadonlyMap<string, SnapshotApiService>> {
-  const groups = new Map<string, Map<string, SnapshotApiService>>();
-  for (const apiService of apiServices) {
-    // Without a service the API servers themselves serve it: nothing is to be routed elsewhere.
-    if (apiService.service === undefined) continue;
-    const versions = groups.get(apiService.group) ?? new Map<string, SnapshotApiService>();
-    groups.set(apiService.group, versions.set(apiService.version, apiService));
-  }
-  return groups;
+  // Without a service the API servers themselves serve it: nothing is to be routed elsewhere.
+  const extensions = apiServices.filter(({ service }) => service !== undefined);
+  const groups = Map.groupBy(extensions, ({ group }) => group);
+  return mapValues(groups, (members) => new Map(members.map((member) => [member.version, member])));
 }
 
 function indexCustomResources(
   groupVersions: Snapshot['customResourceGroups'],
 ): ReadonlyMap<string, ReadonlySet<string>> {
-  const groups = new Map<string, Set<string>>();
-  for (const { group, version } of groupVersions) {
-    const versions = groups.get(group) ?? new Set<string>();
-    groups.set(group, versions.add(version));
-  }
-  return groups;
+  const groups = Map.groupBy(groupVersions, ({ group }) => group);
+  return mapValues(groups, (members) => new Set(members.map(({ version }) => version)));
 }

@@ -5,7 +5,7 @@ import { servedByServers } from './served-by.ts';
 import { type ComparedServers, cannotDecode, differs } from './version-comparison.ts';
 
 /** Group, then version, then resource. */
-export type ResourceIndex = ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<string, ResourceRoute>>>;
+type ResourceIndex = ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<string, ResourceRoute>>>;
 
 /** Facts about one group/version/resource, gathered before its route is made. Numbers index the used sets. */
 interface Gathered {
@@ -137,7 +137,7 @@ function servedBySets(
   };
 }
 
-function mapValues<Value, Result>(
+export function mapValues<Value, Result>(
   map: ReadonlyMap<string, Value>,
   convert: (value: Value, key: string) => Result,
 ): Map<string, Result> {
