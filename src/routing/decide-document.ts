@@ -6,6 +6,7 @@ import { isExpired, type RoutingServer, type RoutingTable } from '../snapshot/ro
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
 
 const mergedByTheRouter = localDecision('MergedDocument');
+const heldByLocal = localDecision('NotAResourceRequest');
 const outOfReach = unavailableDecision('PeerAddressUnknown');
 const documentOfDepartedServer = unavailableDecision('ServerDeparted');
 const documentOfExpiredSnapshot = unavailableDecision('SnapshotExpired');
@@ -28,11 +29,14 @@ export function decideDocument(
   if (isMerged(requestInfo, table)) return inPlaceOfLocal(mergedByTheRouter, table.reachable, context);
   const { serverId, localServerIsDown = false } = context;
   const mayAskPeers = mayUsePeers(table, context);
-  const holders = openApiV3Servers(requestInfo.path, mayAskPeers ? (context.query ?? '') : '', table);
+  const query = mayAskPeers ? (context.query ?? '') : '';
+  const holders = openApiV3Servers(requestInfo.path, query, table, localServerIsDown ? serverId : undefined);
   if (holders === undefined) return undefined;
   const others = mayAskPeers ? holders.reachable.filter(({ id }) => id !== serverId) : [];
   const isHeldLocally = serverId !== undefined && holders.serverIds.has(serverId);
-  if (isHeldLocally && !(localServerIsDown && others.length > 0)) return undefined;
+  if (isHeldLocally && !localServerIsDown) return undefined;
+  // Without another holder the local server is tried nevertheless: any other server would respond with 404.
+  if (isHeldLocally && others.length === 0) return heldByLocal;
   if (others.length > 0) return { decision: 'peer', reason: 'MergedDocument', candidates: others };
   if (!mayAskPeers) return documentOfExpiredSnapshot;
   return holders.servers.some(({ departed }) => departed) ? documentOfDepartedServer : outOfReach;

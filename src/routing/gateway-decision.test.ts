@@ -131,6 +131,16 @@ describe('while the local server is down', () => {
     assert.equal(decided('/openapi/v3/api/v1?hash=C1', down), 'peer MergedDocument peer-1');
   });
 
+  test('an OpenAPI document under its hash goes to those that have the path, and to no other server', () => {
+    assert.equal(decided('/openapi/v3/api/v1?hash=C0', down), 'peer MergedDocument peer-1');
+    const openapiV3 = { 'apis/old/v1': '/openapi/v3/apis/old/v1?hash=A' };
+    const known = buildRoutingTable(
+      snapshotOf({ [localId]: { serves: ['old/v1/things'], openapiV3 }, peer: ['v1/pods'] }),
+    );
+    const own = decided('/openapi/v3/apis/old/v1?hash=A', down, known);
+    assert.equal(own, 'local NotAResourceRequest');
+  });
+
   test('paths about the cluster go to a peer; those about one server do not turn into another one’s', () => {
     for (const path of ['/version', '/.well-known/openid-configuration', '/openid/v1/jwks', '/api']) {
       assert.match(decided(path, down), /^peer /, path);

@@ -61,9 +61,15 @@ export function openApiV3Index(table: RoutingTable, seen?: OpenApiV3Urls): objec
  *
  * @param path the decoded path, for example `/openapi/v3/apis/batch/v1`
  * @param query the query without `?`
+ * @param downServerId a server that cannot be reached although it has an address
  * @returns `undefined` for any other path, and when no server is known to have the document
  */
-export function openApiV3Servers(path: string, query: string, table: RoutingTable): ServedBy | undefined {
+export function openApiV3Servers(
+  path: string,
+  query: string,
+  table: RoutingTable,
+  downServerId?: string,
+): ServedBy | undefined {
   if (!path.startsWith(documentPrefix)) return undefined;
   const name = path.slice(documentPrefix.length);
   const hash = new URLSearchParams(query).get('hash');
@@ -74,7 +80,8 @@ export function openApiV3Servers(path: string, query: string, table: RoutingTabl
     having.push(server);
     if (hash !== null && hashOf(urls[name]) === hash) holding.push(server);
   }
-  const chosen = new Set(holding.some(({ origin }) => origin !== undefined) ? holding : having);
+  const isHeld = holding.some(({ id, origin }) => origin !== undefined && id !== downServerId);
+  const chosen = new Set(isHeld ? holding : having);
   if (chosen.size === 0) return undefined;
   const servers = table.servers.filter((server) => chosen.has(server));
   return servedByServers(servers);
