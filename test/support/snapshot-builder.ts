@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import { storageVersionName } from '../../src/apimachinery/group-version.ts';
 import { canonicalJson } from '../../src/runtime/canonical-json.ts';
-import {
-  type ServedSet,
-  type Snapshot,
-  type SnapshotApiService,
-  type SnapshotMetadata,
-  type SnapshotServer,
-  snapshotApiVersion,
-  snapshotKind,
+import { snapshotApiVersion, snapshotKind } from '../../src/snapshot/format/schema.ts';
+import type {
+  ServedSet,
+  Snapshot,
+  SnapshotApiService,
+  SnapshotMetadata,
+  SnapshotServer,
 } from '../../src/snapshot/format/types.ts';
 
 /**

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { APIGroupDiscovery, APIResourceDiscovery } from '../../../src/apimachinery/discovery-types.ts';
 import { servedSetFromDiscovery } from '../../../src/discovery/forms/served-set-of.ts';
 import { canonicalJson } from '../../../src/runtime/canonical-json.ts';
-import { type Snapshot, snapshotApiVersion, snapshotKind } from '../../../src/snapshot/format/types.ts';
+import { snapshotApiVersion, snapshotKind } from '../../../src/snapshot/format/schema.ts';
+import type { Snapshot } from '../../../src/snapshot/format/types.ts';
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 

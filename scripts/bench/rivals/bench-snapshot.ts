@@ -1,10 +1,6 @@
+import { snapshotApiVersion, snapshotKind } from '../../../src/snapshot/format/schema.ts';
 import { servedSetKey } from '../../../src/snapshot/format/shared-groups.ts';
-import {
-  type ServedSet,
-  type Snapshot,
-  snapshotApiVersion,
-  snapshotKind,
-} from '../../../src/snapshot/format/types.ts';
+import type { ServedSet, Snapshot } from '../../../src/snapshot/format/types.ts';
 
 const groups = 40;
 const resourcesOfGroup = 10;

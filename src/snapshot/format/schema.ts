@@ -20,11 +20,12 @@ import {
   versionName,
   wholeNumber,
 } from './schema-parts.ts';
-import { addressSources, snapshotApiVersion, snapshotKind } from './types.ts';
 
 // The snapshot's schema, one piece for each thing that `parseSnapshot` reads on its own. The pieces are
-// small so that a snapshot of a million errors is refused in bounded memory.
+// small so that a snapshot of a million errors is refused in bounded memory. `types.ts` has the types.
 
+export const snapshotApiVersion = 'mixed-version-proxy/v1alpha1';
+export const snapshotKind = 'StorageVersionSnapshot';
 export const apiVersion = v.literal(snapshotApiVersion, expected(`"${snapshotApiVersion}"`));
 export const kind = v.literal(snapshotKind, expected(`"${snapshotKind}"`));
 
@@ -40,8 +41,10 @@ export const generation = wholeNumber(1, Number.MAX_SAFE_INTEGER);
 export const lifetimeSeconds = wholeNumber(1, snapshotLimits.lifetimeSeconds);
 
 export const metadata = strict({
+  /** Only ever rising. */
   generation,
   createdAt: timestamp,
+  /** From `createdAt` on; past it the snapshot is expired. */
   lifetimeSeconds,
   cluster: v.optional(shortText),
   source: v.picklist(
@@ -58,21 +61,39 @@ const tlsName = v.pipe(
   ),
 );
 
+/**
+ * Where the sync job has a server's address from: the annotation on its identity Lease, the EndpointSlice of the Service
+ * `kubernetes`, or an operator who listed the server by hand.
+ */
+export const addressSources = ['lease', 'endpointslice', 'listed'] as const;
+
 export const server = v.pipe(
   strict({
-    // An API server's ID is the name of its identity Lease (KEP-1965), and those are DNS subdomains.
+    /** The name of its identity Lease (KEP-1965), which is a DNS subdomain. */
     id: dns1123Subdomain,
+    /** An IPv6 host in brackets. Neither `address` nor `url`: known, but not to be reached. */
     address: v.optional(hostPort),
+    /** `https://host:port`, where a scheme is wanted. At most one of `address` and `url`. */
     url: v.optional(httpsOrigin),
+    /** Source of `address` or `url`. Left out when unknown. */
     addressSource: v.optional(v.picklist(addressSources, expected('"lease", "endpointslice" or "listed"'))),
+    /** What the router in front of the server advertises; where there is one, peers call this address. */
     advertised: v.optional(
       strict({ address: hostPort, by: v.picklist(advertisedBy, expected('the setting of a router')) }),
     ),
+    /** TLS name of the server; default `kubernetes.default.svc`. */
     serverName: v.optional(tlsName),
+    /** As `/version` says, for example `v1.26.15`. */
     version: v.optional(shortText),
     hostname: v.optional(shortText),
+    /** Key into `servedSets`. */
     serves: shortText,
+    /** True when `serves` is the last known set of a server that could not be read this time. */
     stale: v.optional(boolean),
+    /**
+     * When the sync job found that the server had left in order. What it served stays known, but no request goes to its
+     * address until it is back.
+     */
     departedAt: v.optional(timestamp),
   }),
   v.check(
@@ -153,6 +174,7 @@ const service = strict({
   namespace: dns1123Label,
   name: dns1123Label,
   port: wholeNumber(1, 65535),
+  /** To reach it at, where a router is to go straight to it. */
   address: v.optional(hostPort),
 });
 
