@@ -33,6 +33,13 @@ describe('requests that come again', () => {
     }
   });
 
+  test('two methods on one target, as leases are read and renewed, are both known', () => {
+    const read = rememberingRequests();
+    for (let turn = 0; turn < 2; turn++) for (const method of ['GET', 'PUT']) read(method, jobs);
+    const [get, put] = [read('GET', jobs), read('PUT', jobs)];
+    assert.deepEqual([read('GET', jobs) === get, read('PUT', jobs) === put], [true, true]);
+  });
+
   test('one that is known stays so while others pass through its slot', () => {
     const read = rememberingRequests(1);
     read('GET', jobs);
