@@ -1,3 +1,4 @@
+import { sha256DigestPattern } from '../../runtime/sha256.ts';
 import { createTimeSlice, type TimeSlice } from '../../runtime/time-slice.ts';
 import { DocumentReader, type Read } from './document-reader.ts';
 import { fieldPath, IssueList, quoted, type SnapshotIssue } from './issues.ts';
@@ -102,7 +103,7 @@ async function readServedSets(
   slice: TimeSlice,
 ): Promise<Record<string, ServedSet>> {
   const keyIssue = (key: string): string | undefined =>
-    /^sha256:[0-9a-f]{64}$/.test(key)
+    sha256DigestPattern.test(key)
       ? undefined
       : 'must be named sha256: and 64 hexadecimal digits in lower case';
   const placed = reader.record(snapshotLimits.servedSets, keyIssue, (value, path) => ({ value, path }));

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
+import { sha256DigestPattern } from '../../runtime/sha256.ts';
 import { DocumentReader } from '../format/document-reader.ts';
 import { IssueList } from '../format/issues.ts';
 import { parseJsonText } from '../format/json-text.ts';
@@ -14,21 +15,21 @@ import { verifySealed } from './verify-sealed.ts';
 /** Pinned as `typ`: a snapshot never passes for a renewal, nor the other way round. */
 export const sealedRenewalType = 'mixed-version-proxy-renewal+jws';
 
-/** Says that one snapshot still holds, without sending it again: a new lifetime for exactly that content. */
-export interface SnapshotRenewal {
-  readonly generation: number;
-  /** `sealedDigest` of the snapshot. */
-  readonly digest: string;
-  /** RFC 3339; the lifetime starts anew here. */
-  readonly createdAt: string;
-  readonly lifetimeSeconds: number;
-}
-
 const digest = v.pipe(
   v.string(expected('a digest')),
-  v.check((value) => /^sha256:[0-9a-f]{64}$/.test(value), expected('sha256: and 64 hexadecimal digits')),
+  v.regex(sha256DigestPattern, expected('sha256: and 64 hexadecimal digits')),
 );
-const renewal = strict({ generation, digest, createdAt: timestamp, lifetimeSeconds });
+const renewal = strict({
+  generation,
+  /** `sealedDigest` of the snapshot. */
+  digest,
+  /** The lifetime starts anew here. */
+  createdAt: timestamp,
+  lifetimeSeconds,
+});
+
+/** Says that one snapshot still holds, without sending it again: a new lifetime for exactly that content. */
+export type SnapshotRenewal = Readonly<v.InferOutput<typeof renewal>>;
 
 /** Signs a renewal as a compact JWS. @throws {SnapshotError} `Invalid`, for what no receiver would take. */
 export async function sealRenewal(given: SnapshotRenewal, key: SigningKey): Promise<string> {
