@@ -1,3 +1,5 @@
+import type { APIGroupDiscovery } from './discovery-types.ts';
+
 /** `<group>.<resource>`, the name of a StorageVersion object; the group of core is written `core`. */
 export function storageVersionName(group: string, resource: string): string {
   return `${group === '' ? 'core' : group}.${resource}`;
@@ -9,6 +11,11 @@ export function parseStorageVersionName(name: string): { group: string; resource
   if (dot <= 0 || dot === name.length - 1) return undefined;
   const group = name.slice(0, dot);
   return { group: group === 'core' ? '' : group, resource: name.slice(dot + 1) };
+}
+
+/** The name of a group in discovery; empty for the legacy group, whose name may be left out. */
+export function groupNameOf({ metadata }: APIGroupDiscovery): string {
+  return metadata.name ?? '';
 }
 
 /** `v1` for core, `<group>/<version>` else. */

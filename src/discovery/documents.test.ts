@@ -95,7 +95,7 @@ describe('the local server answers', () => {
   });
 
   test('while the snapshot does not know its discovery, which could hold more', () => {
-    const known = servedSetFromDiscovery([], [{ metadata: { name: 'apps' }, versions: [{ version: 'v1' }] }]);
+    const known = servedSetFromDiscovery([{ metadata: { name: 'apps' }, versions: [{ version: 'v1' }] }]);
     const mixed = buildRoutingTable(
       snapshotOfSets({ a: { set: known }, b: { set: { storageVersions: {} } } }),
     );

@@ -1,4 +1,4 @@
-import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
+import { groupNameOf } from '../apimachinery/group-version.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { aggregatedDocument } from './forms/aggregated.ts';
@@ -72,15 +72,14 @@ function discoveryDocument(
 ): object | undefined {
   if (discovery === undefined) return undefined;
   const { groups, storageVersionHashes } = discovery;
-  const isLegacy = ({ metadata }: APIGroupDiscovery) => (metadata.name ?? '') === '';
   if (path.kind === 'groups') {
-    const listed = groups.filter((group) => isLegacy(group) === path.legacy);
+    const listed = groups.filter((group) => (groupNameOf(group) === '') === path.legacy);
     const [first] = listed;
     if (path.legacy && first === undefined) return undefined;
     if (form !== 'plain') return aggregatedDocument(form, listed);
     return path.legacy && first !== undefined ? apiVersionsDocument(first) : apiGroupListDocument(listed);
   }
-  const group = groups.find(({ metadata }) => (metadata.name ?? '') === path.group);
+  const group = groups.find((each) => groupNameOf(each) === path.group);
   if (group === undefined) return undefined;
   if (path.kind === 'group') return apiGroupDocument(group);
 

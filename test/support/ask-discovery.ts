@@ -37,8 +37,8 @@ export async function answered(
 export function tableOf(groups: readonly APIGroupDiscovery[]): RoutingTable {
   return buildRoutingTable(
     snapshotOfSets({
-      a: { set: servedSetFromDiscovery(groups, groups) },
-      b: { set: servedSetFromDiscovery([], []) },
+      a: { set: servedSetFromDiscovery(groups) },
+      b: { set: servedSetFromDiscovery([]) },
     }),
   );
 }

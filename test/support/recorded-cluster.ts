@@ -43,12 +43,13 @@ export function recordedServers(cluster: RecordedClusterName): { a: RecordedServ
 /** The set of a recorded server: from its aggregated form where it has one, as the sync job prefers it. */
 export function recordedServedSet(server: RecordedServer): ServedSet {
   const { aggregated, groups, openapiV3 } = server;
-  const index = parseOpenApiV3Index(openapiV3);
-  const set =
+  const set = servedSetFromDiscovery(
     aggregated === undefined
-      ? servedSetFromDiscovery(groups, groups, index)
-      : servedSetFromDiscovery(parseAggregated(aggregated.api), parseAggregated(aggregated.apis), index);
-  return { ...set, storageVersionHashes: recordedHashes(server) };
+      ? groups
+      : [...parseAggregated(aggregated.api), ...parseAggregated(aggregated.apis)],
+  );
+  const index = parseOpenApiV3Index(openapiV3);
+  return { ...set, openapiV3: index, storageVersionHashes: recordedHashes(server) };
 }
 
 function recordedHashes({ resourceLists }: RecordedServer): Record<string, string> {

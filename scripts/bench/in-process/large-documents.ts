@@ -16,7 +16,7 @@ export function differingServers(groupCount: number, serverCount: number): Snaps
   const servedSets: Record<string, Snapshot['servedSets'][string]> = {};
   for (let server = 0; server < serverCount; server++) {
     const groups = Array.from({ length: groupCount }, (_, group) => groupOf(group, server));
-    const set = servedSetFromDiscovery([{ metadata: {}, versions: [versionOf('v1', 0, server)] }], groups);
+    const set = servedSetFromDiscovery([{ metadata: {}, versions: [versionOf('v1', 0, server)] }, ...groups]);
     const key = `sha256:${createHash('sha256').update(canonicalJson(set)).digest('hex')}`;
     servedSets[key] = set;
     const id = `server-${server}`;

@@ -135,7 +135,7 @@ function readings(versions: number, upgraded: boolean): ReadonlyMap<string, Serv
       );
       const reading: ServerReading = {
         ok: true,
-        set: servedSetFromDiscovery(groups, groups),
+        set: servedSetFromDiscovery(groups),
         openApi: { kind: 'read', paths },
         version: `v1.${30 + (index % versions)}.0`,
       };

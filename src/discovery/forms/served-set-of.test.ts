@@ -25,7 +25,7 @@ test('a recorded server’s set names what it serves in the language of StorageV
 test('a set made from the classic form says the same as one made from the aggregated form', () => {
   const { a } = recordedServers('kubernetes-1.26-batch-disabled');
   const { storageVersionHashes: _hashes, ...aggregated } = recordedServedSet(a);
-  const classic = servedSetFromDiscovery(a.groups, a.groups, aggregated.openapiV3);
+  const classic = { ...servedSetFromDiscovery(a.groups), openapiV3: aggregated.openapiV3 };
   assert.deepEqual(JSON.parse(JSON.stringify(classic)), JSON.parse(JSON.stringify(aggregated)));
 });
 
@@ -34,31 +34,17 @@ test('versions stand in Kubernetes’ order, however discovery lists them', () =
     version,
     resources: [{ resource: 'widgets' }],
   }));
-  const set = servedSetFromDiscovery([], [{ metadata: { name: 'example.com' }, versions }]);
+  const set = servedSetFromDiscovery([{ metadata: { name: 'example.com' }, versions }]);
   assert.deepEqual(set.storageVersions, { 'example.com.widgets': ['v10', 'v2', 'v1', 'v1beta1'] });
   assert.deepEqual(set.subresources, {});
   assert.equal('openapiV3' in set, false);
 });
 
-test('a legacy group counts only where /api gives it, a named group only where /apis does', () => {
-  const group = (name: string | undefined, resource: string) => ({
-    metadata: name === undefined ? {} : { name },
-    versions: [{ version: 'v1', resources: [{ resource }] }],
-  });
-  const set = servedSetFromDiscovery(
-    [group(undefined, 'pods'), group('apps', 'smuggled')],
-    [group('apps', 'deployments'), group('', 'smuggled')],
-  );
-  assert.deepEqual(Object.keys(set.storageVersions), ['core.pods', 'apps.deployments']);
-  assert.equal(set.discovery?.length, 2);
-});
-
 test('a resource whose name holds a dot has no StorageVersion name that could be read back', () => {
   const resources = [{ resource: 'jobs.batch', subresources: [{ subresource: 'queue_length' }] }];
-  const set = servedSetFromDiscovery(
-    [],
-    [{ metadata: { name: 'custom.metrics.k8s.io' }, versions: [{ version: 'v1beta1', resources }] }],
-  );
+  const set = servedSetFromDiscovery([
+    { metadata: { name: 'custom.metrics.k8s.io' }, versions: [{ version: 'v1beta1', resources }] },
+  ]);
   assert.deepEqual(set.storageVersions, {});
   assert.deepEqual(set.subresources, {});
   assert.equal(set.discovery?.[0]?.versions?.[0]?.resources?.[0]?.resource, 'jobs.batch');

@@ -1,5 +1,5 @@
 import type { APIGroupDiscovery, APIResourceDiscovery } from '../../apimachinery/discovery-types.ts';
-import { storageVersionName } from '../../apimachinery/group-version.ts';
+import { groupNameOf, storageVersionName } from '../../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 
@@ -10,20 +10,9 @@ import type { ServedSet } from '../../snapshot/format/types.ts';
  * StorageVersions, which is cut at the last dot: it is in `discovery` only, and its requests go by their
  * APIService.
  *
- * @param legacyGroups what `/api` says: groups other than the legacy one do not count
- * @param groups what `/apis` says: a legacy group does not count
- * @param openapiV3 path to `serverRelativeURL`, where the index is known
  * @returns a set whose `subresources` are complete
  */
-export function servedSetFromDiscovery(
-  legacyGroups: readonly APIGroupDiscovery[],
-  groups: readonly APIGroupDiscovery[],
-  openapiV3?: ServedSet['openapiV3'],
-): ServedSet {
-  const discovery = [
-    ...legacyGroups.filter((group) => nameOf(group) === ''),
-    ...groups.filter((group) => nameOf(group) !== ''),
-  ];
+export function servedSetFromDiscovery(discovery: readonly APIGroupDiscovery[]): ServedSet {
   const versions = new Map<string, Set<string>>();
   const subresources = new Map<string, Map<string, Set<string>>>();
   for (const { group, version, resource } of resourcesOf(discovery)) {
@@ -40,7 +29,6 @@ export function servedSetFromDiscovery(
     storageVersions: toRecord(versions, (set) => [...set].sort(compareVersionPriority)),
     subresources: toRecord(subresources, (byVersion) => toRecord(byVersion, (set) => [...set])),
     discovery,
-    ...(openapiV3 === undefined ? {} : { openapiV3 }),
   };
 }
 
@@ -49,13 +37,9 @@ function* resourcesOf(
 ): Generator<{ group: string; version: string; resource: APIResourceDiscovery }> {
   for (const group of groups) {
     for (const { version, resources = [] } of group.versions ?? []) {
-      for (const resource of resources) yield { group: nameOf(group), version, resource };
+      for (const resource of resources) yield { group: groupNameOf(group), version, resource };
     }
   }
-}
-
-function nameOf({ metadata }: APIGroupDiscovery): string {
-  return metadata.name ?? '';
 }
 
 function toRecord<From, To>(

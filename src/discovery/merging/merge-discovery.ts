@@ -3,7 +3,7 @@ import type {
   APIResourceDiscovery,
   APIVersionDiscovery,
 } from '../../apimachinery/discovery-types.ts';
-import { groupVersionString, storageVersionName } from '../../apimachinery/group-version.ts';
+import { groupNameOf, groupVersionString, storageVersionName } from '../../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
 import { compareLeadership } from '../forms/leading-server.ts';
 import { byName, type Contribution, type DiscoverySource } from './contribution.ts';
@@ -50,7 +50,7 @@ export function mergeDiscovery(views: readonly DiscoveryView[], leadingMinor?: s
   const told: Told = { conflicts: [], storageVersionHashes: new Map() };
   const groups: APIGroupDiscovery[] = [];
   const lists = sources.map((source) => ({ source, item: source.groups }));
-  for (const [name, contributions] of byName(lists, groupName)) {
+  for (const [name, contributions] of byName(lists, groupNameOf)) {
     const versions = mergeVersions(name, contributions, sources, told);
     // A group without a version is nothing one could ask for.
     if (versions.length === 0) continue;
@@ -83,10 +83,6 @@ function sourcesOf(views: readonly DiscoveryView[], leadingMinor: string | undef
     });
   }
   return [...sources.values()];
-}
-
-function groupName({ metadata }: APIGroupDiscovery): string {
-  return metadata.name ?? '';
 }
 
 function mergeVersions(

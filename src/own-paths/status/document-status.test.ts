@@ -22,11 +22,15 @@ const groups = (kind: string, count: number): APIGroupDiscovery[] => [
     ],
   },
 ];
+const setOf = (kind: string, count: number) => ({
+  ...servedSetFromDiscovery(groups(kind, count)),
+  openapiV3: {},
+});
 const tableOf = (count: number, stale = false) =>
   buildRoutingTable(
     snapshotOfSets({
-      a: { set: servedSetFromDiscovery([], groups('One', count), {}), version: 'v1.26.0' },
-      b: { set: servedSetFromDiscovery([], groups('Other', count), {}), version: 'v1.25.0', stale },
+      a: { set: setOf('One', count), version: 'v1.26.0' },
+      b: { set: setOf('Other', count), version: 'v1.25.0', stale },
     }),
   );
 

@@ -140,6 +140,20 @@ test('a Stale group version of an extension API server that is down is still ser
   );
 });
 
+test('a legacy group counts only where /api gives it, a named group only where /apis does', async () => {
+  const group = (name: string | undefined, resource: string) => ({
+    metadata: name === undefined ? {} : { name },
+    versions: [{ version: 'v1', resources: [{ resource }] }],
+  });
+  const server = fakeServer({
+    '/api': aggregatedResponse([group(undefined, 'pods'), group('apps', 'smuggled')]),
+    '/apis': aggregatedResponse([group('apps', 'deployments'), group('', 'smuggled')]),
+  });
+  const { set } = successful(await readServer(server));
+  assert.deepEqual(Object.keys(set.storageVersions), ['core.pods', 'apps.deployments']);
+  assert.equal(set.discovery?.length, 2);
+});
+
 test('a server whose /api is aggregated and whose /apis is not is read in the classic form', async () => {
   const responses: Record<string, FakeResponse> = classicResponses(served);
   const server = fakeServer(responses);

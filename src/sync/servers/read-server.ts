@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { groupNameOf } from '../../apimachinery/group-version.ts';
 import { parseAggregated } from '../../discovery/forms/aggregated.ts';
 import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
@@ -50,7 +51,7 @@ export async function readServer(
         index,
         readVersion(documents, timeoutMilliseconds / 2, deadline),
       ]);
-      const set = servedSetFromDiscovery(groups, groups);
+      const set = servedSetFromDiscovery(groups);
       if (Object.keys(set.storageVersions).length === 0) {
         throw new ReadError('NothingServed', 'discovery is empty: the server is still starting');
       }
@@ -104,7 +105,10 @@ async function readGroups(
     getJson(documents, '/apis', signal, ownDiscoveryAccept),
   ]);
   if (v.is(aggregatedDocument, api) && v.is(aggregatedDocument, apis)) {
-    return { groups: [...parseAggregated(api), ...parseAggregated(apis)] };
+    // A legacy group counts only where /api gives it, any other one only where /apis does.
+    const legacy = parseAggregated(api).filter((group) => groupNameOf(group) === '');
+    const others = parseAggregated(apis).filter((group) => groupNameOf(group) !== '');
+    return { groups: [...legacy, ...others] };
   }
   return readClassic(documents, concurrentDocuments, unlisted, signal);
 }
