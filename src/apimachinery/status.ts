@@ -6,15 +6,14 @@ export interface Status {
   readonly status: 'Failure';
   readonly message: string;
   readonly reason: StatusReason;
-  readonly details?: {
-    readonly retryAfterSeconds?: number;
-    readonly causes?: readonly {
-      readonly reason: string;
-      readonly message: string;
-      readonly field?: string;
-    }[];
-  };
+  readonly details?: StatusDetails;
   readonly code: number;
+}
+
+interface StatusDetails {
+  /** Seconds after which asking again makes sense; also sent as `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+  readonly causes?: readonly { readonly reason: string; readonly message: string; readonly field?: string }[];
 }
 
 export type StatusReason =
@@ -56,17 +55,14 @@ const codes: Record<StatusReason, number> = {
   Timeout: 504,
 };
 
-export interface StatusOptions {
-  /** Seconds after which asking again makes sense; also sent as `Retry-After`. */
-  readonly retryAfterSeconds?: number;
-  readonly causes?: readonly { readonly reason: string; readonly message: string; readonly field?: string }[];
+export interface StatusOptions extends StatusDetails {
   /** Further header lines. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 function failureStatus(reason: StatusReason, message: string, options: StatusOptions = {}): Status {
   const { retryAfterSeconds, causes } = options;
-  const details = {
+  const details: StatusDetails = {
     ...(causes === undefined ? {} : { causes }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   };

@@ -1,7 +1,7 @@
 import type { Logger } from '../../runtime/logger.ts';
 import type { SharedSnapshotStore } from '../../snapshot/receiving/shared-snapshot-store.ts';
 import { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
-import type { StoredSnapshot } from '../../snapshot/receiving/snapshot-store.ts';
+import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { SnapshotConfiguration, SnapshotStoreConfiguration } from '../configuration/configuration.ts';
 import type { WaitUntil } from '../platform/bindings.ts';
@@ -25,15 +25,7 @@ function storeOf(store: SnapshotStoreConfiguration): SharedSnapshotStore {
 
 /** In the isolate's own memory: there is no other writer, and it ends with the isolate. */
 function createIsolateStore(): SharedSnapshotStore {
-  let kept: StoredSnapshot | undefined;
-  return {
-    changed: async () => undefined,
-    takeNoteOf() {},
-    load: async () => kept,
-    async save(stored) {
-      kept = stored;
-    },
-  };
+  return { ...createMemorySnapshotStore(), changed: async () => undefined, takeNoteOf() {} };
 }
 
 /** Milliseconds between two looks at the store: with the look itself, a change is in use within 2 s. */

@@ -44,9 +44,6 @@ export const snapshotErrorReason: Readonly<Record<SnapshotErrorCode, StatusReaso
 };
 
 /** @param subject `The snapshot` or `The renewal` */
-export function invalid(subject: string, issues: readonly SnapshotIssue[], cause?: unknown): SnapshotError {
-  return new SnapshotError('Invalid', `${subject} is invalid: ${describeIssues(issues)}`, {
-    issues,
-    ...(cause === undefined ? {} : { cause }),
-  });
+export function invalid(subject: string, issues: readonly SnapshotIssue[]): SnapshotError {
+  return new SnapshotError('Invalid', `${subject} is invalid: ${describeIssues(issues)}`, { issues });
 }
