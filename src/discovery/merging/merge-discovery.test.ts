@@ -226,3 +226,13 @@ describe('freshness', () => {
     });
   });
 });
+
+test('a storage version hash is that of the leading server, also where servers share their groups', () => {
+  const groups = batchOf(jobs());
+  const [newer, older] = ['8aSe+NMegvE=', 'mudhfqk/qZY='].map((hash) => ({ 'batch.jobs': hash }));
+  const views = [
+    view('a', groups, { storageVersionHashes: newer }),
+    view('b', groups, { storageVersionHashes: older, version: 'v1.29.0' }),
+  ];
+  assert.deepEqual([...mergeDiscovery(views).storageVersionHashes], [['batch/v1/jobs', '8aSe+NMegvE=']]);
+});

@@ -69,20 +69,15 @@ interface Told {
 
 /** Merging costs by distinct sets, not by servers: servers that share a set are one source. */
 function sourcesOf(views: readonly DiscoveryView[], leadingMinor: string | undefined): DiscoverySource[] {
-  const sources = new Map<DiscoveryView['groups'], DiscoverySource>();
   const named = views.map((view) => ({ ...view, id: view.serverId }));
-  for (const view of named.sort((left, right) => compareLeadership(left, right, leadingMinor))) {
-    const { groups, storageVersionHashes, serverId, stale, reachable = true } = view;
-    const shared = sources.get(groups);
-    sources.set(groups, {
-      groups,
-      storageVersionHashes,
-      serverIds: [...(shared?.serverIds ?? []), serverId],
-      current: shared?.current === true || !stale,
-      reachable: shared?.reachable === true || (!stale && reachable),
-    });
-  }
-  return [...sources.values()];
+  const leadingFirst = named.sort((left, right) => compareLeadership(left, right, leadingMinor));
+  return [...Map.groupBy(leadingFirst, ({ groups }) => groups)].map(([groups, members]) => ({
+    groups,
+    storageVersionHashes: members.find((member) => member.storageVersionHashes)?.storageVersionHashes,
+    serverIds: members.map(({ serverId }) => serverId),
+    current: members.some(({ stale }) => !stale),
+    reachable: members.some(({ stale, reachable = true }) => !stale && reachable),
+  }));
 }
 
 function mergeVersions(

@@ -15,20 +15,14 @@ export interface DocumentSource {
  * router. A set holds the hashes of the OpenAPI v3 documents, so the v2 documents of its servers are alike too.
  */
 export function documentSources(table: RoutingTable): DocumentSource[] {
-  const bySet = new Map<string, RoutingServer[]>();
-  const servers = table.snapshot.servers.toSorted((one, other) =>
+  const leadingFirst = table.snapshot.servers.toSorted((one, other) =>
     compareLeadership(one, other, table.leadingMinor),
   );
-  for (const { id, serves } of servers) {
-    const server = table.server(id);
-    if (server === undefined) continue;
-    const known = bySet.get(serves);
-    if (known === undefined) bySet.set(serves, [server]);
-    else known.push(server);
-  }
-  return [...bySet].map(([set, alike]) => ({
+  return [...Map.groupBy(leadingFirst, ({ serves }) => serves)].map(([set, members]) => ({
     set,
-    servers: alike.toSorted((one, other) => Number(one.stale) - Number(other.stale)),
+    servers: members
+      .flatMap(({ id }) => table.server(id) ?? [])
+      .sort((one, other) => Number(one.stale) - Number(other.stale)),
   }));
 }
 

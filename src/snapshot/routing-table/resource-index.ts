@@ -41,18 +41,15 @@ export function usedSetsOf(
   serversById: ReadonlyMap<string, RoutingServer>,
 ): ComparedServers[] {
   const sets = new Map(Object.entries(snapshot.servedSets));
-  const used = new Map<string, { set: ServedSet; servers: RoutingServer[] }>();
-  for (const { id, serves } of snapshot.servers) {
+  return [...Map.groupBy(snapshot.servers, ({ serves }) => serves)].map(([serves, members]) => {
     const set = sets.get(serves);
-    const server = serversById.get(id);
-    if (set === undefined || server === undefined) {
-      throw new TypeError(`Server ${id} serves the set ${serves}, which the snapshot does not have.`);
+    if (set === undefined) {
+      throw new TypeError(
+        `Server ${members[0]?.id} serves the set ${serves}, which the snapshot does not have.`,
+      );
     }
-    const entry = used.get(serves) ?? { set, servers: [] };
-    entry.servers.push(server);
-    used.set(serves, entry);
-  }
-  return [...used.values()];
+    return { set, servers: members.flatMap(({ id }) => serversById.get(id) ?? []) };
+  });
 }
 
 function gather(
