@@ -2,8 +2,7 @@ import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import type { ServerDocumentForm } from './sources.ts';
 
 /** The parts of an OpenAPI v2 document that are merged, entry by entry. */
-const sectionNames = ['paths', 'definitions', 'parameters', 'responses'] as const;
-export type SectionName = (typeof sectionNames)[number];
+const sectionNames = ['paths', 'definitions', 'parameters', 'responses'];
 
 /** Entries by name. Each is encoded whole, its name included, so that it can be copied as it is. */
 export type Section = Map<string, Uint8Array>;
@@ -12,7 +11,7 @@ export type Section = Map<string, Uint8Array>;
 export interface DocumentParts {
   /** Everything else of the document, each member encoded whole. */
   readonly plain: readonly Uint8Array[];
-  readonly sections: ReadonlyMap<SectionName, Section>;
+  readonly sections: ReadonlyMap<string, Section>;
 }
 
 /** One of the two forms of OpenAPI v2; a merged document has its media type. */
@@ -32,7 +31,7 @@ export function checkIsOpenApiV2(version: unknown): void {
   throw new DiscoveryDocumentError('NotTheDocument', 'This is no OpenAPI v2: it is not swagger 2.0.');
 }
 
-export function emptySections(): Map<SectionName, Section> {
+export function emptySections(): Map<string, Section> {
   return new Map(sectionNames.map((name) => [name, new Map()]));
 }
 

@@ -6,7 +6,6 @@ import {
   type DocumentCodec,
   emptySections,
   type Section,
-  type SectionName,
   sortedEntries,
 } from './document-parts.ts';
 import { JsonCursor } from './json-cursor.ts';
@@ -15,11 +14,9 @@ import { JsonCursor } from './json-cursor.ts';
 const bytesBetweenPauses = 128 * 1024;
 
 const encoder = new TextEncoder();
-const [openBrace, closeBrace, comma] = ['{', '}', ','].map((text) => encoder.encode(text)) as [
-  Uint8Array,
-  Uint8Array,
-  Uint8Array,
-];
+const openBrace = encoder.encode('{');
+const closeBrace = encoder.encode('}');
+const comma = encoder.encode(',');
 
 /** OpenAPI v2 as JSON. Every entry is checked to be JSON on its own, so that a copy of it breaks no document. */
 export const jsonCodec: DocumentCodec = {
@@ -35,7 +32,7 @@ export const jsonCodec: DocumentCodec = {
     let version: unknown;
     cursor.enterObject();
     for (let name = cursor.nextName(); name !== undefined; name = cursor.nextName()) {
-      const section = sections.get(name as SectionName);
+      const section = sections.get(name);
       if (section !== undefined) {
         await readSection(cursor, bytes, section);
         continue;

@@ -5,21 +5,17 @@ import {
   type DocumentCodec,
   emptySections,
   type Section,
-  type SectionName,
   sortedEntries,
 } from './document-parts.ts';
 
 /** Numbers in message Document (github.com/google/gnostic-models openapiv2/OpenAPIv2.proto). */
 const swaggerField = 1;
-const sectionFields: Readonly<Record<SectionName, number>> = {
-  paths: 8,
-  definitions: 9,
-  parameters: 10,
-  responses: 11,
-};
-const sectionsByField = new Map(
-  Object.entries(sectionFields).map(([name, field]) => [field, name as SectionName]),
-);
+const sectionsByField = new Map([
+  [8, 'paths'],
+  [9, 'definitions'],
+  [10, 'parameters'],
+  [11, 'responses'],
+]);
 /** In every entry of these, NamedPathItem, NamedSchema and the like. */
 const nameField = 1;
 
@@ -42,7 +38,7 @@ export const protobufCodec: DocumentCodec = {
     const plain: Uint8Array[] = [];
     let version: string | undefined;
     for (const { number, whole, content } of fieldsOf(bytes)) {
-      const section = sections.get(sectionsByField.get(number) as SectionName);
+      const section = sections.get(sectionsByField.get(number) ?? '');
       if (section !== undefined) readSection(content, section);
       else {
         if (number === swaggerField) version = text(content);
@@ -55,12 +51,12 @@ export const protobufCodec: DocumentCodec = {
 
   write({ plain, sections }) {
     const chunks = [...plain];
-    for (const [name, section] of sections) {
-      const entries = sortedEntries(section);
+    for (const [field, name] of sectionsByField) {
+      const entries = sortedEntries(sections.get(name) ?? new Map());
       const length = entries.reduce((sum, entry) => sum + entry.byteLength, 0);
       // A message field that is there but empty is another thing than one that is not; only `paths` is required.
       if (length === 0 && name !== 'paths') continue;
-      chunks.push(fieldHead(sectionFields[name], length), ...entries);
+      chunks.push(fieldHead(field, length), ...entries);
     }
     return concatenate(chunks);
   },
