@@ -8,7 +8,7 @@ import { acceptedMediaTypes, contentType, type DocumentForm, negotiateForm } fro
 import { mergedDocumentsOf } from './merged-documents.ts';
 import type { OpenApiV3Indexes } from './openapi-v3/openapi-v3-indexes.ts';
 
-/** What of a request decides which document it gets. */
+/** The parts of a request that decide which document it gets. */
 export interface DiscoveryRequest {
   readonly method: string;
   /** Decoded, Go's `URL.Path`. */

@@ -12,16 +12,16 @@ export interface RefreshedOptions {
 
 interface Running {
   readonly startedAt: number;
-  /** What is seen is no older than this; earlier than the start where that has been outdated. */
+  /** What it sees is no older than this: its start, or the beginning of time once it is outdated. */
   readonly begunAt: number;
   readonly ended: Promise<void>;
 }
 
 /**
- * Something made of servers' responses that is at most a second old whenever it is given: looked at when it is asked for
- * and not otherwise, one look at a time, shared by all who ask meanwhile.
+ * Keeps something that is made of servers' responses at most a second old. The servers are looked at only when it is
+ * asked for. One look runs at a time, and all who ask meanwhile share it.
  *
- * For runtimes whose promises may be waited for by other requests than the one that made them: not for Workers.
+ * Not for Workers, where no other request may wait for a promise than the one that made it.
  */
 export class Refreshed {
   readonly #options: RefreshedOptions;
@@ -34,7 +34,7 @@ export class Refreshed {
     this.#options = options;
   }
 
-  /** What has been seen so far is of something else: the next one who asks waits for a new look. */
+  /** To be called when other servers are to be looked at: the next one who asks waits for a new look. */
   outdate(): void {
     this.#seenAt = Number.NEGATIVE_INFINITY;
     if (this.#running !== undefined) this.#running = { ...this.#running, begunAt: Number.NEGATIVE_INFINITY };

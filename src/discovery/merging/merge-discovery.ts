@@ -47,22 +47,22 @@ export function storageVersionHashKey(group: string, version: string, resource: 
  */
 export function mergeDiscovery(views: readonly DiscoveryView[], leadingMinor?: string): MergedDiscovery {
   const sources = sourcesOf(views, leadingMinor);
-  const told: Told = { conflicts: [], storageVersionHashes: new Map() };
+  const findings: Findings = { conflicts: [], storageVersionHashes: new Map() };
   const groups: APIGroupDiscovery[] = [];
   const lists = sources.map((source) => ({ source, item: source.groups }));
   for (const [name, contributions] of byName(lists, groupNameOf)) {
-    const versions = mergeVersions(name, contributions, sources, told);
+    const versions = mergeVersions(name, contributions, sources, findings);
     // A group without a version is nothing one could ask for.
     if (versions.length === 0) continue;
     const group = { metadata: name === '' ? {} : { name }, versions };
     if (name === '') groups.unshift(group);
     else groups.push(group);
   }
-  return { groups, ...told };
+  return { groups, ...findings };
 }
 
-/** What comes to light while groups are merged. */
-interface Told {
+/** Found while groups are merged. */
+interface Findings {
   readonly conflicts: DiscoveryConflict[];
   readonly storageVersionHashes: Map<string, string>;
 }
@@ -84,12 +84,12 @@ function mergeVersions(
   group: string,
   contributions: readonly Contribution<APIGroupDiscovery>[],
   sources: readonly DiscoverySource[],
-  told: Told,
+  findings: Findings,
 ): APIVersionDiscovery[] {
   const lists = contributions.map(({ source, item }) => ({ source, item: item.versions ?? [] }));
   return byName(lists, ({ version }) => version, versionOrder).map(([version, named]) => ({
     version,
-    resources: mergeResources(group, version, named, told),
+    resources: mergeResources(group, version, named, findings),
     freshness: isCurrent(named, sources) ? 'Current' : 'Stale',
   }));
 }
@@ -108,7 +108,7 @@ function mergeResources(
   group: string,
   version: string,
   contributions: readonly Contribution<APIVersionDiscovery>[],
-  { conflicts, storageVersionHashes }: Told,
+  { conflicts, storageVersionHashes }: Findings,
 ): APIVersionDiscovery['resources'] {
   const lists = contributions.map(({ source, item }) => ({ source, item: item.resources ?? [] }));
   return byName(lists, ({ resource }) => resource).flatMap(([, named]) => {

@@ -47,8 +47,8 @@ interface Copy {
 }
 
 /**
- * Copies of one document of several servers, brought up to date by `If-None-Match`. What a server said before it could
- * not be read still holds.
+ * Copies of one document of several servers, brought up to date by `If-None-Match`. Of a server that cannot be read the
+ * last copy is used.
  */
 export class ServerCopies {
   readonly #options: ServerCopiesOptions;

@@ -11,8 +11,8 @@ export interface DocumentSource {
 }
 
 /**
- * Whose documents make up the merged one: a source for each differing set, the leading one first, the same on every
- * router. A set holds the hashes of the OpenAPI v3 documents, so the v2 documents of its servers are alike too.
+ * The sources of a merged document: one for each differing set, the leading one first, the same on every router. A set
+ * holds the hashes of the OpenAPI v3 documents, so the v2 documents of its servers are alike too.
  */
 export function documentSources(table: RoutingTable): DocumentSource[] {
   const leadingFirst = table.snapshot.servers.toSorted((one, other) =>

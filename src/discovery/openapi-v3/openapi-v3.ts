@@ -20,10 +20,13 @@ export type OpenApiV3Urls = ReadonlyMap<string, Readonly<Record<string, string>>
 /**
  * The index `/openapi/v3` of all servers together, paths in alphabetical order as API servers write them.
  *
- * Where servers hold different documents under a path, the URL of one is given, hash and all, so that
- * `openApiV3Servers` can find that one again: of a server that can be reached before one that cannot, then of the
- * one that serves the most resources in the group version, for a document is not merged and `kubectl explain` is to
- * find what any server has; then by leadership.
+ * Where servers hold different documents under a path, the URL of one is given, with its hash, by which
+ * `openApiV3Servers` finds that document again. It is chosen by these rules, in this order:
+ *
+ * - a server that can be reached;
+ * - the server that serves the most resources in the group version: documents are not merged, and `kubectl explain` is
+ *   to find what any server has;
+ * - leadership (`compareLeadership`).
  *
  * @returns `undefined` when no server's index is known
  */

@@ -5,13 +5,13 @@ import type { SnapshotReceiverOptions } from './receiver-options.ts';
 import type { SharedSnapshotStore } from './shared-snapshot-store.ts';
 import { StoreChangedError } from './snapshot-store.ts';
 
-/** How often a push begins anew because another receiver was quicker. More of them at once is no ordinary day. */
+/** How often a push is tried, because another receiver has written to the store meanwhile. */
 const attempts = 5;
 
 /**
- * One receiver among several that share a store, as the isolates of a Worker do (used by the edge only): before it takes
- * a push it takes note of what the others have taken. What it reads passes the same checks as what is pushed, and
- * replaces nothing that is newer.
+ * One receiver among several that share a store, as the isolates of a Worker do (used by the edge only). Before it takes
+ * a push it reads what the others have stored. What it reads passes the same checks as what is pushed, and replaces
+ * nothing that is newer.
  */
 export class SharingReceiver extends SnapshotReceiver {
   readonly #store: SharedSnapshotStore;

@@ -14,7 +14,7 @@ export function servedByServers(servers: readonly RoutingServer[]): ServedBy {
       const known = orders.get(preferred);
       if (known !== undefined) return known;
       const order = versions.toSorted((left, right) => comparePreference(left.minor, right.minor, preferred));
-      // As many as a configuration has named: one, and the words for the snapshot's own.
+      // Few: the versions that configurations have named, and the snapshot's majority, newest and oldest.
       orders.set(preferred, order);
       return order;
     },
