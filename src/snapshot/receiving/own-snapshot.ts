@@ -3,6 +3,7 @@ import { parseSnapshotText } from '../format/parse-snapshot.ts';
 import { snapshotText } from '../format/shared-groups.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import type { OpenedSnapshot } from '../signing/seal.ts';
+import type { SnapshotReceiverOptions } from './receiver-options.ts';
 
 /**
  * Opens a snapshot that the sync job in this very process has made, or that it had made before a restart: size, then
@@ -27,9 +28,12 @@ export async function openOwnSnapshot(text: string): Promise<Omit<OpenedSnapshot
   return { snapshot, digest };
 }
 
-/** The error of a push to a router that reads the cluster itself. */
-export function refusalOfPush(): SnapshotError {
-  return new SnapshotError(
+/** @throws {SnapshotError} for a push to a router that reads the cluster itself */
+export function requirePushed({
+  readsClusterItself,
+}: Pick<SnapshotReceiverOptions, 'readsClusterItself'>): void {
+  if (readsClusterItself !== true) return;
+  throw new SnapshotError(
     'ReadsClusterItself',
     'This router reads the cluster itself (--kubeconfig, --in-cluster) and takes no snapshot that is pushed: take it off the targets of the sync job, or give it --snapshot-keys in place of those flags.',
   );

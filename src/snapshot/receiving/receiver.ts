@@ -16,7 +16,7 @@ import {
   requireHeld,
   requireRising,
 } from './held-snapshot.ts';
-import { openOwnSnapshot, refusalOfPush } from './own-snapshot.ts';
+import { openOwnSnapshot, requirePushed } from './own-snapshot.ts';
 import type { RefusedPush, RestoreResult, SnapshotReceiverOptions } from './receiver-options.ts';
 import { StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
 
@@ -81,7 +81,7 @@ export class SnapshotReceiver {
    */
   accept(jws: string): Promise<Acceptance> {
     return this.#takeInTurn(async () => {
-      this.#requirePushed();
+      requirePushed(this.#options);
       const opened = await this.#open(jws);
       const held = this.#held;
       if (held?.digest === opened.digest) return this.#keep(held, { ...held.stored, snapshot: jws });
@@ -98,7 +98,7 @@ export class SnapshotReceiver {
    */
   renew(jws: string): Promise<Acceptance> {
     return this.#takeInTurn(async () => {
-      this.#requirePushed();
+      requirePushed(this.#options);
       const renewal = await openRenewal(jws, this.#options.keys());
       const held = requireHeld(this.#held, renewal);
       const stored = { ...held.stored, renewal: jws };
@@ -210,10 +210,6 @@ export class SnapshotReceiver {
     }
   }
 
-  #requirePushed(): void {
-    if (this.#options.readsClusterItself === true) throw refusalOfPush();
-  }
-
   #renewedTable(
     table: RoutingTable,
     renewal: Pick<SnapshotRenewal, 'createdAt' | 'lifetimeSeconds'>,
@@ -267,7 +263,6 @@ export class SnapshotReceiver {
     }
   }
 
-  /** Logs every refused push: it may be an attack, or a key that was not rolled out. */
   #takeInTurn(take: () => Promise<Acceptance>): Promise<Acceptance> {
     return this.#inTurn(async () => {
       try {
@@ -276,15 +271,21 @@ export class SnapshotReceiver {
         this.#refusedPush = undefined;
         return acceptance;
       } catch (error) {
-        // Losing to a newer snapshot is not an error.
-        if (error instanceof SnapshotError && error.code !== 'NotNewer') {
-          this.#refusedPush = { code: error.code, message: error.message, at: this.#now() };
-        }
-        this.#options.onPush?.(error instanceof SnapshotError ? error.code : 'InternalError');
-        this.#logger.warn({ err: error }, 'a pushed snapshot or renewal was refused');
+        // Begun anew by `SharingReceiver`.
+        if (!(error instanceof StoreChangedError)) this.tellOfRefusal(error);
         throw error;
       }
     });
+  }
+
+  /** Logs every refused push: it may be an attack, or a key that was not rolled out. */
+  protected tellOfRefusal(error: unknown): void {
+    // Losing to a newer snapshot is not an error.
+    if (error instanceof SnapshotError && error.code !== 'NotNewer') {
+      this.#refusedPush = { code: error.code, message: error.message, at: this.#now() };
+    }
+    this.#options.onPush?.(error instanceof SnapshotError ? error.code : 'InternalError');
+    this.#logger.warn({ err: error }, 'a pushed snapshot or renewal was refused');
   }
 
   /** Runs `work` when everything that came before it has ended, well or badly. */

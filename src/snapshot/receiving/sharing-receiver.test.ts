@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keys, minute, noon, renewalOf, sealed } from '../../../test/support/snapshot-receiver.ts';
+import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../addresses/address-policy.ts';
+import type { SnapshotReceiverOptions } from './receiver-options.ts';
 import type { SharedSnapshotStore } from './shared-snapshot-store.ts';
 import { SharingReceiver } from './sharing-receiver.ts';
 import type { StoredSnapshot } from './snapshot-store.ts';
@@ -39,12 +41,13 @@ function sharedPlace() {
   return { place, open };
 }
 
-function receiverOn(store: SharedSnapshotStore) {
+function receiverOn(store: SharedSnapshotStore, told: Partial<Omit<SnapshotReceiverOptions, 'store'>> = {}) {
   return new SharingReceiver({
     keys: () => keys,
     addressPolicy: createAddressPolicy(),
     store,
     now: () => noon + 2 * minute,
+    ...told,
   });
 }
 
@@ -109,3 +112,29 @@ test('while the store is away a push counts in its receiver, and the response sa
   assert.deepEqual([result, persisted], ['accepted', false]);
   assert.equal(receiver.current()?.generation, 3);
 });
+
+for (const [interruptions, ending] of [
+  [2, 'accepted'],
+  [99, 'NotNewer'],
+] as const) {
+  test(`a push that others come before ${interruptions} times is told of once, as ${ending}`, async () => {
+    const store = sharedPlace().open();
+    let left: number = interruptions;
+    const interrupted: SharedSnapshotStore = {
+      ...store,
+      async save(stored) {
+        if (left-- > 0) throw new StoreChangedError();
+        await store.save(stored);
+      },
+    };
+    const pushes: string[] = [];
+    const warnings: string[] = [];
+    const receiver = receiverOn(interrupted, {
+      onPush: (result) => pushes.push(result),
+      logger: { ...silentLogger, warn: (_fields, message) => warnings.push(message) },
+    });
+    await receiver.accept(await sealed(3)).catch((error) => assert.equal(error.code, ending));
+    assert.deepEqual(pushes, [ending]);
+    assert.equal(warnings.length, ending === 'accepted' ? 0 : 1);
+  });
+}

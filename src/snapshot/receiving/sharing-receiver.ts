@@ -50,9 +50,10 @@ export class SharingReceiver extends SnapshotReceiver {
       } catch (error) {
         if (!(error instanceof StoreChangedError)) throw error;
         if (attempt < attempts) continue;
-        throw new SnapshotError('NotNewer', 'Other pushes kept coming first; push it again.', {
-          cause: error,
-        });
+        const message = 'Other pushes kept coming first; push it again.';
+        const refusal = new SnapshotError('NotNewer', message, { cause: error });
+        this.tellOfRefusal(refusal);
+        throw refusal;
       }
     }
   }
