@@ -146,6 +146,7 @@ test('SnapshotReceiver.accept is called by the push endpoint and the sync job of
     'src/edge/deno/deno-inbound.ts',
     'src/edge/sync/run-scheduled-sync.ts',
     'src/own-paths/own-paths.ts',
+    'src/request/handle-request.ts',
     'src/snapshot/receiving/sharing-receiver.ts', // hands the push on to the receiver that it extends
     'src/snapshot/receiving/snapshot-endpoint.ts',
   ]);
@@ -204,7 +205,17 @@ test('an upgrade is dialled in one place, with the request from Router.deliver',
 });
 
 test('the order accept, identify, decide, carry, name, observe is spelled in one place, for requests and upgrades', () => {
-  assert.deepEqual(placesOf(/\.admit\(/), ['src/edge/deno/deno-inbound.ts', 'src/request/handle-request.ts']);
+  assert.deepEqual(placesOf(/\brouter\.decide\(/), [
+    // Asks the servers for their own health checks, in the name of the caller.
+    'src/own-paths/health-checks/server-checks.ts',
+    'src/request/handle-request.ts',
+  ]);
+  assert.deepEqual(placesOf(/\brouter\.identify\(/), [
+    'src/own-paths/health-checks/server-checks.ts',
+    // Before the router's own paths.
+    'src/own-paths/own-paths.ts',
+    'src/request/handle-request.ts',
+  ]);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
     'src/app.ts',
     'src/edge/worker/websocket-upgrade.ts',

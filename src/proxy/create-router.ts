@@ -11,7 +11,7 @@ import { defaultIdentityHeaderNames } from '../request/identity-header-names.ts'
 import { type InboundRequest, queryOf } from '../request/inbound.ts';
 import { observeRequest } from '../request/request-observer.ts';
 import { RetryBudget } from '../request/retry.ts';
-import type { Admission, AdmittedRequest, Router } from '../request/router.ts';
+import type { AdmittedRequest, Router } from '../request/router.ts';
 import type { Caller } from '../request/user-info.ts';
 import { hasPassedThrough, newPseudonym } from '../request/via.ts';
 import { decide, isServedByDepartedServer } from '../routing/decide.ts';
@@ -161,16 +161,6 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     return decision;
   };
 
-  const admission = (
-    inbound: InboundRequest,
-    requestInfo: RequestInfo,
-    caller: Caller | Response,
-  ): Admission => {
-    if (caller instanceof Response) return { kind: 'refused', response: caller };
-    const decision = decideFor(inbound, requestInfo, caller);
-    return { kind: 'admitted', request: { inbound, requestInfo, caller, decision } };
-  };
-
   const decisionFor = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
     if (!enabled) return gateIsOff;
     const context = contextOf(inbound, caller, isLocalServerDown());
@@ -211,14 +201,6 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     accept,
     identify,
     decide: decideFor,
-    admit(inbound) {
-      const requestInfo = accept(inbound);
-      if (requestInfo instanceof Response) return { kind: 'refused', response: requestInfo };
-      const caller = identify(inbound);
-      return caller instanceof Promise
-        ? caller.then((known) => admission(inbound, requestInfo, known))
-        : admission(inbound, requestInfo, caller);
-    },
     deliver:
       gate === undefined ? deliver : (request, send) => gate.pass(request, () => deliver(request, send)),
   };

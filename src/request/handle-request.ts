@@ -2,7 +2,8 @@ import { statusResponse } from '../apimachinery/status.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { auditIdOf, withAuditId } from './audit-id.ts';
 import type { InboundRequest } from './inbound.ts';
-import type { Admission, AdmittedRequest, Router } from './router.ts';
+import type { AdmittedRequest, Router } from './router.ts';
+import type { Caller } from './user-info.ts';
 
 /**
  * Serves an admitted request: forwards it, tunnels it, or passes it to the handlers of a library's own app.
@@ -11,44 +12,49 @@ import type { Admission, AdmittedRequest, Router } from './router.ts';
 export type Carry<Outcome> = (request: AdmittedRequest) => Response | Outcome | Promise<Response | Outcome>;
 
 /**
- * The steps of every request in order, for fetch handlers and upgrades alike: accept, identify and decide
- * (`Router.admit`), serve, then add the audit ID and observe the response. Never rejects: a failure becomes a 500 Status.
+ * The steps of every request, for fetch handlers and upgrades alike: accept, identify, decide, carry; then the response
+ * is given its audit ID and told to the observers. Never rejects: a failure becomes a 500 Status.
  *
  * No `async`, and a single `then`: each further promise would cost every request.
  */
 export function handleRequest<Outcome = never>(
   inbound: InboundRequest,
-  router: Pick<Router, 'admit'>,
+  router: Pick<Router, 'accept' | 'identify' | 'decide'>,
   logger: Logger,
   carry: Carry<Outcome>,
 ): Promise<Response | Outcome> {
-  const proceed = (admission: Admission): Response | Outcome | Promise<Response | Outcome> =>
-    admission.kind === 'refused' ? admission.response : carry(admission.request);
-  const finish = (response: Response | Outcome): Response | Outcome => {
-    if (!(response instanceof Response)) return response;
+  const finish = (outcome: Response | Outcome): Response | Outcome => {
+    if (!(outcome instanceof Response)) return outcome;
     // A response of a destination has the audit ID that it had there.
-    if (inbound.isPassedOn !== true) withAuditId(response, inbound);
-    inbound.observed?.responded(response.status);
-    return response;
+    if (inbound.isPassedOn !== true) withAuditId(outcome, inbound);
+    inbound.observed?.responded(outcome.status);
+    return outcome;
   };
-  return carried(inbound, router, proceed).then(finish, (error: unknown) =>
-    finish(internalError(error, logger, inbound)),
-  );
+  let carried: Promise<Response | Outcome>;
+  try {
+    const outcome = acceptedAndCarried(inbound, router, carry);
+    carried = outcome instanceof Promise ? outcome : Promise.resolve(outcome);
+  } catch (error) {
+    carried = Promise.reject(error);
+  }
+  return carried.then(finish, (error: unknown) => finish(internalError(error, logger, inbound)));
 }
 
-function carried<Outcome>(
+/** A promise only where the caller has to be waited for, or `carry` gives one. */
+function acceptedAndCarried<Outcome>(
   inbound: InboundRequest,
-  router: Pick<Router, 'admit'>,
-  proceed: (admission: Admission) => Response | Outcome | Promise<Response | Outcome>,
-): Promise<Response | Outcome> {
-  try {
-    const admission = router.admit(inbound);
-    if (admission instanceof Promise) return admission.then(proceed);
-    const outcome = proceed(admission);
-    return outcome instanceof Promise ? outcome : Promise.resolve(outcome);
-  } catch (error) {
-    return Promise.reject(error);
-  }
+  router: Pick<Router, 'accept' | 'identify' | 'decide'>,
+  carry: Carry<Outcome>,
+): Response | Outcome | Promise<Response | Outcome> {
+  const requestInfo = router.accept(inbound);
+  if (requestInfo instanceof Response) return requestInfo;
+  const decideAndCarry = (caller: Caller | Response) => {
+    if (caller instanceof Response) return caller;
+    const decision = router.decide(inbound, requestInfo, caller);
+    return carry({ inbound, requestInfo, caller, decision });
+  };
+  const caller = router.identify(inbound);
+  return caller instanceof Promise ? caller.then(decideAndCarry) : decideAndCarry(caller);
 }
 
 /**

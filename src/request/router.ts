@@ -13,23 +13,17 @@ export interface AdmittedRequest {
   readonly decision: Decision;
 }
 
-export type Admission =
-  | { readonly kind: 'admitted'; readonly request: AdmittedRequest }
-  /** Refused before forwarding (400, 401, 500, 503): this is the whole response. */
-  | { readonly kind: 'refused'; readonly response: Response };
-
 /**
- * The steps of one request, shared by the fetch handler and by upgrades: both start with `admit` and end
- * with `deliver`, so neither can skip path acceptance, authentication, header hygiene or stamping.
+ * The steps of one request, in their order. `handleRequest` calls the first three for fetch handlers and upgrades alike;
+ * both end with `deliver`. So neither can skip path acceptance, authentication, header hygiene or stamping.
  */
 export interface Router {
   /** Path acceptance and request info; the refusal (400, 500) when the target cannot be accepted. */
   accept(inbound: InboundRequest): RequestInfo | Response;
   /** Who calls; the refusal (401) when the credentials are wrong. A promise only where the check is asynchronous. */
   identify(inbound: InboundRequest): Caller | Response | Promise<Caller | Response>;
+  /** Where the request goes, and why. */
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
-  /** The three above, in order; a promise only where `identify` gives one. */
-  admit(inbound: InboundRequest): Admission | Promise<Admission>;
   /**
    * Chooses a destination, builds the outbound request and sends it; where the rules allow it, tries one
    * other candidate. Resolves with the result of `send`, or with a 503 Status when no destination responded.

@@ -11,7 +11,7 @@ import { upgradeListener } from '../../src/node/upgrades/upgrade.ts';
 import type { Destination } from '../../src/request/destination.ts';
 import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/request/header-hygiene.ts';
 import type { InboundRequest } from '../../src/request/inbound.ts';
-import type { AdmittedRequest, Router } from '../../src/request/router.ts';
+import type { Router } from '../../src/request/router.ts';
 import type { OnResponseHead, OutboundRequest } from '../../src/request/transport.ts';
 import { TransportError } from '../../src/request/transport-error.ts';
 import { credentials, outboundTo, routerPair } from './node-exchange.ts';
@@ -34,8 +34,8 @@ export interface TestRouterOptions {
   readonly onResponseHead?: OnResponseHead;
   readonly transport?: Partial<NodeTransportOptions>;
   readonly server?: Partial<RouterServerOptions>;
-  /** The door of upgrades. Default: everybody is let in. */
-  readonly admit?: Router['admit'];
+  /** Who calls, of upgrades. Default: everybody passes through. */
+  readonly identify?: Router['identify'];
   readonly upgradeHeadTimeout?: number;
 }
 
@@ -71,7 +71,9 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
     clientCertificateOf: () => ({}),
     onUpgrade: upgradeListener({
       router: {
-        admit: options.admit ?? letIn,
+        accept: ({ target }) => ({ ...noRequestInfo, path: target, verb: 'get' }),
+        identify: options.identify ?? (() => ({ kind: 'passthrough' })),
+        decide: () => ({ decision: 'local', reason: 'NotAResourceRequest', candidates: [] }),
         deliver: ({ inbound }, send) => attempt(() => send(outboundFor(inbound))),
       },
       dialer: transport.dialer,
@@ -86,14 +88,4 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
     transport.close();
   });
   return { port, server, transport, failures };
-}
-
-async function letIn(inbound: InboundRequest): Promise<Awaited<ReturnType<Router['admit']>>> {
-  const request: AdmittedRequest = {
-    inbound,
-    requestInfo: { ...noRequestInfo, path: inbound.target, verb: 'get' },
-    caller: { kind: 'passthrough' },
-    decision: { decision: 'local', reason: 'NotAResourceRequest', candidates: [] },
-  };
-  return { kind: 'admitted', request };
 }

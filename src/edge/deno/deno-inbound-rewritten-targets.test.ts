@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { mixedCluster } from '../../../test/support/decision-rows.ts';
 import { receiverHolding } from '../../../test/support/test-app.ts';
 import { createRouter } from '../../proxy/create-router.ts';
+import { handleRequest } from '../../request/handle-request.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
+import { silentLogger } from '../../runtime/logger.ts';
 import { refuseRewrittenTargets } from './deno-inbound.ts';
 
 const router = refuseRewrittenTargets(
@@ -26,11 +28,10 @@ async function refusalOf(target: string): Promise<string> {
   const accepted = router.accept(inbound(target));
   assert.ok(accepted instanceof Response, target);
   assert.equal(accepted.status, 400);
-  const admission = await router.admit(inbound(target));
-  assert.ok(admission.kind === 'refused', target);
-  assert.equal(admission.response.status, 400);
+  const upgrade = await handleRequest(inbound(target), router, silentLogger, () => assert.fail('accepted'));
+  assert.equal(upgrade.status, 400);
   const status = (await accepted.json()) as { readonly message: string };
-  assert.deepEqual(await admission.response.json(), status);
+  assert.deepEqual(await upgrade.json(), status);
   return status.message;
 }
 

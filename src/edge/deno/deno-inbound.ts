@@ -86,18 +86,11 @@ function refused(issue: string): DenoInbound {
  * in assertions is what is forwarded, byte for byte. Asked after the router itself, whose refusals say more.
  */
 export function refuseRewrittenTargets(router: Router): Router {
-  const accept: Router['accept'] = (inbound) => {
-    const accepted = router.accept(inbound);
-    return accepted instanceof Response || !isRewritten(inbound) ? accepted : refusal();
-  };
   return {
     ...router,
-    accept,
-    async admit(inbound) {
-      const admission = await router.admit(inbound);
-      return admission.kind === 'admitted' && isRewritten(inbound)
-        ? { kind: 'refused', response: refusal() }
-        : admission;
+    accept(inbound) {
+      const accepted = router.accept(inbound);
+      return accepted instanceof Response || !isRewritten(inbound) ? accepted : refusal();
     },
   };
 }

@@ -120,7 +120,7 @@ describe('refused before the destination sees anything', () => {
     const destination = await startDestination(context, switching('websocket'));
     const router = await startRouter(context, {
       destination: destination.destination,
-      admit: async () => ({ kind: 'refused', response: statusResponse('Unauthorized', 'Unauthorized') }),
+      identify: () => statusResponse('Unauthorized', 'Unauthorized'),
     });
     const text = await readToEnd(await connect(context, router, upgradeRequest('websocket')));
     assert.match(text, /^HTTP\/1\.1 401 Unauthorized\r\n/);

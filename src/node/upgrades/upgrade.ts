@@ -20,7 +20,7 @@ import { dialUpgrade, type UpgradeResponse } from './upgrade-dial.ts';
 import { UpgradeInbound } from './upgrade-inbound.ts';
 
 export interface UpgradeOptions extends NodeInboundOptions {
-  readonly router: Pick<Router, 'admit' | 'deliver'>;
+  readonly router: Router;
   readonly dialer: TlsDialer;
   /** Milliseconds until a destination's response to the upgrade; open tunnels have no limit. Default 60,000. */
   readonly headTimeout?: number;
