@@ -30,7 +30,8 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   const { transport, routingTable, oidcIssuer } = options;
   const app = new Hono<HandlerEnvironment>();
 
-  // What is an API server's: accept, identify, decide, forward, name, observe.
+  // What is an API server's. Before the function below: accept (400), authenticate (401, `options.authenticators`) and
+  // decide; after it: the audit ID, and the observers.
   const toApiServer: Handler<HandlerEnvironment> = (context) =>
     handleRequest(inbound(context), router, logger, (request) => {
       const refusal = refuseDisguisedOwnPath(request);
@@ -42,7 +43,8 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
         : forward(request, router, transport, replacement);
     });
 
-  // What the router serves itself: health, the OIDC issuer's documents, /.mixed-version-proxy/.
+  // What the router serves itself: health and the OIDC issuer's documents for everyone; /.mixed-version-proxy/ for
+  // allowed callers, whom it authenticates first.
   const own = whenAsked(async () => {
     const { createOwnApp } = await import('./own-app.ts');
     return createOwnApp(options, router, toApiServer);

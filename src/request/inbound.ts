@@ -61,9 +61,9 @@ export interface InboundRequest {
    */
   onFinished?(listener: () => void): void;
   /**
-   * Has the exchange ended when it takes longer than the server's request time-out, counted from its receipt: with a 504,
-   * for a read a 503, while there is no head of a response, by breaking it off afterwards (k8s.io/apiserver
-   * pkg/server/filters/timeout.go).
+   * Ends the exchange when it takes longer than the server's request time-out, counted from its receipt. While there is
+   * no head of a response a read gets 503 and a write 504 (k8s.io/apiserver pkg/server/filters/timeout.go); a response
+   * that has begun is broken off.
    * Called by `Router.accept` for what is not long-running. Left out where there is no such time-out.
    */
   limitDuration?(): void;
