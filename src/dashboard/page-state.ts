@@ -1,6 +1,6 @@
+import type { LastProbe } from '../health/server-health.ts';
 import type { HistoryView } from '../own-paths/history/history-view.ts';
 import type { RouterHistory } from '../own-paths/history/router-history.ts';
-import { type LastProbe, LastProbes } from '../own-paths/status/last-probes.ts';
 import type { RecentDecision, RecentDecisions } from '../own-paths/status/recent-decisions.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
@@ -31,7 +31,7 @@ interface PageSources {
 }
 
 /**
- * Gathers what the page is to show when it is asked for; only probes are kept from now on.
+ * Gathers what the page is to show when it is asked for.
  * @param clock milliseconds since the epoch
  */
 export function pageStateSource(
@@ -40,13 +40,11 @@ export function pageStateSource(
   status: () => RouterStatus,
 ): () => PageState {
   const { health, load, recentDecisions, history, routingTable } = options;
-  const probes = health && new LastProbes(health, clock);
-  if (probes !== undefined) health?.observe(probes);
   return () => ({
     status: status(),
     table: routingTable.current(),
     inFlight: (id) => load?.inFlight(id),
-    lastProbe: (id) => probes?.of(id),
+    lastProbe: (id) => health?.report(id)?.lastProbe,
     recentDecisions: recentDecisions?.list(),
     history: history?.view(),
     now: clock(),

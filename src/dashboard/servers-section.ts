@@ -105,5 +105,5 @@ const outcomes: Readonly<Record<ProbeOutcome, string>> = {
 function lastProbe(id: string, { lastProbe: probeOf, now }: PageState): Markup | string {
   const probe = probeOf(id);
   if (probe === undefined) return '';
-  return html`last probe ${age(probe.at, now)} ago: ${outcomes[probe.outcome]}, ${Math.round(probe.milliseconds)} ms`;
+  return html`last probe ${age(now - probe.agoMilliseconds, now)} ago: ${outcomes[probe.outcome]}, ${Math.round(probe.milliseconds)} ms`;
 }

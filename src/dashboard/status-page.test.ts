@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
+import { ServerHealth } from '../health/server-health.ts';
 
 const page = 'https://router.test/.mixed-version-proxy/';
 const snapshot = snapshotOf(
@@ -46,6 +47,21 @@ describe('the status page', () => {
     }
     // Neither would be allowed.
     assert.doesNotMatch(text, /\sstyle="|\son[a-z]+="|\ssrc="/);
+  });
+
+  it('shows the last probe of a server, also one from before the page was asked for, or the router reloaded', async (context) => {
+    const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
+    health.follow('cp-b');
+    health.probed('cp-b', 'ready', 4);
+    const observers = context.mock.method(health, 'observe');
+    for (const { app } of [
+      await testApp({ snapshot, connection, health }),
+      await testApp({ snapshot, connection, health }),
+    ]) {
+      const text = await (await app.fetch(new Request(page))).text();
+      assert.match(text, /last probe .* ago: ready, 4 ms/);
+    }
+    assert.equal(observers.mock.callCount(), 0);
   });
 
   it('is reached with and without its last slash', async () => {

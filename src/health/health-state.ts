@@ -62,6 +62,16 @@ export interface HealthState {
   readonly hasShownReadiness?: boolean | undefined;
   /** A request gave reason to probe it (no response, a GOAWAY), and no probe has ended since. */
   readonly suspected?: boolean | undefined;
+  /** Left out before the first one has ended. */
+  readonly lastProbe?: EndedProbe | undefined;
+}
+
+/** A probe that has ended. */
+export interface EndedProbe {
+  readonly outcome: ProbeOutcome;
+  readonly endedAt: number;
+  /** Milliseconds that it took. */
+  readonly milliseconds: number;
 }
 
 /** A server that nothing has been heard of. */

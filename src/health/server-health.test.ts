@@ -92,16 +92,19 @@ test('a server that is not followed has no health, and nothing that is met of it
   assert.equal(health.weight('a'), 1);
 });
 
-test('a report says since when', () => {
+test('a report says since when, and what the last probe said', () => {
   const { health, probes, pass } = followed('a');
+  assert.equal(health.report('a')?.lastProbe, undefined);
+  probes('a', 'unreachable', 'ready');
+  pass(2_000);
   probes('a', 'ready');
-  pass(2_500);
-  probes('a', 'ready');
+  pass(500);
   assert.deepEqual(health.report('a'), {
     id: 'a',
     status: 'healthy',
     cause: undefined,
     forMilliseconds: 2_500,
+    lastProbe: { outcome: 'ready', agoMilliseconds: 500, milliseconds: 1 },
   });
   assert.equal(health.report('b'), undefined);
 });
@@ -121,4 +124,5 @@ test('a server that is followed anew is unknown again', () => {
   probes('a', 'unreachable', 'unreachable', 'unreachable');
   health.follow('a');
   assert.equal(health.report('a')?.status, 'unknown');
+  assert.equal(health.report('a')?.lastProbe, undefined);
 });

@@ -30,6 +30,17 @@ export interface ServerHealthReport {
   readonly cause: UnhealthyCause | undefined;
   /** Milliseconds since `status` came about. */
   readonly forMilliseconds: number;
+  /** `undefined`: it has not been probed. */
+  readonly lastProbe: LastProbe | undefined;
+}
+
+/** What the last probe of a server said. */
+export interface LastProbe {
+  readonly outcome: ProbeOutcome;
+  /** Milliseconds since it ended. */
+  readonly agoMilliseconds: number;
+  /** Milliseconds that it took. */
+  readonly milliseconds: number;
 }
 
 /** The health of one server is another now. */
@@ -107,6 +118,10 @@ export class ServerHealth {
   probed(id: string, outcome: ProbeOutcome, milliseconds: number): void {
     for (const observer of this.#observers) observer.probed?.(id, outcome, milliseconds);
     this.#signal(id, outcome);
+    const state = this.#states.get(id);
+    if (state !== undefined) {
+      this.#states.set(id, { ...state, lastProbe: { outcome, endedAt: this.#monotonic(), milliseconds } });
+    }
     this.#endWaiting(id);
   }
 
@@ -216,8 +231,19 @@ export class ServerHealth {
   report(id: string): ServerHealthReport | undefined {
     const state = this.#states.get(id);
     if (state === undefined) return undefined;
-    const { status, cause, since } = state;
-    return { id, status, cause, forMilliseconds: Math.max(0, this.#monotonic() - since) };
+    const { status, cause, since, lastProbe } = state;
+    const now = this.#monotonic();
+    return {
+      id,
+      status,
+      cause,
+      forMilliseconds: Math.max(0, now - since),
+      lastProbe: lastProbe && {
+        outcome: lastProbe.outcome,
+        agoMilliseconds: now - lastProbe.endedAt,
+        milliseconds: lastProbe.milliseconds,
+      },
+    };
   }
 
   /** Every server that is followed. */

@@ -85,7 +85,7 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
       status: hostileStatus(servers, hostile),
       table,
       inFlight: () => 1,
-      lastProbe: () => ({ outcome: 'unreachable', at: now, milliseconds: 5 }),
+      lastProbe: () => ({ outcome: 'unreachable', agoMilliseconds: 0, milliseconds: 5 }),
       recentDecisions: [
         {
           at: now,
