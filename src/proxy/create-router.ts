@@ -5,34 +5,19 @@ import { statusResponse } from '../apimachinery/status.ts';
 import { authenticate } from '../identity/authenticate.ts';
 import { AuthenticationError } from '../identity/authenticator.ts';
 import { auditIdOf } from '../request/audit-id.ts';
-import type { Destination } from '../request/destination.ts';
-import { hasVerifiedRerouteMark } from '../request/header-hygiene.ts';
 import { defaultIdentityHeaderNames } from '../request/identity-header-names.ts';
-import { type InboundRequest, queryOf } from '../request/inbound.ts';
+import type { InboundRequest } from '../request/inbound.ts';
 import { observeRequest } from '../request/request-observer.ts';
 import { RetryBudget } from '../request/retry.ts';
-import type { AdmittedRequest, Router } from '../request/router.ts';
+import type { Router } from '../request/router.ts';
 import type { Caller } from '../request/user-info.ts';
 import { hasPassedThrough, newPseudonym } from '../request/via.ts';
-import { decide, isServedByDepartedServer } from '../routing/decide.ts';
-import {
-  type Decision,
-  type DecisionContext,
-  defaultStalePolicy,
-  type StalePolicy,
-} from '../routing/decision.ts';
-import { defaultPreferredVersion, goesElsewhere } from '../routing/preferred-version.ts';
-import { type Logger, silentLogger } from '../runtime/logger.ts';
-import { isExpired, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { Decision } from '../routing/decision.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { createDecider } from './decider.ts';
 import { createDelivery } from './delivery/delivery.ts';
-import { type Candidates, ServerLoad } from './delivery/server-choice.ts';
+import { ServerLoad } from './delivery/server-choice.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
-
-const gateIsOff: Decision = Object.freeze({
-  decision: 'local',
-  reason: 'FeatureGateDisabled',
-  candidates: [] as const,
-});
 
 /**
  * Builds the router from what the runtime injects.
@@ -41,20 +26,10 @@ const gateIsOff: Decision = Object.freeze({
 export function createRouter(options: MixedVersionProxyOptions): Router {
   checkForm(options);
   const {
-    serverId,
-    routingTable,
     authenticators = [],
-    isVerifiedPeer = () => false,
     pseudonym = newPseudonym(),
     identityHeaderNames = defaultIdentityHeaderNames,
     identityTokens = {},
-    stalePolicy = defaultStalePolicy,
-    preferredVersion = defaultPreferredVersion,
-    localServerDownPolicy = 'peer',
-    health,
-    extensionRouting = 'local',
-    enabled = true,
-    clock = Date.now,
     monotonicClock = () => performance.now(),
     random = Math.random,
     logger = silentLogger,
@@ -63,40 +38,21 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     retryBudget = new RetryBudget(),
     gate,
   } = options;
-  const standing = { serverId, stalePolicy, preferredVersion };
+  const readRequest = rememberingRequests();
+  const decider = createDecider(options, load);
   const deliver = createDelivery({
+    ...decider,
     local: options.local,
     identityHeaderNames,
     identityTokens,
     pseudonym,
-    isMisplaced,
     load,
-    health,
-    inPlaceOfLocal: localServerDownPolicy === 'peer' ? inPlaceOfLocal : undefined,
-    othersThanLocal: inPlaceOfLocal,
-    isServedByDepartedServer: ({ requestInfo }) =>
-      isServedByDepartedServer(requestInfo, routingTable.current()),
+    health: options.health,
     budget: retryBudget,
     random,
     logger,
     monotonicClock,
   });
-
-  /** The same request, decided anew. A request that a peer has rerouted stays here, at any version. */
-  function isMisplaced(requestInfo: RequestInfo, before: Decision, { id, kind }: Destination): boolean {
-    if (!enabled || before.reason === 'AlreadyRerouted') return false;
-    const now = decide(requestInfo, routingTable.current(), {
-      ...standing,
-      localServerIsDown: isLocalServerDown(),
-      now: clock(),
-      reroutedByVerifiedPeer: false,
-      extensionRouting,
-    });
-    return goesElsewhere(before, now, id, kind === 'local');
-  }
-
-  const expiryLog = createExpiryLog(stalePolicy, logger);
-  const readRequest = rememberingRequests();
 
   const accept = (inbound: InboundRequest): RequestInfo | Response => {
     if (observers.length > 0) inbound.observed = observeRequest(observers, inbound);
@@ -151,56 +107,16 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     return statusResponse('Unauthorized', `Unauthorized: ${error.message}`);
   };
 
-  // Upstream's peers send upgrades without a user: there the connection's own certificate is what counts.
-  const isRerouted = (inbound: InboundRequest, caller: Caller): boolean =>
-    hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound));
-
-  const decideFor = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
-    const decision = decisionFor(inbound, requestInfo, caller);
+  const decide = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
+    const decision = decider.decide(inbound, requestInfo, caller);
     inbound.observed?.decided(decision);
     return decision;
   };
 
-  const decisionFor = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
-    if (!enabled) return gateIsOff;
-    const context = contextOf(inbound, caller, isLocalServerDown());
-    const table = routingTable.current();
-    expiryLog.look(table, context.now);
-    return decide(requestInfo, table, context);
-  };
-
-  const contextOf = (
-    inbound: InboundRequest,
-    caller: Caller,
-    localServerIsDown: boolean,
-  ): DecisionContext => ({
-    ...standing,
-    localServerIsDown,
-    now: clock(),
-    query: queryOf(inbound.target),
-    reroutedByVerifiedPeer: isRerouted(inbound, caller),
-    // An extension server is told who calls, never given credentials that it could use elsewhere: callers
-    // whom the router did not authenticate go through the local aggregator, which authenticates them.
-    extensionRouting: caller.kind === 'authenticated' ? extensionRouting : 'local',
-  });
-
-  const isLocalServerDown = (): boolean =>
-    localServerDownPolicy === 'peer' &&
-    serverId !== undefined &&
-    (load.isAvoided(serverId) || health?.isAvoided(serverId) === true);
-
-  /** Decided anew, now that the local server is known not to respond. */
-  function inPlaceOfLocal(request: AdmittedRequest): Candidates | undefined {
-    const { inbound, requestInfo, caller } = request;
-    if (!enabled) return undefined;
-    const decision = decide(requestInfo, routingTable.current(), contextOf(inbound, caller, true));
-    return decision.decision === 'peer' ? decision : undefined;
-  }
-
   return {
     accept,
     identify,
-    decide: decideFor,
+    decide,
     deliver:
       gate === undefined ? deliver : (request, send) => gate.pass(request, () => deliver(request, send)),
   };
@@ -233,33 +149,3 @@ function refuseTarget(error: RequestInfoError): Response {
     ? statusResponse('InternalError', error.message)
     : statusResponse('BadRequest', error.message);
 }
-
-/**
- * Logs once when the snapshot in use has expired, and once when a valid one has arrived.
- * Requests trigger the check, so that it needs no timer of the runtime.
- */
-export function createExpiryLog(
-  stalePolicy: StalePolicy,
-  logger: Logger,
-): { look(table: RoutingTable | undefined, now: number): void } {
-  let wasExpired = false;
-  return {
-    look(table, now) {
-      const expired = isExpired(table, now);
-      if (expired === wasExpired || table === undefined) return;
-      wasExpired = expired;
-      const { generation } = table;
-      const expiresAt = new Date(table.expiresAt).toISOString();
-      if (!expired) logger.info({ generation, expiresAt }, 'The snapshot in use is in force again');
-      else logger.warn({ generation, expiresAt, stalePolicy }, expiredText[stalePolicy]);
-    },
-  };
-}
-
-const expiredText = {
-  'serve-stale':
-    'The snapshot is past its lifetime: requests are still routed by it, and changes of the API servers are missed. See to the sync job',
-  local:
-    'The snapshot is past its lifetime: the local server gets what is not known to be for peers only, which gets 503. See to the sync job',
-  unavailable: 'The snapshot is past its lifetime: requests for resources get 503. See to the sync job',
-} as const satisfies Record<StalePolicy, string>;

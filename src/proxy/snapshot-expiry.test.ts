@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { buildRoutingTable, withLifetime } from '../snapshot/routing-table/build-routing-table.ts';
-import { createExpiryLog } from './create-router.ts';
+import { createExpiryLog } from './snapshot-expiry.ts';
 
 test('the log says once that the snapshot is past its lifetime, and once that one is in force again', () => {
   const said: string[] = [];

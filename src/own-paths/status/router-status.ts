@@ -2,7 +2,8 @@ import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
-import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
+import { expiryText } from '../../proxy/snapshot-expiry.ts';
+import { defaultStalePolicy } from '../../routing/decision.ts';
 import { defaultPreferredVersion, preferredMinor } from '../../routing/preferred-version.ts';
 import type { RefusedPush } from '../../snapshot/receiving/receiver-options.ts';
 import { isExpired, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
@@ -171,7 +172,7 @@ export function routerStatus(
       ...credentialFileWarnings(credentialFiles),
       ...needsRestart.map(describeSettingChange),
       ...refusedPushWarnings(source.refusedPush),
-      ...expiryWarnings(table, stalePolicy, now),
+      ...(isExpired(table, now) ? [`the ${expiryText(stalePolicy)}`] : []),
       ...undecodableWarnings(undecodable, preferredVersion.version !== 'local'),
       ...embeddedSyncWarnings(reading),
     ],
@@ -188,20 +189,6 @@ function embeddedSyncState({
     lastReadAt: lastReadAt === undefined ? null : new Date(lastReadAt).toISOString(),
     servers: servers.map(({ id, state, failure = null }) => ({ id, state, failure })),
   };
-}
-
-function expiryWarnings(
-  table: RoutingTable | undefined,
-  stalePolicy: StalePolicy,
-  now: number,
-): readonly string[] {
-  if (!isExpired(table, now)) return [];
-  const consequence = {
-    'serve-stale': 'requests are still routed by it, and changes of the API servers are missed',
-    local: 'the local server gets every request but those that only peers served, which get 503',
-    unavailable: 'requests for resources get 503',
-  }[stalePolicy];
-  return [`the snapshot is past its lifetime: ${consequence}. See to the sync job`];
 }
 
 function refusedPushWarnings(refused: RefusedPush | undefined): readonly string[] {

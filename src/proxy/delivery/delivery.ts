@@ -30,19 +30,20 @@ import {
 export interface DeliveryOptions extends AttemptOptions {
   /** Left out in the gateway form, in which nothing is decided to be local. */
   readonly local?: Destination | undefined;
-  /** Servers that may serve a request in place of the local server; `undefined` when none may. */
-  readonly inPlaceOfLocal?: ((request: AdmittedRequest) => Candidates | undefined) | undefined;
-  /** Other servers of a resource that the local server is expected to serve, and does not. Default: none. */
-  readonly othersThanLocal?: ((request: AdmittedRequest) => Candidates | undefined) | undefined;
-  /** Whether a server that has left for a while is known to serve what is asked for. Default: none is. */
-  readonly isServedByDepartedServer?: ((request: AdmittedRequest) => boolean) | undefined;
+  /** Who may take the place of a local server that does not respond. */
+  readonly inPlaceOfLocal: (request: AdmittedRequest) => Candidates;
+  /** Who else serves a resource that the local server is expected to serve, and does not. */
+  readonly othersThanLocal: (request: AdmittedRequest) => Candidates;
+  /** Whether a server that has left for a while is known to serve what is asked for. */
+  readonly isServedByDepartedServer: (request: AdmittedRequest) => boolean;
   readonly budget: RetryBudget;
   readonly random: () => number;
 }
 
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
-  const { local, load, health, inPlaceOfLocal, othersThanLocal, budget, random, logger } = options;
+  const { local, load, health, budget, random, logger } = options;
+  const { inPlaceOfLocal, othersThanLocal, isServedByDepartedServer } = options;
   const state: ServerState = {
     inFlight: (id) => load.inFlight(id),
     isAvoided: (id) => load.isAvoided(id) || health?.isAvoided(id) === true,
@@ -115,7 +116,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const destination = second?.destination;
     if (second === undefined || destination === undefined) {
       if (isEnding) return refusal;
-      const isKnown = others.length > 0 || options.isServedByDepartedServer?.(request) === true;
+      const isKnown = others.length > 0 || isServedByDepartedServer(request);
       return isKnown ? servedSetsChanging(retryAfterSeconds) : refusal;
     }
     // A body that was too large to be kept has gone to the first one.
@@ -124,7 +125,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const result = await attempt(request, destination, send);
     if (result instanceof TransportError) return noResponse(request, result);
     if (!(result instanceof NotServedResponse) || !result.isCertain) return result;
-    return isEnding || others.length > 1 || options.isServedByDepartedServer?.(request) === true
+    return isEnding || others.length > 1 || isServedByDepartedServer(request)
       ? servedSetsChanging(retryAfterSeconds)
       : result;
   }
@@ -166,22 +167,13 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (isRestarting(destination.id)) return Promise.resolve(notReady(request));
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
-    const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal?.(request) ?? noCandidates);
+    const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal(request));
     return attempt(request, destination, send, othersLeft).then((result) => {
       if (isRefusal(result)) {
-        return askAnotherAfterRefusal(
-          request,
-          othersThanLocal?.(request) ?? noCandidates,
-          undefined,
-          result,
-          send,
-        );
+        return askAnotherAfterRefusal(request, othersThanLocal(request), undefined, result, send);
       }
       if (!(result instanceof TransportError)) return result;
-      const others = inPlaceOfLocal?.(request);
-      return others === undefined
-        ? noResponse(request, result)
-        : retryAfterNoResponse(request, others, undefined, result, send);
+      return retryAfterNoResponse(request, inPlaceOfLocal(request), undefined, result, send);
     });
   }
 
@@ -214,7 +206,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       case 'local':
         return local === undefined
           ? Promise.resolve(knowledgeMissing())
-          : keepingBody(request, othersThanLocal !== undefined, () => deliverToLocal(request, local, send));
+          : keepingBody(request, true, () => deliverToLocal(request, local, send));
       case 'peer':
         return keepingBody(request, everyCandidate(decision).length > 1, () =>
           deliverToPeer(request, decision, send),
@@ -238,5 +230,3 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
 function isRefusal(result: unknown): result is NotServedResponse | ShuttingDownResponse {
   return result instanceof NotServedResponse || result instanceof ShuttingDownResponse;
 }
-
-const noCandidates: Candidates = { candidates: [] };

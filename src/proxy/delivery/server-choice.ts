@@ -11,6 +11,8 @@ export interface Candidates {
   readonly versions?: VersionChoice | undefined;
 }
 
+export const noCandidates: Candidates = { candidates: [] };
+
 export interface Choice {
   readonly server: RoutingServer;
   /** `undefined`: it has no address. */

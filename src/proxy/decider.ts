@@ -1,0 +1,100 @@
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { Destination } from '../request/destination.ts';
+import { hasVerifiedRerouteMark } from '../request/header-hygiene.ts';
+import { type InboundRequest, queryOf } from '../request/inbound.ts';
+import type { AdmittedRequest } from '../request/router.ts';
+import type { Caller } from '../request/user-info.ts';
+import { decide, isServedByDepartedServer } from '../routing/decide.ts';
+import { type Decision, type DecisionContext, defaultStalePolicy } from '../routing/decision.ts';
+import { defaultPreferredVersion, goesElsewhere } from '../routing/preferred-version.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { type Candidates, noCandidates, type ServerLoad } from './delivery/server-choice.ts';
+import type { MixedVersionProxyOptions } from './options.ts';
+import { createExpiryLog } from './snapshot-expiry.ts';
+
+/** Decides by the routing table and the servers as they are when it is asked. */
+export interface Decider {
+  decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
+  /** Whether a watch that was given to `destination` because of `before` would go elsewhere now. */
+  isMisplaced(requestInfo: RequestInfo, before: Decision, destination: Destination): boolean;
+  /** Who could serve the request if the local server could not. */
+  othersThanLocal(request: AdmittedRequest): Candidates;
+  /** Who may take the place of a local server that does not respond. */
+  inPlaceOfLocal(request: AdmittedRequest): Candidates;
+  /** Whether a server that has left for a while is known to serve what is asked for. */
+  isServedByDepartedServer(request: AdmittedRequest): boolean;
+}
+
+const gateIsOff: Decision = Object.freeze({
+  decision: 'local',
+  reason: 'FeatureGateDisabled',
+  candidates: [] as const,
+});
+
+export function createDecider(options: MixedVersionProxyOptions, load: ServerLoad): Decider {
+  const { serverId, routingTable, isVerifiedPeer = () => false } = options;
+  const { stalePolicy = defaultStalePolicy, preferredVersion = defaultPreferredVersion } = options;
+  const { localServerDownPolicy = 'peer', extensionRouting = 'local', enabled = true } = options;
+  const { clock = Date.now, logger = silentLogger } = options;
+  const standing = { serverId, stalePolicy, preferredVersion };
+  const expiryLog = createExpiryLog(stalePolicy, logger);
+  const local = { serverId, localServerDownPolicy, load, health: options.health };
+
+  const contextOf = (inbound: InboundRequest, caller: Caller, isDown: boolean): DecisionContext => ({
+    ...standing,
+    localServerIsDown: isDown,
+    now: clock(),
+    query: queryOf(inbound.target),
+    // Upstream's peers send upgrades without a user: there the connection's own certificate is what counts.
+    reroutedByVerifiedPeer: hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound)),
+    // An extension server is told who calls, never given credentials that it could use elsewhere: callers
+    // whom the router did not authenticate go through the local aggregator, which authenticates them.
+    extensionRouting: caller.kind === 'authenticated' ? extensionRouting : 'local',
+  });
+
+  const othersThanLocal = ({ inbound, requestInfo, caller }: AdmittedRequest): Candidates => {
+    if (!enabled) return noCandidates;
+    const decision = decide(requestInfo, routingTable.current(), contextOf(inbound, caller, true));
+    return decision.decision === 'peer' ? decision : noCandidates;
+  };
+
+  return {
+    decide(inbound, requestInfo, caller) {
+      if (!enabled) return gateIsOff;
+      const context = contextOf(inbound, caller, isLocalServerDown(local));
+      const table = routingTable.current();
+      expiryLog.look(table, context.now);
+      return decide(requestInfo, table, context);
+    },
+    isMisplaced(requestInfo, before, { id, kind }) {
+      // A request that a peer has rerouted stays here, at any version.
+      if (!enabled || before.reason === 'AlreadyRerouted') return false;
+      const now = decide(requestInfo, routingTable.current(), {
+        ...standing,
+        localServerIsDown: isLocalServerDown(local),
+        now: clock(),
+        reroutedByVerifiedPeer: false,
+        extensionRouting,
+      });
+      return goesElsewhere(before, now, id, kind === 'local');
+    },
+    othersThanLocal,
+    inPlaceOfLocal: localServerDownPolicy === 'peer' ? othersThanLocal : () => noCandidates,
+    isServedByDepartedServer: ({ requestInfo }) =>
+      isServedByDepartedServer(requestInfo, routingTable.current()),
+  };
+}
+
+/** Whether peers take the place of the local server now, where they can. */
+export function isLocalServerDown({
+  serverId,
+  localServerDownPolicy = 'peer',
+  load,
+  health,
+}: Pick<MixedVersionProxyOptions, 'serverId' | 'localServerDownPolicy' | 'load' | 'health'>): boolean {
+  return (
+    localServerDownPolicy === 'peer' &&
+    serverId !== undefined &&
+    (load?.isAvoided(serverId) === true || health?.isAvoided(serverId) === true)
+  );
+}
