@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mixedCluster } from '../../test/support/decision-rows.ts';
+import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { seal, testApp, userConnection } from '../../test/support/test-app.ts';
+import { ServerHealth } from '../health/server-health.ts';
 
 const snapshotUrl = 'https://router.example/.mixed-version-proxy/v1/snapshot';
 const admin = userConnection('kubernetes-admin', ['system:masters']);
@@ -127,6 +129,27 @@ test('explain says over HTTP what the router would do', async () => {
     explanation.candidates.map(({ id }) => id),
     ['peer-1', 'peer-2'],
   );
+});
+
+test('explain sees what requests see of a local server that was lost, before it counts as unhealthy', async () => {
+  const health = new ServerHealth({ rise: 1, fall: 3, slowStart: 0 });
+  health.follow(localId);
+  health.probing(localId);
+  health.probed(localId, 'ready', 1);
+  const transport = recordingTransport();
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster, health, transport });
+  const path = '/api/v1/namespaces/default/pods';
+  const explain = async () => {
+    const url = `https://router.example/.mixed-version-proxy/v1/explain?url=${encodeURIComponent(path)}`;
+    return (await (await app.request(url)).json()) as { decision: string; reason: string };
+  };
+  assert.equal((await explain()).reason, 'ServedLocally');
+  health.connectionLost(localId);
+  assert.deepEqual([health.isUnhealthy(localId), health.isAvoided(localId)], [false, true]);
+  const { decision, reason } = await explain();
+  assert.deepEqual([decision, reason], ['peer', 'LocalServerDown']);
+  await app.request(`https://router.example${path}`);
+  assert.equal(transport.sent.at(-1)?.destination.kind, 'peer');
 });
 
 test('status shows the certificates that the runtime knows of, and what is wrong with them', async () => {

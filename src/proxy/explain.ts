@@ -1,4 +1,4 @@
-import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import {
   parseRequestInfo,
   type RequestInfo,
@@ -7,7 +7,7 @@ import {
 } from '../apimachinery/request-info.ts';
 import type { HealthStatus } from '../health/health-state.ts';
 import type { Destination } from '../request/destination.ts';
-import { rerouteMarkHeader } from '../request/header-hygiene.ts';
+import { carriesRerouteMark, rerouteMarkHeader } from '../request/header-hygiene.ts';
 import { queryOf } from '../request/inbound.ts';
 import { decide } from '../routing/decide.ts';
 import {
@@ -19,6 +19,7 @@ import {
 } from '../routing/decision.ts';
 import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { isLocalServerDown } from './decider.ts';
 import { extensionDestination, peerDestination } from './delivery/destinations.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 
@@ -107,8 +108,7 @@ export function explainRequest(
     };
   }
   const notes: string[] = [];
-  // Exactly `true`, as upstream compares it (pkg/util/peerproxy/peerproxy_handler.go).
-  const marked = firstHeader(request.headers ?? [], rerouteMarkHeader) === 'true';
+  const marked = carriesRerouteMark(request.headers ?? []);
   if (marked && !context.fromVerifiedPeer) {
     notes.push(`${rerouteMarkHeader} is ignored: it counts only from a verified peer`);
   }
@@ -210,6 +210,7 @@ export function explainHere(
     | 'serverId'
     | 'enabled'
     | 'localServerDownPolicy'
+    | 'load'
     | 'health'
     | 'stalePolicy'
     | 'extensionRouting'
@@ -217,11 +218,10 @@ export function explainHere(
   >,
   now: number,
 ): Explanation {
-  const { serverId, localServerDownPolicy = 'peer', health } = options;
+  const { serverId, health } = options;
   return explainRequest(request, table, {
     serverId,
-    localServerIsDown:
-      localServerDownPolicy === 'peer' && serverId !== undefined && health?.isUnhealthy(serverId) === true,
+    localServerIsDown: isLocalServerDown(options),
     now,
     stalePolicy: options.stalePolicy ?? defaultStalePolicy,
     extensionRouting: options.extensionRouting ?? 'local',

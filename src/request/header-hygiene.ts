@@ -128,7 +128,10 @@ function connectionOptions(headers: RawHeaders): Set<string> {
   return options;
 }
 
-/** Whether a request claims to have been rerouted. Kubernetes reads the first value only. Proves nothing. */
+/**
+ * Whether a request claims to have been rerouted, which proves nothing: the first value is exactly `true`, as upstream
+ * compares it (pkg/util/peerproxy/peerproxy_handler.go).
+ */
 export function carriesRerouteMark(headers: RawHeaders): boolean {
   return firstHeader(headers, rerouteMarkHeader) === 'true';
 }
