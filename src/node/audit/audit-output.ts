@@ -2,7 +2,7 @@ import { write } from 'node:fs';
 import { type FileHandle, open, readdir, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AuditPolicy } from '../../observe/audit/audit-policy.ts';
+import type { AuditPolicy } from '../../observe/audit/parse-audit-policy.ts';
 
 /** What is audited, and where events are written. */
 export interface AuditConfig {

@@ -1,35 +1,7 @@
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { UserInfo } from '../../request/user-info.ts';
 import type { AuditLevel, AuditStage } from './audit-event.ts';
-
-/** Resources of one API group; the core group is the empty string. */
-export interface AuditGroupResources {
-  readonly group: string;
-  /** `pods`, `pods/log`, `pods/*`, a star with `/scale`, or a star alone. Empty: all of the group. */
-  readonly resources: readonly string[];
-  /** Empty: any. */
-  readonly resourceNames: readonly string[];
-}
-
-/** One rule. An empty field matches everything. */
-export interface AuditPolicyRule {
-  readonly level: AuditLevel;
-  readonly users: readonly string[];
-  readonly userGroups: readonly string[];
-  readonly verbs: readonly string[];
-  readonly resources: readonly AuditGroupResources[];
-  /** The empty string is for resources without a namespace. */
-  readonly namespaces: readonly string[];
-  /** Paths; a star at the end matches what goes on behind it. */
-  readonly nonResourceURLs: readonly string[];
-  readonly omitStages: readonly AuditStage[];
-}
-
-/** audit.k8s.io/v1 Policy: the first matching rule decides how much is recorded. */
-export interface AuditPolicy {
-  readonly rules: readonly AuditPolicyRule[];
-  readonly omitStages: readonly AuditStage[];
-}
+import type { AuditPolicy, AuditPolicyRule } from './parse-audit-policy.ts';
 
 /** What becomes of one request's events. */
 export interface AuditDecision {

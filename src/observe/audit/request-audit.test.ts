@@ -8,7 +8,7 @@ import { AuthenticationError } from '../../identity/authenticator.ts';
 import { maskText } from '../../node/exchange/mask-secrets.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { type AuditEvent, auditStages } from './audit-event.ts';
-import type { AuditPolicy, AuditPolicyRule } from './audit-policy.ts';
+import type { AuditPolicy, AuditPolicyRule } from './parse-audit-policy.ts';
 import { requestAudit } from './request-audit.ts';
 
 const everything: AuditPolicyRule = {

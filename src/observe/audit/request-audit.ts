@@ -8,7 +8,8 @@ import type { RequestObserver } from '../../request/request-observer.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import type { AuditEvent, AuditResponseStatus, AuditSink, AuditStage } from './audit-event.ts';
-import { type AuditDecision, type AuditPolicy, judgeAudit } from './audit-policy.ts';
+import { type AuditDecision, judgeAudit } from './audit-policy.ts';
+import type { AuditPolicy } from './parse-audit-policy.ts';
 import {
   auditedUser,
   auditedUserAgent,
