@@ -84,11 +84,12 @@ const chokepoints = {
   // Who may use the router's own paths.
   onlyAllowedCallers: {
     definedIn: 'src/own-paths/only-allowed-callers.ts',
-    calledIn: [
-      'src/own-paths/metrics-endpoints.ts',
-      'src/own-paths/own-paths.ts',
-      'src/own-paths/z-pages.ts',
-    ],
+    // By itself, and in `onlyMonitors`.
+    calledIn: ['src/own-paths/only-allowed-callers.ts', 'src/own-paths/own-paths.ts'],
+  },
+  onlyMonitors: {
+    definedIn: 'src/own-paths/only-allowed-callers.ts',
+    calledIn: ['src/own-paths/metrics-endpoints.ts', 'src/own-paths/z-pages.ts'],
   },
   // Whose word on a server's address counts; and what a router says of itself.
   createAdvertisedAddresses: {

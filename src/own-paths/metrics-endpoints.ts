@@ -1,11 +1,10 @@
 import { Hono } from 'hono';
-import { createMiddleware } from 'hono/factory';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import type { AllowedCallers } from '../identity/authorize.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
 import type { HealthCheck } from './health-checks/health.ts';
 import type { HealthEndpoint } from './health-checks/health-endpoints.ts';
-import { onlyAllowedCallers } from './only-allowed-callers.ts';
+import { onlyMonitors } from './only-allowed-callers.ts';
 
 interface MetricsEndpointsOptions {
   readonly metrics: MetricsSource;
@@ -22,7 +21,7 @@ export function metricsEndpoints(
   allowed: AllowedCallers | 'everyone',
 ): Hono<HandlerEnvironment> {
   const app = new Hono<HandlerEnvironment>();
-  const guard = allowed === 'everyone' ? openToEveryone : onlyAllowedCallers(withMonitors(allowed));
+  const guard = onlyMonitors(allowed);
   app.get('/metrics', guard, async ({ var: { inbound } }) =>
     respond(await metrics.scrape(firstHeader(inbound.headers, 'accept'))),
   );
@@ -56,14 +55,3 @@ export interface MetricsSource {
   /** A health check was run. */
   healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void;
 }
-
-/** Kubernetes' group for monitoring of components (ClusterRole `system:monitoring`; KEP-4827, KEP-4828). */
-const monitoringGroup = 'system:monitoring';
-
-/** Who may read metrics and z-pages: who may use the router's own paths, and monitors. */
-export function withMonitors(allowed: AllowedCallers): AllowedCallers {
-  return { users: allowed.users, groups: [...allowed.groups, monitoringGroup] };
-}
-
-/** In the place of `onlyAllowedCallers` at the admin address, which does not authenticate callers. */
-export const openToEveryone = createMiddleware<HandlerEnvironment>((_context, next) => next());

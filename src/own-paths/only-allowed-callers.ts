@@ -32,6 +32,20 @@ export function onlyAllowedCallers(allowed: AllowedCallers): MiddlewareHandler<H
   });
 }
 
+/** Kubernetes' group for monitoring of components (ClusterRole `system:monitoring`; KEP-4827, KEP-4828). */
+const monitoringGroup = 'system:monitoring';
+
+/**
+ * Guards metrics and z-pages: as `onlyAllowedCallers`, and monitors may read them.
+ * @param allowed `everyone` at the admin address, which does not authenticate callers
+ */
+export function onlyMonitors(allowed: AllowedCallers | 'everyone'): MiddlewareHandler<HandlerEnvironment> {
+  if (allowed === 'everyone') return openToEveryone;
+  return onlyAllowedCallers({ users: allowed.users, groups: [...allowed.groups, monitoringGroup] });
+}
+
+const openToEveryone: MiddlewareHandler<HandlerEnvironment> = (_context, next) => next();
+
 /** By the prefix alone: an API server of tomorrow may know more such headers than those of today. */
 function asksForImpersonation(headers: RawHeaders): boolean {
   for (const [name] of headerLines(headers)) {

@@ -4,8 +4,7 @@ import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import type { AllowedCallers } from '../identity/authorize.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
-import { openToEveryone, withMonitors } from './metrics-endpoints.ts';
-import { onlyAllowedCallers } from './only-allowed-callers.ts';
+import { onlyMonitors } from './only-allowed-callers.ts';
 import type { SettingsState } from './status/setting-change.ts';
 
 /** What `statusz` and `flagz` tell. */
@@ -54,7 +53,7 @@ export function zPages(
   clock: () => number,
 ): Hono<HandlerEnvironment> {
   const app = new Hono<HandlerEnvironment>();
-  const guard = allowed === 'everyone' ? openToEveryone : onlyAllowedCallers(withMonitors(allowed));
+  const guard = onlyMonitors(allowed);
   const paths = pathsOf(prefix);
   app.get('/statusz', guard, ({ var: { inbound } }) => {
     const { version, nodeVersion, startedAt, configHash } = facts;
