@@ -5,40 +5,28 @@ import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
 import { healthEndpoints } from './own-paths/health-checks/health-endpoints.ts';
 import { routerHealthChecks } from './own-paths/health-checks/router-health-checks.ts';
 import { createServerChecks } from './own-paths/health-checks/server-checks.ts';
-import type { RouterHistory } from './own-paths/history/router-history.ts';
 import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoints.ts';
-import { acceptOwnRequest, identifyCaller, ownPaths, type StatusPageParts } from './own-paths/own-paths.ts';
-import type { CredentialFiles } from './own-paths/status/credential-files.ts';
-import type { EmbeddedSyncSource } from './own-paths/status/embedded-sync-status.ts';
+import {
+  acceptOwnRequest,
+  identifyCaller,
+  type OwnPathsOptions,
+  ownPaths,
+  type StatusPageParts,
+} from './own-paths/own-paths.ts';
 import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
-import type { SettingsState } from './own-paths/status/setting-change.ts';
-import type { AdvertisedSource } from './own-paths/tell-advertised-address.ts';
 import { type ProcessFacts, zPages } from './own-paths/z-pages.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
 import { internalError } from './request/handle-request.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
 import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
 import { silentLogger } from './runtime/logger.ts';
-import type { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
 
 /** Options of the paths that the router serves itself. */
-export interface OwnAppOptions extends MiddlewareOptions {
-  /** Takes pushed snapshots; its table is the one that is routed by. */
-  readonly routingTable: SnapshotReceiver;
+export interface OwnAppOptions extends OwnPathsOptions, Pick<MiddlewareOptions, 'inbound'> {
   /** Who may use `/.mixed-version-proxy/`. Default: the group `system:masters`. */
   readonly allowedCallers?: AllowedCallers;
-  /** What `v1/status` shows about certificates and key files. Default: nothing. */
-  readonly credentialFiles?: CredentialFiles;
-  /** Where peers should call this router: told to the sync job, which brings it to the others. Default: it says nothing. */
-  readonly advertised?: AdvertisedSource | undefined;
-  /** The sync job in this process, which makes the snapshots. Default: they are pushed. */
-  readonly embeddedSync?: EmbeddedSyncSource | undefined;
-  /** What `v1/status` and `statusz` show of settings that wait for a restart. Default: there are none. */
-  readonly settings?: SettingsState;
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
   readonly recentDecisions?: RecentDecisions | undefined;
-  /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
-  readonly history?: RouterHistory | undefined;
   /** Whose tokens `identityTokens` signs: API servers fetch its public keys here. Default: no issuer. */
   readonly oidcIssuer?: OidcIssuer | undefined;
   /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
@@ -87,8 +75,8 @@ export function createOwnApp(
   }
   // Snapshot, explain, status and its page: for allowed callers only.
   const statusPage = (parts: StatusPageParts) => statusPageHandler(options, clock, parts);
-  const ownPathsOptions = { ...options, readinessChecks: healthChecks.readyz, statusPage };
-  app.route(ownPathsPrefix, ownPaths(ownPathsOptions, allowedCallers));
+  const parts = { allowed: allowedCallers, readinessChecks: healthChecks.readyz, statusPage };
+  app.route(ownPathsPrefix, ownPaths(options, parts));
 
   app.all('*', toApiServer);
   app.onError((error, context) => internalError(error, logger, context.var.inbound));

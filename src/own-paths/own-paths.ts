@@ -13,10 +13,7 @@ import { type HealthCheck, reportHealth } from './health-checks/health.ts';
 import type { RouterHistory } from './history/router-history.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
 import { refuseDisguisedOwnPath } from './refuse-own-path.ts';
-import type { CredentialFiles } from './status/credential-files.ts';
-import type { EmbeddedSyncSource } from './status/embedded-sync-status.ts';
-import { type RouterStatus, routerStatus } from './status/router-status.ts';
-import type { SettingsState } from './status/setting-change.ts';
+import { type RouterStatus, type RouterStatusOptions, routerStatus } from './status/router-status.ts';
 import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-address.ts';
 
 /** What the status page shows of what `v1/status` and `v1/explain` tell. */
@@ -25,22 +22,21 @@ export interface StatusPageParts {
   readonly explain: (request: RequestToExplain) => Explanation;
 }
 
-interface OwnPathsOptions extends MixedVersionProxyOptions {
+export interface OwnPathsOptions extends MixedVersionProxyOptions, Omit<RouterStatusOptions, 'routingTable'> {
+  /** Takes pushed snapshots; its table is the one that is routed by. */
   readonly routingTable: SnapshotReceiver;
+  /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
+  readonly history?: Pick<RouterHistory, 'view'> | undefined;
+  /** Where peers should call this router: told to the sync job, which brings it to the others. Default: it says nothing. */
+  readonly advertised?: AdvertisedSource | undefined;
+}
+
+interface OwnPathsParts {
+  readonly allowed: AllowedCallers;
+  /** What `/readyz` asks. */
+  readonly readinessChecks: readonly HealthCheck[];
   /** Serves the status page, and leaves other paths to the next handler. */
   readonly statusPage: (parts: StatusPageParts) => MiddlewareHandler<HandlerEnvironment>;
-  /** What `v1/history` tells. Default: there is none. */
-  readonly history?: Pick<RouterHistory, 'view'> | undefined;
-  /** What the runtime has to say about certificates and key files, where it reads any. */
-  readonly credentialFiles?: CredentialFiles;
-  /** Where peers should call this router; told to the sync job. Default: it says nothing. */
-  readonly advertised?: AdvertisedSource | undefined;
-  /** Settings that wait for a restart. Default: none do. */
-  readonly settings?: SettingsState;
-  /** The sync job in this router. Default: snapshots are pushed. */
-  readonly embeddedSync?: EmbeddedSyncSource | undefined;
-  /** What `/readyz` asks. Default: nothing, and a router that is ready is shown. */
-  readonly readinessChecks?: readonly HealthCheck[];
 }
 
 /**
@@ -48,19 +44,13 @@ interface OwnPathsOptions extends MixedVersionProxyOptions {
  * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), and the
  * status page (GET), `/` and what its script asks for.
  */
-export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hono<HandlerEnvironment> {
+export function ownPaths(
+  options: OwnPathsOptions,
+  { allowed, readinessChecks, statusPage }: OwnPathsParts,
+): Hono<HandlerEnvironment> {
   const receiver = options.routingTable;
   const clock = options.clock ?? Date.now;
-  const status = (): RouterStatus =>
-    routerStatus(
-      options,
-      receiver,
-      clock(),
-      options.credentialFiles,
-      options.settings,
-      options.embeddedSync,
-      readiness(options.readinessChecks ?? []),
-    );
+  const status = () => routerStatus(options, readiness(readinessChecks), clock());
   const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options, clock());
   const app = new Hono<HandlerEnvironment>();
 
@@ -85,7 +75,7 @@ export function ownPaths(options: OwnPathsOptions, allowed: AllowedCallers): Hon
     }
     return Response.json(explain({ method, url }));
   });
-  app.get('*', options.statusPage({ status, explain }));
+  app.get('*', statusPage({ status, explain }));
   app.all('*', ({ req }) => statusResponse('NotFound', `the router has no ${req.method} ${req.path}`));
   return app;
 }

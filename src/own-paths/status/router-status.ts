@@ -108,22 +108,33 @@ export interface ServerHealthStatus {
   readonly since: string | null;
 }
 
-/** Pure, but for the health of the moment. `now` in milliseconds since the epoch. */
-export function routerStatus(
-  options: Pick<
+export interface RouterStatusOptions
+  extends Pick<
     MixedVersionProxyOptions,
     'serverId' | 'enabled' | 'stalePolicy' | 'preferredVersion' | 'openApiV2' | 'health'
-  >,
-  source: { current(): RoutingTable | undefined; readonly refusedPush?: RefusedPush | undefined },
+  > {
+  readonly routingTable: {
+    current(): RoutingTable | undefined;
+    readonly refusedPush?: RefusedPush | undefined;
+  };
+  /** What the runtime has to say about certificates and key files, where it reads any. Default: nothing. */
+  readonly credentialFiles?: CredentialFiles;
+  /** Settings that wait for a restart. Default: none do. */
+  readonly settings?: SettingsState;
+  /** The sync job in this process, which makes the snapshots. Default: they are pushed. */
+  readonly embeddedSync?: EmbeddedSyncSource | undefined;
+}
+
+/** Pure, but for the health of the moment. `now` in milliseconds since the epoch. */
+export function routerStatus(
+  options: RouterStatusOptions,
+  readiness: RouterStatus['readiness'],
   now: number,
-  credentialFiles: CredentialFiles = none,
-  settings?: SettingsState,
-  embeddedSync?: EmbeddedSyncSource,
-  readiness: RouterStatus['readiness'] = { ready: true, failures: [] },
 ): RouterStatus {
   const { serverId, enabled = true, stalePolicy = defaultStalePolicy, health } = options;
   const { preferredVersion = defaultPreferredVersion } = options;
-  const table = source.current();
+  const { routingTable, credentialFiles = none, settings, embeddedSync } = options;
+  const table = routingTable.current();
   const undecodable = undecodableResources(table);
   const reading = embeddedSync?.();
   const needsRestart = settings?.needsRestart() ?? [];
@@ -171,7 +182,7 @@ export function routerStatus(
     warnings: [
       ...credentialFileWarnings(credentialFiles),
       ...needsRestart.map(describeSettingChange),
-      ...refusedPushWarnings(source.refusedPush),
+      ...refusedPushWarnings(routingTable.refusedPush),
       ...(isExpired(table, now) ? [`the ${expiryText(stalePolicy)}`] : []),
       ...undecodableWarnings(undecodable, preferredVersion.version !== 'local'),
       ...embeddedSyncWarnings(reading),
