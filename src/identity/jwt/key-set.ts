@@ -1,6 +1,7 @@
-import { type CryptoKey, importJWK, type JWK } from 'jose';
+import { importJWK, type JWK } from 'jose';
 import { fieldPath, IssueList, type SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { isJsonObject } from '../../snapshot/format/json-text.ts';
+import { privateMembers } from '../../snapshot/signing/keys.ts';
 import { TokenError } from './token-error.ts';
 
 /** A public key of an issuer. */
@@ -8,7 +9,8 @@ interface VerificationKey {
   readonly kid: string | undefined;
   /** What the key may be used with; fixed by its kind and its own `alg`, never by a token's header. */
   readonly algorithms: readonly SignatureAlgorithm[];
-  importFor(algorithm: SignatureAlgorithm): Promise<CryptoKey>;
+  /** The members of the public key alone. jose imports it once for each algorithm. */
+  readonly jwk: JWK;
 }
 
 export type KeySet = readonly VerificationKey[];
@@ -25,9 +27,6 @@ const maximumKeys = 100;
 
 /** RFC 7518 section 3.3: 2048 bits at least; 256 bytes are 342 base64url characters. */
 const shortestModulus = 342;
-
-// RFC 7518 section 6: `d` and the RSA factors are private, `k` is a shared secret.
-const privateMembers = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv'];
 
 /**
  * Reads a JSON Web Key Set (RFC 7517 section 5). Keys that say that they are for something else than signatures
@@ -101,10 +100,10 @@ async function readKey(jwk: unknown, path: string, issues: IssueList): Promise<V
     issues.add(`${path}.n`, 'must have 2048 bits or more');
     return undefined;
   }
-  const key = new ImportedKey(kid, algorithms, publicPart(jwk));
+  const publicJwk = publicPart(jwk);
   try {
-    await key.importFor(first);
-    return key;
+    await importJWK(publicJwk, first);
+    return { kid, algorithms, jwk: publicJwk };
   } catch {
     // The runtime's own words may repeat a part of the key.
     issues.add(path, 'must be a valid public key: its members cannot be read');
@@ -127,51 +126,23 @@ function publicPart(jwk: Readonly<Record<string, unknown>>): JWK {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as JWK;
 }
 
-class ImportedKey implements VerificationKey {
-  readonly kid: string | undefined;
-  readonly algorithms: readonly SignatureAlgorithm[];
-  readonly #jwk: JWK;
-  readonly #imported = new Map<SignatureAlgorithm, Promise<CryptoKey>>();
-
-  constructor(kid: string | undefined, algorithms: readonly SignatureAlgorithm[], jwk: JWK) {
-    this.kid = kid;
-    this.algorithms = algorithms;
-    this.#jwk = jwk;
-  }
-
-  importFor(algorithm: SignatureAlgorithm): Promise<CryptoKey> {
-    const known = this.#imported.get(algorithm);
-    if (known !== undefined) return known;
-    const imported = importJWK(this.#jwk, algorithm).then((key) => {
-      if (key instanceof Uint8Array) throw new TypeError('a shared secret is no public key');
-      return key;
-    });
-    this.#imported.set(algorithm, imported);
-    return imported;
-  }
-}
-
 /**
- * The asymmetric signature algorithms that can be checked here (RFC 7518 section 3.1, RFC 8037, RFC 9864): those
- * of Kubernetes (plugin/pkg/authenticator/token/oidc) and Ed25519.
+ * The asymmetric signature algorithms that can be checked here (RFC 7518 section 3.1, RFC 8037, RFC 9864), by the kind of
+ * key: those of Kubernetes (plugin/pkg/authenticator/token/oidc) and Ed25519.
  */
-const signatureAlgorithms = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-] as const;
-export type SignatureAlgorithm = (typeof signatureAlgorithms)[number];
+const algorithmsByKind = {
+  RSA: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  'EC P-256': ['ES256'],
+  'EC P-384': ['ES384'],
+  'EC P-521': ['ES512'],
+  'OKP Ed25519': ['EdDSA', 'Ed25519'],
+} as const;
+export type SignatureAlgorithm = (typeof algorithmsByKind)[keyof typeof algorithmsByKind][number];
+
+const signatureAlgorithms: ReadonlySet<string> = new Set(Object.values(algorithmsByKind).flat());
 
 function isSignatureAlgorithm(alg: string): alg is SignatureAlgorithm {
-  return (signatureAlgorithms as readonly string[]).includes(alg);
+  return signatureAlgorithms.has(alg);
 }
 
 /**
@@ -188,12 +159,12 @@ export function requireSignatureAlgorithm(alg: string): SignatureAlgorithm {
   throw new TokenError('UnsupportedAlgorithm', 'is signed with an algorithm that cannot be checked here');
 }
 
-/** The algorithms a public key can be used with, by its kind; empty for kinds that cannot be used here. */
-function algorithmsOfKey(jwk: Readonly<Record<string, unknown>>): readonly SignatureAlgorithm[] {
-  const { kty, crv } = jwk;
-  if (kty === 'RSA') return ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
-  if (kty === 'EC' && crv === 'P-256') return ['ES256'];
-  if (kty === 'EC' && crv === 'P-384') return ['ES384'];
-  if (kty === 'EC' && crv === 'P-521') return ['ES512'];
-  return kty === 'OKP' && crv === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [];
+/** The algorithms a public key can be used with; empty for kinds that cannot be used here. */
+function algorithmsOfKey({ kty, crv }: Readonly<Record<string, unknown>>): readonly SignatureAlgorithm[] {
+  const kind = kty === 'RSA' ? kty : `${kty} ${crv}`;
+  return isKind(kind) ? algorithmsByKind[kind] : [];
+}
+
+function isKind(kind: string): kind is keyof typeof algorithmsByKind {
+  return Object.hasOwn(algorithmsByKind, kind);
 }
