@@ -49,22 +49,15 @@ export function checkIdentityHeaderNames(names: IdentityHeaderNames): void {
   }
 }
 
-/** Tells whether a header, named in lower case, could be read as an identity by any server upstream. */
-export type IdentityHeaderMatcher = (lowerCaseName: string) => boolean;
-
-const matchers = new WeakMap<IdentityHeaderNames, IdentityHeaderMatcher>();
-
 /**
- * The matcher for Kubernetes' standard names, the configured ones and the peer assertion, made once for each
- * `names` object.
+ * Tells whether a header, named in lower case, could be read as an identity by any server upstream: by Kubernetes'
+ * standard names, the configured ones and that of the peer assertion.
  *
  * The standard names always count, also where others are configured: the destination may still read them.
  * Every character that is neither letter nor digit counts as a hyphen, since servers that map header names to
  * variables read `X_Remote_User` and `X-Remote-User` as one (CVE-2025-64484).
  */
-export function identityHeaderMatcher(names: IdentityHeaderNames): IdentityHeaderMatcher {
-  const known = matchers.get(names);
-  if (known !== undefined) return known;
+export function identityHeaderMatcher(names: IdentityHeaderNames): (lowerCaseName: string) => boolean {
   const exact = new Set<string>([peerAssertionHeader]);
   const prefixes = new Set<string>();
   for (const source of [defaultIdentityHeaderNames, names]) {
@@ -72,12 +65,10 @@ export function identityHeaderMatcher(names: IdentityHeaderNames): IdentityHeade
     for (const prefix of source.extraPrefix) prefixes.add(hyphenated(prefix));
   }
   const prefixList = [...prefixes];
-  const matcher: IdentityHeaderMatcher = (lowerCaseName) => {
+  return (lowerCaseName) => {
     const name = hyphenated(lowerCaseName);
     return exact.has(name) || prefixList.some((prefix) => name.startsWith(prefix));
   };
-  matchers.set(names, matcher);
-  return matcher;
 }
 
 const alreadyHyphenated = /^[a-z0-9-]*$/;

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { UserInfo } from '../../request/user-info.ts';
-import { describeIssues, fieldPath, type SnapshotIssue } from '../../snapshot/format/issues.ts';
+import { DocumentReader } from '../../snapshot/format/document-reader.ts';
+import { describeIssues, IssueList } from '../../snapshot/format/issues.ts';
 import { isJsonObject, parseJsonText } from '../../snapshot/format/json-text.ts';
 import { boolean, expected, listOf, strict, wholeNumber } from '../../snapshot/format/schema-parts.ts';
 
@@ -76,14 +77,10 @@ export type ParseClaimsResult =
 export function parseAssertionClaims(payload: string): ParseClaimsResult {
   const parsed = parseJsonText(payload, maximumDepth);
   if (!parsed.ok) return { ok: false, issue: parsed.issue.message };
-  const result = v.safeParse(claims, parsed.value);
-  if (result.success) return { ok: true, claims: result.output };
-  return { ok: false, issue: describeIssues(result.issues.map(issueOf)) };
-}
-
-function issueOf(issue: v.BaseIssue<unknown>): SnapshotIssue {
-  const keys = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? key : String(key)));
-  return { path: keys.reduce<string>(fieldPath, ''), message: issue.message };
+  const issues = new IssueList();
+  const read = new DocumentReader(issues).read(claims, parsed.value, '');
+  if (read === undefined) return { ok: false, issue: describeIssues(issues.toArray()) };
+  return { ok: true, claims: read };
 }
 
 function isExtra(value: unknown): boolean {
