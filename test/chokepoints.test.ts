@@ -102,6 +102,10 @@ const chokepoints = {
   },
   // Redirects to elsewhere.
   refuseRedirect: { definedIn: 'src/proxy/delivery/redirect.ts', calledIn: ['src/proxy/forward.ts'] },
+  refuseDeclinedUpgrade: {
+    definedIn: 'src/proxy/delivery/declined-upgrade.ts',
+    calledIn: ['src/edge/worker/websocket-upgrade.ts', 'src/node/upgrades/upgrade.ts'],
+  },
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
   issueOfHead: {
     definedIn: 'src/node/exchange/http1-request-head.ts',

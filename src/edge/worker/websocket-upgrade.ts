@@ -1,7 +1,7 @@
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { refuseUpgradeOfOwnPath } from '../../own-paths/refuse-own-path.ts';
-import { knowledgeMissing } from '../../proxy/delivery/undelivered.ts';
+import { refuseDeclinedUpgrade } from '../../proxy/delivery/declined-upgrade.ts';
 import { handleRequest } from '../../request/handle-request.ts';
 import { cleanResponseHeaders } from '../../request/header-hygiene.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
@@ -74,15 +74,10 @@ function switched(response: Response, webSocket: object, { inbound }: AdmittedRe
 
 async function declined(response: Response, { decision, inbound }: AdmittedRequest): Promise<Response> {
   const { status } = response;
-  if (status === 404 && decision.reason === 'NoSnapshot') {
+  const refusal = refuseDeclinedUpgrade(decision, status);
+  if (refusal !== undefined) {
     await response.body?.cancel();
-    return knowledgeMissing();
-  }
-  if (status >= 300 && status < 400) {
-    await response.body?.cancel();
-    // Neither followed nor passed on (CVE-2020-8559).
-    const message = 'the API server that serves this resource responded to the upgrade with a redirect';
-    return statusResponse('ServiceUnavailable', message);
+    return refusal;
   }
   inbound.isPassedOn = true;
   const headers = webHeaders(cleanResponseHeaders(rawHeadersOf(response.headers)), response.headers);

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { refuseUpgradeOfOwnPath } from '../../own-paths/refuse-own-path.ts';
-import { knowledgeMissing } from '../../proxy/delivery/undelivered.ts';
+import { refuseDeclinedUpgrade } from '../../proxy/delivery/declined-upgrade.ts';
 import { withAuditIdForClient } from '../../request/audit-id.ts';
 import { handleRequest } from '../../request/handle-request.ts';
 import { cleanResponseHeaders } from '../../request/header-hygiene.ts';
@@ -118,17 +118,10 @@ function relayDeclined(
 ): Response | (() => Promise<void>) {
   const status = response.statusCode ?? 0;
   inbound.observed?.attemptResponded(status);
-  if (status === 404 && decision.reason === 'NoSnapshot') {
+  const refusal = refuseDeclinedUpgrade(decision, status);
+  if (refusal !== undefined) {
     response.destroy();
-    return knowledgeMissing();
-  }
-  if (status >= 300 && status < 400) {
-    response.destroy();
-    // Neither followed nor forwarded (CVE-2020-8559).
-    return statusResponse(
-      'ServiceUnavailable',
-      'the API server that serves this resource responded to the upgrade with a redirect',
-    );
+    return refusal;
   }
   inbound.observed?.responded(status);
   return async () => {
