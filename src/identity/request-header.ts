@@ -3,6 +3,7 @@ import {
   checkIdentityHeaderNames,
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
+  unescapeExtraKey,
 } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';
@@ -108,13 +109,4 @@ function readExtra(headers: RawHeaders, prefixes: readonly string[]): ReadonlyMa
     }
   }
   return extra;
-}
-
-/** Upstream keeps a key as it stands when it cannot be decoded. */
-function unescapeExtraKey(escaped: string): string {
-  try {
-    return decodeURIComponent(escaped);
-  } catch {
-    return escaped;
-  }
 }

@@ -77,3 +77,12 @@ const alreadyHyphenated = /^[a-z0-9-]*$/;
 export function hyphenated(name: string): string {
   return alreadyHyphenated.test(name) ? name : name.toLowerCase().replace(/[^a-z0-9]/g, '-');
 }
+
+/** The key that the rest of an extra header's name stands for. Upstream keeps one as it stands that cannot be decoded. */
+export function unescapeExtraKey(escaped: string): string {
+  try {
+    return decodeURIComponent(escaped);
+  } catch {
+    return escaped;
+  }
+}

@@ -1,5 +1,6 @@
 import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
+import { unescapeExtraKey } from '../../request/identity-header-names.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { UserInfo } from '../../request/user-info.ts';
 import { parseIPv4, parseIPv6 } from '../../snapshot/addresses/ip-address.ts';
@@ -57,12 +58,11 @@ export function impersonatedUser(headers: RawHeaders): AuditUser | undefined {
   const uid = firstHeader(headers, 'impersonate-uid') ?? '';
   const groups = allHeaders(headers, 'impersonate-group').map(fromByteString);
   const extra = new Map<string, string[]>();
-  for (const [name, value] of headerLines(headers)) {
-    const key = /^impersonate-extra-(.+)$/.exec(name.toLowerCase())?.[1];
+  for (const [header, value] of headerLines(headers)) {
+    const key = /^impersonate-extra-(.+)$/.exec(header.toLowerCase())?.[1];
     if (key === undefined) continue;
-    const values = extra.get(decoded(key)) ?? [];
-    values.push(fromByteString(value));
-    extra.set(decoded(key), values);
+    const name = unescapeExtraKey(key);
+    extra.set(name, [...(extra.get(name) ?? []), fromByteString(value)]);
   }
   if (username === '' && uid === '' && groups.length === 0 && extra.size === 0) return undefined;
   return {
@@ -94,13 +94,4 @@ const utf8 = new TextDecoder('utf-8');
 function fromByteString(value: string): string {
   if (/^[\x20-\x7e]*$/.test(value)) return value;
   return utf8.decode(Uint8Array.from(value, (character) => character.charCodeAt(0)));
-}
-
-/** Upstream keeps a key as it stands when it cannot be decoded. */
-function decoded(key: string): string {
-  try {
-    return decodeURIComponent(key);
-  } catch {
-    return key;
-  }
 }
