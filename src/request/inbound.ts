@@ -106,9 +106,9 @@ export function inboundFromRequest(request: Request, connection: ConnectionInfo 
 }
 
 /** Whether a request announces a body (RFC 9112 section 6.3). */
-export function announcesBody(inbound: InboundRequest): boolean {
-  if (firstHeader(inbound.headers, 'transfer-encoding') !== undefined) return true;
-  const length = firstHeader(inbound.headers, 'content-length');
+export function announcesBody({ headers }: Pick<InboundRequest, 'headers'>): boolean {
+  if (firstHeader(headers, 'transfer-encoding') !== undefined) return true;
+  const length = firstHeader(headers, 'content-length');
   return length !== undefined && length.trim() !== '0';
 }
 

@@ -1,5 +1,5 @@
 import type { Destination } from '../../request/destination.ts';
-import { announcesBody, canBeSentAgain } from '../../request/inbound.ts';
+import { canBeSentAgain } from '../../request/inbound.ts';
 import { isRead, maySafelyTryAnother, type RetryBudget } from '../../request/retry.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
@@ -141,13 +141,12 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     failure: TransportError,
     send: (outbound: OutboundRequest) => Promise<Result>,
   ): Promise<Result | Response> {
-    const { inbound, requestInfo } = request;
     const second = choice.choose(candidates, tried);
     const destination = second?.destination;
     if (
       second === undefined ||
       destination === undefined ||
-      !maySafelyTryAnother(inbound.method, announcesBody(inbound), failure, requestInfo.subresource) ||
+      !maySafelyTryAnother(request, failure) ||
       !budget.withdraw()
     ) {
       return noResponse(request, failure);

@@ -1,5 +1,4 @@
 import { statusResponse } from '../../apimachinery/status.ts';
-import { announcesBody } from '../../request/inbound.ts';
 import { maySafelyTryAnother } from '../../request/retry.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { TransportError } from '../../request/transport-error.ts';
@@ -79,7 +78,7 @@ export function serviceUnavailable(): Response {
  * Retry-After only where it is: client-go repeats every request that gets 5xx and Retry-After, writes included
  * (k8s.io/client-go rest/with_retry.go), and one that may have been carried out would be made twice.
  */
-export function noResponse({ inbound, requestInfo }: AdmittedRequest, error: TransportError): Response {
+export function noResponse(request: AdmittedRequest, error: TransportError): Response {
   if (error.code === 'RequestHeaderFieldsTooLarge') {
     return statusResponse(
       error.code,
@@ -93,7 +92,7 @@ export function noResponse({ inbound, requestInfo }: AdmittedRequest, error: Tra
     : error.requestMayHaveArrived
       ? 'the API server that serves this resource did not respond; the request may have been carried out'
       : 'the API server that serves this resource could not be reached; the request was not carried out';
-  const isSafe = maySafelyTryAnother(inbound.method, announcesBody(inbound), error, requestInfo.subresource);
+  const isSafe = maySafelyTryAnother(request, error);
   return statusResponse(isInvalid ? 'BadGateway' : 'ServiceUnavailable', message, {
     ...(isSafe ? { retryAfterSeconds } : {}),
     causes: [
