@@ -1,7 +1,6 @@
 import { toByteString } from '../apimachinery/raw-headers.ts';
 import type { UserInfo } from '../request/user-info.ts';
 import { CodedError } from '../runtime/coded-error.ts';
-import { AuthenticationError } from './authenticator.ts';
 
 export type IdentityTextErrorCode =
   /** CR, LF, NUL or another control character: it would end the header line or be refused on the way. */
@@ -69,33 +68,4 @@ function illFormed(field: string): IdentityTextError {
     'IllFormedText',
     `the ${field} is not well-formed Unicode text: correct it at its source`,
   );
-}
-
-// `ignoreBOM` keeps a leading U+FEFF: dropping it would make two users out of one name. `fatal` for the same
-// reason: every malformed name would become the same replacement characters.
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/**
- * Reads the text of an identity header's value, a byte string.
- * @throws {AuthenticationError} when it is not UTF-8: it could not be forwarded as the name it is.
- */
-export function identityText(field: string, value: string): string {
-  let plain = true;
-  const bytes = new Uint8Array(value.length);
-  for (let index = 0; index < value.length; index++) {
-    const code = value.charCodeAt(index);
-    if (code > 0xff) throw notUtf8(field);
-    if (code > 0x7f) plain = false;
-    bytes[index] = code;
-  }
-  if (plain) return value;
-  try {
-    return utf8.decode(bytes);
-  } catch (cause) {
-    throw notUtf8(field, cause);
-  }
-}
-
-function notUtf8(field: string, cause?: unknown): AuthenticationError {
-  return new AuthenticationError(`the asserted ${field} is not UTF-8 text`, { cause });
 }

@@ -7,8 +7,7 @@ import {
 } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';
-import { type Authenticator, ClientCertificateError } from './authenticator.ts';
-import { identityText } from './identity-text.ts';
+import { AuthenticationError, type Authenticator, ClientCertificateError } from './authenticator.ts';
 
 export interface RequestHeaderOptions {
   /**
@@ -109,4 +108,33 @@ function readExtra(headers: RawHeaders, prefixes: readonly string[]): ReadonlyMa
     }
   }
   return extra;
+}
+
+// `ignoreBOM` keeps a leading U+FEFF: dropping it would make two users out of one name. `fatal` for the same
+// reason: every malformed name would become the same replacement characters.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads the text of an identity header's value, a byte string.
+ * @throws {AuthenticationError} when it is not UTF-8: it could not be forwarded as the name it is.
+ */
+function identityText(field: string, value: string): string {
+  let plain = true;
+  const bytes = new Uint8Array(value.length);
+  for (let index = 0; index < value.length; index++) {
+    const code = value.charCodeAt(index);
+    if (code > 0xff) throw notUtf8(field);
+    if (code > 0x7f) plain = false;
+    bytes[index] = code;
+  }
+  if (plain) return value;
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw notUtf8(field, cause);
+  }
+}
+
+function notUtf8(field: string, cause?: unknown): AuthenticationError {
+  return new AuthenticationError(`the asserted ${field} is not UTF-8 text`, { cause });
 }
