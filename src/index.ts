@@ -30,12 +30,9 @@ export {
 } from './identity/assertion/peer-assertion-error.ts';
 export { type AssertionSignerOptions, createAssertionSigner } from './identity/assertion/sign-assertion.ts';
 export type { AssertionVerifierOptions } from './identity/assertion/verify-assertion.ts';
-export { AuthenticationError, type Authenticator } from './identity/authenticator.ts';
-export {
-  IdentityTokenError,
-  type IdentityTokenSigner,
-  type IdentityTokenSigners,
-} from './identity/identity-token.ts';
+export { AuthenticationError, type Authenticator } from './identity/incoming/authenticator.ts';
+export { RequestHeaderAuthenticator } from './identity/incoming/request-header.ts';
+export { X509Authenticator } from './identity/incoming/x509.ts';
 export { CachedKeys, type CachedKeysOptions } from './identity/jwt/cached-keys.ts';
 export type { FetchDocument } from './identity/jwt/fetch-document.ts';
 export { JwtAuthenticator, type JwtAuthenticatorOptions } from './identity/jwt/jwt-authenticator.ts';
@@ -45,11 +42,14 @@ export { keysFromDiscovery, keysFromUrl } from './identity/jwt/load-keys.ts';
 export { parseAuthenticationConfiguration } from './identity/jwt/parse-jwt-configuration.ts';
 export { serviceAccountIssuer } from './identity/jwt/service-account-issuer.ts';
 export { externalIssuer, type TokenIssuer, type TokenPolicy } from './identity/jwt/token-issuer.ts';
-export { createOidcIssuer, type OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
-export { createOidcTokenSigner, type OidcTokenSignerOptions } from './identity/oidc-token/sign-oidc-token.ts';
-export { RequestHeaderAuthenticator } from './identity/request-header.ts';
-export { stampIdentity } from './identity/stamp-identity.ts';
-export { X509Authenticator } from './identity/x509.ts';
+export {
+  IdentityTokenError,
+  type IdentityTokenSigner,
+  type IdentityTokenSigners,
+} from './identity/outgoing/identity-token.ts';
+export { createOidcIssuer, type OidcIssuer } from './identity/outgoing/oidc-issuer.ts';
+export { createOidcTokenSigner, type OidcTokenSignerOptions } from './identity/outgoing/sign-oidc-token.ts';
+export { stampIdentity } from './identity/outgoing/stamp-identity.ts';
 export { createProbe, type ProbeOptions } from './proxy/delivery/probe.ts';
 export { type Explanation, explainRequest } from './proxy/explain.ts';
 export type { InFlightLimits, InFlightReading, RequestKind } from './proxy/in-flight/request-gate.ts';

@@ -1,7 +1,7 @@
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
 import { pageStateSource } from './dashboard/page-state.ts';
-import { type AllowedCallers, defaultAllowedCallers } from './identity/authorize.ts';
-import type { OidcIssuer } from './identity/oidc-token/oidc-issuer.ts';
+import type { OidcIssuer } from './identity/outgoing/oidc-issuer.ts';
+import { type AllowedCallers, defaultAllowedCallers } from './own-paths/allowed-callers.ts';
 import { healthEndpoints } from './own-paths/health-checks/health-endpoints.ts';
 import { routerHealthChecks } from './own-paths/health-checks/router-health-checks.ts';
 import { createServerChecks } from './own-paths/health-checks/server-checks.ts';

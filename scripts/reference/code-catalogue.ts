@@ -120,13 +120,13 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Identities that cannot be forwarded',
-    source: 'src/identity/identity-text.ts',
+    source: 'src/identity/outgoing/identity-text.ts',
     name: 'IdentityTextErrorCode',
     introduction: 'A name that no header line carries unchanged is refused, not altered.',
   },
   {
     heading: 'Identity tokens',
-    source: 'src/identity/identity-token.ts',
+    source: 'src/identity/outgoing/identity-token.ts',
     name: 'IdentityTokenErrorCode',
     introduction: 'With `--peer-identity` or `--local-identity`. The request has not been sent.',
   },

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
-import type { AllowedCallers } from '../identity/authorize.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
+import type { AllowedCallers } from './allowed-callers.ts';
 import type { HealthCheck } from './health-checks/health.ts';
 import type { HealthEndpoint } from './health-checks/health-endpoints.ts';
 import { onlyMonitors } from './only-allowed-callers.ts';

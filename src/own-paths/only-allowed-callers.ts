@@ -2,8 +2,8 @@ import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import { type AllowedCallers, authorizeOwnPaths } from '../identity/authorize.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
+import { type AllowedCallers, authorizeOwnPaths } from './allowed-callers.ts';
 
 /**
  * Guards what the router tells about itself: 401 for callers that it did not authenticate, 403 for

@@ -2,8 +2,8 @@ import { Hono } from 'hono';
 import { negotiateMediaType, notAcceptableMessage } from '../apimachinery/accept.ts';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import type { AllowedCallers } from '../identity/authorize.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
+import type { AllowedCallers } from './allowed-callers.ts';
 import { onlyMonitors } from './only-allowed-callers.ts';
 import type { SettingsState } from './status/setting-change.ts';
 

@@ -2,8 +2,8 @@ import { isLongRunning } from '../apimachinery/long-running.ts';
 import { rememberingRequests } from '../apimachinery/remembered-requests.ts';
 import { type RequestInfo, RequestInfoError } from '../apimachinery/request-info.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import { authenticate } from '../identity/authenticate.ts';
-import { AuthenticationError } from '../identity/authenticator.ts';
+import { askAuthenticators } from '../identity/incoming/ask-authenticators.ts';
+import { AuthenticationError } from '../identity/incoming/authenticator.ts';
 import { auditIdOf } from '../request/audit-id.ts';
 import { defaultIdentityHeaderNames } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';
@@ -70,7 +70,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
 
   const identify = (inbound: InboundRequest): Caller | Response | Promise<Caller | Response> => {
     try {
-      const caller = authenticate(inbound, authenticators);
+      const caller = askAuthenticators(inbound, authenticators);
       if (caller instanceof Promise) {
         return caller.then(
           (known) => identified(inbound, known),

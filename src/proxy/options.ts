@@ -1,8 +1,8 @@
 import type { MergedOpenApiV2 } from '../discovery/openapi-v2/merged-openapi-v2.ts';
 import type { OpenApiV3Indexes } from '../discovery/openapi-v3/openapi-v3-indexes.ts';
 import type { ServerHealth } from '../health/server-health.ts';
-import type { Authenticator } from '../identity/authenticator.ts';
-import type { IdentityTokenSigners } from '../identity/identity-token.ts';
+import type { Authenticator } from '../identity/incoming/authenticator.ts';
+import type { IdentityTokenSigners } from '../identity/outgoing/identity-token.ts';
 import type { Destination } from '../request/destination.ts';
 import type { IdentityHeaderNames } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';

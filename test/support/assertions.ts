@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { CompactSign, importJWK, type JWK } from 'jose';
 import { peerAssertionType } from '../../src/identity/assertion/assertion-claims.ts';
 import { type AssertionKeySet, parseAssertionKeys } from '../../src/identity/assertion/assertion-keys.ts';
-import type { IdentityTokenRequest } from '../../src/identity/identity-token.ts';
+import type { IdentityTokenRequest } from '../../src/identity/outgoing/identity-token.ts';
 import type { UserInfo } from '../../src/request/user-info.ts';
 import type { SnapshotAlgorithm } from '../../src/snapshot/signing/keys.ts';
 import {

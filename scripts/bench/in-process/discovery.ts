@@ -12,7 +12,7 @@ import { mergedDocumentsOf } from '../../../src/discovery/merged-documents.ts';
 import { viewsOf } from '../../../src/discovery/merging/discovery-view.ts';
 import { mergeDiscovery } from '../../../src/discovery/merging/merge-discovery.ts';
 import { MergedOpenApiV2 } from '../../../src/discovery/openapi-v2/merged-openapi-v2.ts';
-import { X509Authenticator } from '../../../src/identity/x509.ts';
+import { X509Authenticator } from '../../../src/identity/incoming/x509.ts';
 import { inboundFromRequest } from '../../../src/request/inbound.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { createAddressPolicy } from '../../../src/snapshot/addresses/address-policy.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RequestRecord } from '../../../demo/example-api-server/index.ts';
 import { findingsOf, installation } from '../../../test/support/doctor-installation.ts';
-import type { IdentityMode } from '../../identity/identity-token.ts';
+import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
 import { peerAssertionHeader } from '../../request/identity-header-names.ts';
 import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
 import type { ExaminedServer } from './finding.ts';

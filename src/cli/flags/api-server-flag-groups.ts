@@ -1,4 +1,4 @@
-import { identityModes } from '../../identity/identity-token.ts';
+import { identityModes } from '../../identity/outgoing/identity-token.ts';
 import type { FlagGroup } from './flag.ts';
 import { boolean, choice, duration, featureGates, file, list, text, wholeNumber } from './flag-types.ts';
 import { clusterReadingFlags } from './shared-flag-groups.ts';

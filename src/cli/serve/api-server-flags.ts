@@ -4,9 +4,9 @@ import {
   isIssuerName,
   parseAssertionKeys,
 } from '../../identity/assertion/assertion-keys.ts';
-import type { IdentityMode } from '../../identity/identity-token.ts';
-import { checkIssuerUrl } from '../../identity/oidc-token/oidc-issuer.ts';
-import { oidcTokenAlgorithm } from '../../identity/oidc-token/sign-oidc-token.ts';
+import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
+import { checkIssuerUrl } from '../../identity/outgoing/oidc-issuer.ts';
+import { oidcTokenAlgorithm } from '../../identity/outgoing/sign-oidc-token.ts';
 import type {
   DestinationIdentityConfig,
   PemFile,

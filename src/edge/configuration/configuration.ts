@@ -1,7 +1,7 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { AllowedCallers } from '../../identity/authorize.ts';
-import type { IdentityMode } from '../../identity/identity-token.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
+import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
+import type { AllowedCallers } from '../../own-paths/allowed-callers.ts';
 import type { PreferredVersionOptions, StalePolicy } from '../../routing/decision.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';

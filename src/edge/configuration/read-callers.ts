@@ -1,9 +1,9 @@
 import { type AssertionKeySet, parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
-import { defaultAllowedCallers } from '../../identity/authorize.ts';
 import {
   type ExternalIssuerConfig,
   parseAuthenticationConfiguration,
 } from '../../identity/jwt/parse-jwt-configuration.ts';
+import { defaultAllowedCallers } from '../../own-paths/allowed-callers.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
 import type { CallerConfiguration } from './configuration.ts';

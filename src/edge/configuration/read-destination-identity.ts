@@ -1,7 +1,7 @@
 import { isIssuerName } from '../../identity/assertion/assertion-keys.ts';
-import { type IdentityMode, identityModes } from '../../identity/identity-token.ts';
-import { checkIssuerUrl } from '../../identity/oidc-token/oidc-issuer.ts';
-import { oidcTokenAlgorithm } from '../../identity/oidc-token/sign-oidc-token.ts';
+import { type IdentityMode, identityModes } from '../../identity/outgoing/identity-token.ts';
+import { checkIssuerUrl } from '../../identity/outgoing/oidc-issuer.ts';
+import { oidcTokenAlgorithm } from '../../identity/outgoing/sign-oidc-token.ts';
 import { type LoadedSigningKey, loadSigningKey } from '../../snapshot/signing/signing-key.ts';
 import type { DestinationIdentityConfiguration } from './configuration.ts';
 import type { EnvironmentReader } from './environment-reader.ts';

@@ -4,7 +4,7 @@ import { identityTokenSigners } from '../../identity/assertion/identity-token-si
 import { CachedKeys } from '../../identity/jwt/cached-keys.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
-import { createOidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
+import { createOidcIssuer } from '../../identity/outgoing/oidc-issuer.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';

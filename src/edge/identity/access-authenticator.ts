@@ -1,5 +1,5 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
-import { AuthenticationError, type Authenticator } from '../../identity/authenticator.ts';
+import { AuthenticationError, type Authenticator } from '../../identity/incoming/authenticator.ts';
 import { TokenError } from '../../identity/jwt/token-error.ts';
 import type { TokenIssuer } from '../../identity/jwt/token-issuer.ts';
 import { verifySignature } from '../../identity/jwt/verify-signature.ts';

@@ -1,13 +1,13 @@
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
 import type { Admission, SharedNonces } from '../../identity/assertion/replay-window.ts';
-import type { Authenticator } from '../../identity/authenticator.ts';
+import type { Authenticator } from '../../identity/incoming/authenticator.ts';
+import { X509Authenticator } from '../../identity/incoming/x509.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
 import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
 import type { KeySource, LoadKeys } from '../../identity/jwt/key-source.ts';
 import { keysFromDiscovery, keysFromUrl } from '../../identity/jwt/load-keys.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import { externalIssuer, type TokenIssuer } from '../../identity/jwt/token-issuer.ts';
-import { X509Authenticator } from '../../identity/x509.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { storeTimeout, withinStoreTimeout } from '../../snapshot/receiving/shared-snapshot-store.ts';
 import type { CallerConfiguration } from '../configuration/configuration.ts';

@@ -7,8 +7,8 @@ import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { createApp } from '../../app.ts';
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
-import type { IdentityTokenSigners } from '../../identity/identity-token.ts';
-import { X509Authenticator } from '../../identity/x509.ts';
+import { X509Authenticator } from '../../identity/incoming/x509.ts';
+import type { IdentityTokenSigners } from '../../identity/outgoing/identity-token.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 import { createFetchTransport } from './fetch-transport.ts';
 

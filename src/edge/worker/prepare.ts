@@ -1,7 +1,7 @@
-import type { Authenticator } from '../../identity/authenticator.ts';
-import type { AllowedCallers } from '../../identity/authorize.ts';
-import type { IdentityTokenSigners } from '../../identity/identity-token.ts';
-import type { OidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
+import type { Authenticator } from '../../identity/incoming/authenticator.ts';
+import type { IdentityTokenSigners } from '../../identity/outgoing/identity-token.ts';
+import type { OidcIssuer } from '../../identity/outgoing/oidc-issuer.ts';
+import type { AllowedCallers } from '../../own-paths/allowed-callers.ts';
 import type { PreferredVersionOptions, StalePolicy } from '../../routing/decision.ts';
 import { hexOf } from '../../runtime/hex.ts';
 import type { Logger } from '../../runtime/logger.ts';

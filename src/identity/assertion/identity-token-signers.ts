@@ -1,6 +1,6 @@
 import type { SigningKey } from '../../snapshot/signing/signing-key.ts';
-import type { IdentityMode, IdentityTokenSigner, IdentityTokenSigners } from '../identity-token.ts';
-import { createOidcTokenSigner } from '../oidc-token/sign-oidc-token.ts';
+import type { IdentityMode, IdentityTokenSigner, IdentityTokenSigners } from '../outgoing/identity-token.ts';
+import { createOidcTokenSigner } from '../outgoing/sign-oidc-token.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
 
 export interface IdentityTokenOptions {

@@ -4,9 +4,9 @@ import { jane, janesRequest, pinned, signedAt, speaker } from '../../../test/sup
 import { inboundRequest, withCertificate } from '../../../test/support/inbound-request.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
-import { authenticate } from '../authenticate.ts';
-import { RequestHeaderAuthenticator } from '../request-header.ts';
-import { X509Authenticator } from '../x509.ts';
+import { askAuthenticators } from '../incoming/ask-authenticators.ts';
+import { RequestHeaderAuthenticator } from '../incoming/request-header.ts';
+import { X509Authenticator } from '../incoming/x509.ts';
 import { PeerAssertionAuthenticator } from './peer-assertion.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
 
@@ -62,7 +62,7 @@ test('two assertions are refused, the same one twice and one that is empty inclu
 test('X-Remote headers beside an assertion mean nothing', async () => {
   const headers = [header, await sign(), 'X-Remote-User', 'admin', 'X-Remote-Group', 'system:masters'];
   const requestHeader = new RequestHeaderAuthenticator({ allowedNames: ['front-proxy-client'] });
-  const caller = await authenticate(inbound(headers), [requestHeader, newAuthenticator()]);
+  const caller = await askAuthenticators(inbound(headers), [requestHeader, newAuthenticator()]);
   assert.ok(caller.kind === 'authenticated');
   assert.deepEqual(caller.user, jane);
 });
@@ -71,15 +71,17 @@ test('a refused assertion ends the request, whoever else the request or its conn
   const authenticators = [newAuthenticator(), new X509Authenticator()];
   const edge = withCertificate('client-ca', 'edge', ['system:masters']);
   const headers = [header, 'forged', 'Authorization', 'Bearer opaque'];
-  await assert.rejects(async () => authenticate(inbound(headers, edge), authenticators), {
+  await assert.rejects(async () => askAuthenticators(inbound(headers, edge), authenticators), {
     code: 'Malformed',
   });
-  await assert.rejects(async () => authenticate(inbound(headers), authenticators), { code: 'Malformed' });
+  await assert.rejects(async () => askAuthenticators(inbound(headers), authenticators), {
+    code: 'Malformed',
+  });
 });
 
 test('an assertion goes before the certificate of the connection that carries it', async () => {
   const edge = withCertificate('client-ca', 'edge', ['system:masters']);
-  const caller = await authenticate(inbound([header, await sign()], edge), [
+  const caller = await askAuthenticators(inbound([header, await sign()], edge), [
     newAuthenticator(),
     new X509Authenticator(),
   ]);
@@ -90,7 +92,7 @@ test('an assertion goes before the certificate of the connection that carries it
 test('a name that no header line can carry is refused, however well it is signed', async () => {
   for (const name of ['jane\r\nX-Remote-Group: system:masters', 'jane\0', ' jane', 'jane\ud800']) {
     const { text } = await signer.sign({ ...janesRequest, user: { ...jane, name } });
-    await assert.rejects(async () => authenticate(inbound([header, text]), [newAuthenticator()]), {
+    await assert.rejects(async () => askAuthenticators(inbound([header, text]), [newAuthenticator()]), {
       name: 'AuthenticationError',
     });
   }

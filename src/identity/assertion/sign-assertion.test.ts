@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { janesRequest, pinned, signedAt, speaker } from '../../../test/support/assertions.ts';
 import type { UserInfo } from '../../request/user-info.ts';
-import { IdentityTokenError } from '../identity-token.ts';
+import { IdentityTokenError } from '../outgoing/identity-token.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
 import { AssertionVerifier } from './verify-assertion.ts';
 

@@ -1,6 +1,6 @@
 import { randomNonce } from '../../runtime/random-nonce.ts';
 import { type SigningKey, signPayload } from '../../snapshot/signing/signing-key.ts';
-import { checkTokenLength, type IdentityTokenSigner } from '../identity-token.ts';
+import { checkTokenLength, type IdentityTokenSigner } from '../outgoing/identity-token.ts';
 import { assertionPayload, maximumAssertionLifetime, peerAssertionType } from './assertion-claims.ts';
 
 export interface AssertionSignerOptions {

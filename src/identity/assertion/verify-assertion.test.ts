@@ -12,7 +12,7 @@ import {
 } from '../../../test/support/assertions.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { openSnapshot, sealSnapshot } from '../../snapshot/signing/seal.ts';
-import { createOidcTokenSigner } from '../oidc-token/sign-oidc-token.ts';
+import { createOidcTokenSigner } from '../outgoing/sign-oidc-token.ts';
 import type { PeerAssertionErrorCode } from './peer-assertion-error.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
 import { AssertionVerifier, type AssertionVerifierOptions } from './verify-assertion.ts';

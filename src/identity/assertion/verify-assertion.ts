@@ -2,7 +2,7 @@ import type { UserInfo } from '../../request/user-info.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../../snapshot/format/snapshot-error.ts';
 import { type VerifiedPayload, verifySealed } from '../../snapshot/signing/verify-sealed.ts';
-import { maximumTokenLength } from '../identity-token.ts';
+import { maximumTokenLength } from '../outgoing/identity-token.ts';
 import {
   assertionLeeway,
   maximumAssertionLifetime,

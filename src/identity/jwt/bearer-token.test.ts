@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { AuthenticationError } from '../authenticator.ts';
+import { AuthenticationError } from '../incoming/authenticator.ts';
 import { bearerToken } from './jwt-authenticator.ts';
 
 const token = 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln';

@@ -13,7 +13,7 @@ import {
   tokenSigner,
 } from '../../../test/support/token-signer.ts';
 import type { Caller } from '../../request/user-info.ts';
-import { AuthenticationError } from '../authenticator.ts';
+import { AuthenticationError } from '../incoming/authenticator.ts';
 import { JwtAuthenticator } from './jwt-authenticator.ts';
 import { fixedKeys } from './key-source.ts';
 import { TokenError, type TokenErrorCode } from './token-error.ts';

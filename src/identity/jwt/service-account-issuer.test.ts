@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test';
 import { inboundRequest } from '../../../test/support/inbound-request.ts';
 import { keySetOf, type TokenSigner, testNow, tokenSigner } from '../../../test/support/token-signer.ts';
 import type { Caller } from '../../request/user-info.ts';
-import { AuthenticationError } from '../authenticator.ts';
+import { AuthenticationError } from '../incoming/authenticator.ts';
 import { JwtAuthenticator } from './jwt-authenticator.ts';
 import { fixedKeys } from './key-source.ts';
 import { serviceAccountIssuer } from './service-account-issuer.ts';

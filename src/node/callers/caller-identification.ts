@@ -1,7 +1,7 @@
 import { statusResponse } from '../../apimachinery/status.ts';
-import type { Authenticator } from '../../identity/authenticator.ts';
-import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
-import { X509Authenticator } from '../../identity/x509.ts';
+import type { Authenticator } from '../../identity/incoming/authenticator.ts';
+import { RequestHeaderAuthenticator } from '../../identity/incoming/request-header.ts';
+import { X509Authenticator } from '../../identity/incoming/x509.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Router } from '../../request/router.ts';

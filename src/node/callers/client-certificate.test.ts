@@ -25,9 +25,9 @@ import {
   sha256Of,
 } from '../../../test/support/client-certificate-server.ts';
 import { inboundRequest } from '../../../test/support/inbound-request.ts';
-import { authenticate } from '../../identity/authenticate.ts';
-import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
-import { X509Authenticator } from '../../identity/x509.ts';
+import { askAuthenticators } from '../../identity/incoming/ask-authenticators.ts';
+import { RequestHeaderAuthenticator } from '../../identity/incoming/request-header.ts';
+import { X509Authenticator } from '../../identity/incoming/x509.ts';
 import { readClientAuthorities } from './client-authorities.ts';
 import {
   type ClientCertificateInfo,
@@ -210,7 +210,9 @@ describe('S10: a certificate that yields no identity', () => {
     const connection = await readOne(context, await rogue.issue(masters));
     const inbound = inboundRequest(['X-Remote-User', 'admin'], connection);
     const authenticators = [new RequestHeaderAuthenticator({ allowedNames: [] }), new X509Authenticator()];
-    await assert.rejects(async () => authenticate(inbound, authenticators), { name: 'AuthenticationError' });
+    await assert.rejects(async () => askAuthenticators(inbound, authenticators), {
+      name: 'AuthenticationError',
+    });
   });
 
   it('is one that only TLS calls authorized: the chain is checked against the bundles themselves', async (context) => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Agent, fetch } from 'undici';
-import type { Authenticator } from '../../identity/authenticator.ts';
+import type { Authenticator } from '../../identity/incoming/authenticator.ts';
 import { CachedKeys } from '../../identity/jwt/cached-keys.ts';
 import { type FetchDocument, KeyLoadError } from '../../identity/jwt/fetch-document.ts';
 import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';

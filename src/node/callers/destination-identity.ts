@@ -2,10 +2,10 @@ import { exportJWK, type JWK } from 'jose';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import { identityTokenSigners } from '../../identity/assertion/identity-token-signers.ts';
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
-import type { Authenticator } from '../../identity/authenticator.ts';
-import type { IdentityTokenSigners } from '../../identity/identity-token.ts';
-import { createOidcIssuer, type OidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
-import { oidcTokenAlgorithm } from '../../identity/oidc-token/sign-oidc-token.ts';
+import type { Authenticator } from '../../identity/incoming/authenticator.ts';
+import type { IdentityTokenSigners } from '../../identity/outgoing/identity-token.ts';
+import { createOidcIssuer, type OidcIssuer } from '../../identity/outgoing/oidc-issuer.ts';
+import { oidcTokenAlgorithm } from '../../identity/outgoing/sign-oidc-token.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 

@@ -1,6 +1,6 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { IdentityMode } from '../../identity/identity-token.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
+import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import type { InFlightLimits } from '../../proxy/in-flight/request-gate.ts';
 import type { LocalServerDownPolicy } from '../../proxy/options.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { mixedCluster } from '../../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { type TestAppOptions, testApp, userConnection } from '../../../test/support/test-app.ts';
-import { AuthenticationError } from '../../identity/authenticator.ts';
+import { AuthenticationError } from '../../identity/incoming/authenticator.ts';
 import { maskText } from '../../node/exchange/mask-secrets.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { type AuditEvent, auditStages } from './audit-event.ts';

@@ -1,6 +1,6 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { ServerHealth } from '../../health/server-health.ts';
-import { IdentityTokenError } from '../../identity/identity-token.ts';
+import { IdentityTokenError } from '../../identity/outgoing/identity-token.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';

@@ -7,8 +7,8 @@ import { recordingTransport } from '../../../test/support/recording-transport.ts
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
-import { createOidcIssuer } from '../../identity/oidc-token/oidc-issuer.ts';
-import { createOidcTokenSigner } from '../../identity/oidc-token/sign-oidc-token.ts';
+import { createOidcIssuer } from '../../identity/outgoing/oidc-issuer.ts';
+import { createOidcTokenSigner } from '../../identity/outgoing/sign-oidc-token.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
 

@@ -1,8 +1,8 @@
 import { isLongRunning } from '../../apimachinery/long-running.ts';
 import { allHeaders, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { IdentityToken, IdentityTokenSigners } from '../../identity/identity-token.ts';
-import { stampIdentity } from '../../identity/stamp-identity.ts';
+import type { IdentityToken, IdentityTokenSigners } from '../../identity/outgoing/identity-token.ts';
+import { stampIdentity } from '../../identity/outgoing/stamp-identity.ts';
 import { withAuditIdForDestination } from '../../request/audit-id.ts';
 import type { Destination } from '../../request/destination.ts';
 import { cleanRequestHeaders, rerouteMarkHeader } from '../../request/header-hygiene.ts';

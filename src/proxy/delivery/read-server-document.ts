@@ -4,7 +4,7 @@ import {
   type ServerDocument,
   ServerDocumentError,
 } from '../../discovery/openapi-v2/sources.ts';
-import { IdentityTokenError } from '../../identity/identity-token.ts';
+import { IdentityTokenError } from '../../identity/outgoing/identity-token.ts';
 import type { Destination } from '../../request/destination.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { type AskOptions, askServer, type UpstreamResponse } from './ask-server.ts';

@@ -1,6 +1,6 @@
 import { randomNonce } from '../../runtime/random-nonce.ts';
 import { type SigningKey, signPayload } from '../../snapshot/signing/signing-key.ts';
-import { checkTokenLength, type IdentityTokenSigner } from '../identity-token.ts';
+import { checkTokenLength, type IdentityTokenSigner } from './identity-token.ts';
 
 /**
  * The one algorithm of ours that kube-apiserver's JWT authenticator accepts: it takes RSA and ECDSA, no EdDSA

@@ -1,5 +1,5 @@
-import type { InboundRequest, VerifiedClientCertificate } from '../request/inbound.ts';
-import type { Caller } from '../request/user-info.ts';
+import type { InboundRequest, VerifiedClientCertificate } from '../../request/inbound.ts';
+import type { Caller } from '../../request/user-info.ts';
 import type { Authenticator } from './authenticator.ts';
 
 /** Names the credential that a caller used (k8s.io/apiserver pkg/authentication/user, CredentialIDKey). */
@@ -22,7 +22,7 @@ export class X509Authenticator implements Authenticator {
     const known = this.#callers.get(certificate);
     if (known !== undefined) return known;
     const { sha256 } = certificate;
-    // Frozen, so that what is made of it can be remembered (`authenticate`).
+    // Frozen, so that what is made of it can be remembered (`askAuthenticators`).
     const caller: Caller = Object.freeze({
       kind: 'authenticated',
       user: Object.freeze({

@@ -1,5 +1,5 @@
-import type { UserInfo } from '../request/user-info.ts';
-import { CodedError } from '../runtime/coded-error.ts';
+import type { UserInfo } from '../../request/user-info.ts';
+import { CodedError } from '../../runtime/coded-error.ts';
 
 /**
  * How a destination is told who calls: `X-Remote-*` headers over a connection with the front-proxy certificate,

@@ -1,9 +1,9 @@
-import { firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
-import type { InboundRequest } from '../request/inbound.ts';
-import type { Caller, UserInfo } from '../request/user-info.ts';
+import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { Caller, UserInfo } from '../../request/user-info.ts';
+import { hasWebsocketBearer } from '../../request/websocket-bearer.ts';
+import { checkIdentityIsExpressible, IdentityTextError } from '../outgoing/identity-text.ts';
 import { AuthenticationError, type Authenticator, ClientCertificateError } from './authenticator.ts';
-import { checkIdentityIsExpressible, IdentityTextError } from './identity-text.ts';
-import { hasWebsocketBearer } from './websocket-bearer.ts';
 
 const passthrough: Caller = Object.freeze({ kind: 'passthrough' });
 
@@ -19,7 +19,7 @@ const passthrough: Caller = Object.freeze({ kind: 'passthrough' });
  * @throws {AuthenticationError} (or rejects) when credentials were refused and nothing else speaks for the caller. The
  *   message names no authority, file or address.
  */
-export function authenticate(
+export function askAuthenticators(
   inbound: InboundRequest,
   authenticators: readonly Authenticator[],
 ): Caller | Promise<Caller> {

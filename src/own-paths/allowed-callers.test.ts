@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Caller } from '../request/user-info.ts';
-import { authorizeOwnPaths } from './authorize.ts';
+import { authorizeOwnPaths } from './allowed-callers.ts';
 
 const allowed = { users: ['sync'], groups: ['ops', 'system:authenticated', 'system:unauthenticated'] };
 const caller = (name: string, groups: readonly string[]): Caller => ({

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runInNewContext } from 'node:vm';
-import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
-import type { Caller, UserInfo } from '../request/user-info.ts';
-import { authenticate } from './authenticate.ts';
+import { inboundRequest, withCertificate } from '../../../test/support/inbound-request.ts';
+import type { Caller, UserInfo } from '../../request/user-info.ts';
+import { stampIdentity } from '../outgoing/stamp-identity.ts';
+import { askAuthenticators } from './ask-authenticators.ts';
 import { AuthenticationError, type Authenticator } from './authenticator.ts';
 import { RequestHeaderAuthenticator } from './request-header.ts';
-import { stampIdentity } from './stamp-identity.ts';
 import { X509Authenticator } from './x509.ts';
 
 const chain = [new RequestHeaderAuthenticator({ allowedNames: ['front-proxy'] }), new X509Authenticator()];
@@ -34,7 +34,7 @@ function throwing(error: Error): Authenticator {
 }
 
 async function groupsOf(user: Partial<UserInfo>): Promise<readonly string[]> {
-  const caller = await authenticate(inboundRequest(), [succeeding(user)]);
+  const caller = await askAuthenticators(inboundRequest(), [succeeding(user)]);
   assert.ok(caller.kind === 'authenticated');
   return caller.user.groups;
 }
@@ -42,7 +42,7 @@ async function groupsOf(user: Partial<UserInfo>): Promise<readonly string[]> {
 describe('the union of authenticators', () => {
   it('lets the first success win and asks no further', async () => {
     const unasked = throwing(new Error('asked all the same'));
-    const caller = await authenticate(inboundRequest(), [succeeding({ name: 'first' }), unasked]);
+    const caller = await askAuthenticators(inboundRequest(), [succeeding({ name: 'first' }), unasked]);
     assert.ok(caller.kind === 'authenticated');
     assert.equal(caller.user.name, 'first');
   });
@@ -54,8 +54,8 @@ describe('the union of authenticators', () => {
       authenticate: () => runInNewContext('Promise.reject(error)', { error }),
     });
     const refusing = elsewhere(new AuthenticationError('token expired'));
-    await assert.rejects(async () => authenticate(inboundRequest(), [refusing]), /token expired/);
-    const caller = await authenticate(inboundRequest(), [refusing, succeeding({ name: 'next' })]);
+    await assert.rejects(async () => askAuthenticators(inboundRequest(), [refusing]), /token expired/);
+    const caller = await askAuthenticators(inboundRequest(), [refusing, succeeding({ name: 'next' })]);
     assert.ok(caller.kind === 'authenticated');
     assert.equal(caller.user.name, 'next');
   });
@@ -70,7 +70,7 @@ describe('the union of authenticators', () => {
       for (const name of ['alice', 'bob']) {
         change(name);
         const reusing: Authenticator = { name: 'reusing', authenticate: () => caller };
-        const known = authenticate(inboundRequest(), [reusing]);
+        const known = askAuthenticators(inboundRequest(), [reusing]);
         assert.ok(!(known instanceof Promise));
         assert.deepEqual(stampIdentity([], known), [
           'X-Remote-User',
@@ -84,21 +84,27 @@ describe('the union of authenticators', () => {
 
   it('remembers what it has made of a connection’s certificate', async () => {
     const request = inboundRequest([], withCertificate('client-ca', 'jane'));
-    const [first, second] = [await authenticate(request, chain), await authenticate(request, chain)];
+    const [first, second] = [
+      await askAuthenticators(request, chain),
+      await askAuthenticators(request, chain),
+    ];
     assert.equal(first.kind, 'authenticated');
     assert.equal(first, second);
   });
 
   it('forgets refusals once another authenticator succeeds', async () => {
     const refusing = throwing(new AuthenticationError('token expired'));
-    assert.equal((await authenticate(inboundRequest(), [refusing, succeeding({})])).kind, 'authenticated');
+    assert.equal(
+      (await askAuthenticators(inboundRequest(), [refusing, succeeding({})])).kind,
+      'authenticated',
+    );
   });
 
   it('tells every refusal when none succeeds', async () => {
     const refusing = ['token expired', 'unknown key'].map((message) =>
       throwing(new AuthenticationError(message)),
     );
-    await assert.rejects(async () => authenticate(inboundRequest(), refusing), {
+    await assert.rejects(async () => askAuthenticators(inboundRequest(), refusing), {
       name: 'AuthenticationError',
       message: 'token expired; unknown key',
     });
@@ -107,19 +113,19 @@ describe('the union of authenticators', () => {
   it('passes an error of the router on as such, never as a pass-through', async () => {
     const issue = new TypeError('broken');
     await assert.rejects(
-      async () => authenticate(inboundRequest(), [throwing(issue), succeeding({})]),
+      async () => askAuthenticators(inboundRequest(), [throwing(issue), succeeding({})]),
       issue,
     );
   });
 
   it('S6: an anonymous request passes through, whatever X-Remote headers it carries', async () => {
     const headers = ['X-Remote-User', 'admin', 'X-Remote-Group', 'system:masters'];
-    assert.deepEqual(await authenticate(inboundRequest(headers), chain), { kind: 'passthrough' });
+    assert.deepEqual(await askAuthenticators(inboundRequest(headers), chain), { kind: 'passthrough' });
   });
 
   it('a token that nobody here can check passes through', async () => {
     const inbound = inboundRequest(['Authorization', 'Bearer opaque']);
-    assert.deepEqual(await authenticate(inbound, chain), { kind: 'passthrough' });
+    assert.deepEqual(await askAuthenticators(inbound, chain), { kind: 'passthrough' });
   });
 });
 
@@ -148,7 +154,7 @@ describe('an identity that no header line can carry', () => {
       { extra: new Map([['\ud800', ['v']]]) },
     ]) {
       await assert.rejects(
-        async () => authenticate(inboundRequest(), [succeeding(user)]),
+        async () => askAuthenticators(inboundRequest(), [succeeding(user)]),
         AuthenticationError,
       );
     }
@@ -166,7 +172,7 @@ describe('a client certificate that could not be verified', () => {
       ['Authorization', 'Bearer '],
     ]) {
       await assert.rejects(
-        async () => authenticate(inboundRequest(headers, connection), chain),
+        async () => askAuthenticators(inboundRequest(headers, connection), chain),
         (error: Error) => {
           assert.ok(error instanceof AuthenticationError);
           assert.match(error.message, /client certificate could not be verified/);
@@ -179,7 +185,7 @@ describe('a client certificate that could not be verified', () => {
   });
 
   it('does not matter when another authenticator succeeds', async () => {
-    const caller = await authenticate(inboundRequest([], connection), [...chain, succeeding({})]);
+    const caller = await askAuthenticators(inboundRequest([], connection), [...chain, succeeding({})]);
     assert.equal(caller.kind, 'authenticated');
   });
 
@@ -189,18 +195,18 @@ describe('a client certificate that could not be verified', () => {
       ['Authorization', 'bearer opaque'],
       ['Sec-WebSocket-Protocol', `v5.channel.k8s.io, ${token}`],
     ]) {
-      const caller = await authenticate(inboundRequest(headers, connection), chain);
+      const caller = await askAuthenticators(inboundRequest(headers, connection), chain);
       assert.deepEqual(caller, { kind: 'passthrough' });
     }
     const refusedToken = throwing(new AuthenticationError('token expired'));
     const inbound = inboundRequest(['Authorization', 'Bearer expired'], connection);
-    await assert.rejects(async () => authenticate(inbound, [...chain, refusedToken]), /token expired/);
+    await assert.rejects(async () => askAuthenticators(inbound, [...chain, refusedToken]), /token expired/);
   });
 
   it('a front-proxy certificate under a name that is not allowed is refused likewise', async () => {
     const mallory = withCertificate('requestheader-client-ca', 'mallory', ['system:masters']);
     await assert.rejects(
-      async () => authenticate(inboundRequest(['X-Remote-User', 'admin'], mallory), chain),
+      async () => askAuthenticators(inboundRequest(['X-Remote-User', 'admin'], mallory), chain),
       /subject with cn=mallory is not in the allowed list/,
     );
   });

@@ -1,15 +1,15 @@
-import type { RawHeaders } from '../apimachinery/raw-headers.ts';
-import { rememberingNames } from '../apimachinery/remembered-by-name.ts';
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
 import {
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
   identityHeaderMatcher,
   peerAssertionHeader,
-} from '../request/identity-header-names.ts';
-import type { Caller, UserInfo } from '../request/user-info.ts';
+} from '../../request/identity-header-names.ts';
+import type { Caller, UserInfo } from '../../request/user-info.ts';
+import { websocketProtocolHeader, withoutWebsocketBearer } from '../../request/websocket-bearer.ts';
 import { IdentityTextError, identityHeaderValue } from './identity-text.ts';
 import type { IdentityToken } from './identity-token.ts';
-import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bearer.ts';
 
 /**
  * The one place where an established identity is written onto a request, for every way out: local, peer,

@@ -1,5 +1,5 @@
-import type { InboundRequest } from '../request/inbound.ts';
-import type { Caller } from '../request/user-info.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { Caller } from '../../request/user-info.ts';
 
 /**
  * Thrown for credentials that are present and wrong: the request ends with 401, and its sender is told the
