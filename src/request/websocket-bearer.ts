@@ -14,11 +14,6 @@ function carriesToken(protocol: string): boolean {
   return protocol.trim().toLowerCase().startsWith(bearerProtocolPrefix);
 }
 
-/** Whether a WebSocket subprotocol carries a bearer token. */
-export function hasWebsocketBearer(headers: RawHeaders): boolean {
-  return allHeaders(headers, websocketProtocolHeader).some((value) => value.split(',').some(carriesToken));
-}
-
 /**
  * A Sec-WebSocket-Protocol value without its bearer tokens, the other subprotocols in order; `undefined` when
  * none is left.

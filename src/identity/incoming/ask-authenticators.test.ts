@@ -162,6 +162,7 @@ describe('an identity that no header line can carry', () => {
 });
 
 describe('a client certificate that could not be verified', () => {
+  const subprotocols = 'v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.dG9rZW4';
   const connection = { clientCertificateError: 'TLS verification failed: SELF_SIGNED_CERT_IN_CHAIN' };
 
   it('S10: is refused, without telling the caller why', async () => {
@@ -170,6 +171,8 @@ describe('a client certificate that could not be verified', () => {
       ['X-Remote-User', 'admin'],
       ['Authorization', 'Basic YTpi'],
       ['Authorization', 'Bearer '],
+      // An API server looks for a token there in a WebSocket handshake only: it would take the caller for anonymous.
+      ['Sec-WebSocket-Protocol', subprotocols],
     ]) {
       await assert.rejects(
         async () => askAuthenticators(inboundRequest(headers, connection), chain),
@@ -190,10 +193,9 @@ describe('a client certificate that could not be verified', () => {
   });
 
   it('leaves the word to the API server where a bearer token speaks for the caller', async () => {
-    const token = 'base64url.bearer.authorization.k8s.io.dG9rZW4';
     for (const headers of [
       ['Authorization', 'bearer opaque'],
-      ['Sec-WebSocket-Protocol', `v5.channel.k8s.io, ${token}`],
+      ['Upgrade', 'websocket', 'Sec-WebSocket-Protocol', subprotocols],
     ]) {
       const caller = await askAuthenticators(inboundRequest(headers, connection), chain);
       assert.deepEqual(caller, { kind: 'passthrough' });

@@ -1,7 +1,7 @@
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
-import { hasWebsocketBearer } from '../../request/websocket-bearer.ts';
+import { websocketBearerToken } from '../../request/websocket-bearer.ts';
 import { checkIdentityIsExpressible, IdentityTextError } from '../outgoing/identity-text.ts';
 import { AuthenticationError, type Authenticator, ClientCertificateError } from './authenticator.ts';
 
@@ -129,6 +129,7 @@ function hasBearerToken(headers: RawHeaders): boolean {
   // Other schemes mean nothing to an API server: the caller would slip through as anonymous.
   const authorization = firstHeader(headers, 'authorization');
   return (
-    (authorization !== undefined && /^\s*bearer +[^\s]/i.test(authorization)) || hasWebsocketBearer(headers)
+    (authorization !== undefined && /^\s*bearer +[^\s]/i.test(authorization)) ||
+    websocketBearerToken(headers) !== undefined
   );
 }
