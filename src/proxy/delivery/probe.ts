@@ -2,6 +2,7 @@ import type { ProbeOutcome } from '../../health/health-state.ts';
 import type { Destination } from '../../request/destination.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
+import { readText } from '../../runtime/read-text.ts';
 import { type AskOptions, askServer } from './ask-server.ts';
 
 export interface ProbeOptions extends AskOptions {
@@ -85,13 +86,8 @@ const maximumBytes = 64 * 1024;
 
 /** So that the connection can be used again: what is given up costs an HTTP/1.1 connection. */
 async function readToEnd({ body }: Response): Promise<void> {
-  const reader = body?.getReader();
-  let length = 0;
   try {
-    for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
-      length += next.value.byteLength;
-      if (length > maximumBytes) await reader?.cancel();
-    }
+    if (body !== null) await readText(body, maximumBytes);
   } catch {
     // The body broke off; the head already tells the result.
   }
