@@ -58,7 +58,7 @@ export function createServerChecks({
     id: string | undefined,
     signal: AbortSignal,
   ): Promise<ServerReport> {
-    const unknown: ServerReport = { serverId: id, result: 'unknown', checks: new Map() };
+    const unknown = unknownReport(id);
     try {
       const question = questionOf(inbound, target, signal);
       const caller = await router.identify(question);
@@ -94,8 +94,7 @@ export function createServerChecks({
         ? (routingTable.current()?.snapshot.servers.map(({ id }) => id) ?? [])
         : [undefined];
     const target = `/${endpoint}?${['verbose', ...exclude.map((name) => `exclude=${encodeURIComponent(name)}`)].join('&')}`;
-    const unknown = ids.map((id): ServerReport => ({ serverId: id, result: 'unknown', checks: new Map() }));
-    if (questions >= maximumQuestions) return unknown;
+    if (questions >= maximumQuestions) return ids.map(unknownReport);
     questions++;
     const deadline = new AbortController();
     const { promise: over, resolve } = Promise.withResolvers<void>();
@@ -105,18 +104,18 @@ export function createServerChecks({
     }, timeout);
     try {
       const signal = AbortSignal.any([request.inbound.signal, deadline.signal]);
-      const readings = ids.map((id, index) =>
-        ask(request, target, id, signal).then((report) => {
-          unknown[index] = report;
-        }),
+      return await Promise.all(
+        ids.map((id) => Promise.race([ask(request, target, id, signal), over.then(() => unknownReport(id))])),
       );
-      await Promise.race([Promise.all(readings), over]);
-      return [...unknown];
     } finally {
       clearTimeout(timer);
       questions--;
     }
   };
+}
+
+function unknownReport(serverId: string | undefined): ServerReport {
+  return { serverId, result: 'unknown', checks: new Map() };
 }
 
 /** Header lines that would change the response: the whole text is wanted. */
