@@ -281,6 +281,7 @@ export const destinationIdentityFlagGroup = {
       key: 'assertions.keysFile',
       value: file,
       change: 'at-once',
+      authenticates: true,
       description:
         'Public keys (JWK Set) of other routers whose signed assertions are believed; each key names its router in "issuer". Default: no one\'s.',
     },

@@ -10,6 +10,7 @@ export const authenticationFlagGroup = {
       key: 'authentication.clientCAFile',
       value: file,
       change: 'at-once-while-on',
+      authenticates: true,
       description: 'Clients with a certificate of this CA bundle are known by its CN (user) and O (groups).',
     },
     {
@@ -17,6 +18,7 @@ export const authenticationFlagGroup = {
       key: 'authentication.requestHeader.clientCAFile',
       value: file,
       change: 'at-once-while-on',
+      authenticates: true,
       description: 'CA bundle of front proxies and peers, whose X-Remote headers are believed.',
     },
     {
@@ -64,6 +66,7 @@ export const authenticationFlagGroup = {
       key: 'authentication.configurationFile',
       value: file,
       change: 'at-once',
+      authenticates: true,
       description:
         "Kubernetes' AuthenticationConfiguration (YAML or JSON): issuers whose JSON Web Tokens are verified here.",
     },
@@ -72,6 +75,7 @@ export const authenticationFlagGroup = {
       key: 'authentication.serviceAccounts.issuers',
       value: list('issuer'),
       change: 'at-once',
+      authenticates: true,
       description:
         'Verify service account tokens of these issuers here. The router cannot see whether the service account, or the pod, node or Secret a token is bound to, was deleted: such a token counts here until it expires. Left out, the API servers verify them.',
     },

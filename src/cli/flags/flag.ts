@@ -16,6 +16,8 @@ export interface FlagDefinition<Name extends string = string> {
   readonly description: string;
   /** When a change of its key counts that is made while the router runs. */
   readonly change?: TakesEffect;
+  /** It establishes who a caller is. */
+  readonly authenticates?: true;
   /** Whoever uses it is warned; help, reference pages and schema say so. */
   readonly deprecated?: Deprecation;
 }

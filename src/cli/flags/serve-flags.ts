@@ -57,6 +57,11 @@ export type RawServeOptions = RawOptions<ServeFlagName>;
 export const serveFlags: readonly (ServeFlagDefinition & { readonly name: ServeFlagName })[] =
   serveFlagGroups.flatMap(({ flags }) => [...flags]);
 
+/** Where none of them is given, no caller is known. */
+export const authenticatingFlags: readonly ServeFlagName[] = serveFlags.flatMap(({ name, authenticates }) =>
+  authenticates === true ? [name] : [],
+);
+
 /**
  * Every flag of `serve` with the value in use: what was given, else the default, else nothing. Lists are joined by
  * commas, as they can be given.

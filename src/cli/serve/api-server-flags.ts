@@ -17,7 +17,7 @@ import { describeKeysIssue } from '../../snapshot/signing/keys.ts';
 import { loadSigningKey } from '../../snapshot/signing/signing-key.ts';
 import { unknownVersionInteroperabilityProxy } from '../flags/feature-gates.ts';
 import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
-import type { ServeFlagName } from '../flags/serve-flags.ts';
+import { authenticatingFlags, type ServeFlagName } from '../flags/serve-flags.ts';
 import type { CertificateFile, CertificateFiles } from './certificate-files.ts';
 
 /** Without the parsed certificates: what the configuration keeps of a file. */
@@ -82,10 +82,7 @@ export function readProxyClientPair(
 ): ServeConfig['proxyClient'] {
   const certificate = values.text('proxy-client-cert-file');
   const key = values.text('proxy-client-key-file');
-  const authenticates =
-    values.isGiven('client-ca-file') ||
-    values.isGiven('requestheader-client-ca-file') ||
-    values.isGiven('assertion-keys');
+  const authenticates = authenticatingFlags.some((name) => values.isGiven(name));
   const eitherGiven = values.isGiven('proxy-client-cert-file') || values.isGiven('proxy-client-key-file');
   const toExtensions = values.text('extension-routing') === 'extension';
   if (isGateway && !eitherGiven && !toExtensions && identity.peer === 'front-proxy') {
@@ -115,8 +112,9 @@ function warnOfTokensOnly(values: FlagValues, report: FlagReport): void {
     'proxy-client-cert-file',
     '--proxy-client-cert-file and --proxy-client-key-file are not set: callers reach API servers by their bearer tokens only, and a caller with a client certificate gets 401',
   );
-  for (const flag of ['requestheader-client-ca-file', 'authentication-config'] as const) {
-    if (!values.isGiven(flag)) continue;
+  for (const flag of authenticatingFlags) {
+    // A certificate is looked at: its holder gets 401.
+    if (flag === 'client-ca-file' || !values.isGiven(flag)) continue;
     report.warn(
       flag,
       `--${flag} authenticates no caller at a gateway without --proxy-client-cert-file: API servers verify tokens themselves, and what a front proxy says cannot be passed on`,

@@ -6,7 +6,7 @@ import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
 import type { FlagIssue } from '../flags/flag-values.ts';
-import type { RawServeOptions, ServeFlagName } from '../flags/serve-flags.ts';
+import { authenticatingFlags, type RawServeOptions, type ServeFlagName } from '../flags/serve-flags.ts';
 import type { ReadTextFile } from './certificate-files.ts';
 import {
   type KubeApiServerManifest,
@@ -38,12 +38,6 @@ const together: readonly (readonly ServeFlagName[])[] = [
     'requestheader-group-headers',
     'requestheader-extra-headers-prefix',
   ],
-];
-/** Flags that configure authentication by themselves. */
-const furtherAuthentication: readonly ServeFlagName[] = [
-  'authentication-config',
-  'service-account-issuer',
-  'assertion-keys',
 ];
 
 /** Flags whose values kube-apiserver gathers from all occurrences (pflag's StringSlice). */
@@ -111,7 +105,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
   for (const names of together) {
     const isGiven = (name: ServeFlagName): boolean => given[name] !== undefined;
     const isAuthentication = names.includes('client-ca-file');
-    if (names.some(isGiven) || (isAuthentication && furtherAuthentication.some(isGiven))) continue;
+    if (names.some(isGiven) || (isAuthentication && authenticatingFlags.some(isGiven))) continue;
     for (const name of names) addSame(name);
   }
   if (manifest.flags.has('peer-ca-file')) addSame('peer-ca-file');

@@ -6,6 +6,7 @@ import {
   ServeOptionsCheck,
   serveFiles,
 } from '../../../test/support/serve-options.ts';
+import { authenticatingFlags } from '../flags/serve-flags.ts';
 
 let check: ServeOptionsCheck;
 before(async () => {
@@ -89,6 +90,21 @@ describe('the options of serve', () => {
   });
 });
 
+describe('a router that authenticates no caller', () => {
+  it('warns of it, with every flag by which it could', async () => {
+    const warnings = await check.warnings({
+      'client-ca-file': undefined,
+      'requestheader-client-ca-file': undefined,
+      'requestheader-allowed-names': undefined,
+    });
+    assert.equal(warnings.length, 1);
+    assert.match(
+      warnings[0] ?? '',
+      /^none of --client-ca-file, --requestheader-client-ca-file, --authentication-config, --service-account-issuer and --assertion-keys is set: no caller is authenticated here/,
+    );
+  });
+});
+
 describe('the feature gate', () => {
   const off = ['UnknownVersionInteroperabilityProxy=false'];
   const gateOff: FlagChanges = {
@@ -149,6 +165,22 @@ describe('the feature gate', () => {
       'requestheader-allowed-names': undefined,
     });
     assert.equal(config.proxyClient, undefined);
+  });
+
+  it('turned off needs the front-proxy pair for every flag that authenticates callers: without it none is', async () => {
+    for (const name of authenticatingFlags) {
+      const issues = await check.issues({
+        ...gateOff,
+        'client-ca-file': undefined,
+        'requestheader-client-ca-file': undefined,
+        'requestheader-allowed-names': undefined,
+        'proxy-client-cert-file': undefined,
+        'proxy-client-key-file': undefined,
+        [name]: ['missing'],
+      });
+      assert.ok(issues.includes('--proxy-client-cert-file'), name);
+      assert.ok(issues.includes('--proxy-client-key-file'), name);
+    }
   });
 
   it('is refused when it is another one or has no value', async () => {

@@ -3,7 +3,7 @@ import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { type HostNetwork, isLoopback } from '../../node/serving/default-interface.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from '../flags/feature-gates.ts';
 import { type FlagIssue, FlagReport, FlagValues } from '../flags/flag-values.ts';
-import { flagsInUse, type RawServeOptions } from '../flags/serve-flags.ts';
+import { authenticatingFlags, flagsInUse, type RawServeOptions } from '../flags/serve-flags.ts';
 import { packageVersion } from '../terminal/version.ts';
 import {
   pemOf,
@@ -226,14 +226,7 @@ function rejectSharedAuthority(
 
 /** Callers can only be known where something establishes who they are; to name some without it is a mistake. */
 function checkAuthentication(values: FlagValues, report: FlagReport): void {
-  const ways = [
-    'client-ca-file',
-    'requestheader-client-ca-file',
-    'authentication-config',
-    'service-account-issuer',
-    'assertion-keys',
-  ] as const;
-  if (ways.some((name) => values.isGiven(name))) return;
+  if (authenticatingFlags.some((name) => values.isGiven(name))) return;
   for (const name of ['allowed-users', 'allowed-groups'] as const) {
     if (!values.isGiven(name)) continue;
     report.issue(
@@ -243,6 +236,9 @@ function checkAuthentication(values: FlagValues, report: FlagReport): void {
   }
   report.warn(
     'client-ca-file',
-    "none of --client-ca-file, --requestheader-client-ca-file, --authentication-config and --service-account-issuer is set: no caller is authenticated here, and the router's own paths are closed to everyone",
+    `none of ${inWords.format(authenticatingFlags.map((name) => `--${name}`))} is set: no caller is authenticated here, and the router's own paths are closed to everyone`,
   );
 }
+
+/** Such as: one, two and three. */
+const inWords = new Intl.ListFormat('en-GB', { type: 'conjunction' });
