@@ -430,10 +430,7 @@ async function reload(flags: Flags, first: string, second: string): Promise<stri
       { flags, configurationFiles: ['file.json'], dryRun: [], unknown: [] },
       context,
     );
-    const reading = await input.configurationSource.read(
-      new Map([['file.json', second]]),
-      input.config.commandLine.flags,
-    );
+    const reading = await input.configurationSource.read(new Map([['file.json', second]]));
     const { changed, needsRestart, warnings } = reading ?? {};
     const isInUse = reading?.config !== undefined;
     return JSON.stringify({ isInUse, changed, needsRestart, warnings }).replaceAll(process.cwd(), '.');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type RawServeOptions, serveFlags } from '../flags/serve-flags.ts';
-import { changedSettings, configurationChanges, liveOptions } from './configuration-changes.ts';
+import { configurationChanges, liveOptions } from './configuration-changes.ts';
 
 const names = serveFlags.map(({ name }) => name);
 
@@ -63,9 +63,7 @@ describe('a changed configuration', () => {
     const token = 'abcdef.0123456789abcdef';
     const { needsRestart } = configurationChanges({ 'snapshot-file': [`a ${token}`] }, {});
     assert.ok(!JSON.stringify(needsRestart).includes(token));
-    const shown = changedSettings({ 'snapshot-file': `a ${token}` }, { 'snapshot-file': '' });
-    assert.ok(!JSON.stringify(shown).includes(token));
-    assert.deepEqual(namesOf(shown), ['--snapshot-file']);
+    assert.deepEqual(namesOf(needsRestart), ['--snapshot-file']);
   });
 
   it('leaves every setting that takes a restart as it was, whatever else changes with it', () => {

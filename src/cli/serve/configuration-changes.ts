@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { maskText } from '../../node/exchange/mask-secrets.ts';
 import type { SettingChange } from '../../own-paths/status/setting-change.ts';
 import { entriesOf } from '../flags/flag-values.ts';
@@ -20,8 +19,12 @@ export function configurationChanges(before: RawServeOptions, after: RawServeOpt
   for (const flag of serveFlags) {
     const [inUse, configured] = [valueIn(flag, before), valueIn(flag, after)];
     if (JSON.stringify(inUse) === JSON.stringify(configured)) continue;
-    const change = settingChange(flag, describeValue(inUse), describeValue(configured));
-    (isLive(flag, inUse, configured) ? live : needsRestart).push(change);
+    (isLive(flag, inUse, configured) ? live : needsRestart).push({
+      flag: `--${flag.name}`,
+      key: flag.key,
+      inUse: describeValue(inUse),
+      configured: describeValue(configured),
+    });
   }
   return { live, needsRestart };
 }
@@ -38,17 +41,6 @@ export function liveOptions(started: RawServeOptions, next: RawServeOptions): Ra
     if (values !== undefined) options[flag.name] = values;
   }
   return options;
-}
-
-/** The settings that differ between what is shown of two configurations under `/flagz`. Pure. */
-export function changedSettings(
-  inUse: ServeConfig['commandLine']['flags'],
-  configured: ServeConfig['commandLine']['flags'],
-): readonly SettingChange[] {
-  return serveFlags.flatMap((flag) => {
-    const [before = '', after = ''] = [inUse[flag.name], configured[flag.name]];
-    return before === after ? [] : [settingChange(flag, describeText(before), describeText(after))];
-  });
 }
 
 /** `undefined`: not given, and without a default. A flag that is given blank has a value: an empty one. */
@@ -69,14 +61,6 @@ function isOn(flag: ServeFlag, value: Value): boolean {
   return value !== undefined && v.safeParse(flag.value.given, value[0] ?? '').output !== 0;
 }
 
-function settingChange({ name, key }: ServeFlag, inUse: string, configured: string): SettingChange {
-  return { flag: `--${name}`, key, inUse, configured };
-}
-
 function describeValue(value: Value): string {
-  return value === undefined ? '(not set)' : describeText(value.join(','));
-}
-
-function describeText(text: string): string {
-  return text === '' ? '(empty)' : maskText(text);
+  return value === undefined ? '(not set)' : maskText(value.join(',')) || '(empty)';
 }

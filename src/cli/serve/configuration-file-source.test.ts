@@ -23,7 +23,7 @@ async function reread(
   const files = new Map([...certificates, [file, header + first]]);
   const { context } = commandContext(files);
   const given = Object.entries({ ...completeServeOptions, ...flags });
-  const { config, configurationSource } = await readServeInput(
+  const { configurationSource } = await readServeInput(
     {
       flags: Object.fromEntries(given.filter(([, values]) => values !== undefined)),
       configurationFiles: [file],
@@ -33,7 +33,7 @@ async function reread(
     context,
   );
   for (const [name, text] of changed) files.set(name, text);
-  return configurationSource.read(new Map([...changed, [file, header + second]]), config.commandLine.flags);
+  return configurationSource.read(new Map([...changed, [file, header + second]]));
 }
 
 const notYet = [
@@ -58,6 +58,14 @@ describe('a configuration file that is read again', () => {
     assert.deepEqual(needsRestart, [
       { flag: '--secure-port', key: 'serving.port', inUse: '7443', configured: '8443' },
     ]);
+  });
+
+  it('tells of changed settings by their values, not by how a file or a flag writes them', async () => {
+    const { changed } = await reread('', 'ownPaths: { allowedUsers: [jane, joe] }\n');
+    const flag = { flag: '--allowed-users', key: 'ownPaths.allowedUsers' };
+    assert.deepEqual(changed, [{ ...flag, inUse: '(not set)', configured: 'jane,joe' }]);
+    const same = await reread('', '', { 'allowed-users': ['jane,joe'] });
+    assert.deepEqual(same.changed, []);
   });
 
   it('is refused with every error, each with its line and its path', async () => {

@@ -13,7 +13,7 @@ import { parseConfiguration } from '../config/parse-configuration.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import type { FlagIssue } from '../flags/flag-values.ts';
 import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/serve-flags.ts';
-import { changedSettings, configurationChanges, liveOptions } from './configuration-changes.ts';
+import { configurationChanges, liveOptions } from './configuration-changes.ts';
 import type { ServeOptionsResult } from './validate-serve-options.ts';
 
 export interface ConfigurationSourceOptions {
@@ -44,7 +44,7 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
 
   return {
     file: started && { path: started.file, text: started.text },
-    async read(given, inUse) {
+    async read(given) {
       const configured = started && configuredFrom(started.file, given.get(started.file) ?? started.text);
       const nextOptions = optionsOf(configured);
       // Settings that need a restart keep the values of the start, whatever the file says by now.
@@ -60,7 +60,7 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
         needsRestart: readonly SettingChange[],
       ): ConfigurationReading => ({
         config,
-        changed: changedSettings(inUse, config.commandLine.flags),
+        changed: configurationChanges(inUseOptions, taken).live,
         needsRestart,
         warnings,
         taken() {
@@ -76,8 +76,8 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
       // Then the settings stay, all of them, and only what their files hold is taken.
       const same = await validate(inUseOptions, texts);
       if (!same.ok) throw refusal(describe(same.issues));
-      const pending = changedSettings(inUse, whole.config.commandLine.flags);
-      return reading(same.config, inUseOptions, pending);
+      const pending = configurationChanges(inUseOptions, nextOptions);
+      return reading(same.config, inUseOptions, [...pending.live, ...pending.needsRestart]);
     },
   };
 }

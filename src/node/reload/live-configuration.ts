@@ -34,13 +34,9 @@ export interface ConfigurationSource {
   /**
    * Checks everything as at the start; flags still win over the file.
    * @param texts what files hold now, by path. Others are read.
-   * @param inUse the options that the router goes by now, as `ServeConfig.commandLine` has them.
    * @throws {Error} with every error, each with its line and its path where it has one.
    */
-  read(
-    texts: ReadonlyMap<string, string>,
-    inUse: ServeConfig['commandLine']['flags'],
-  ): Promise<ConfigurationReading>;
+  read(texts: ReadonlyMap<string, string>): Promise<ConfigurationReading>;
 }
 
 /** The configuration of the moment: what the router was started with until its file changes. */

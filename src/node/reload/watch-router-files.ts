@@ -34,7 +34,7 @@ export function watchRouterFiles(
       files,
       async apply(textOf) {
         const texts = new Map(files.map((file) => [file.path, textOf(file)]));
-        const reading = await source.read(texts, live.current.commandLine.flags);
+        const reading = await source.read(texts);
         await applyConfiguration(reading.config, users);
         reading.taken();
         watch.setInterval(reading.config.fileCheckInterval);
