@@ -90,6 +90,6 @@ async function validateSyntax(context: CommandContext, file: string): Promise<vo
 }
 
 async function validateSync(context: CommandContext, file: string): Promise<void> {
-  const { flags } = readSyncInput({ config: [file] }, context);
-  if (flags.snapshotKeys !== undefined) await readSnapshotKeysInput(context, flags.snapshotKeys);
+  const { snapshotKeys } = readSyncInput({ config: [file] }, context);
+  if (snapshotKeys !== undefined) await readSnapshotKeysInput(context, snapshotKeys);
 }

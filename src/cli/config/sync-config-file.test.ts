@@ -79,7 +79,7 @@ describe('sync --config', () => {
   });
 
   it('runs a sync job by the file alone, with paths relative to its folder', () => {
-    const { plan, flags } = read(complete);
+    const { plan, logging } = read(complete);
     assert.ok(plan.kind === 'live');
     assert.deepEqual(
       plan.options.servers.map(({ id }) => id),
@@ -92,7 +92,15 @@ describe('sync --config', () => {
     assert.equal(plan.options.departedServerGraceMilliseconds, 1_800_000);
     assert.equal(plan.options.leaderElection?.leaseDuration, 20_000);
     assert.equal(plan.endpoints?.port, 8080);
-    assert.deepEqual([flags.v, flags.loggingFormat], [4, 'json']);
+    assert.deepEqual(logging, { verbosity: 4, format: 'json' });
+  });
+
+  it('counts as a whole for a job that goes on, which --once=false says, too', () => {
+    const { plan } = read(complete, { once: ['false'] });
+    assert.ok(plan.kind === 'live');
+    assert.deepEqual(plan.options.timing, { interval: 5000 });
+    assert.equal(plan.options.leaderElection?.leaseDuration, 20_000);
+    assert.equal(plan.endpoints?.port, 8080);
   });
 
   it('has schemas compared unless the file or a flag says not', () => {
@@ -102,7 +110,7 @@ describe('sync --config', () => {
       return plan.kind === 'live' ? plan.options.comparesSchemas : plan.comparesSchemas;
     };
     const off = complete.replace('cluster: blue', 'cluster: blue, compareSchemas: false');
-    assert.equal(comparesSchemas(complete), undefined);
+    assert.equal(comparesSchemas(complete), true);
     assert.equal(comparesSchemas(off), false);
     assert.equal(comparesSchemas(complete, { 'compare-schemas': ['false'] }), false);
     assert.equal(comparesSchemas(off, { 'compare-schemas': ['true'] }), true);

@@ -1,5 +1,5 @@
 import { identityModes } from '../../identity/outgoing/identity-token.ts';
-import type { FlagGroup } from './flag.ts';
+import type { FlagDefinition, FlagGroup } from './flag.ts';
 import { boolean, choice, duration, featureGates, file, list, text, wholeNumber } from './flag-types.ts';
 import { clusterReadingFlags } from './shared-flag-groups.ts';
 
@@ -20,6 +20,7 @@ export const mixedVersionFlagGroup = {
       key: 'localServer.id',
       value: text('ID'),
       change: 'restart',
+      isOfLocalServer: true,
       description:
         'ID of the local API server: the name of its identity Lease in kube-system, as the snapshot has it. Required, unless --gateway is set.',
     },
@@ -28,6 +29,7 @@ export const mixedVersionFlagGroup = {
       key: 'localServer.url',
       value: text('https://host:port'),
       change: 'restart',
+      isOfLocalServer: true,
       description: 'Where the local API server listens. Required, unless --gateway is set.',
     },
     {
@@ -45,6 +47,7 @@ export const mixedVersionFlagGroup = {
       value: text('name'),
       change: 'restart',
       default: 'kubernetes.default.svc',
+      isOfLocalServer: true,
       description: "Name that the local API server's serving certificate must carry.",
     },
     {
@@ -52,6 +55,7 @@ export const mixedVersionFlagGroup = {
       key: 'localServer.caFile',
       value: file,
       change: 'at-once',
+      isOfLocalServer: true,
       description:
         "CA bundle for the local API server's serving certificate. Defaults to --peer-ca-file; required with the gate off.",
     },
@@ -60,6 +64,7 @@ export const mixedVersionFlagGroup = {
       key: 'peers.caFile',
       value: file,
       change: 'at-once-while-on',
+      needsFeatureGate: true,
       description:
         "CA bundle that peers' serving certificates are checked against. Required with the gate on.",
     },
@@ -106,17 +111,21 @@ export const mixedVersionFlagGroup = {
   ],
 } as const satisfies FlagGroup;
 
+const ofClusterReading = {
+  needs: [{ oneOf: ['kubeconfig', 'in-cluster'], because: 'it says how the router reads the cluster' }],
+} as const satisfies Partial<FlagDefinition>;
+
 /** The sync job inside the router: with one of the first two there is one. */
 export const embeddedSyncFlagGroup = {
   heading: 'Cluster flags (the router reads the cluster itself; nothing is pushed to it):',
   flags: [
-    clusterReadingFlags.kubeconfig,
-    clusterReadingFlags.inCluster,
+    { ...clusterReadingFlags.kubeconfig, needsFeatureGate: true },
+    { ...clusterReadingFlags.inCluster, needsFeatureGate: true },
     clusterReadingFlags.context,
-    clusterReadingFlags.server,
-    clusterReadingFlags.departedServerGrace,
-    clusterReadingFlags.compareSchemas,
-    clusterReadingFlags.cluster,
+    { ...clusterReadingFlags.server, ...ofClusterReading },
+    { ...clusterReadingFlags.departedServerGrace, ...ofClusterReading },
+    { ...clusterReadingFlags.compareSchemas, ...ofClusterReading },
+    { ...clusterReadingFlags.cluster, ...ofClusterReading },
   ],
 } as const satisfies FlagGroup;
 
@@ -161,6 +170,7 @@ export const deploymentFormFlagGroup = {
       value: boolean,
       change: 'restart',
       default: 'false',
+      needsFeatureGate: true,
       description:
         'Stand in front of all API servers of the snapshot alike, instead of one of them: without --server-id and --local-server.',
     },
@@ -170,6 +180,7 @@ export const deploymentFormFlagGroup = {
       value: choice('peer', 'unavailable'),
       change: 'at-once',
       default: 'peer',
+      isOfLocalServer: true,
       description:
         'While the local API server is down, send requests that peers can serve to a peer, or return 503.',
     },
@@ -186,6 +197,7 @@ export const healthFlagGroup = {
       value: duration('0s', '1h'),
       change: 'at-once-while-on',
       default: '5s',
+      needsFeatureGate: true,
       description:
         'How often /readyz of each API server is requested; five times as often while its health is bad or uncertain. 0s: never, only requests show its health.',
     },
@@ -195,6 +207,7 @@ export const healthFlagGroup = {
       value: duration('100ms', '1h'),
       change: 'at-once',
       default: '5s',
+      needsFeatureGate: true,
       description: 'How long a health check may take.',
     },
     {
@@ -203,6 +216,7 @@ export const healthFlagGroup = {
       value: wholeNumber(1, 100),
       change: 'at-once',
       default: '2',
+      needsFeatureGate: true,
       description: 'Health checks in a row that must succeed before an unhealthy server is healthy.',
     },
     {
@@ -211,6 +225,7 @@ export const healthFlagGroup = {
       value: wholeNumber(1, 100),
       change: 'at-once',
       default: '3',
+      needsFeatureGate: true,
       description: 'Health checks in a row that must fail, or connections, before a server is unhealthy.',
     },
     {
@@ -219,6 +234,7 @@ export const healthFlagGroup = {
       value: duration('0s', '1h'),
       change: 'at-once',
       default: '30s',
+      needsFeatureGate: true,
       description: 'How long a recovered server takes to come back to its full share of requests.',
     },
   ],
@@ -234,6 +250,7 @@ export const destinationIdentityFlagGroup = {
       value: choice(...identityModes),
       change: 'restart',
       default: 'front-proxy',
+      needsFeatureGate: true,
       description:
         'How peers learn who calls: by X-Remote headers over mTLS, by a signed assertion (peers that are routers), or by an OIDC bearer token (peers that are API servers).',
     },
@@ -243,6 +260,7 @@ export const destinationIdentityFlagGroup = {
       value: choice(...identityModes),
       change: 'restart',
       default: 'front-proxy',
+      isOfLocalServer: true,
       description: 'The same for the local server.',
     },
     {

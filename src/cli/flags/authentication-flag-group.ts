@@ -26,6 +26,7 @@ export const authenticationFlagGroup = {
       key: 'authentication.requestHeader.allowedNames',
       value: list('CN'),
       change: 'at-once-while-on',
+      needs: [{ oneOf: ['requestheader-client-ca-file'] }],
       description:
         'Common names of front proxies. Blank allows any. Required with --requestheader-client-ca-file.',
     },
@@ -84,6 +85,7 @@ export const authenticationFlagGroup = {
       key: 'authentication.serviceAccounts.keyFiles',
       value: files,
       change: 'at-once',
+      needs: [{ oneOf: ['service-account-issuer'] }],
       description:
         'Public keys of service account tokens: PEM, or a JWK Set. Required with --service-account-issuer.',
     },
@@ -92,6 +94,7 @@ export const authenticationFlagGroup = {
       key: 'authentication.serviceAccounts.audiences',
       value: list('audience'),
       change: 'at-once',
+      needs: [{ oneOf: ['service-account-issuer'] }],
       description:
         'Service account tokens must be for one of these audiences. Defaults to the values of --service-account-issuer.',
     },

@@ -1,16 +1,16 @@
 import { parseBoolean } from './flag-types.ts';
-import type { FlagReport, FlagValues } from './flag-values.ts';
+import { type ServeFlagValues, serveFlags } from './serve-flags.ts';
 
-export const unknownVersionInteroperabilityProxy = 'UnknownVersionInteroperabilityProxy';
+const unknownVersionInteroperabilityProxy = 'UnknownVersionInteroperabilityProxy';
 
 /** Reads `--feature-gates`; the one gate there is stays on unless it is turned off. */
-export function readFeatureGate(values: FlagValues, report: FlagReport): boolean {
+export function readFeatureGate(flags: ServeFlagValues): boolean {
   let enabled = true;
-  for (const entry of values.list('feature-gates')) {
+  for (const entry of flags.list('feature-gates')) {
     if (entry.trim() === '') continue;
     const [gate = '', setting] = entry.split('=', 2).map((part) => part.trim());
     if (gate !== unknownVersionInteroperabilityProxy) {
-      report.issue(
+      flags.issue(
         'feature-gates',
         `--feature-gates: unrecognized feature gate: ${gate} (there is ${unknownVersionInteroperabilityProxy})`,
       );
@@ -18,7 +18,7 @@ export function readFeatureGate(values: FlagValues, report: FlagReport): boolean
     }
     const value = setting === undefined ? undefined : parseBoolean(setting);
     if (value === undefined) {
-      report.issue(
+      flags.issue(
         'feature-gates',
         `--feature-gates: ${gate} must be set to true or false, as in ${gate}=true`,
       );
@@ -30,10 +30,9 @@ export function readFeatureGate(values: FlagValues, report: FlagReport): boolean
 }
 
 /** These flags mean nothing with the gate off, and upstream refuses to start with them then. */
-export function rejectFlagsThatNeedTheGate(values: FlagValues, report: FlagReport): void {
-  for (const name of ['peer-ca-file', 'peer-advertise-ip', 'peer-advertise-port'] as const) {
-    if (values.isGiven(name)) {
-      report.issue(name, `--${name} requires ${unknownVersionInteroperabilityProxy} feature to be turned on`);
-    }
+export function rejectFlagsThatNeedTheGate(flags: ServeFlagValues): void {
+  for (const { name, needsFeatureGate } of serveFlags) {
+    if (needsFeatureGate !== true || !flags.isUsed(name)) continue;
+    flags.issue(name, `--${name} requires ${unknownVersionInteroperabilityProxy} feature to be turned on`);
   }
 }

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
-import type { FlagType } from './flag-types.ts';
-import { type RawServeOptions, type ServeFlag, type ServeFlagName, serveFlags } from './serve-flags.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
+import type { FlagDefinition, RawOptions } from './flag.ts';
+import { type FlagType, parseBoolean } from './flag-types.ts';
 
 /** Something wrong with one flag. The message is a whole sentence that names the flag. */
 export interface FlagIssue {
@@ -8,88 +9,151 @@ export interface FlagIssue {
   readonly message: string;
 }
 
-/** Collects errors and warnings, so that an operator sees all of them in one run. */
-export class FlagReport {
-  readonly issues: FlagIssue[] = [];
-  readonly warnings: FlagIssue[] = [];
+/** Reads a file as UTF-8 text; throws when it cannot be read. Injected, so that validation needs no disk. */
+export type ReadTextFile = (path: string) => string;
 
-  issue(name: ServeFlagName, message: string): undefined {
-    this.issues.push({ flag: `--${name}`, message });
-    return undefined;
-  }
-
-  warn(name: ServeFlagName, message: string): void {
-    this.warnings.push({ flag: `--${name}`, message });
-  }
+/** A file that a flag names, as it was read. */
+export interface FlagFile {
+  readonly path: string;
+  readonly text: string;
 }
 
-/** Reads values out of raw flags. What cannot be read is reported and comes back as `undefined`. */
-export class FlagValues {
-  readonly #raw: RawServeOptions;
-  readonly #report: FlagReport;
+/** What a flag comes to, as its entry says. */
+type FlagValue<Flag extends FlagDefinition, Name extends Flag['name']> = v.InferOutput<
+  Extract<Flag, { readonly name: Name }>['value']['given']
+>;
 
-  constructor(raw: RawServeOptions, report: FlagReport) {
+/**
+ * The flags of one call: what they come to, the files that they name, and all that is wrong with either, so that an
+ * operator sees it in one run. What cannot be read is an issue, and comes back as `undefined`.
+ */
+export class FlagValues<Flag extends FlagDefinition> {
+  readonly issues: FlagIssue[] = [];
+  readonly warnings: FlagIssue[] = [];
+  /** For files that are named elsewhere, or read again. */
+  readonly readFile: ReadTextFile;
+  readonly #flags: ReadonlyMap<string, FlagDefinition>;
+  readonly #raw: RawOptions<string>;
+
+  constructor(flags: readonly FlagDefinition[], raw: RawOptions<Flag['name']>, readFile: ReadTextFile) {
+    this.#flags = new Map(flags.map((flag) => [flag.name, flag]));
     this.#raw = raw;
-    this.#report = report;
+    this.readFile = readFile;
+  }
+
+  /** Said once, however often the flag is read. */
+  issue(name: Flag['name'], message: string): undefined {
+    if (this.issues.some((issue) => issue.message === message)) return;
+    this.issues.push({ flag: `--${name}`, message });
+  }
+
+  warn(name: Flag['name'], message: string): void {
+    this.warnings.push({ flag: `--${name}`, message });
   }
 
   /** Whether the flag was given at all, blank or not. */
-  isGiven(name: ServeFlagName): boolean {
+  isGiven(name: Flag['name']): boolean {
     return this.#raw[name] !== undefined;
   }
 
+  /** Whether the flag was given, and not only to say that something is off that is off anyway. */
+  isUsed(name: Flag['name']): boolean {
+    return this.#isUsed(name);
+  }
+
   /** The last occurrence counts, as with every Kubernetes command. `undefined` when absent or blank. */
-  text(name: ServeFlagName): string | undefined {
+  text(name: Flag['name']): string | undefined {
     const given = this.#raw[name]?.at(-1);
-    if (given === undefined) return definitions.get(name)?.default;
-    if (given.trim() === '') return this.#report.issue(name, `empty value in "--${name}"`);
+    if (given === undefined) return this.#flags.get(name)?.default;
+    if (given.trim() === '') return this.issue(name, `empty value in "--${name}"`);
     return given;
   }
 
-  required(name: ServeFlagName, why: string): string | undefined {
-    if (!this.isGiven(name)) return this.#report.issue(name, `--${name} is required: ${why}`);
-    return this.text(name);
+  required(name: Flag['name'], why?: string): string | undefined {
+    if (this.isGiven(name)) return this.text(name);
+    return this.issue(name, `--${name} is required${why === undefined ? '' : `: ${why}`}`);
   }
 
   /** Every entry of every occurrence. A blank entry is an error, worded as upstream words it. */
-  list(name: ServeFlagName, options: { readonly mayBeBlank?: boolean } = {}): readonly string[] {
-    const { value, default: usual = '' } = definitions.get(name) ?? {};
+  list(name: Flag['name'], options: { readonly mayBeBlank?: boolean } = {}): readonly string[] {
+    const { value, default: usual = '' } = this.#flags.get(name) ?? {};
     const occurrences = this.#raw[name] ?? [usual];
     const entries = occurrences.flatMap((each) => entriesOf(value, each));
     const blank = entries.length === 0 && this.isGiven(name) && options.mayBeBlank !== true;
     if (blank || entries.some((entry) => entry.trim() === '')) {
-      this.#report.issue(name, `empty value in "--${name}"`);
+      this.issue(name, `empty value in "--${name}"`);
     }
     return entries;
   }
 
   /** What the last occurrence comes to. */
-  value<Name extends ServeFlagName>(name: Name): ServeValue<Name> | undefined {
+  value<Name extends Flag['name']>(name: Name): FlagValue<Flag, Name> | undefined {
     const text = this.text(name);
-    const schema = definitions.get(name)?.value.given;
+    const schema = this.#flags.get(name)?.value.given;
     if (text === undefined || schema === undefined) return undefined;
     const result = v.safeParse(schema, text);
     // The schema is that of `name`.
-    if (result.success) return result.output as ServeValue<Name>;
-    return this.#report.issue(name, `--${name} ${result.issues[0].message}, not "${text}"`);
+    if (result.success) return result.output as FlagValue<Flag, Name>;
+    return this.issue(name, `--${name} ${result.issues[0].message}, not "${text}"`);
   }
 
   /** The values of several flags, each under its own name; `undefined` unless all of them have one. */
-  values<const Names extends Readonly<Record<string, ServeFlagName>>>(
+  values<const Names extends Readonly<Record<string, Flag['name']>>>(
     names: Names,
-  ): { readonly [Each in keyof Names]: ServeValue<Names[Each]> } | undefined {
+  ): { readonly [Each in keyof Names]: FlagValue<Flag, Names[Each]> } | undefined {
     const entries = Object.entries(names).map(([key, name]) => [key, this.value(name)] as const);
     if (entries.some(([, value]) => value === undefined)) return undefined;
-    return Object.fromEntries(entries) as { readonly [Each in keyof Names]: ServeValue<Names[Each]> };
+    return Object.fromEntries(entries) as { readonly [Each in keyof Names]: FlagValue<Flag, Names[Each]> };
+  }
+
+  /** The file that a flag names. */
+  file(name: Flag['name']): FlagFile | undefined {
+    return this.#file(name, this.text(name));
+  }
+
+  requiredFile(name: Flag['name'], why?: string): FlagFile | undefined {
+    return this.#file(name, this.required(name, why));
+  }
+
+  /** The text of one of the files that a flag names. */
+  read(name: Flag['name'], path: string): string | undefined {
+    try {
+      return this.readFile(path);
+    } catch (error) {
+      return this.issue(name, `--${name}: cannot read ${path}: ${errorMessage(error)}`);
+    }
+  }
+
+  /**
+   * Refuses what is wrong in every call: a boolean flag that is neither true nor false, and a flag that does nothing
+   * without another one.
+   * @param useless flags that this call refuses anyway
+   */
+  check(useless: readonly Flag['name'][] = []): void {
+    for (const { name, value, needs = [] } of this.#flags.values()) {
+      if (value.kind === 'boolean') this.value(name);
+      if (!this.#isUsed(name) || useless.includes(name)) continue;
+      for (const { oneOf, because } of needs) {
+        if (oneOf.some((each) => this.#isUsed(each))) continue;
+        const reason = because === undefined ? '' : `: ${because}`;
+        this.issue(name, `--${name} needs ${oneOf.map((each) => `--${each}`).join(' or ')}${reason}`);
+      }
+    }
+  }
+
+  #file(name: Flag['name'], path: string | undefined): FlagFile | undefined {
+    const text = path === undefined ? undefined : this.read(name, path);
+    return path === undefined || text === undefined ? undefined : { path, text };
+  }
+
+  #isUsed(name: string): boolean {
+    const given = this.#raw[name]?.at(-1);
+    const { value, default: usual } = this.#flags.get(name) ?? {};
+    if (given === undefined || value?.kind !== 'boolean') return given !== undefined;
+    const isOn = parseBoolean(given);
+    return isOn === true || (isOn === false && usual === 'true');
   }
 }
-
-/** What a flag comes to, as its entry says. */
-export type ServeValue<Name extends ServeFlagName> = v.InferOutput<
-  Extract<ServeFlag, { readonly name: Name }>['value']['given']
->;
-
-const definitions = new Map(serveFlags.map((flag) => [flag.name, flag]));
 
 /** The entries of one occurrence of a list flag. */
 export function entriesOf(type: FlagType | undefined, occurrence: string): string[] {
@@ -101,7 +165,7 @@ export function entriesOf(type: FlagType | undefined, occurrence: string): strin
  * Splits one occurrence of a list flag at its commas; an entry in double quotes may hold commas itself, and a
  * doubled quote is a quote (the CSV form that pflag's StringSlice reads). A blank occurrence has no entries.
  */
-export function splitList(occurrence: string): string[] {
+function splitList(occurrence: string): string[] {
   if (occurrence === '') return [];
   const entries: string[] = [];
   // A quote with something after it is no CSV: the second alternative takes it as it stands.

@@ -16,6 +16,12 @@ export interface FlagDefinition<Name extends string = string> {
   readonly description: string;
   /** When a change of its key counts that is made while the router runs. */
   readonly change?: TakesEffect;
+  /** Flags without which it does nothing: a call without them is refused. */
+  readonly needs?: readonly FlagNeed[];
+  /** As `needs`: the feature gate UnknownVersionInteroperabilityProxy. */
+  readonly needsFeatureGate?: true;
+  /** It is about the local server, which a gateway does not have. */
+  readonly isOfLocalServer?: true;
   /** It establishes who a caller is. */
   readonly authenticates?: true;
   /** Whoever uses it is warned; help, reference pages and schema say so. */
@@ -37,6 +43,14 @@ export interface ConfigurableFlagGroup<Name extends string = string> extends Fla
  * change; or with the next start.
  */
 export type TakesEffect = 'at-once' | 'at-once-while-on' | 'restart';
+
+/** That a flag does nothing without another one. */
+export interface FlagNeed {
+  /** Any of these flags. */
+  readonly oneOf: readonly string[];
+  /** What the other flag is for; the end of a sentence. */
+  readonly because?: string;
+}
 
 /** That a flag, and the key of a configuration file that stands for it, will go. */
 export interface Deprecation {

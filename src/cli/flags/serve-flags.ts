@@ -9,6 +9,7 @@ import {
 import { authenticationFlagGroup } from './authentication-flag-group.ts';
 import type { FlagDefinition, RawOptions, TakesEffect } from './flag.ts';
 import { wholeNumber } from './flag-types.ts';
+import type { FlagValues } from './flag-values.ts';
 import {
   adminFlagGroup,
   observabilityFlagGroup,
@@ -50,6 +51,9 @@ interface ServeFlagDefinition extends FlagDefinition {
 export type ServeFlag = (typeof serveFlagGroups)[number]['flags'][number];
 
 export type ServeFlagName = ServeFlag['name'];
+
+/** What they come to in one call. */
+export type ServeFlagValues = FlagValues<ServeFlag>;
 
 /** What was given under each flag, as it was given, occurrence by occurrence. */
 export type RawServeOptions = RawOptions<ServeFlagName>;

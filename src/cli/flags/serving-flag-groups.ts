@@ -117,6 +117,9 @@ export const servingFlagGroup = {
       key: 'advertise.peerIP',
       value: ipAddress('IP'),
       change: 'restart',
+      needsFeatureGate: true,
+      // kube-apiserver ignores one without the other without a word, and peers then call the wrong address.
+      needs: [{ oneOf: ['peer-advertise-port'] }],
       description: 'Address that peers should call instead; goes with --peer-advertise-port.',
     },
     {
@@ -124,6 +127,8 @@ export const servingFlagGroup = {
       key: 'advertise.peerPort',
       value: wholeNumber(1, 65_535, 'port'),
       change: 'restart',
+      needsFeatureGate: true,
+      needs: [{ oneOf: ['peer-advertise-ip'] }],
       description: 'Port that peers should call instead; goes with --peer-advertise-ip.',
     },
   ],
@@ -177,6 +182,7 @@ export const requestRecordsFlagGroup = {
       key: 'audit.policyFile',
       value: file,
       change: 'at-once-while-on',
+      needs: [{ oneOf: ['audit-log-path'], because: 'without both, nothing is audited' }],
       description:
         'A Policy (audit.k8s.io/v1): which requests are audited. Needs --audit-log-path. Without it nothing is audited.',
     },
@@ -185,6 +191,7 @@ export const requestRecordsFlagGroup = {
       key: 'audit.log.path',
       value: file,
       change: 'restart',
+      needs: [{ oneOf: ['audit-policy-file'], because: 'without both, nothing is audited' }],
       description: 'Where audit events are written, one JSON object a line. "-": standard output.',
     },
     {

@@ -1,4 +1,4 @@
-import { readFlagOrigin } from '../terminal/flag-files.ts';
+import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import type { FlagDefinition, FlagGroup } from './flag.ts';
 import { boolean, choice, duration, type FlagType, file, list, text } from './flag-types.ts';
 
@@ -51,6 +51,7 @@ export const clusterReadingFlags = {
     key: 'apiServers.context',
     value: text('name'),
     change: 'at-once',
+    needs: [{ oneOf: ['kubeconfig'] }],
     description: 'Context of --kubeconfig. Default: its current one.',
   },
   inCluster: {
@@ -95,17 +96,22 @@ interface ListedServer {
 }
 
 /** Reads the entries of `--server`, each `id=https://host:port`. */
-export function readListedServers(entries: readonly string[], issues: string[]): readonly ListedServer[] {
+export function readListedServers(
+  flags: { issue(name: 'server', message: string): undefined },
+  entries: readonly string[],
+): readonly ListedServer[] {
   const ids = new Set<string>();
   return entries.map((entry) => {
     const equals = entry.indexOf('=');
-    const id = entry.slice(0, Math.max(equals, 0));
     if (equals < 1) {
-      issues.push(`--server must be id=https://host:port, not "${entry}"`);
+      flags.issue('server', `--server must be id=https://host:port, not "${entry}"`);
       return { id: entry };
     }
-    if (ids.has(id)) issues.push(`--server names ${id} twice`);
+    const [id, url] = [entry.slice(0, equals), entry.slice(equals + 1)];
+    if (ids.has(id)) flags.issue('server', `--server names ${id} twice`);
     ids.add(id);
-    return { id, url: readFlagOrigin('--server', entry.slice(equals + 1), issues) };
+    const origin = parseHttpsOrigin(url);
+    if (!origin.ok) flags.issue('server', `--server "${url}" ${origin.message}`);
+    return { id, url };
   });
 }

@@ -1,7 +1,12 @@
-import * as v from 'valibot';
-import type { ConfigurableFlagGroup, FlagDefinition, FlagGroup, RawOptions } from './flag.ts';
+import type { ConfigurableFlagGroup, FlagGroup, FlagNeed, RawOptions } from './flag.ts';
 import { boolean, directory, duration, file, ipAddress, list, text, wholeNumber } from './flag-types.ts';
+import type { FlagValues } from './flag-values.ts';
 import { clusterReadingFlags, logFlagGroup } from './shared-flag-groups.ts';
+
+const signingKeyNeed = {
+  oneOf: ['signing-key'],
+  because: 'routers take nothing unsigned',
+} as const satisfies FlagNeed;
 
 /** Where snapshots go. */
 const syncTargetFlagGroup = {
@@ -11,6 +16,7 @@ const syncTargetFlagGroup = {
       name: 'target',
       key: 'routers.targets',
       value: list('https://host:port'),
+      needs: [signingKeyNeed],
       description: 'A router to push to. Repeatable.',
     },
     {
@@ -36,6 +42,7 @@ const syncTargetFlagGroup = {
       name: 'worker-target',
       key: 'routers.workerTargets',
       value: list('https://host'),
+      needs: [signingKeyNeed],
       description:
         'A router on a Workers-compatible runtime, whose certificate is of a public authority. Repeatable.',
     },
@@ -49,6 +56,7 @@ const syncTargetFlagGroup = {
       name: 'kv-namespace-id',
       key: 'workersKV.namespaceID',
       value: text('id'),
+      needs: [signingKeyNeed],
       description: 'The namespace.',
     },
     {
@@ -114,6 +122,7 @@ const syncProcessFlagGroup = {
       key: 'leaderElection.leaseName',
       value: text('name'),
       default: 'mixed-version-proxy-sync',
+      needs: [{ oneOf: ['leader-elect'] }],
       description: 'The Lease they share.',
     },
     {
@@ -121,6 +130,7 @@ const syncProcessFlagGroup = {
       key: 'leaderElection.leaseNamespace',
       value: text('name'),
       default: 'kube-system',
+      needs: [{ oneOf: ['leader-elect'] }],
       description: 'Its namespace.',
     },
     {
@@ -128,6 +138,7 @@ const syncProcessFlagGroup = {
       key: 'leaderElection.leaseDuration',
       value: duration('1s', undefined, 'whole seconds, such as 15s', 1000),
       default: '15s',
+      needs: [{ oneOf: ['leader-elect'] }],
       description: 'How long after a leader fell silent another one takes over.',
     },
   ],
@@ -194,6 +205,7 @@ export const syncFlagGroups = [
         name: 'unsigned',
         key: 'snapshot.unsigned',
         value: boolean,
+        needs: [{ oneOf: ['out'] }],
         description: 'Write the file as plain JSON, to be read by people.',
       },
       {
@@ -241,6 +253,7 @@ export const syncCallFlagGroup = {
     {
       name: 'from',
       value: directory,
+      needs: [{ oneOf: ['out'], because: 'the file to write the snapshot to' }],
       description: 'Make the snapshot of recorded responses instead of running servers.',
     },
     {
@@ -264,36 +277,5 @@ export const syncFlags: readonly SyncFlag[] = [
 /** What `sync` was called with, as it was given, occurrence by occurrence. */
 export type SyncArguments = RawOptions<SyncFlag['name']>;
 
-/** The flags that are given but for those of the log, under their names in camel case: of a list all entries, of the others the last one. `false` only where it is not the default. */
-export type GivenSyncFlags = {
-  readonly [Flag in SyncFlag as Camel<Exclude<Flag['name'], 'v' | 'logging-format'>>]?: {
-    readonly value: string;
-    readonly list: readonly string[];
-    readonly boolean: boolean;
-  }[Flag['value']['kind']];
-};
-
-/** `tls-cert-file` as `tlsCertFile`. */
-export type Camel<Name extends string> = Name extends `${infer First}-${infer Rest}`
-  ? `${First}${Capitalize<Camel<Rest>>}`
-  : Name;
-
-type SyncValue<Name extends SyncFlag['name']> = v.InferOutput<
-  Extract<SyncFlag, { readonly name: Name }>['value']['given']
->;
-
-/** What a flag comes to, its default where it is not given; `undefined` without either, and after an error. */
-export function syncFlagValue<Name extends SyncFlag['name']>(
-  name: Name,
-  given: string | undefined,
-  issues: string[],
-): SyncValue<Name> | undefined {
-  const flag: FlagDefinition | undefined = syncFlags.find((each) => each.name === name);
-  const text = given ?? flag?.default;
-  if (flag === undefined || text === undefined) return undefined;
-  const result = v.safeParse(flag.value.given, text);
-  // The schema is that of `name`.
-  if (result.success) return result.output as SyncValue<Name>;
-  issues.push(`--${name} ${result.issues[0].message}, not "${text}"`);
-  return undefined;
-}
+/** What they come to in one call. */
+export type SyncFlagValues = FlagValues<SyncFlag>;

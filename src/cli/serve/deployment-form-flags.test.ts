@@ -43,8 +43,8 @@ describe('the gateway form', () => {
         '--local-server',
         '--local-server-name',
         '--local-server-ca-file',
-        '--local-identity',
         '--local-server-down-policy',
+        '--local-identity',
         '--snapshot-stale-policy',
         '--assertion-keys',
         // And what is wrong with the file itself.

@@ -5,9 +5,8 @@ import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
-import type { FlagIssue } from '../flags/flag-values.ts';
+import type { FlagIssue, ReadTextFile } from '../flags/flag-values.ts';
 import { authenticatingFlags, type RawServeOptions, type ServeFlagName } from '../flags/serve-flags.ts';
-import type { ReadTextFile } from './certificate-files.ts';
 import {
   type KubeApiServerManifest,
   kubeAdmManifest,

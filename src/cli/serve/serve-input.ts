@@ -16,10 +16,9 @@ import {
 } from '../config/configured-options.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { parseBoolean } from '../flags/flag-types.ts';
-import type { FlagIssue } from '../flags/flag-values.ts';
+import type { FlagIssue, ReadTextFile } from '../flags/flag-values.ts';
 import { type RawServeOptions, serveFlags } from '../flags/serve-flags.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import type { ReadTextFile } from './certificate-files.ts';
 import { createConfigurationSource } from './configuration-file-source.ts';
 import { settingsInUse } from './dry-run-report.ts';
 import {

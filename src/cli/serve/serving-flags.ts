@@ -19,7 +19,7 @@ import { isGivenByOperator } from '../../snapshot/addresses/advertised-address.t
 import { parseHostPort } from '../../snapshot/addresses/host-port.ts';
 import { parseCidr } from '../../snapshot/addresses/ip-address.ts';
 import { namedCertificatePairs } from '../flags/flag-types.ts';
-import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
+import type { ServeFlagValues } from '../flags/serve-flags.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 
 interface AddressFlags {
@@ -32,27 +32,22 @@ interface AddressFlags {
 }
 
 /** Reads where the router listens and where peers should call it. `undefined` when a flag is invalid. */
-export function readAddressFlags(
-  values: FlagValues,
-  report: FlagReport,
-  network: HostNetwork,
-): AddressFlags | undefined {
-  const listening = values.values({
+export function readAddressFlags(flags: ServeFlagValues, network: HostNetwork): AddressFlags | undefined {
+  const listening = flags.values({
     bindAddress: 'bind-address',
     securePort: 'secure-port',
     reusePort: 'reuse-port',
     disableHttp2Serving: 'disable-http2-serving',
   });
-  const advertiseAddress = values.value('advertise-address');
-  const peerAdvertiseIp = values.value('peer-advertise-ip');
-  const peerAdvertisePort = values.value('peer-advertise-port');
-  rejectHalfSetAdvertiseFlags(values, report);
+  const advertiseAddress = flags.value('advertise-address');
+  const peerAdvertiseIp = flags.value('peer-advertise-ip');
+  const peerAdvertisePort = flags.value('peer-advertise-port');
   for (const name of ['peer-advertise-ip', 'advertise-address'] as const) {
-    if (!values.isGiven(name) || values.value('gateway') !== true) continue;
-    report.warn(name, `--${name} has no use with --gateway: no peer calls a gateway in place of a server`);
+    if (!flags.isGiven(name) || !flags.value('gateway') === true) continue;
+    flags.warn(name, `--${name} has no use with --gateway: no peer calls a gateway in place of a server`);
   }
   if (peerAdvertiseIp !== undefined && !isGlobalUnicast(peerAdvertiseIp) && !isLoopback(peerAdvertiseIp)) {
-    report.issue(
+    flags.issue(
       'peer-advertise-ip',
       `--peer-advertise-ip ${peerAdvertiseIp} is no address that a peer can call`,
     );
@@ -63,23 +58,12 @@ export function readAddressFlags(
     network,
   );
   if (advertisedAddress === undefined) {
-    report.warn(
+    flags.warn(
       'advertise-address',
       'no address to advertise to peers: the host has none that others could use; set --advertise-address',
     );
   }
-  return { ...listening, proxyProtocolCidrs: readProxyProtocolCidrs(values, report), advertisedAddress };
-}
-
-/** One without the other is ignored by kube-apiserver without a word, and peers then call the wrong address. */
-function rejectHalfSetAdvertiseFlags(values: FlagValues, report: FlagReport): void {
-  const ip = values.isGiven('peer-advertise-ip');
-  const port = values.isGiven('peer-advertise-port');
-  if (ip && !port) {
-    report.issue('peer-advertise-ip', '--peer-advertise-ip needs --peer-advertise-port');
-  } else if (port && !ip) {
-    report.issue('peer-advertise-port', '--peer-advertise-port needs --peer-advertise-ip');
-  }
+  return { ...listening, proxyProtocolCidrs: readProxyProtocolCidrs(flags), advertisedAddress };
 }
 
 /**
@@ -89,23 +73,23 @@ function rejectHalfSetAdvertiseFlags(values: FlagValues, report: FlagReport): vo
 export function warnOfUnusableAddress(
   { advertisedAddress }: Pick<AddressFlags, 'advertisedAddress'>,
   { certificate }: CertificatePair,
-  report: FlagReport,
+  flags: ServeFlagValues,
 ): void {
   if (advertisedAddress === undefined || !isGivenByOperator({ by: advertisedAddress.source })) return;
   const leaf = new X509Certificate(certificate.pem);
   if (leaf.checkHost(apiServerName, { subject: 'never' }) !== undefined) return;
-  report.warn(
+  flags.warn(
     'tls-cert-file',
     `--tls-cert-file does not name ${apiServerName}: peers call the router at --${advertisedAddress.source} and refuse that certificate`,
   );
 }
 
 /** Balancers in these blocks tell the router their clients' addresses, and are believed. */
-function readProxyProtocolCidrs(values: FlagValues, report: FlagReport): readonly string[] {
+function readProxyProtocolCidrs(flags: ServeFlagValues): readonly string[] {
   const name = 'proxy-protocol-cidrs';
-  const cidrs = readCidrs(name, values, report);
+  const cidrs = readCidrs(name, flags);
   for (const text of cidrs.filter((each) => each.endsWith('/0'))) {
-    report.warn(
+    flags.warn(
       name,
       `--${name}: ${text} is everybody: any client then says itself which address it has; name the load balancers alone`,
     );
@@ -115,13 +99,12 @@ function readProxyProtocolCidrs(values: FlagValues, report: FlagReport): readonl
 
 function readCidrs(
   name: 'allowed-peer-cidrs' | 'proxy-protocol-cidrs',
-  values: FlagValues,
-  report: FlagReport,
+  flags: ServeFlagValues,
 ): readonly string[] {
-  const cidrs = values.list(name);
+  const cidrs = flags.list(name);
   for (const text of cidrs) {
     if (text.trim() === '' || parseCidr(text) !== undefined) continue;
-    report.issue(name, `--${name}: "${text}" is no CIDR block such as 10.0.0.0/8`);
+    flags.issue(name, `--${name}: "${text}" is no CIDR block such as 10.0.0.0/8`);
   }
   return cidrs;
 }
@@ -130,34 +113,31 @@ function readCidrs(
 const apiServerName = 'kubernetes.default.svc';
 
 /** Reads which addresses of a snapshot may be called. `undefined` when a flag is invalid. */
-export function readPeerAddressPolicy(
-  values: FlagValues,
-  report: FlagReport,
-): AddressPolicyOptions | undefined {
-  const allowLoopbackPeers = values.value('allow-loopback-peers');
-  const cidrs = readCidrs('allowed-peer-cidrs', values, report);
+export function readPeerAddressPolicy(flags: ServeFlagValues): AddressPolicyOptions | undefined {
+  const allowLoopbackPeers = flags.value('allow-loopback-peers');
+  const cidrs = readCidrs('allowed-peer-cidrs', flags);
   return allowLoopbackPeers === undefined
     ? undefined
     : { allowLoopbackPeers, allowedCidrs: cidrs.length === 0 ? undefined : cidrs };
 }
 
 /** Reads the address of the router's own endpoints; `undefined` without one and after an error. */
-export function readAdminFlags(values: FlagValues, report: FlagReport): ServeConfig['admin'] {
+export function readAdminFlags(flags: ServeFlagValues): ServeConfig['admin'] {
   const name = 'admin-bind-address';
-  const text = values.text(name);
+  const text = flags.text(name);
   if (text === undefined) return undefined;
   // Port 0, any free one, is no address that could be dialled, and so none to the parser.
   const anyPort = /^(.+:)0$/.exec(text);
   const parsed = parseHostPort(anyPort === null ? text : `${anyPort[1]}1`);
   if (!parsed.ok || parsed.value.ip === undefined) {
-    return report.issue(
+    return flags.issue(
       name,
       `--${name} must be an IP address and a port, such as 127.0.0.1:9443 or [::1]:9443, not "${text}"`,
     );
   }
   const { host } = parsed.value;
   if (!isLoopback(host)) {
-    report.warn(
+    flags.warn(
       name,
       `--${name}: ${host} is no loopback address: all who reach it read metrics and flags, so keep it behind a network policy`,
     );
@@ -181,12 +161,12 @@ const suitesOfTls13 = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_
 const versions = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
 /** Reads what clients have to offer; `undefined` after an error. */
-export function readTlsFlags(values: FlagValues, report: FlagReport): TlsParameters | undefined {
-  const version = values.value('tls-min-version');
-  const names = values.list('tls-cipher-suites');
+export function readTlsFlags(flags: ServeFlagValues): TlsParameters | undefined {
+  const version = flags.value('tls-min-version');
+  const names = flags.list('tls-cipher-suites');
   const unknown = names.filter((name) => !suites.has(name) && !suitesOfTls13.includes(name));
   for (const name of unknown) {
-    report.issue(
+    flags.issue(
       'tls-cipher-suites',
       `--tls-cipher-suites: "${name}" is not among those that HTTP/2 allows: ${[...suites.keys(), ...suitesOfTls13].join(', ')}`,
     );
@@ -201,20 +181,19 @@ export function readTlsFlags(values: FlagValues, report: FlagReport): TlsParamet
 
 /** Reads the serving pairs that have names. */
 export function readNamedServingPairs(
-  values: FlagValues,
-  report: FlagReport,
+  flags: ServeFlagValues,
   files: CertificateFiles,
 ): readonly NamedCertificatePair[] {
   const flag = 'tls-sni-cert-key';
-  return values.list(flag).flatMap((entry) => {
+  return flags.list(flag).flatMap((entry) => {
     const result = v.safeParse(namedCertificatePairs.given, entry);
     if (!result.success) {
-      report.issue(flag, `--${flag} ${result.issues[0].message}, not "${entry}"`);
+      flags.issue(flag, `--${flag} ${result.issues[0].message}, not "${entry}"`);
       return [];
     }
     const { certFile, keyFile, names } = result.output;
     for (const address of names.filter((name) => isIP(name) !== 0)) {
-      report.warn(
+      flags.warn(
         flag,
         `--${flag}: ${address} is never asked for, since clients send no address in TLS: clients that call an address get --tls-cert-file`,
       );

@@ -62,6 +62,7 @@ describe('time-out, overload and shutdown flags', () => {
         'shutdown-watch-termination-grace-period': ['2h'],
       }),
       [
+        '--shutdown-send-retry-after',
         '--request-timeout',
         '--dial-timeout',
         '--tls-handshake-timeout',
@@ -73,7 +74,6 @@ describe('time-out, overload and shutdown flags', () => {
         '--http2-max-streams-per-connection',
         '--goaway-chance',
         '--shutdown-delay-duration',
-        '--shutdown-send-retry-after',
         '--shutdown-watch-termination-grace-period',
       ],
     );

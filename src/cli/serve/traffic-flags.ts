@@ -4,17 +4,15 @@ import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { parseTracingConfiguration } from '../../node/tracing/tracing-configuration.ts';
 import { parseAuditPolicy } from '../../observe/audit/parse-audit-policy.ts';
 import { describeIssueOf, type SnapshotIssue } from '../../snapshot/format/issues.ts';
-import type { FlagReport, FlagValues } from '../flags/flag-values.ts';
-import type { ServeFlagName } from '../flags/serve-flags.ts';
-import type { CertificateFiles } from './certificate-files.ts';
+import type { ServeFlagName, ServeFlagValues } from '../flags/serve-flags.ts';
 
 type TrafficConfig = Pick<ServeConfig, 'timeouts' | 'limits' | 'shutdown'>;
 
 /** Reads how long requests may take, how many there may be and how the router ends; `undefined` after an error. */
-export function readTrafficFlags(values: FlagValues, report: FlagReport): TrafficConfig | undefined {
-  const timeouts = readTimeouts(values, report);
-  const limits = readLimits(values);
-  const shutdown = values.values({
+export function readTrafficFlags(flags: ServeFlagValues): TrafficConfig | undefined {
+  const timeouts = readTimeouts(flags);
+  const limits = readLimits(flags);
+  const shutdown = flags.values({
     delay: 'shutdown-delay-duration',
     sendRetryAfter: 'shutdown-send-retry-after',
     watchTerminationGracePeriod: 'shutdown-watch-termination-grace-period',
@@ -23,8 +21,8 @@ export function readTrafficFlags(values: FlagValues, report: FlagReport): Traffi
   return { timeouts, limits, shutdown };
 }
 
-function readTimeouts(values: FlagValues, report: FlagReport): TrafficConfig['timeouts'] | undefined {
-  const timeouts = values.values({
+function readTimeouts(flags: ServeFlagValues): TrafficConfig['timeouts'] | undefined {
+  const timeouts = flags.values({
     request: 'request-timeout',
     dial: 'dial-timeout',
     tlsHandshake: 'tls-handshake-timeout',
@@ -32,9 +30,9 @@ function readTimeouts(values: FlagValues, report: FlagReport): TrafficConfig['ti
   });
   if (timeouts === undefined) return undefined;
   const { request, responseHeader } = timeouts;
-  const isGiven = values.isGiven('response-header-timeout');
+  const isGiven = flags.isGiven('response-header-timeout');
   if (isGiven && responseHeader >= request) {
-    report.warn(
+    flags.warn(
       'response-header-timeout',
       '--response-header-timeout is not shorter than --request-timeout: no request ever waits that long',
     );
@@ -43,14 +41,14 @@ function readTimeouts(values: FlagValues, report: FlagReport): TrafficConfig['ti
   return isGiven ? timeouts : { ...timeouts, responseHeader: Math.min(responseHeader, (request * 3) / 4) };
 }
 
-function readLimits(values: FlagValues): TrafficConfig['limits'] | undefined {
-  const requestsInFlight = values.values({
+function readLimits(flags: ServeFlagValues): TrafficConfig['limits'] | undefined {
+  const requestsInFlight = flags.values({
     readOnly: 'max-requests-inflight',
     mutating: 'max-mutating-requests-inflight',
     longRunning: 'max-long-running-requests',
   });
-  const maxConnections = values.value('max-connections');
-  const others = values.values({
+  const maxConnections = flags.value('max-connections');
+  const others = flags.values({
     http2MaxStreamsPerConnection: 'http2-max-streams-per-connection',
     goawayChance: 'goaway-chance',
   });
@@ -62,31 +60,22 @@ function readLimits(values: FlagValues): TrafficConfig['limits'] | undefined {
 const bytesOfMegabyte = 1024 * 1024;
 
 /** Reads which records of requests are kept. After an error, which is reported, one is missing. */
-export function readRequestRecordsFlags(sources: FlagSources): ServeConfig['records'] {
+export function readRequestRecordsFlags(flags: ServeFlagValues): ServeConfig['records'] {
   return {
-    tracing: readDocumentFlag('tracing-config-file', sources, parseTracingConfiguration),
-    audit: readAuditFlags(sources),
+    tracing: readDocumentFlag(flags, 'tracing-config-file', parseTracingConfiguration),
+    audit: readAuditFlags(flags),
   };
 }
 
-function readAuditFlags(sources: FlagSources): AuditConfig | undefined {
-  const { values, report } = sources;
-  const policy = readDocumentFlag('audit-policy-file', sources, parseAuditPolicy);
-  const path = values.text('audit-log-path');
-  const limits = values.values({
+function readAuditFlags(flags: ServeFlagValues): AuditConfig | undefined {
+  const policy = readDocumentFlag(flags, 'audit-policy-file', parseAuditPolicy);
+  const path = flags.text('audit-log-path');
+  const limits = flags.values({
     megabytes: 'audit-log-maxsize',
     maximumDays: 'audit-log-maxage',
     maximumBackups: 'audit-log-maxbackup',
     bufferSize: 'audit-log-batch-buffer-size',
   });
-  const isPolicyGiven = values.isGiven('audit-policy-file');
-  if (isPolicyGiven !== values.isGiven('audit-log-path')) {
-    // One flag alone would look like an audit, and write nothing.
-    const [given, missing] = isPolicyGiven
-      ? (['audit-policy-file', 'audit-log-path'] as const)
-      : (['audit-log-path', 'audit-policy-file'] as const);
-    report.issue(given, `--${given} needs --${missing}: without both, nothing is audited`);
-  }
   if (policy === undefined || path === undefined || limits === undefined) return undefined;
   const { megabytes, maximumDays, maximumBackups, bufferSize } = limits;
   return {
@@ -108,13 +97,13 @@ type ParsedDocument<Value> =
  * under the flag, with the file and the place. `undefined` without the flag and after an error.
  */
 function readDocumentFlag<Value>(
+  flags: ServeFlagValues,
   name: ServeFlagName,
-  { values, report, files }: FlagSources,
   parse: (document: unknown) => ParsedDocument<Value>,
 ): Value | undefined {
-  const path = values.text(name);
-  const text = path === undefined ? undefined : files.text(name, path);
-  if (path === undefined || text === undefined) return undefined;
+  const file = flags.file(name);
+  if (file === undefined) return undefined;
+  const { path, text } = file;
   let document: unknown;
   try {
     document = parseYaml(text, { logLevel: 'error' });
@@ -122,20 +111,13 @@ function readDocumentFlag<Value>(
     // Without the parser's words: they quote the text, and it may be a key given by mistake.
     const line = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
     const place = line === undefined ? '' : `: see line ${line}`;
-    return report.issue(name, `--${name}: ${path} is neither YAML nor JSON${place}`);
+    return flags.issue(name, `--${name}: ${path} is neither YAML nor JSON${place}`);
   }
   const parsed = parse(document);
   if (!parsed.ok) {
-    for (const issue of parsed.issues) report.issue(name, `--${name}: ${describeIssueOf(path, issue)}`);
+    for (const issue of parsed.issues) flags.issue(name, `--${name}: ${describeIssueOf(path, issue)}`);
     return undefined;
   }
-  for (const warning of parsed.warnings) report.warn(name, `--${name}: ${describeIssueOf(path, warning)}`);
+  for (const warning of parsed.warnings) flags.warn(name, `--${name}: ${describeIssueOf(path, warning)}`);
   return parsed.value;
-}
-
-/** What the flags were given, where errors go, and the files that flags name. */
-interface FlagSources {
-  readonly values: FlagValues;
-  readonly report: FlagReport;
-  readonly files: CertificateFiles;
 }

@@ -2,20 +2,24 @@ import { sharedAuthority } from '../../node/callers/client-authorities.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { type HostNetwork, isLoopback } from '../../node/serving/default-interface.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from '../flags/feature-gates.ts';
-import { type FlagIssue, FlagReport, FlagValues } from '../flags/flag-values.ts';
-import { authenticatingFlags, flagsInUse, type RawServeOptions } from '../flags/serve-flags.ts';
+import { type FlagIssue, FlagValues, type ReadTextFile } from '../flags/flag-values.ts';
+import {
+  authenticatingFlags,
+  flagsInUse,
+  type RawServeOptions,
+  type ServeFlagValues,
+  serveFlags,
+} from '../flags/serve-flags.ts';
 import { packageVersion } from '../terminal/version.ts';
 import {
-  pemOf,
   readDestinationIdentityFlags,
-  readIdentityModes,
   readLocalServer,
   readPeerCa,
   readProxyClientPair,
 } from './api-server-flags.ts';
 import { readIdentityHeaderNames, readJwtFlags, readRequestHeaderFlags } from './authentication-flags.ts';
-import { type CertificateFile, CertificateFiles, type ReadTextFile } from './certificate-files.ts';
-import { identityModesOf, readDeploymentForm } from './deployment-form-flags.ts';
+import { type CertificateFile, CertificateFiles } from './certificate-files.ts';
+import { readDeploymentForm, readIdentityModes } from './deployment-form-flags.ts';
 import type { FoundSettings } from './found-settings.ts';
 import { readHealthFlags } from './health-flags.ts';
 import {
@@ -51,121 +55,103 @@ export async function validateServeOptions(
   raw: RawServeOptions,
   environment: ServeEnvironment,
 ): Promise<ServeOptionsResult> {
-  const report = new FlagReport();
-  const values = new FlagValues(raw, report);
-  const files = new CertificateFiles(environment.readFile, environment.now, report);
+  const flags: ServeFlagValues = new FlagValues(serveFlags, raw, environment.readFile);
+  const files = new CertificateFiles(flags, environment.now);
 
-  const featureGateEnabled = readFeatureGate(values, report);
-  if (!featureGateEnabled) rejectFlagsThatNeedTheGate(values, report);
+  const featureGateEnabled = readFeatureGate(flags);
+  if (!featureGateEnabled) rejectFlagsThatNeedTheGate(flags);
+  flags.check();
 
-  const form = readDeploymentForm(values, report, featureGateEnabled);
-  const { serverId, localServerDownPolicy } = form;
-  const health = readHealthFlags(values, report, featureGateEnabled);
-  const addresses = readAddressFlags(values, report, environment.network);
-  const tls = readTlsFlags(values, report);
-  const admin = readAdminFlags(values, report);
-  const serving = readServingPair(values, files);
-  const namedServing = readNamedServingPairs(values, report, files);
-  if (!form.isGateway && addresses !== undefined && serving !== undefined) {
-    warnOfUnusableAddress(addresses, serving, report);
+  const form = readDeploymentForm(flags);
+  const { isGateway, serverId, localServerDownPolicy } = form;
+  const health = readHealthFlags(flags, featureGateEnabled);
+  const addresses = readAddressFlags(flags, environment.network);
+  const tls = readTlsFlags(flags);
+  const admin = readAdminFlags(flags);
+  const serving = readServingPair(flags, files);
+  const namedServing = readNamedServingPairs(flags, files);
+  if (!isGateway && addresses !== undefined && serving !== undefined) {
+    warnOfUnusableAddress(addresses, serving, flags);
   }
-  const clientCa = files.certificates('client-ca-file', values.text('client-ca-file'));
+  const clientCa = files.certificates('client-ca-file', flags.text('client-ca-file'));
   const requestHeaderCa = files.certificates(
     'requestheader-client-ca-file',
-    values.text('requestheader-client-ca-file'),
+    flags.text('requestheader-client-ca-file'),
   );
-  rejectSharedAuthority(clientCa, requestHeaderCa, report);
-  const requestHeader = readRequestHeaderFlags(values, report, requestHeaderCa);
-  const identityHeaderNames = readIdentityHeaderNames(values, report);
-  const jwt = await readJwtFlags(values, report, files);
-  const peerCa = featureGateEnabled ? readPeerCa(values, files) : undefined;
-  const local = form.isGateway
-    ? undefined
-    : readLocalServer(values, report, files, peerCa, featureGateEnabled);
-  if (local !== undefined && addresses !== undefined) rejectOwnPort(local, addresses, report);
-  const identityModes = identityModesOf(form, readIdentityModes(values, report, featureGateEnabled));
+  rejectSharedAuthority(clientCa, requestHeaderCa, flags);
+  const requestHeader = readRequestHeaderFlags(flags, requestHeaderCa?.file);
+  const identityHeaderNames = readIdentityHeaderNames(flags);
+  const jwt = await readJwtFlags(flags);
+  const peerCa = featureGateEnabled ? readPeerCa(flags, files) : undefined;
+  const local = isGateway ? undefined : readLocalServer(flags, files, peerCa, featureGateEnabled);
+  if (local !== undefined && addresses !== undefined) rejectOwnPort(local, addresses, flags);
+  const identityModes = readIdentityModes(flags, form);
   const destinationIdentity = await readDestinationIdentityFlags(
-    values,
-    report,
-    files,
+    flags,
     identityModes,
-    form.isGateway ? gatewayIssuer : serverId,
+    isGateway ? gatewayIssuer : serverId,
   );
-  const proxyClient = readProxyClientPair(
-    values,
-    files,
-    report,
-    featureGateEnabled,
-    identityModes,
-    form.isGateway,
-  );
-  checkAuthentication(values, report);
-  const snapshot = await readSnapshotFlags(values, report, files, featureGateEnabled);
-  const embeddedSync = await readEmbeddedSyncFlags(values, report, files, featureGateEnabled);
-  const extensionRouting = values.value('extension-routing');
-  const preferredVersion = values.values({
+  const proxyClient = readProxyClientPair(flags, files, featureGateEnabled, identityModes, isGateway);
+  checkAuthentication(flags);
+  const snapshot = await readSnapshotFlags(flags, featureGateEnabled);
+  const embeddedSync = await readEmbeddedSyncFlags(flags, featureGateEnabled);
+  const extensionRouting = flags.value('extension-routing');
+  const preferredVersion = flags.values({
     version: 'preferred-version',
     scope: 'preferred-version-scope',
     required: 'preferred-version-required',
   });
-  const peerAddresses = readPeerAddressPolicy(values, report);
-  const allowedGroups = values.list('allowed-groups', { mayBeBlank: true });
-  const allowedUsers = values.list('allowed-users', { mayBeBlank: true });
-  const traffic = readTrafficFlags(values, report);
-  const observability = values.values({ metrics: 'enable-metrics' });
-  const records = readRequestRecordsFlags({ values, report, files });
-  const fileCheckInterval = values.value('file-check-interval');
-  const logging = values.values({ format: 'logging-format', verbosity: 'v' });
+  const peerAddresses = readPeerAddressPolicy(flags);
+  const allowedGroups = flags.list('allowed-groups', { mayBeBlank: true });
+  const allowedUsers = flags.list('allowed-users', { mayBeBlank: true });
+  const traffic = readTrafficFlags(flags);
+  const observability = flags.values({ metrics: 'enable-metrics' });
+  const records = readRequestRecordsFlags(flags);
+  const fileCheckInterval = flags.value('file-check-interval');
+  const logging = flags.values({ format: 'logging-format', verbosity: 'v' });
 
-  const { warnings } = report;
-  const issues = report.issues.map((issue) => withSource(issue, environment.found));
-  const complete =
-    (form.isGateway || (serverId !== undefined && local !== undefined)) &&
-    localServerDownPolicy !== undefined &&
-    health !== undefined &&
-    addresses !== undefined &&
-    tls !== undefined &&
-    serving !== undefined &&
-    destinationIdentity !== undefined &&
-    snapshot !== undefined &&
-    extensionRouting !== undefined &&
-    preferredVersion !== undefined &&
-    peerAddresses !== undefined &&
-    traffic !== undefined &&
-    observability !== undefined &&
-    fileCheckInterval !== undefined &&
-    logging !== undefined;
-  if (issues.length > 0 || !complete) return { ok: false, issues, warnings };
-  const config: ServeConfig = {
-    serverId,
-    featureGateEnabled,
-    local,
+  const { warnings } = flags;
+  const issues = flags.issues.map((issue) => withSource(issue, environment.found));
+  const required = allOf({
+    health,
+    addresses,
+    traffic,
     localServerDownPolicy,
-    health: health === 'off' ? undefined : health,
-    ...addresses,
     tls,
-    admin,
     serving,
-    namedServing,
-    peerCa: peerCa === undefined ? undefined : pemOf(peerCa),
-    proxyClient,
-    clientCa: clientCa === undefined ? undefined : pemOf(clientCa),
-    requestHeader,
-    jwt,
-    identityHeaderNames,
     destinationIdentity,
-    allowedGroups,
-    allowedUsers,
     snapshot,
-    embeddedSync,
     extensionRouting,
     preferredVersion,
     peerAddresses,
-    ...traffic,
     observability,
-    records,
     fileCheckInterval,
     logging,
+    // Without them a router is a gateway, which nobody may become by mistake.
+    ...(isGateway ? {} : { serverId, local }),
+  });
+  if (issues.length > 0 || required === undefined) return { ok: false, issues, warnings };
+  const { health: checks, addresses: listening, traffic: bounds, ...others } = required;
+  const config: ServeConfig = {
+    serverId,
+    local,
+    ...others,
+    ...listening,
+    ...bounds,
+    featureGateEnabled,
+    health: checks === 'off' ? undefined : checks,
+    admin,
+    namedServing,
+    peerCa,
+    proxyClient,
+    clientCa: clientCa?.file,
+    requestHeader,
+    jwt,
+    identityHeaderNames,
+    allowedGroups,
+    allowedUsers,
+    embeddedSync,
+    records,
     commandLine: {
       version: packageVersion(),
       flags: flagsInUse(raw),
@@ -173,6 +159,15 @@ export async function validateServeOptions(
     },
   };
   return { ok: true, config, warnings };
+}
+
+/** The values, unless one of them is missing. */
+function allOf<Values extends Readonly<Record<string, unknown>>>(
+  values: Values,
+): { readonly [Name in keyof Values]: Exclude<Values[Name], undefined> } | undefined {
+  const isWhole = (each: Values): each is { [Name in keyof Values]: Exclude<Values[Name], undefined> } =>
+    Object.values(each).every((value) => value !== undefined);
+  return isWhole(values) ? values : undefined;
 }
 
 /** Adds the source to an error of a setting that was found instead of given. */
@@ -185,9 +180,12 @@ function withSource(issue: FlagIssue, found: ServeEnvironment['found'] = []): Fl
   };
 }
 
-function readServingPair(values: FlagValues, files: CertificateFiles): ServeConfig['serving'] | undefined {
-  const certificate = values.required('tls-cert-file', 'the certificate that clients see');
-  const key = values.required('tls-private-key-file', 'the private key for --tls-cert-file');
+function readServingPair(
+  flags: ServeFlagValues,
+  files: CertificateFiles,
+): ServeConfig['serving'] | undefined {
+  const certificate = flags.required('tls-cert-file', 'the certificate that clients see');
+  const key = flags.required('tls-private-key-file', 'the private key for --tls-cert-file');
   return files.pair('tls-cert-file', certificate, 'tls-private-key-file', key);
 }
 
@@ -195,13 +193,13 @@ function readServingPair(values: FlagValues, files: CertificateFiles): ServeConf
 function rejectOwnPort(
   { origin }: Pick<NonNullable<ServeConfig['local']>, 'origin'>,
   { bindAddress, securePort, reusePort }: Pick<ServeConfig, 'bindAddress' | 'securePort' | 'reusePort'>,
-  report: FlagReport,
+  flags: ServeFlagValues,
 ): void {
   const { hostname, port } = new URL(origin);
   const isEverywhere = bindAddress === '0.0.0.0' || bindAddress === '::';
   const isHere = hostname === bindAddress || (isEverywhere && isLoopback(hostname));
   if (reusePort || !isHere || Number(port || 443) !== securePort) return;
-  report.issue(
+  flags.issue(
     'local-server',
     `--local-server ${origin} is where the router itself is to listen (--secure-port=${securePort}): move kube-apiserver to another port, such as 6444, or give the router another`,
   );
@@ -211,30 +209,30 @@ function rejectOwnPort(
 function rejectSharedAuthority(
   clientCa: CertificateFile | undefined,
   requestHeaderCa: CertificateFile | undefined,
-  report: FlagReport,
+  flags: ServeFlagValues,
 ): void {
   const authorities = {
     clientCa: clientCa?.certificates ?? [],
     requestHeaderCa: requestHeaderCa?.certificates ?? [],
   };
   if (sharedAuthority(authorities) === undefined) return;
-  report.issue(
+  flags.issue(
     'requestheader-client-ca-file',
     '--requestheader-client-ca-file and --client-ca-file hold the same CA key: give front proxies a CA of their own, or any client certificate could speak for any user',
   );
 }
 
 /** Callers can only be known where something establishes who they are; to name some without it is a mistake. */
-function checkAuthentication(values: FlagValues, report: FlagReport): void {
-  if (authenticatingFlags.some((name) => values.isGiven(name))) return;
+function checkAuthentication(flags: ServeFlagValues): void {
+  if (authenticatingFlags.some((name) => flags.isGiven(name))) return;
   for (const name of ['allowed-users', 'allowed-groups'] as const) {
-    if (!values.isGiven(name)) continue;
-    report.issue(
+    if (!flags.isGiven(name)) continue;
+    flags.issue(
       name,
       `--${name} names callers, but nothing here establishes who a caller is: set --client-ca-file to know them by their certificates`,
     );
   }
-  report.warn(
+  flags.warn(
     'client-ca-file',
     `none of ${inWords.format(authenticatingFlags.map((name) => `--${name}`))} is set: no caller is authenticated here, and the router's own paths are closed to everyone`,
   );

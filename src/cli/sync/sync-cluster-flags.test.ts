@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { commandContext, runCommand } from '../../../test/support/command-context.ts';
+import { runCommand } from '../../../test/support/command-context.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
+import { plannedSync } from '../../../test/support/sync-plan.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
-import { planSync, type SyncFlags } from './sync-flags.ts';
+import type { RunSyncOptions } from '../../sync/node/run-sync-options.ts';
+import type { SyncArguments } from '../flags/sync-flag-groups.ts';
 
 const { privateJwk } = await generateSigningKey('EdDSA');
 const files = new Map([
@@ -14,45 +16,49 @@ const files = new Map([
   ['signing-key.json', JSON.stringify(privateJwk)],
 ]);
 
-function plan(flags: Partial<SyncFlags>) {
-  return planSync({ v: 0, loggingFormat: 'text', ...flags }, commandContext(files).context);
+function liveOptions(given: SyncArguments): RunSyncOptions {
+  const { plan, issues } = plannedSync(given, files);
+  assert.equal(issues, '');
+  assert.ok(plan.kind === 'live');
+  return plan.options;
 }
 
-function issuesOf(flags: Partial<SyncFlags>): string {
-  const planned = plan(flags);
-  assert.ok('issues' in planned, 'there are errors');
-  return planned.issues.join('\n');
-}
+const issuesOf = (given: SyncArguments): string => plannedSync(given, files).issues;
 
-const pushing = { target: ['https://10.0.0.1:7443'], signingKey: 'signing-key.json' };
+const pushing: SyncArguments = { target: ['https://10.0.0.1:7443'], 'signing-key': ['signing-key.json'] };
 
 test('a kubeconfig is enough to find and to reach the servers', () => {
-  const planned = plan({ ...pushing, kubeconfig: 'admin.conf', context: 'blue' });
-  assert.ok('plan' in planned && planned.plan.kind === 'live');
-  const { kubernetes, servers, certificateAuthorities } = planned.plan.options;
+  const given = { ...pushing, kubeconfig: ['admin.conf'], context: ['blue'] };
+  const { kubernetes, servers, certificateAuthorities } = liveOptions(given);
   assert.deepEqual(kubernetes, { kubeconfig: 'admin.conf', context: 'blue' });
   assert.deepEqual([servers, certificateAuthorities], [[], undefined]);
 });
 
 test('servers listed by hand, and authorities, go beside it', () => {
-  const given = { kubeconfig: 'admin.conf', server: ['a=https://10.0.0.1:6443'], peerCaFile: 'ca.crt' };
-  const planned = plan({ ...pushing, ...given });
-  assert.ok('plan' in planned && planned.plan.kind === 'live');
-  assert.equal(planned.plan.options.servers.length, 1);
-  assert.equal(planned.plan.options.certificateAuthorities, 'CA');
+  const { servers, certificateAuthorities } = liveOptions({
+    ...pushing,
+    kubeconfig: ['admin.conf'],
+    server: ['a=https://10.0.0.1:6443'],
+    'peer-ca-file': ['ca.crt'],
+  });
+  assert.equal(servers.length, 1);
+  assert.equal(certificateAuthorities, 'CA');
 });
 
 test('flags that contradict each other are named', () => {
   assert.match(issuesOf(pushing), /--server is required.*or --kubeconfig or --in-cluster/);
-  assert.match(issuesOf({ ...pushing, context: 'blue' }), /--context needs --kubeconfig/);
-  assert.match(issuesOf({ ...pushing, kubeconfig: 'a', inCluster: true }), /name two clusters: keep one/);
-  // A service account has a token; routers want a certificate, or one of their own tokens.
-  assert.match(issuesOf({ ...pushing, inCluster: true }), /--target needs --client-cert-file/);
+  assert.match(issuesOf({ ...pushing, context: ['blue'] }), /--context needs --kubeconfig/);
   assert.match(
-    issuesOf({ from: 'folder', out: 'x', unsigned: true, kubeconfig: 'a' }),
+    issuesOf({ ...pushing, kubeconfig: ['a'], 'in-cluster': ['true'] }),
+    /name two clusters: keep one/,
+  );
+  // A service account has a token; routers want a certificate, or one of their own tokens.
+  assert.match(issuesOf({ ...pushing, 'in-cluster': ['true'] }), /--target needs --client-cert-file/);
+  assert.match(
+    issuesOf({ from: ['folder'], out: ['x'], unsigned: ['true'], kubeconfig: ['a'] }),
     /--kubeconfig has no use/,
   );
-  assert.match(issuesOf({ record: 'folder', kubeconfig: 'a' }), /--kubeconfig has no use with --record/);
+  assert.match(issuesOf({ record: ['folder'], kubeconfig: ['a'] }), /--kubeconfig has no use with --record/);
 });
 
 test('one round through a kubeconfig writes what the cluster serves', async (context) => {

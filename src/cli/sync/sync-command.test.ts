@@ -3,10 +3,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { commandContext, runCommand } from '../../../test/support/command-context.ts';
+import { runCommand } from '../../../test/support/command-context.ts';
+import { plannedSync } from '../../../test/support/sync-plan.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/signing-key.ts';
 import { parseDuration } from '../flags/flag-types.ts';
-import { planSync, type SyncFlags } from './sync-flags.ts';
+import type { SyncArguments } from '../flags/sync-flag-groups.ts';
 
 const files = new Map<string, string>([
   ['ca.crt', 'CA'],
@@ -27,37 +28,40 @@ after(() => rm(directory, { recursive: true, force: true }));
 
 const run = (args: readonly string[]) => runCommand(files, args);
 
-const complete: SyncFlags = {
+const complete: SyncArguments = {
   server: ['cp-a=https://10.0.0.1:6443', 'cp-b=https://[fd00::2]:6443'],
-  peerCaFile: 'ca.crt',
-  clientCertFile: 'sync.crt',
-  clientKeyFile: 'sync.key',
+  'peer-ca-file': ['ca.crt'],
+  'client-cert-file': ['sync.crt'],
+  'client-key-file': ['sync.key'],
   target: ['https://10.0.0.1:7443'],
-  signingKey: 'signing-key.json',
-  v: 0,
-  loggingFormat: 'text',
+  'signing-key': ['signing-key.json'],
 };
 
-type Changes = { readonly [Flag in keyof SyncFlags]?: SyncFlags[Flag] | undefined };
+/** Flags to change; `undefined` leaves one out. */
+type Changes = { readonly [Name in keyof SyncArguments]: SyncArguments[Name] | undefined };
+
+function planned(changes: Changes) {
+  const given = Object.entries({ ...complete, ...changes }).filter(([, values]) => values !== undefined);
+  return plannedSync(Object.fromEntries(given), files);
+}
 
 function plan(changes: Changes) {
-  const flags = Object.fromEntries(
-    Object.entries({ ...complete, ...changes }).filter(([, value]) => value !== undefined),
-  );
-  return planSync({ ...flags, v: 0, loggingFormat: 'text' }, commandContext(files).context);
+  const { plan, issues } = planned(changes);
+  assert.equal(issues, '');
+  return plan;
 }
 
 function issuesOf(changes: Changes): string {
-  const planned = plan(changes);
-  assert.ok('issues' in planned, 'there are errors');
-  return planned.issues.join('\n');
+  const { issues } = planned(changes);
+  assert.notEqual(issues, '', 'there are errors');
+  return issues;
 }
 
 describe('the flags of sync', () => {
   it('make a job that reads the servers and pushes to the routers', () => {
-    const planned = plan({ interval: '5s', lifetime: '10m', cluster: 'blue', out: 'copy' });
-    assert.ok('plan' in planned && planned.plan.kind === 'live');
-    const { options, once } = planned.plan;
+    const live = plan({ interval: ['5s'], lifetime: ['10m'], cluster: ['blue'], out: ['copy'] });
+    assert.ok(live.kind === 'live');
+    const { options, once } = live;
     assert.equal(once, false);
     assert.deepEqual(options.servers, [
       { id: 'cp-a', url: 'https://10.0.0.1:6443' },
@@ -75,23 +79,23 @@ describe('the flags of sync', () => {
 
   it('leave it to each kind of call how long a snapshot lives, unless it is said', () => {
     const live = plan({});
-    assert.ok('plan' in live && live.plan.kind === 'live');
-    assert.equal(live.plan.options.lifetimeSeconds, undefined);
-    const offline = plan({ target: undefined, from: 'recorded', out: 'snapshot', unsigned: true });
-    assert.ok('plan' in offline && offline.plan.kind === 'offline');
-    assert.equal(offline.plan.lifetimeSeconds, undefined);
+    assert.ok(live.kind === 'live');
+    assert.equal(live.options.lifetimeSeconds, undefined);
+    const offline = plan({ target: undefined, from: ['recorded'], out: ['snapshot'], unsigned: ['true'] });
+    assert.ok(offline.kind === 'offline');
+    assert.equal(offline.lifetimeSeconds, undefined);
   });
 
   it('report every error at once', () => {
     const issues = issuesOf({
       server: ['cp-a', 'cp-b=http://10.0.0.2', 'cp-c=https://10.0.0.3', 'cp-c=https://10.0.0.4'],
-      peerCaFile: undefined,
-      clientCertFile: 'missing.crt',
+      'peer-ca-file': undefined,
+      'client-cert-file': ['missing.crt'],
       target: ['10.0.0.1'],
-      interval: 'soon',
-      lifetime: '1ms',
-      departedServerGrace: 'a while',
-      unsigned: true,
+      interval: ['soon'],
+      lifetime: ['1ms'],
+      'departed-server-grace': ['a while'],
+      unsigned: ['true'],
     });
     for (const expected of [
       /--server must be id=https:\/\/host:port, not "cp-a"/,
@@ -112,24 +116,30 @@ describe('the flags of sync', () => {
   it('ask for what is missing, each where it is needed', () => {
     assert.match(issuesOf({ server: undefined }), /--server is required/);
     assert.match(issuesOf({ target: undefined }), /--target or --out is required/);
-    assert.match(issuesOf({ signingKey: undefined }), /--target needs --signing-key/);
+    assert.match(issuesOf({ 'signing-key': undefined }), /--target needs --signing-key/);
     assert.match(
-      issuesOf({ signingKey: undefined, out: 'copy' }),
+      issuesOf({ 'signing-key': undefined, out: ['copy'] }),
       /--out needs --signing-key, or --unsigned/,
     );
     assert.match(
-      issuesOf({ clientCertFile: undefined, clientKeyFile: undefined }),
+      issuesOf({ 'client-cert-file': undefined, 'client-key-file': undefined }),
       /--target needs --client-cert-file and --client-key-file, or --target-token-file/,
     );
-    assert.match(issuesOf({ clientKeyFile: undefined }), /--client-key-file is required/);
-    assert.match(issuesOf({ once: true, interval: '5s' }), /--interval has no use with --once/);
-    assert.match(issuesOf({ from: 'recorded' }), /--target has no use with --from/);
-    assert.match(issuesOf({ from: 'recorded' }), /--from needs --out/);
+    assert.match(issuesOf({ 'client-key-file': undefined }), /--client-key-file is required/);
+    assert.match(issuesOf({ once: ['true'], interval: ['5s'] }), /--interval has no use with --once/);
+    assert.match(issuesOf({ from: ['recorded'] }), /--target has no use with --from/);
+    assert.match(issuesOf({ from: ['recorded'] }), /--from needs --out/);
+  });
+
+  it('are no flags when they are blank: a cluster without a name made no valid snapshot', () => {
+    for (const name of ['cluster', 'state-file', 'out', 'kubeconfig', 'target-server-name'] as const) {
+      assert.match(issuesOf({ [name]: [''] }), new RegExp(`^empty value in "--${name}"$`, 'm'));
+    }
   });
 
   it('refuse a signing key that is none, without showing it', () => {
-    assert.match(issuesOf({ signingKey: 'keys.json' }), /--signing-key: keys\.json cannot be used/);
-    const noise = issuesOf({ signingKey: 'noise' });
+    assert.match(issuesOf({ 'signing-key': ['keys.json'] }), /--signing-key: keys\.json cannot be used/);
+    const noise = issuesOf({ 'signing-key': ['noise'] });
     assert.match(noise, /it is not JSON/);
     assert.doesNotMatch(noise, /hunter2/);
   });

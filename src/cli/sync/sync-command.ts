@@ -59,14 +59,10 @@ export function registerSync(program: CliCommand, context: CommandContext, repor
 }
 
 async function runSyncCommand(given: SyncArguments, context: CommandContext): Promise<ExitCode> {
-  const { flags, plan } = readSyncInput(given, context);
-  const logger = createPinoLogger(
-    { format: flags.loggingFormat, verbosity: flags.v },
-    { write: context.writeError },
-  );
+  const { plan, logging, snapshotKeys: path } = readSyncInput(given, context);
+  const logger = createPinoLogger(logging, { write: context.writeError });
   if (plan.kind === 'offline') return syncOffline(plan, context);
   if (plan.kind === 'record') return record(plan, context);
-  const { snapshotKeys: path } = flags;
   const snapshotKeys = path === undefined ? undefined : await readSnapshotKeysInput(context, path);
   return syncLive({ ...plan, options: { ...plan.options, snapshotKeys, logger } }, logger, context);
 }

@@ -1,3 +1,4 @@
+import type { LoggingConfig } from '../../node/configuration/serve-config.ts';
 import { syncConfiguration } from '../config/configuration-kind.ts';
 import {
   type ConfiguredOptions,
@@ -7,39 +8,22 @@ import {
   withFlags,
 } from '../config/configured-options.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
-import { splitList } from '../flags/flag-values.ts';
+import { FlagValues } from '../flags/flag-values.ts';
 import {
   type SyncArguments,
   type SyncFlagName,
+  type SyncFlagValues,
   syncFlags,
-  syncFlagValue,
 } from '../flags/sync-flag-groups.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { planSync, type SyncFlags, type SyncPlan } from './sync-flags.ts';
+import { planSync, type SyncPlan, uselessFlags } from './sync-flags.ts';
 
 export interface SyncInput {
-  readonly flags: SyncFlags;
   readonly plan: SyncPlan;
+  readonly logging: LoggingConfig;
+  /** The file of `--snapshot-keys`. */
+  readonly snapshotKeys: string | undefined;
 }
-
-/**
- * What a call of another kind than a running sync job has no use for. A flag that says it is a mistake; in a
- * configuration file, which is the same for all calls, it is not.
- */
-const leaderElection = [
-  'leader-elect',
-  'leader-elect-lease-name',
-  'leader-elect-lease-namespace',
-  'leader-elect-lease-duration',
-] as const;
-const running = ['interval', 'health-port', ...leaderElection] as const;
-const pushing = ['target', 'worker-target', 'kv-namespace-id', 'state-file'] as const;
-const cluster = ['kubeconfig', 'context', 'in-cluster', 'departed-server-grace'] as const;
-const uselessWith: Readonly<Record<'once' | 'from' | 'record', readonly SyncFlagName[]>> = {
-  once: running,
-  from: [...running, ...pushing, ...cluster],
-  record: [...running, ...pushing, ...cluster, 'out', 'unsigned', 'compare-schemas'],
-};
 
 /**
  * Checks all that `sync` was called with: flags, configuration file, and the files that they name. Warnings are
@@ -47,67 +31,34 @@ const uselessWith: Readonly<Record<'once' | 'from' | 'record', readonly SyncFlag
  * @throws {CommandFailure} exit code 2, one line for every error.
  */
 export function readSyncInput(given: SyncArguments, context: CommandContext): SyncInput {
+  const flagsOf = (raw: SyncArguments): SyncFlagValues => new FlagValues(syncFlags, raw, context.readFile);
   const file = given.config?.at(-1);
   const issuesOfFile: string[] = [];
   const configured =
     file === undefined ? undefined : readConfigurationFile(context, file, syncConfiguration, issuesOfFile);
-  const options = withFlags(configured && usefulOf(configured, given), given);
+  const options = withFlags(configured && without(configured, uselessFlags(flagsOf(given))), given);
   for (const warning of deprecationWarnings(syncFlags, options)) {
     context.writeError(`warning: ${locateIssue(warning, configured, given)}\n`);
   }
-  const issues: string[] = [];
-  const flags = syncFlagsOf(options, issues);
-  const planned = planSync(flags, context);
-  if ('issues' in planned) issues.push(...planned.issues);
-  const isCertain = (message: string) => issuesOfFile.length === 0 || namesGivenFlags(message, options);
-  if (issues.length + issuesOfFile.length > 0 || !('plan' in planned)) {
-    const certain = issues.filter(isCertain).map((message) => locate(message, configured, given));
-    throw new CommandFailure(2, [...issuesOfFile, ...certain]);
+  const flags = flagsOf(options);
+  const logging = flags.values({ verbosity: 'v', format: 'logging-format' });
+  const plan = planSync(flags);
+  const snapshotKeys = flags.text('snapshot-keys');
+  if (flags.issues.length + issuesOfFile.length > 0 || logging === undefined) {
+    const certain = flags.issues.filter(
+      ({ message }) => issuesOfFile.length === 0 || namesGivenFlags(message, options),
+    );
+    const located = certain.map((issue) => locateIssue(issue, configured, given));
+    throw new CommandFailure(2, [...issuesOfFile, ...located]);
   }
-  return { flags, plan: planned.plan };
+  return { plan, logging, snapshotKeys };
 }
 
-function usefulOf(
+function without(
   configured: ConfiguredOptions<SyncFlagName>,
-  given: SyncArguments,
+  names: readonly SyncFlagName[],
 ): ConfiguredOptions<SyncFlagName> {
-  const raw: Partial<Record<SyncFlagName, readonly string[]>> = { ...configured.raw };
-  for (const call of ['once', 'from', 'record'] as const) {
-    if (given[call] === undefined) continue;
-    for (const name of uselessWith[call]) delete raw[name];
-  }
+  const raw = { ...configured.raw };
+  for (const name of names) delete raw[name];
   return { ...configured, raw };
-}
-
-function syncFlagsOf(raw: SyncArguments, issues: string[]): SyncFlags {
-  const flags: Record<string, string | readonly string[] | boolean> = {};
-  for (const flag of syncFlags) {
-    const { name, value } = flag;
-    const values = raw[name];
-    if (values === undefined) continue;
-    const text = values.at(-1) ?? '';
-    const attribute = name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-    if (value.kind === 'list') flags[attribute] = values.flatMap(splitList);
-    else if (value.kind === 'value') flags[attribute] = text;
-    else {
-      const isOn = syncFlagValue(name, text, issues);
-      const isOffByDefault = !('default' in flag && flag.default === 'true');
-      if (isOn === true || (isOn === false && !isOffByDefault)) flags[attribute] = isOn;
-    }
-  }
-  return {
-    ...flags,
-    v: syncFlagValue('v', raw.v?.at(-1), issues) ?? 0,
-    loggingFormat: syncFlagValue('logging-format', raw['logging-format']?.at(-1), issues) ?? 'text',
-  };
-}
-
-/** A message that names a flag is about the first one that it names. */
-function locate(
-  message: string,
-  configured: ConfiguredOptions<SyncFlagName> | undefined,
-  given: SyncArguments,
-): string {
-  const flag = /--([a-z][a-z0-9-]*)/.exec(message)?.[1];
-  return flag === undefined ? message : locateIssue({ flag: `--${flag}`, message }, configured, given);
 }

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { commandContext } from '../../../test/support/command-context.ts';
-import type { GivenSyncFlags } from '../flags/sync-flag-groups.ts';
+import { messagesOf, plannedSync, syncFlagValues } from '../../../test/support/sync-plan.ts';
+import type { SyncArguments } from '../flags/sync-flag-groups.ts';
 import { readEndpointFlags, readLeaderElectionFlags } from './sync-flags.ts';
 
-function endpoints(flags: GivenSyncFlags) {
+function endpoints(given: SyncArguments) {
   const files = new Map([
     ['tls.crt', 'CERTIFICATE'],
     ['tls.key', 'KEY'],
   ]);
-  const issues: string[] = [];
-  return { result: readEndpointFlags(flags, commandContext(files).context, issues), issues };
+  const flags = syncFlagValues(given, files);
+  return { result: readEndpointFlags(flags), issues: messagesOf(flags) };
 }
 
-function leaderElection(flags: GivenSyncFlags) {
-  const issues: string[] = [];
-  return { result: readLeaderElectionFlags(flags, issues), issues };
+function leaderElection(given: SyncArguments) {
+  const flags = syncFlagValues(given, new Map());
+  return { result: readLeaderElectionFlags(flags), issues: messagesOf(flags) };
 }
 
 describe('the endpoints of a sync job', () => {
@@ -28,20 +28,24 @@ describe('the endpoints of a sync job', () => {
 
   it('take address, port and certificate, and can be turned off', () => {
     const flags = {
-      bindAddress: '::',
-      healthPort: '80',
-      tlsCertFile: 'tls.crt',
-      tlsPrivateKeyFile: 'tls.key',
+      'bind-address': ['::'],
+      'health-port': ['80'],
+      'tls-cert-file': ['tls.crt'],
+      'tls-private-key-file': ['tls.key'],
     };
     assert.deepEqual(endpoints(flags), {
       result: { address: '::', port: 80, tls: { certificate: 'CERTIFICATE', key: 'KEY' } },
       issues: [],
     });
-    assert.deepEqual(endpoints({ healthPort: '0' }), { result: undefined, issues: [] });
+    assert.deepEqual(endpoints({ 'health-port': ['0'] }), { result: undefined, issues: [] });
   });
 
   it('name every error', () => {
-    const { issues } = endpoints({ bindAddress: 'localhost', healthPort: '70000', tlsCertFile: 'missing' });
+    const { issues } = endpoints({
+      'bind-address': ['localhost'],
+      'health-port': ['70000'],
+      'tls-cert-file': ['missing'],
+    });
     assert.match(issues[0] ?? '', /--health-port must be a port .*, not "70000"/);
     assert.match(issues[1] ?? '', /--bind-address must be an IP address, not "localhost"/);
     assert.match(issues[2] ?? '', /--tls-cert-file: cannot read missing/);
@@ -52,17 +56,17 @@ describe('the endpoints of a sync job', () => {
 describe('leader election', () => {
   it('is off unless asked for, and has names and a duration of its own', () => {
     assert.deepEqual(leaderElection({}), { result: undefined, issues: [] });
-    assert.deepEqual(leaderElection({ leaderElect: true }).result, {
+    assert.deepEqual(leaderElection({ 'leader-elect': ['true'] }).result, {
       name: 'mixed-version-proxy-sync',
       namespace: 'kube-system',
       leaseDuration: 15_000,
     });
     const flags = {
-      leaderElect: true,
-      leaderElectLeaseName: 'x',
-      leaderElectLeaseNamespace: 'y',
-      leaderElectLeaseDuration: '1m',
-    } as const;
+      'leader-elect': ['true'],
+      'leader-elect-lease-name': ['x'],
+      'leader-elect-lease-namespace': ['y'],
+      'leader-elect-lease-duration': ['1m'],
+    };
     assert.deepEqual(leaderElection(flags), {
       result: { name: 'x', namespace: 'y', leaseDuration: 60_000 },
       issues: [],
@@ -70,10 +74,14 @@ describe('leader election', () => {
   });
 
   it('takes whole seconds, since a Lease holds no others, and nothing without being on', () => {
-    for (const leaderElectLeaseDuration of ['500ms', '1.5s', '0s', 'soon']) {
-      const { issues } = leaderElection({ leaderElect: true, leaderElectLeaseDuration });
-      assert.match(issues.join(), /must be whole seconds/, leaderElectLeaseDuration);
+    for (const duration of ['500ms', '1.5s', '0s', 'soon']) {
+      const { issues } = leaderElection({
+        'leader-elect': ['true'],
+        'leader-elect-lease-duration': [duration],
+      });
+      assert.match(issues.join(), /must be whole seconds/, duration);
     }
-    assert.match(leaderElection({ leaderElectLeaseName: 'x' }).issues.join(), /needs --leader-elect/);
+    const { issues } = plannedSync({ 'leader-elect-lease-name': ['x'] }, new Map());
+    assert.match(issues, /--leader-elect-lease-name needs --leader-elect$/m);
   });
 });

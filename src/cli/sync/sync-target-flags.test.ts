@@ -1,26 +1,29 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { commandContext } from '../../../test/support/command-context.ts';
-import type { GivenSyncFlags } from '../flags/sync-flag-groups.ts';
+import { messagesOf, syncFlagValues } from '../../../test/support/sync-plan.ts';
+import type { SyncArguments } from '../flags/sync-flag-groups.ts';
 import { readSyncTargets } from './sync-target-flags.ts';
 
-function read(flags: GivenSyncFlags, files: Readonly<Record<string, string>> = {}) {
-  const issues: string[] = [];
+function read(given: SyncArguments, files: Readonly<Record<string, string>> = {}) {
   const stored = new Map(Object.entries(files));
-  const targets = readSyncTargets(flags, commandContext(stored).context, issues);
-  return { targets, issues, stored };
+  const flags = syncFlagValues(given, stored);
+  return { targets: readSyncTargets(flags), issues: messagesOf(flags), stored };
 }
 
-const kv = { kvAccountId: 'account', kvNamespaceId: 'namespace', kvTokenFile: 'kv-token' };
+const kv: SyncArguments = {
+  'kv-account-id': ['account'],
+  'kv-namespace-id': ['namespace'],
+  'kv-token-file': ['kv-token'],
+};
 
 describe('the target flags of sync', () => {
   it('name routers, Workers and a key-value namespace', async () => {
     const { targets, issues, stored } = read(
       {
         target: ['https://10.0.0.1:7443'],
-        targetServerName: 'router.example.com',
-        targetTokenFile: 'token',
-        workerTarget: ['https://router.example.workers.dev'],
+        'target-server-name': ['router.example.com'],
+        'target-token-file': ['token'],
+        'worker-target': ['https://router.example.workers.dev'],
         ...kv,
       },
       { token: 'first\n', 'kv-token': 'secret' },
@@ -34,7 +37,7 @@ describe('the target flags of sync', () => {
     const [namespace] = targets.workersKv ?? [];
     assert.deepEqual(
       [namespace?.accountId, namespace?.namespaceId, namespace?.key],
-      ['account', 'namespace', undefined],
+      ['account', 'namespace', 'snapshot'],
     );
     assert.equal(await namespace?.apiToken(), 'secret');
     // Rotated: the file counts as it is when it is needed.
@@ -44,10 +47,10 @@ describe('the target flags of sync', () => {
 
   it('say what is missing', () => {
     assert.match(
-      read({ workerTarget: ['https://w.example.com'] }).issues.join(),
+      read({ 'worker-target': ['https://w.example.com'] }).issues.join(),
       /--worker-target needs --target-token-file/,
     );
-    assert.deepEqual(read({ kvKey: 'x' }).issues, [
+    assert.deepEqual(read({ 'kv-key': ['x'] }).issues, [
       'Workers KV needs --kv-account-id and --kv-namespace-id and --kv-token-file as well',
     ]);
     assert.match(read({ ...kv }).issues.join(), /--kv-token-file: cannot read kv-token/);
@@ -55,13 +58,16 @@ describe('the target flags of sync', () => {
 
   it('refuse a file that holds no token, without showing it, and an API that is not https', () => {
     const noise = read(
-      { targetTokenFile: 'noise' },
+      { 'target-token-file': ['noise'] },
       { noise: '{"password": "hunter2"}\nmore' },
     ).issues.join();
     assert.match(noise, /--target-token-file: noise must hold one token and nothing else/);
     assert.doesNotMatch(noise, /hunter2/);
-    assert.match(read({ targetTokenFile: 'empty' }, { empty: '\n' }).issues.join(), /must hold one token/);
-    const plain = read({ ...kv, kvApiUrl: 'http://api.example.com' }, { 'kv-token': 'x' });
+    assert.match(
+      read({ 'target-token-file': ['empty'] }, { empty: '\n' }).issues.join(),
+      /must hold one token/,
+    );
+    const plain = read({ ...kv, 'kv-api-url': ['http://api.example.com'] }, { 'kv-token': 'x' });
     assert.match(plain.issues.join(), /--kv-api-url "http:\/\/api\.example\.com" must begin with https/);
   });
 });

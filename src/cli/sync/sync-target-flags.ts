@@ -1,82 +1,79 @@
+import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import type { RunSyncOptions } from '../../sync/node/run-sync-options.ts';
-import type { GivenSyncFlags } from '../flags/sync-flag-groups.ts';
-import type { CommandContext } from '../terminal/command-context.ts';
-import { readFlagFile, readFlagOrigin } from '../terminal/flag-files.ts';
-
-/** Flags that deliver to something other than a file, of those that are given. */
-export function givenTargetFlags(flags: GivenSyncFlags): string[] {
-  const given = [
-    ['--target', flags.target],
-    ['--worker-target', flags.workerTarget],
-    ['--kv-namespace-id', flags.kvNamespaceId],
-  ] as const;
-  return given.flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
-}
+import type { SyncFlagValues } from '../flags/sync-flag-groups.ts';
 
 type Targets = Pick<
   RunSyncOptions,
   'routers' | 'routerCertificateAuthorities' | 'routerBearerToken' | 'workersKv'
 >;
 
-export function readSyncTargets(flags: GivenSyncFlags, context: CommandContext, issues: string[]): Targets {
-  const { target = [], workerTarget = [], targetCaFile, targetServerName, targetTokenFile } = flags;
-  if (workerTarget.length > 0 && targetTokenFile === undefined) {
-    issues.push('--worker-target needs --target-token-file: a Worker sees no client certificate of yours');
+/** Reads where snapshots are pushed to. */
+export function readSyncTargets(flags: SyncFlagValues): Targets {
+  const targets = flags.list('target', { mayBeBlank: true });
+  const workers = flags.list('worker-target', { mayBeBlank: true });
+  if (workers.length > 0 && !flags.isGiven('target-token-file')) {
+    flags.issue(
+      'worker-target',
+      '--worker-target needs --target-token-file: a Worker sees no client certificate of yours',
+    );
   }
+  checkOrigins(flags, 'target', targets);
+  checkOrigins(flags, 'worker-target', workers);
+  const serverName = flags.text('target-server-name');
   return {
-    routerCertificateAuthorities:
-      targetCaFile === undefined
-        ? undefined
-        : readFlagFile('--target-ca-file', targetCaFile, context, issues),
-    routerBearerToken: readToken('--target-token-file', targetTokenFile, context, issues),
+    routerCertificateAuthorities: flags.file('target-ca-file')?.text,
+    routerBearerToken: readToken(flags, 'target-token-file'),
     routers: [
-      ...target.map((url) => ({
-        url: readFlagOrigin('--target', url, issues),
-        serverName: targetServerName,
-      })),
-      ...workerTarget.map((url) => ({
-        url: readFlagOrigin('--worker-target', url, issues),
-        publicAuthorities: true,
-      })),
+      ...targets.map((url) => ({ url, serverName })),
+      ...workers.map((url) => ({ url, publicAuthorities: true })),
     ],
-    workersKv: readWorkersKv(flags, context, issues),
+    workersKv: readWorkersKv(flags),
   };
 }
 
-function readWorkersKv(
-  flags: GivenSyncFlags,
-  context: CommandContext,
-  issues: string[],
-): NonNullable<Targets['workersKv']> {
-  const { kvAccountId, kvNamespaceId, kvTokenFile, kvKey, kvApiUrl } = flags;
-  const needed = { '--kv-account-id': kvAccountId, '--kv-namespace-id': kvNamespaceId };
-  const apiToken = readToken('--kv-token-file', kvTokenFile, context, issues);
-  const given = [kvAccountId, kvNamespaceId, kvTokenFile, kvKey, kvApiUrl];
-  if (given.every((value) => value === undefined)) return [];
-  const missing = Object.entries({ ...needed, '--kv-token-file': kvTokenFile })
-    .filter(([, value]) => value === undefined)
-    .map(([flag]) => flag);
-  if (missing.length > 0) issues.push(`Workers KV needs ${missing.join(' and ')} as well`);
-  if (kvApiUrl !== undefined && !/^https:\/\/./.test(kvApiUrl)) {
-    issues.push(`--kv-api-url "${kvApiUrl}" must begin with https://`);
+function checkOrigins(
+  flags: SyncFlagValues,
+  name: 'target' | 'worker-target',
+  entries: readonly string[],
+): void {
+  for (const entry of entries) {
+    const parsed = parseHttpsOrigin(entry);
+    if (!parsed.ok) flags.issue(name, `--${name} "${entry}" ${parsed.message}`);
   }
-  if (kvAccountId === undefined || kvNamespaceId === undefined || apiToken === undefined) return [];
-  return [{ accountId: kvAccountId, namespaceId: kvNamespaceId, key: kvKey, apiToken, apiUrl: kvApiUrl }];
+}
+
+const neededForWorkersKv = ['kv-account-id', 'kv-namespace-id', 'kv-token-file'] as const;
+
+function readWorkersKv(flags: SyncFlagValues): NonNullable<Targets['workersKv']> {
+  const given = [...neededForWorkersKv, 'kv-key', 'kv-api-url'] as const;
+  if (!given.some((name) => flags.isGiven(name))) return [];
+  const accountId = flags.text('kv-account-id');
+  const namespaceId = flags.text('kv-namespace-id');
+  const apiToken = readToken(flags, 'kv-token-file');
+  const missing = neededForWorkersKv.filter((name) => !flags.isGiven(name));
+  const [first] = missing;
+  if (first !== undefined) {
+    flags.issue(first, `Workers KV needs ${missing.map((name) => `--${name}`).join(' and ')} as well`);
+  }
+  const apiUrl = flags.text('kv-api-url');
+  if (apiUrl !== undefined && !/^https:\/\/./.test(apiUrl)) {
+    flags.issue('kv-api-url', `--kv-api-url "${apiUrl}" must begin with https://`);
+  }
+  if (accountId === undefined || namespaceId === undefined || apiToken === undefined) return [];
+  return [{ accountId, namespaceId, key: flags.text('kv-key'), apiToken, apiUrl }];
 }
 
 /** Read at start, so that a wrong path is an error then, and again for each request, since tokens are rotated. */
 function readToken(
-  flag: string,
-  path: string | undefined,
-  context: CommandContext,
-  issues: string[],
+  flags: SyncFlagValues,
+  name: 'target-token-file' | 'kv-token-file',
 ): (() => string) | undefined {
-  if (path === undefined) return undefined;
-  const before = issues.length;
-  const token = readFlagFile(flag, path, context, issues).trim();
+  const file = flags.file(name);
+  if (file === undefined) return undefined;
+  const { path, text } = file;
   // What could not stand in a header is no token; the file is not quoted, it may be another secret.
-  if (issues.length === before && !/^[\x21-\x7e]+$/.test(token)) {
-    issues.push(`${flag}: ${path} must hold one token and nothing else`);
+  if (!/^[\x21-\x7e]+$/.test(text.trim())) {
+    flags.issue(name, `--${name}: ${path} must hold one token and nothing else`);
   }
-  return () => context.readFile(path).trim();
+  return () => flags.readFile(path).trim();
 }
