@@ -65,14 +65,6 @@ function pairOccurrences(
   });
 }
 
-/** What was given by flags wins, value by value, as in Kubernetes' own components. */
-export function withFlags<Name extends string>(
-  configured: ConfiguredOptions<Name> | undefined,
-  flags: RawOptions<Name>,
-): RawOptions<Name> {
-  return { ...configured?.raw, ...flags };
-}
-
 /** `router.yaml:12:9: serving.port must be …`: editors and terminals follow it. */
 export function describeConfigurationIssue(
   file: string,
@@ -97,13 +89,13 @@ export function locateIssue(
  * Whether a message names flags, and all of them were given. Where the file has errors, only such a message is certain:
  * one about a flag that is missing may come of a value that the file does set, and wrongly.
  */
-export function namesGivenFlags(message: string, options: RawOptions<string>): boolean {
+function namesGivenFlags(message: string, options: RawOptions<string>): boolean {
   const names = [...message.matchAll(/--([a-z][a-z0-9-]*)/g)].map(([, name = '']) => name);
   return names.length > 0 && names.every((name) => Object.hasOwn(options, name));
 }
 
 /**
- * What `--config` names: the values without an error. The others are told in `issues`, a line each with its place, so
+ * The values of a configuration file that have no error. The errors are told in `issues`, a line each with its place, so
  * that the caller can look for errors of flags and named files in the same run.
  * @throws {CommandFailure} exit code 2 when the file cannot be read
  */
@@ -117,4 +109,43 @@ export function readConfigurationFile<Name extends string>(
   const parsed = parseConfiguration(text, kind);
   if (!parsed.ok) issues.push(...parsed.issues.map((issue) => describeConfigurationIssue(file, issue)));
   return configuredOptions(file, text, parsed.values);
+}
+
+/** What a command was given by flags and by its configuration file. */
+export interface GivenConfiguration<Name extends string> {
+  readonly configured: ConfiguredOptions<Name> | undefined;
+  /** What was given by flags wins, value by value, as in Kubernetes' own components. */
+  readonly options: RawOptions<Name>;
+  /** A line for each error of the file itself. */
+  readonly issues: readonly string[];
+  /** Those that are certain, whatever the errors of the file are about. */
+  certain(issues: readonly FlagIssue[]): readonly FlagIssue[];
+  /** A line for each, with its place in the file. */
+  located(issues: readonly FlagIssue[]): readonly string[];
+}
+
+/**
+ * Reads the file that `--config` names, if it is given.
+ * @param useless keys that this call has no use for
+ * @throws {CommandFailure} exit code 2 when the file cannot be read
+ */
+export function readGivenConfiguration<Name extends string>(
+  context: CommandContext,
+  file: string | undefined,
+  kind: ConfigurationKind<Name>,
+  flags: RawOptions<Name>,
+  useless: readonly Name[] = [],
+): GivenConfiguration<Name> {
+  const issues: string[] = [];
+  const configured = file === undefined ? undefined : readConfigurationFile(context, file, kind, issues);
+  const raw: Partial<Record<Name, readonly string[]>> = configured === undefined ? {} : { ...configured.raw };
+  for (const name of useless) delete raw[name];
+  const options = { ...raw, ...flags };
+  return {
+    configured,
+    options,
+    issues,
+    certain: (all) => all.filter(({ message }) => issues.length === 0 || namesGivenFlags(message, options)),
+    located: (all) => all.map((issue) => locateIssue(issue, configured, flags)),
+  };
 }

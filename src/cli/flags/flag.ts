@@ -1,4 +1,4 @@
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { FlagType } from './flag-types.ts';
 
 /**
@@ -84,18 +84,34 @@ export function flagOption(flag: FlagDefinition): Option {
   );
 }
 
-/** The occurrences of each flag in `names`, which has the name of each attribute. */
-export function occurrencesOf(
-  options: GivenOptions,
-  names: ReadonlyMap<string, string>,
-): Readonly<Partial<Record<string, readonly string[]>>> {
-  const given: Partial<Record<string, readonly string[]>> = {};
-  for (const [attribute, name] of names) {
-    const values = options[attribute];
-    // The parser of each of them gathers its occurrences.
-    if (Array.isArray(values)) given[name] = values;
+/**
+ * Gives a command flags, each in the group that it has in the help.
+ * @param shown changes an option before it is added, or leaves it out
+ * @returns what was given under each flag, out of all options of the command
+ */
+export function addFlags<Name extends string>(
+  command: Command,
+  groups: readonly FlagGroup<Name>[],
+  shown: (option: Option) => Option | undefined = (option) => option,
+): (options: GivenOptions) => RawOptions<Name> {
+  const names = new Map<string, Name>();
+  for (const { heading, flags } of groups) {
+    for (const flag of flags) {
+      const option = shown(flagOption(flag).helpGroup(heading));
+      if (option === undefined) continue;
+      names.set(option.attributeName(), flag.name);
+      command.addOption(option);
+    }
   }
-  return given;
+  return (options) => {
+    const given: Partial<Record<Name, readonly string[]>> = {};
+    for (const [attribute, name] of names) {
+      const values = options[attribute];
+      // The parser of each of them gathers its occurrences.
+      if (Array.isArray(values)) given[name] = values;
+    }
+    return given;
+  };
 }
 
 /** For help and schemas: with the default, where there is one. */

@@ -7,7 +7,6 @@ import {
   configuredOptions,
   describeConfigurationIssue,
   locateIssue,
-  withFlags,
 } from '../config/configured-options.ts';
 import { parseConfiguration } from '../config/parse-configuration.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
@@ -37,7 +36,8 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
   const { started, flags, validate } = options;
   const optionsOf = (configured: typeof started): RawServeOptions => ({
     ...options.found,
-    ...withFlags(configured, flags),
+    ...configured?.raw,
+    ...flags,
   });
   const startedOptions = optionsOf(started);
   let inUseOptions = startedOptions;

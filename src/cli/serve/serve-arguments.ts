@@ -1,13 +1,11 @@
 import type { Option } from 'commander';
 import { removedServeFlags } from '../flags/deprecated-flags.ts';
-import { type FlagGroup, flagOption, type GivenOptions, occurrencesOf } from '../flags/flag.ts';
+import { addFlags, type FlagGroup, type GivenOptions } from '../flags/flag.ts';
 import { boolean, file } from '../flags/flag-types.ts';
-import { serveFlagGroups } from '../flags/serve-flags.ts';
+import { type ServeFlagName, serveFlagGroups } from '../flags/serve-flags.ts';
 import type { CliCommand } from '../terminal/cli-command.ts';
 import { similarName } from '../terminal/similar-name.ts';
 import type { ServeArguments } from './serve-input.ts';
-
-export type { GivenOptions } from '../flags/flag.ts';
 
 /** Reads what `serve` was called with, out of all options of the command. */
 type ReadServeArguments = (options: GivenOptions) => ServeArguments;
@@ -32,14 +30,26 @@ const configurationFlagGroup = {
   ],
 } as const satisfies FlagGroup;
 
-const groups: readonly FlagGroup[] = [configurationFlagGroup, ...serveFlagGroups];
-
 /**
- * Gives a command every flag of `serve`, each in the group that it has in the help. Unknown flags and arguments are
- * reported with everything else that is wrong, instead of ending the run at the first one.
+ * Gives a command every flag of `serve`. Unknown flags and arguments are reported with everything else that is wrong,
+ * instead of ending the run at the first one.
  */
-export function addServeFlags(command: CliCommand): ReadServeArguments {
-  return addFlags(command, (option, heading) => option.helpGroup(heading));
+export function addServeFlags(
+  command: CliCommand,
+  shown?: (option: Option) => Option | undefined,
+): ReadServeArguments {
+  command.allowUnknownOption().allowExcessArguments();
+  const read = addFlags<ServeFlagName | 'config' | 'dry-run'>(
+    command,
+    [configurationFlagGroup, ...serveFlagGroups],
+    shown,
+  );
+  return (options) => {
+    const { config = [], 'dry-run': dryRun = [], ...flags } = read(options);
+    const known = command.options.flatMap(({ long }) => (typeof long === 'string' ? [long.slice(2)] : []));
+    const unknown = unknownArguments(command.args, known, command.name());
+    return { flags, configurationFiles: config, dryRun, unknown };
+  };
 }
 
 /**
@@ -47,36 +57,13 @@ export function addServeFlags(command: CliCommand): ReadServeArguments {
  * left to the help of `serve`. `--dry-run` is not among them: such a command starts nothing.
  */
 export function addExaminedServeFlags(command: CliCommand): ReadServeArguments {
-  return addFlags(command, (option) => {
+  return addServeFlags(command, (option) => {
     if (option.long === '--dry-run') return undefined;
     if (option.long !== '--config') return option.hideHelp();
     option.description =
       'The RouterConfiguration of the router. Other flags of serve win over it, or take its place.';
-    return option;
+    return option.helpGroup('Flags:');
   });
-}
-
-function addFlags(
-  command: CliCommand,
-  shown: (option: Option, heading: string) => Option | undefined,
-): ReadServeArguments {
-  command.allowUnknownOption().allowExcessArguments();
-  const names = new Map<string, string>();
-  for (const group of groups) {
-    for (const flag of group.flags) {
-      const option = shown(flagOption(flag), group.heading);
-      if (option === undefined) continue;
-      names.set(option.attributeName(), flag.name);
-      command.addOption(option);
-    }
-  }
-  return (options) => {
-    const given = occurrencesOf(options, names);
-    const { config = [], 'dry-run': dryRun = [], ...flags } = given;
-    const known = command.options.flatMap(({ long }) => (typeof long === 'string' ? [long.slice(2)] : []));
-    const unknown = unknownArguments(command.args, known, command.name());
-    return { flags, configurationFiles: config, dryRun, unknown };
-  };
 }
 
 /**

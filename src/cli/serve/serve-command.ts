@@ -5,12 +5,13 @@ import type { ShutdownSignal } from '../../node/process/signals.ts';
 import type { StartOptions } from '../../node/process/start-router.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import type { GivenOptions } from '../flags/flag.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { packageVersion } from '../terminal/version.ts';
 import { dryRunReport } from './dry-run-report.ts';
 import type { WaitBeforeRetry } from './find-own-server-id.ts';
-import { addServeFlags, type GivenOptions } from './serve-arguments.ts';
+import { addServeFlags } from './serve-arguments.ts';
 import { readServeInput, type ServeArguments } from './serve-input.ts';
 
 /** Milliseconds. */

@@ -8,12 +8,7 @@ import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
-import {
-  locateIssue,
-  namesGivenFlags,
-  readConfigurationFile,
-  withFlags,
-} from '../config/configured-options.ts';
+import { readGivenConfiguration } from '../config/configured-options.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { parseBoolean } from '../flags/flag-types.ts';
 import type { FlagIssue, ReadTextFile } from '../flags/flag-values.ts';
@@ -63,33 +58,32 @@ export async function readServeInput(
   context: CommandContext,
   waitBeforeRetry?: WaitBeforeRetry,
 ): Promise<ServeInput> {
+  const read = readGivenConfiguration(
+    context,
+    given.configurationFiles.at(-1),
+    routerConfiguration,
+    given.flags,
+  );
+  const { configured, options } = read;
   const issues = [...given.unknown];
   const isDryRun = parseBoolean(given.dryRun.at(-1) ?? 'false');
   if (isDryRun === undefined) issues.push(`--dry-run must be true or false, not "${given.dryRun.at(-1)}"`);
-  const file = given.configurationFiles.at(-1);
-  const issuesOfFile: string[] = [];
-  const configured =
-    file === undefined ? undefined : readConfigurationFile(context, file, routerConfiguration, issuesOfFile);
-  issues.push(...issuesOfFile);
-  const options = withFlags(configured, given.flags);
-  const isGiven = ({ flag }: FlagIssue) => Object.hasOwn(options, flag.replace(/^--/, ''));
-  const isCertain = (issue: FlagIssue) =>
-    issuesOfFile.length === 0 || (isGiven(issue) && namesGivenFlags(issue.message, options));
+  issues.push(...read.issues);
   const onMachine = findSettings(options, context.readFile);
-  const missing = onMachine.issues.map((issue) => locateIssue(issue, configured, given.flags));
-  if (missing.length > 0) throw new CommandFailure(2, [...issues, ...missing]);
+  if (onMachine.issues.length > 0) {
+    throw new CommandFailure(2, [...issues, ...read.located(onMachine.issues)]);
+  }
   let found = onMachine.settings;
   const texts = new Map<string, string>();
   const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
     validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock(), found });
   const result = await checkedOptions();
-  const warnings = [...deprecationWarnings(serveFlags, options), ...result.warnings].filter(isCertain);
-  for (const warning of warnings) {
-    context.writeError(`warning: ${locateIssue(warning, configured, given.flags)}\n`);
-  }
+  const warnings = read.certain([...deprecationWarnings(serveFlags, options), ...result.warnings]);
+  for (const warning of read.located(warnings)) context.writeError(`warning: ${warning}\n`);
   if (!result.ok) {
-    const certain = result.issues.filter(isCertain);
-    issues.push(...certain.map((issue) => locateIssue(issue, configured, given.flags)));
+    const certain = read.certain(result.issues);
+    const isGiven = ({ flag }: FlagIssue) => Object.hasOwn(options, flag.replace(/^--/, ''));
+    issues.push(...read.located(certain));
     if (onMachine.note !== undefined && !certain.every(isGiven)) issues.push(onMachine.note);
   } else issues.push(...(await unwritableFiles(result.config)));
   if (!result.ok || isDryRun === undefined || issues.length > 0) throw new CommandFailure(2, issues);

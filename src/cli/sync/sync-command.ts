@@ -2,7 +2,7 @@ import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SyncLoop, SyncOnceResult } from '../../sync/index.ts';
-import { type FlagGroup, flagOption, type GivenOptions, occurrencesOf } from '../flags/flag.ts';
+import { addFlags, type GivenOptions } from '../flags/flag.ts';
 import { type SyncArguments, syncCallFlagGroup, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 import { readSnapshotKeysInput } from '../snapshot/snapshot-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
@@ -44,17 +44,9 @@ export function registerSync(program: CliCommand, context: CommandContext, repor
         line: 'sync --from test/fixtures/kubernetes-1.25-1.26 --out snapshot.json --unsigned',
       },
     );
-  const names = new Map<string, string>();
-  const groups: readonly FlagGroup<keyof SyncArguments>[] = [syncCallFlagGroup, ...syncFlagGroups];
-  for (const group of groups) {
-    for (const flag of group.flags) {
-      const option = flagOption(flag).helpGroup(group.heading);
-      names.set(option.attributeName(), flag.name);
-      command.addOption(option);
-    }
-  }
+  const read = addFlags<keyof SyncArguments>(command, [syncCallFlagGroup, ...syncFlagGroups]);
   command.action(async (options: GivenOptions) => {
-    report(await runSyncCommand(occurrencesOf(options, names), context));
+    report(await runSyncCommand(read(options), context));
   });
 }
 
