@@ -4,9 +4,14 @@ import { parseCertificates } from '../../node/callers/pem-files.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
-import { namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
+import { type FlagType, namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
 import type { FlagIssue, ReadTextFile } from '../flags/flag-values.ts';
-import { authenticatingFlags, type RawServeOptions, type ServeFlagName } from '../flags/serve-flags.ts';
+import {
+  authenticatingFlags,
+  type RawServeOptions,
+  type ServeFlagName,
+  serveFlags,
+} from '../flags/serve-flags.ts';
 import {
   type KubeApiServerManifest,
   kubeAdmManifest,
@@ -38,16 +43,6 @@ const together: readonly (readonly ServeFlagName[])[] = [
     'requestheader-extra-headers-prefix',
   ],
 ];
-
-/** Flags whose values kube-apiserver gathers from all occurrences (pflag's StringSlice). */
-const gathered: ReadonlySet<ServeFlagName> = new Set([
-  'tls-cipher-suites',
-  'requestheader-allowed-names',
-  'requestheader-username-headers',
-  'requestheader-uid-headers',
-  'requestheader-group-headers',
-  'requestheader-extra-headers-prefix',
-]);
 
 /**
  * What a router that reads the cluster itself can take from the kube-apiserver that it stands in front of: where that one
@@ -89,7 +84,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
       // A header name that the router does not know would let clients name users to kube-apiserver.
       const message = `--kube-apiserver-manifest: ${path} takes --${name} from an environment variable, which only the kubelet knows: give --${name}, and the flags that go with it`;
       issues.push({ flag: `--${name}`, message });
-    } else if (gathered.has(name)) {
+    } else if (typeOf(name)?.kind === 'list') {
       for (const value of manifest.valuesOf(name)) settings.push({ flag: `--${name}`, name, value, source });
     } else add(name, foundValue(manifest, name), source);
   };
@@ -114,12 +109,8 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
 
 /** As options. Given flags come after them and win. */
 export function optionsOf(settings: FoundSettings['settings']): RawServeOptions {
-  return Object.fromEntries(
-    settings.map(({ name }) => [
-      name,
-      settings.filter((each) => each.name === name).map(({ value }) => value),
-    ]),
-  );
+  const byName = Map.groupBy(settings, ({ name }) => name);
+  return Object.fromEntries([...byName].map(([name, found]) => [name, found.map(({ value }) => value)]));
 }
 
 /** Whether a router reads the cluster itself, and stands in front of one server of it. */
@@ -128,9 +119,13 @@ export function readsForOneServer(given: RawServeOptions): boolean {
   return (given.kubeconfig !== undefined || isOn('in-cluster')) && !isOn('gateway');
 }
 
+function typeOf(name: ServeFlagName): FlagType | undefined {
+  return serveFlags.find((flag) => flag.name === name)?.value;
+}
+
 function foundValue({ flags, hostPath }: KubeApiServerManifest, name: ServeFlagName): string | undefined {
   const value = flags.get(name);
-  return value !== undefined && name.endsWith('-file') ? hostPath(value) : value;
+  return value !== undefined && typeOf(name)?.isPath === true ? hostPath(value) : value;
 }
 
 /** The same pairs, by their paths on the node; those whose files are not there are left out. */
