@@ -1,4 +1,3 @@
-import { identityModes } from '../../identity/outgoing/identity-token.ts';
 import type { FlagDefinition, FlagGroup } from './flag.ts';
 import { boolean, choice, duration, featureGates, file, list, text, wholeNumber } from './flag-types.ts';
 import { clusterReadingFlags } from './shared-flag-groups.ts';
@@ -236,72 +235,6 @@ export const healthFlagGroup = {
       default: '30s',
       needsFeatureGate: true,
       description: 'How long a recovered server takes to come back to its full share of requests.',
-    },
-  ],
-} as const satisfies FlagGroup;
-
-/** How destinations are told who calls, and which other routers are believed about it. */
-export const destinationIdentityFlagGroup = {
-  heading: 'Peer identity flags:',
-  flags: [
-    {
-      name: 'peer-identity',
-      key: 'peers.identity',
-      value: choice(...identityModes),
-      change: 'restart',
-      default: 'front-proxy',
-      needsFeatureGate: true,
-      description:
-        'How peers learn who calls: by X-Remote headers over mTLS, by a signed assertion (peers that are routers), or by an OIDC bearer token (peers that are API servers).',
-    },
-    {
-      name: 'local-identity',
-      key: 'localServer.identity',
-      value: choice(...identityModes),
-      change: 'restart',
-      default: 'front-proxy',
-      isOfLocalServer: true,
-      description: 'The same for the local server.',
-    },
-    {
-      name: 'assertion-signing-key',
-      key: 'assertions.signingKeyFile',
-      value: file,
-      change: 'restart',
-      description:
-        'Private key (JWK, as keygen makes it) that assertions and OIDC tokens are signed with. OIDC tokens take an ES256 key.',
-    },
-    {
-      name: 'assertion-issuer',
-      key: 'assertions.issuer',
-      value: text('ID'),
-      change: 'restart',
-      description:
-        "Name under which this router's assertions are signed. Defaults to --server-id, or 'gateway' with --gateway.",
-    },
-    {
-      name: 'oidc-issuer-url',
-      key: 'oidc.issuerURL',
-      value: text('https://host/path'),
-      change: 'restart',
-      description:
-        'Issuer of the OIDC tokens that this router makes, as the API servers are configured with it. Discovery document and keys are served below it.',
-    },
-    {
-      name: 'oidc-audience',
-      key: 'oidc.audience',
-      value: text('audience'),
-      change: 'restart',
-      description: 'Audience of the OIDC tokens that this router makes.',
-    },
-    {
-      name: 'assertion-keys',
-      key: 'assertions.keysFile',
-      value: file,
-      change: 'at-once',
-      authenticates: true,
-      description:
-        'Public keys (JWK Set) of other routers whose signed assertions are believed; each key names its router in "issuer". Default: no one\'s.',
     },
   ],
 } as const satisfies FlagGroup;

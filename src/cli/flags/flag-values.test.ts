@@ -11,13 +11,14 @@ describe('the flags of a command', () => {
     ['serve', serveFlags],
     ['sync', syncFlags],
   ] as const) {
-    it(`of ${command} need flags that it has`, () => {
+    it(`of ${command} need flags that it has, and are useless with flags that it has`, () => {
       const known = new Set<string>(flags.map(({ name }) => name));
-      const needed = flags.flatMap((flag: FlagDefinition) =>
-        (flag.needs ?? []).flatMap(({ oneOf }) => oneOf),
-      );
+      const named = flags.flatMap(({ needs = [], uselessWith = [] }: FlagDefinition) => [
+        ...needs.flatMap(({ oneOf }) => oneOf),
+        ...uselessWith,
+      ]);
       assert.deepEqual(
-        needed.filter((name) => !known.has(name)),
+        named.filter((name) => !known.has(name)),
         [],
       );
     });
@@ -56,6 +57,28 @@ describe('a flag that does nothing without another one', () => {
     assert.deepEqual(issuesOf({ colour: ['red'], paint: ['false'] }), [needed]);
     assert.deepEqual(issuesOf({ dry: ['false'] }), ['--dry needs --paint']);
     assert.deepEqual(issuesOf({ paint: ['false'] }), []);
+  });
+});
+
+describe('a flag that a call has no use for', () => {
+  const call = [
+    { name: 'list', value: boolean, description: 'List.', call: 'paints nothing' },
+    { name: 'colour', value: text('name'), description: 'With what.', uselessWith: ['list'] },
+  ] as const satisfies readonly FlagDefinition[];
+  const flagsOf = (raw: RawOptions<'list' | 'colour'>) =>
+    new FlagValues<(typeof call)[number]>(call, raw, () => '');
+
+  it('is refused, with what the call does', () => {
+    const flags = flagsOf({ list: ['true'], colour: ['red'] });
+    flags.check();
+    assert.deepEqual(flags.issues, [
+      { flag: '--colour', message: '--colour has no use with --list, which paints nothing' },
+    ]);
+  });
+
+  it('is known without being given, and is none in another call', () => {
+    assert.deepEqual(flagsOf({ list: ['true'] }).useless(), ['colour']);
+    assert.deepEqual(flagsOf({ list: ['false'] }).useless(), []);
   });
 });
 

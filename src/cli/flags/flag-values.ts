@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { errorMessage } from '../../runtime/error-message.ts';
-import type { FlagDefinition, RawOptions } from './flag.ts';
+import type { FlagDefinition, FlagNeed, RawOptions } from './flag.ts';
 import { type FlagType, parseBoolean } from './flag-types.ts';
 
 /** Something wrong with one flag. The message is a whole sentence that names the flag. */
@@ -124,21 +124,48 @@ export class FlagValues<Flag extends FlagDefinition> {
     }
   }
 
+  /** The flags that this call has no use for, given or not. */
+  useless(): readonly Flag['name'][] {
+    return [...this.#flags.values()].flatMap((flag) =>
+      this.#callWithoutUseOf(flag) === undefined ? [] : [flag.name],
+    );
+  }
+
   /**
-   * Refuses what is wrong in every call: a boolean flag that is neither true nor false, and a flag that does nothing
-   * without another one.
-   * @param useless flags that this call refuses anyway
+   * Refuses what is wrong in itself: a boolean flag that is neither true nor false, a flag that this call has no use
+   * for, and one that does nothing without another one.
    */
-  check(useless: readonly Flag['name'][] = []): void {
-    for (const { name, value, needs = [] } of this.#flags.values()) {
+  check(): void {
+    for (const flag of this.#flags.values()) {
+      const { name, value, needs = [] } = flag;
       if (value.kind === 'boolean') this.value(name);
-      if (!this.#isUsed(name) || useless.includes(name)) continue;
-      for (const { oneOf, because } of needs) {
-        if (oneOf.some((each) => this.#isUsed(each))) continue;
-        const reason = because === undefined ? '' : `: ${because}`;
-        this.issue(name, `--${name} needs ${oneOf.map((each) => `--${each}`).join(' or ')}${reason}`);
+      if (!this.#isUsed(name)) continue;
+      const call = this.#callWithoutUseOf(flag);
+      if (call !== undefined) {
+        this.issue(name, `--${name} has no use with --${call}`);
+        continue;
+      }
+      for (const need of needs) {
+        if (!this.#isMet(need)) this.issue(name, `--${name} needs ${inWords(need)}`);
       }
     }
+  }
+
+  /** The flag that makes the call one without use for this flag, and what such a call does. */
+  #callWithoutUseOf({ uselessWith = [] }: FlagDefinition): string | undefined {
+    const call = uselessWith
+      .map((name) => this.#flags.get(name))
+      .find(
+        (each) => each !== undefined && this.#isUsed(each.name) && this.#callWithoutUseOf(each) === undefined,
+      );
+    if (call === undefined) return undefined;
+    return call.call === undefined ? call.name : `${call.name}, which ${call.call}`;
+  }
+
+  #isMet({ oneOf, toBe }: FlagNeed): boolean {
+    return oneOf.some((name) =>
+      toBe === undefined ? this.#isUsed(name) : toBe.includes(this.#raw[name]?.at(-1) ?? ''),
+    );
   }
 
   #file(name: Flag['name'], path: string | undefined): FlagFile | undefined {
@@ -153,6 +180,12 @@ export class FlagValues<Flag extends FlagDefinition> {
     const isOn = parseBoolean(given);
     return isOn === true || (isOn === false && usual === 'true');
   }
+}
+
+function inWords({ oneOf, toBe, because }: FlagNeed): string {
+  const flags = oneOf.map((name) => `--${name}`).join(' or ');
+  const values = toBe === undefined ? '' : ` to be ${toBe.map((value) => `"${value}"`).join(' or ')}`;
+  return `${flags}${values}${because === undefined ? '' : `: ${because}`}`;
 }
 
 /** The entries of one occurrence of a list flag. */

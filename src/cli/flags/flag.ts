@@ -18,6 +18,10 @@ export interface FlagDefinition<Name extends string = string> {
   readonly change?: TakesEffect;
   /** Flags without which it does nothing: a call without them is refused. */
   readonly needs?: readonly FlagNeed[];
+  /** Flags of a call that has no use for it: it is refused with them, and its key in a configuration file does not count. */
+  readonly uselessWith?: readonly string[];
+  /** What a call with it does, where others are useless with it; the end of a sentence. */
+  readonly call?: string;
   /** As `needs`: the feature gate UnknownVersionInteroperabilityProxy. */
   readonly needsFeatureGate?: true;
   /** It is about the local server, which a gateway does not have. */
@@ -48,6 +52,8 @@ export type TakesEffect = 'at-once' | 'at-once-while-on' | 'restart';
 export interface FlagNeed {
   /** Any of these flags. */
   readonly oneOf: readonly string[];
+  /** With one of these values. Default: any. */
+  readonly toBe?: readonly string[];
   /** What the other flag is for; the end of a sentence. */
   readonly because?: string;
 }

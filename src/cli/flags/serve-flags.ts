@@ -1,15 +1,14 @@
 import {
   deploymentFormFlagGroup,
-  destinationIdentityFlagGroup,
   embeddedSyncFlagGroup,
   healthFlagGroup,
   mixedVersionFlagGroup,
   snapshotFlagGroup,
 } from './api-server-flag-groups.ts';
-import { authenticationFlagGroup } from './authentication-flag-group.ts';
 import type { FlagDefinition, RawOptions, TakesEffect } from './flag.ts';
 import { wholeNumber } from './flag-types.ts';
 import type { FlagValues } from './flag-values.ts';
+import { authenticationFlagGroup, destinationIdentityFlagGroup } from './identity-flag-groups.ts';
 import {
   adminFlagGroup,
   observabilityFlagGroup,

@@ -17,6 +17,7 @@ const syncTargetFlagGroup = {
       key: 'routers.targets',
       value: list('https://host:port'),
       needs: [signingKeyNeed],
+      uselessWith: ['from', 'record'],
       description: 'A router to push to. Repeatable.',
     },
     {
@@ -43,6 +44,7 @@ const syncTargetFlagGroup = {
       key: 'routers.workerTargets',
       value: list('https://host'),
       needs: [signingKeyNeed],
+      uselessWith: ['from', 'record'],
       description:
         'A router on a Workers-compatible runtime, whose certificate is of a public authority. Repeatable.',
     },
@@ -57,6 +59,7 @@ const syncTargetFlagGroup = {
       key: 'workersKV.namespaceID',
       value: text('id'),
       needs: [signingKeyNeed],
+      uselessWith: ['from', 'record'],
       description: 'The namespace.',
     },
     {
@@ -97,6 +100,7 @@ const syncProcessFlagGroup = {
       key: 'endpoints.port',
       value: wholeNumber(0, 65_535, 'port', 'a port between 1 and 65535, or 0 for none'),
       default: '7469',
+      uselessWith: ['from', 'record', 'once'],
       description: 'Their port; 0 turns them off.',
     },
     {
@@ -115,6 +119,7 @@ const syncProcessFlagGroup = {
       name: 'leader-elect',
       key: 'leaderElection.enabled',
       value: boolean,
+      uselessWith: ['from', 'record', 'once'],
       description: 'Run several sync jobs, of which one delivers and the others stand by.',
     },
     {
@@ -123,6 +128,7 @@ const syncProcessFlagGroup = {
       value: text('name'),
       default: 'mixed-version-proxy-sync',
       needs: [{ oneOf: ['leader-elect'] }],
+      uselessWith: ['from', 'record', 'once'],
       description: 'The Lease they share.',
     },
     {
@@ -131,6 +137,7 @@ const syncProcessFlagGroup = {
       value: text('name'),
       default: 'kube-system',
       needs: [{ oneOf: ['leader-elect'] }],
+      uselessWith: ['from', 'record', 'once'],
       description: 'Its namespace.',
     },
     {
@@ -139,6 +146,7 @@ const syncProcessFlagGroup = {
       value: duration('1s', undefined, 'whole seconds, such as 15s', 1000),
       default: '15s',
       needs: [{ oneOf: ['leader-elect'] }],
+      uselessWith: ['from', 'record', 'once'],
       description: 'How long after a leader fell silent another one takes over.',
     },
   ],
@@ -150,9 +158,9 @@ export const syncFlagGroups = [
     heading: 'API server flags:',
     flags: [
       clusterReadingFlags.server,
-      clusterReadingFlags.kubeconfig,
-      clusterReadingFlags.context,
-      clusterReadingFlags.inCluster,
+      { ...clusterReadingFlags.kubeconfig, uselessWith: ['from', 'record'] },
+      { ...clusterReadingFlags.context, uselessWith: ['from', 'record'] },
+      { ...clusterReadingFlags.inCluster, uselessWith: ['from', 'record'] },
       {
         name: 'peer-ca-file',
         key: 'apiServers.caFile',
@@ -193,12 +201,14 @@ export const syncFlagGroups = [
         name: 'state-file',
         key: 'snapshot.stateFile',
         value: file,
+        uselessWith: ['from', 'record'],
         description: 'Where the last snapshot is kept across restarts.',
       },
       {
         name: 'out',
         key: 'snapshot.outFile',
         value: file,
+        uselessWith: ['record'],
         description: 'Write the snapshot to a file.',
       },
       {
@@ -206,6 +216,7 @@ export const syncFlagGroups = [
         key: 'snapshot.unsigned',
         value: boolean,
         needs: [{ oneOf: ['out'] }],
+        uselessWith: ['record'],
         description: 'Write the file as plain JSON, to be read by people.',
       },
       {
@@ -213,6 +224,7 @@ export const syncFlagGroups = [
         key: 'interval',
         value: duration('100ms', undefined, 'a duration of at least 100ms, such as 5s'),
         default: '1s',
+        uselessWith: ['from', 'record', 'once'],
         description: 'Time between rounds.',
       },
       {
@@ -222,8 +234,8 @@ export const syncFlagGroups = [
         default: '5m',
         description: 'How long routers may use a snapshot that is not renewed.',
       },
-      clusterReadingFlags.departedServerGrace,
-      clusterReadingFlags.compareSchemas,
+      { ...clusterReadingFlags.departedServerGrace, uselessWith: ['from', 'record'] },
+      { ...clusterReadingFlags.compareSchemas, uselessWith: ['record'] },
       clusterReadingFlags.cluster,
     ],
   },
@@ -254,11 +266,14 @@ export const syncCallFlagGroup = {
       name: 'from',
       value: directory,
       needs: [{ oneOf: ['out'], because: 'the file to write the snapshot to' }],
+      call: 'works offline',
       description: 'Make the snapshot of recorded responses instead of running servers.',
     },
     {
       name: 'record',
       value: directory,
+      call: 'only reads the servers that are listed',
+      uselessWith: ['from'],
       description: 'Save what is read, for a bug report and for --from; the directory must be empty.',
     },
   ],

@@ -15,7 +15,7 @@ import type {
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { describeKeysIssue } from '../../snapshot/signing/keys.ts';
 import { loadSigningKey } from '../../snapshot/signing/signing-key.ts';
-import { authenticatingFlags, type ServeFlagName, type ServeFlagValues } from '../flags/serve-flags.ts';
+import { authenticatingFlags, type ServeFlagValues } from '../flags/serve-flags.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 
 /** Reads the bundle that peers' serving certificates are checked against. */
@@ -159,7 +159,7 @@ type Modes = readonly (IdentityMode | undefined)[];
 async function readSigningKey(flags: ServeFlagValues, modes: Modes): Promise<SigningKeyFile | undefined> {
   const flag = 'assertion-signing-key';
   const mode = modes.find((each) => each === 'assertion' || each === 'oidc-token');
-  if (mode === undefined) return rejectUnused(flags, flag, '"assertion" or "oidc-token"');
+  if (mode === undefined) return undefined;
   const file = flags.requiredFile(flag, `identity in the form "${mode}" is signed with it`);
   if (file === undefined) return undefined;
   const { path, text } = file;
@@ -173,18 +173,14 @@ async function readSigningKey(flags: ServeFlagValues, modes: Modes): Promise<Sig
 
 function readAssertionIssuer(flags: ServeFlagValues, modes: Modes): string | undefined {
   const flag = 'assertion-issuer';
-  if (!modes.includes('assertion')) return rejectUnused(flags, flag, '"assertion"');
+  if (!modes.includes('assertion')) return undefined;
   const issuer = flags.text(flag);
   if (issuer === undefined || isIssuerName(issuer)) return issuer;
   return flags.issue(flag, `--${flag} must be printable ASCII characters without spaces, at most 512`);
 }
 
 function readOidcFlags(flags: ServeFlagValues, modes: Modes): DestinationIdentityConfig['oidc'] {
-  if (!modes.includes('oidc-token')) {
-    rejectUnused(flags, 'oidc-issuer-url', '"oidc-token"');
-    rejectUnused(flags, 'oidc-audience', '"oidc-token"');
-    return undefined;
-  }
+  if (!modes.includes('oidc-token')) return undefined;
   const issuerUrl = flags.required(
     'oidc-issuer-url',
     'API servers know the tokens by it and fetch the keys there',
@@ -205,12 +201,6 @@ async function readAssertionKeys(flags: ServeFlagValues): Promise<AssertionKeysF
   if (result.ok) return { ...file, pinned: result.keys };
   for (const issue of result.issues) flags.issue(flag, `--${flag}: ${describeKeysIssue(file.path, issue)}`);
   return undefined;
-}
-
-/** A flag that does nothing would leave its author believing that it does. */
-function rejectUnused(flags: ServeFlagValues, flag: ServeFlagName, modes: string): undefined {
-  if (!flags.isGiven(flag)) return undefined;
-  return flags.issue(flag, `--${flag} needs --peer-identity or --local-identity to be ${modes}`);
 }
 
 function rejectOtherAlgorithm({ path, loaded }: SigningKeyFile, flags: ServeFlagValues): void {

@@ -8,8 +8,8 @@ import type {
   RunSyncServer,
 } from '../../sync/node/run-sync-options.ts';
 import { readListedServers } from '../flags/shared-flag-groups.ts';
-import type { SyncFlagName, SyncFlagValues } from '../flags/sync-flag-groups.ts';
-import { readSyncTargets } from './sync-target-flags.ts';
+import type { SyncFlagValues } from '../flags/sync-flag-groups.ts';
+import { readSyncTargets, targetFlags } from './sync-target-flags.ts';
 
 /** A snapshot made offline, of a folder of recorded responses. */
 export interface OfflineSync {
@@ -41,63 +41,9 @@ export interface RecordSync {
 
 export type SyncPlan = OfflineSync | LiveSync | RecordSync;
 
-const running = [
-  'interval',
-  'health-port',
-  'leader-elect',
-  'leader-elect-lease-name',
-  'leader-elect-lease-namespace',
-  'leader-elect-lease-duration',
-] as const;
-const pushing = ['target', 'worker-target', 'kv-namespace-id'] as const;
-const ofDeliveries = [
-  ...running,
-  ...pushing,
-  'state-file',
-  'kubeconfig',
-  'context',
-  'in-cluster',
-  'departed-server-grace',
-] as const;
-
-/**
- * What a call of another kind than a running sync job has no use for. A flag that says it is a mistake; in a
- * configuration file, which is the same for all calls, it is not.
- */
-const uselessWith: Readonly<
-  Record<'from' | 'record' | 'once', { readonly names: readonly SyncFlagName[]; readonly because: string }>
-> = {
-  from: { names: ofDeliveries, because: ', which works offline' },
-  record: {
-    names: [...ofDeliveries, 'out', 'unsigned', 'compare-schemas'],
-    because: ', which only reads the servers that are listed',
-  },
-  once: { names: running, because: '' },
-};
-
-/** The flags that this call has no use for. */
-export function uselessFlags(flags: SyncFlagValues): readonly SyncFlagName[] {
-  const call = callOf(flags);
-  return call === undefined ? [] : uselessWith[call].names;
-}
-
-function callOf(flags: SyncFlagValues): keyof typeof uselessWith | undefined {
-  return (['from', 'record', 'once'] as const).find((call) => flags.isUsed(call));
-}
-
-function refuseUselessFlags(flags: SyncFlagValues): void {
-  const call = callOf(flags);
-  if (call === undefined) return;
-  const { names, because } = uselessWith[call];
-  for (const name of names) {
-    if (flags.isUsed(name)) flags.issue(name, `--${name} has no use with --${call}${because}`);
-  }
-}
-
 /** Turns the flags into what is to be done. To be done only where `flags` has no issues afterwards. */
 export function planSync(flags: SyncFlagValues): SyncPlan {
-  refuseUselessFlags(flags);
-  flags.check(uselessFlags(flags));
+  flags.check();
   if (flags.isGiven('out') && !flags.isUsed('unsigned') && !flags.isGiven('signing-key')) {
     flags.issue('out', '--out needs --signing-key, or --unsigned for a file to look at');
   }
@@ -122,9 +68,6 @@ type CommonOptions = Pick<
 >;
 
 function planOffline(flags: SyncFlagValues, common: CommonOptions): OfflineSync {
-  if (flags.isGiven('record')) {
-    flags.issue('record', '--record has no use with --from, which works offline');
-  }
   return {
     kind: 'offline',
     folder: flags.text('from') ?? '',
@@ -160,7 +103,7 @@ function planLive(
   }
   const usesOwnAuthorities = kubernetes !== undefined && !flags.isGiven('peer-ca-file');
   const once = flags.value('once') === true;
-  if (!flags.isGiven('out') && !pushing.some((name) => flags.isGiven(name))) {
+  if (!flags.isGiven('out') && !targetFlags.some((name) => flags.isGiven(name))) {
     flags.issue('target', '--target or --out is required: where snapshots go');
   }
   const interval = flags.value('interval');

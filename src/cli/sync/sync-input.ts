@@ -5,7 +5,7 @@ import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { FlagValues } from '../flags/flag-values.ts';
 import { type SyncArguments, type SyncFlagValues, syncFlags } from '../flags/sync-flag-groups.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { planSync, type SyncPlan, uselessFlags } from './sync-flags.ts';
+import { planSync, type SyncPlan } from './sync-flags.ts';
 
 export interface SyncInput {
   readonly plan: SyncPlan;
@@ -21,7 +21,8 @@ export interface SyncInput {
  */
 export function readSyncInput(given: SyncArguments, context: CommandContext): SyncInput {
   const flagsOf = (raw: SyncArguments): SyncFlagValues => new FlagValues(syncFlags, raw, context.readFile);
-  const useless = uselessFlags(flagsOf(given));
+  // A flag that this call has no use for is a mistake; in a file, which is the same for all calls, it is not.
+  const useless = flagsOf(given).useless();
   const read = readGivenConfiguration(context, given.config?.at(-1), syncConfiguration, given, useless);
   for (const warning of read.located(deprecationWarnings(syncFlags, read.options))) {
     context.writeError(`warning: ${warning}\n`);

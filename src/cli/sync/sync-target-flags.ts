@@ -7,6 +7,9 @@ type Targets = Pick<
   'routers' | 'routerCertificateAuthorities' | 'routerBearerToken' | 'workersKv'
 >;
 
+/** Each of them names somewhere to push to. */
+export const targetFlags = ['target', 'worker-target', 'kv-namespace-id'] as const;
+
 /** Reads where snapshots are pushed to. */
 export function readSyncTargets(flags: SyncFlagValues): Targets {
   const targets = flags.list('target', { mayBeBlank: true });
