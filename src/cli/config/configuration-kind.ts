@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { type RemovedFlag, removedServeFlags } from '../flags/deprecated-flags.ts';
 import {
   type ConfigurableFlagGroup,
   deprecationNotice,
@@ -29,12 +30,15 @@ type Members<Name extends string> = ReadonlyMap<
 /** A kind of configuration file, with its keys other than apiVersion and kind as they nest. */
 export interface ConfigurationKind<Name extends string = string> extends ConfigurationSection<Name> {
   readonly kind: string;
+  /** Whose keys are gone. */
+  readonly removed: readonly RemovedFlag[];
 }
 
 /** Of `serve`. */
 export const routerConfiguration: ConfigurationKind<ServeFlagName> = configurationKind(
   'RouterConfiguration',
   serveFlagGroups,
+  removedServeFlags,
 );
 
 /** Of `sync`. */
@@ -50,6 +54,7 @@ export const syncConfiguration: ConfigurationKind<SyncFlagName> = configurationK
 export function configurationKind<Name extends string>(
   kind: string,
   groups: readonly ConfigurableFlagGroup<Name>[],
+  removed: readonly RemovedFlag[] = [],
 ): ConfigurationKind<Name> {
   const members: MutableMembers<Name> = new Map();
   for (const flag of groups.flatMap(({ flags }) => flags)) {
@@ -60,7 +65,7 @@ export function configurationKind<Name extends string>(
     if (section.has(key)) throw new TypeError(`two flags under the key ${flag.key}`);
     section.set(key, { flag });
   }
-  return { kind, members };
+  return { kind, removed, members };
 }
 
 type MutableMembers<Name extends string> = Map<string, ConfigurationField<Name> | MutableSection<Name>>;

@@ -11,7 +11,6 @@ import {
   visit,
 } from 'yaml';
 import { fieldPath, quoted } from '../../snapshot/format/issues.ts';
-import { removedServeFlags } from '../flags/deprecated-flags.ts';
 import { similarName } from '../terminal/similar-name.ts';
 import {
   type ConfigurationField,
@@ -161,13 +160,13 @@ class ConfigurationReader<Name extends string> {
   }
 
   #unknownKey(pair: Pair, path: string, similar: string | undefined): void {
-    const gone = removedServeFlags.find(({ key }) => key === path);
+    const gone = this.#kind.removed.find(({ key }) => key === path);
     if (gone !== undefined) {
       this.#issue(startOf(pair.key), path, `was removed: ${gone.instead}`);
       return;
     }
     // Of a section nothing may be left.
-    if (isMap(pair.value) && removedServeFlags.some(({ key }) => key.startsWith(`${path}.`))) {
+    if (isMap(pair.value) && this.#kind.removed.some(({ key }) => key.startsWith(`${path}.`))) {
       for (const member of pair.value.items) {
         this.#unknownKey(member, fieldPath(path, keyOf(member) ?? ''), undefined);
       }

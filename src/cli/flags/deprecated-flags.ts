@@ -14,7 +14,7 @@ export function deprecationWarnings(
 }
 
 /** A flag that is gone, and the key of a configuration file that stood for it. */
-interface RemovedFlag {
+export interface RemovedFlag {
   readonly name: string;
   readonly key: string;
   /** What to do instead; the end of a sentence. */
