@@ -115,23 +115,15 @@ class ConfigurationReader<Name extends string> {
       this.#issue(contents.range?.[0], '', 'must be an object with apiVersion and kind');
       return;
     }
-    const rest: Pair[] = [];
-    const header = new Map<string, unknown>();
-    for (const pair of contents.items) {
-      const name = keyOf(pair);
-      if (name !== 'apiVersion' && name !== 'kind') rest.push(pair);
-      else {
-        header.set(name, isScalar(pair.value) ? pair.value.value : undefined);
-        const wanted = name === 'kind' ? this.#kind.kind : configurationVersion;
-        if (header.get(name) !== wanted) this.#issue(startOf(pair.value), name, `must be ${wanted}`);
+    const wanted = { apiVersion: configurationVersion, kind: this.#kind.kind };
+    for (const [name, value] of Object.entries(wanted)) {
+      const pair = contents.items.find((each) => keyOf(each) === name);
+      if (pair === undefined) this.#issue(contents.range?.[0], name, `is required: ${value}`);
+      else if (!isScalar(pair.value) || pair.value.value !== value) {
+        this.#issue(startOf(pair.value), name, `must be ${value}`);
       }
     }
-    for (const [name, wanted] of [
-      ['apiVersion', configurationVersion],
-      ['kind', this.#kind.kind],
-    ] as const) {
-      if (!header.has(name)) this.#issue(contents.range?.[0], name, `is required: ${wanted}`);
-    }
+    const rest = contents.items.filter((pair) => !Object.hasOwn(wanted, keyOf(pair) ?? ''));
     this.#members(rest, this.#kind, '');
   }
 
