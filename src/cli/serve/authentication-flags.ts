@@ -9,48 +9,39 @@ import type { ServeFlagName, ServeFlagValues } from '../flags/serve-flags.ts';
 
 /** Reads which headers hold the caller's identity. */
 export function readIdentityHeaderNames(flags: ServeFlagValues): IdentityHeaderNames {
-  const names = (flag: ServeFlagName): readonly string[] => {
-    const entries = flags.list(flag);
-    for (const entry of entries) {
-      if (entry.trim() !== '' && !token.test(entry)) {
-        flags.issue(flag, `--${flag}: "${entry}" is no header name`);
-      }
-    }
-    return entries;
+  return {
+    username: readHeaderNames(flags, 'requestheader-username-headers', 'X-Remote-User'),
+    uid: readHeaderNames(flags, 'requestheader-uid-headers', 'X-Remote-Uid'),
+    group: readHeaderNames(flags, 'requestheader-group-headers', 'X-Remote-Group'),
+    extraPrefix: readHeaderNames(
+      flags,
+      'requestheader-extra-headers-prefix',
+      'X-Remote-Extra-',
+      'header prefix',
+    ),
   };
-  const headers: IdentityHeaderNames = {
-    username: names('requestheader-username-headers'),
-    uid: names('requestheader-uid-headers'),
-    group: names('requestheader-group-headers'),
-    extraPrefix: names('requestheader-extra-headers-prefix'),
-  };
-  expectStandardHeaders(headers, flags);
-  return headers;
 }
 
-/**
- * API servers write the standard names. Leaving one out is a warning upstream, for the UID an error
- * (k8s.io/apiserver pkg/server/options/authentication.go).
- */
-function expectStandardHeaders(headers: IdentityHeaderNames, flags: ServeFlagValues): void {
-  const without = (flag: ServeFlagName, what: string, entries: readonly string[], standard: string) => {
-    const missing =
-      entries.length > 0 && !entries.some((entry) => entry.toLowerCase() === standard.toLowerCase());
-    return missing
-      ? `--${flag} is set without specifying the standard ${standard} ${what} - API aggregation will not work`
-      : undefined;
-  };
-  const doubtful = [
-    ['requestheader-username-headers', 'header', headers.username, 'X-Remote-User'],
-    ['requestheader-group-headers', 'header', headers.group, 'X-Remote-Group'],
-    ['requestheader-extra-headers-prefix', 'header prefix', headers.extraPrefix, 'X-Remote-Extra-'],
-  ] as const;
-  for (const [flag, what, entries, standard] of doubtful) {
-    const message = without(flag, what, entries, standard);
-    if (message !== undefined) flags.warn(flag, message);
+/** @param standard what API servers write */
+function readHeaderNames(
+  flags: ServeFlagValues,
+  flag: ServeFlagName,
+  standard: string,
+  what = 'header',
+): readonly string[] {
+  const entries = flags.list(flag);
+  for (const entry of entries) {
+    if (entry.trim() !== '' && !token.test(entry)) {
+      flags.issue(flag, `--${flag}: "${entry}" is no header name`);
+    }
   }
-  const uid = without('requestheader-uid-headers', 'header', headers.uid, 'X-Remote-Uid');
-  if (uid !== undefined) flags.issue('requestheader-uid-headers', uid);
+  if (entries.length > 0 && !entries.some((entry) => entry.toLowerCase() === standard.toLowerCase())) {
+    const message = `--${flag} is set without specifying the standard ${standard} ${what} - API aggregation will not work`;
+    // As upstream: a warning, for the UID an error (k8s.io/apiserver pkg/server/options/authentication.go).
+    if (flag === 'requestheader-uid-headers') flags.issue(flag, message);
+    else flags.warn(flag, message);
+  }
+  return entries;
 }
 
 /** Reads whose X-Remote headers are believed; `undefined` when there are none. */
