@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander';
 import type { FlagType } from './flag-types.ts';
 
 /**
- * All there is to say of one flag. Help, completion, configuration file and its JSON Schema, reference page and what a
- * reload does are made of it.
+ * All there is to say of one flag. Help, completion, configuration file and its JSON Schema, reference page, what a reload
+ * does and which calls are refused are made of it.
  */
 export interface FlagDefinition<Name extends string = string> {
   readonly name: Name;
