@@ -3,7 +3,7 @@ import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { FlagIssue } from '../flags/flag-values.ts';
 import type { RawServeOptions } from '../flags/serve-flags.ts';
-import { type FoundSettings, readsForOneServer } from './found-settings.ts';
+import { readsForOneServer } from './found-settings.ts';
 
 /** Waits before the next attempt. @param reason why the last one has failed */
 export type WaitBeforeRetry = (reason: string) => Promise<void>;
@@ -11,10 +11,6 @@ export type WaitBeforeRetry = (reason: string) => Promise<void>;
 /** Whether the cluster is to tell it: a router that reads the cluster, in front of one server that is not named by a flag. */
 export function canFindServerId(given: RawServeOptions): boolean {
   return readsForOneServer(given) && given['server-id'] === undefined;
-}
-
-export function serverIdSetting(value: string, source: string): FoundSettings['settings'][number] {
-  return { flag: '--server-id', name: 'server-id', value, source };
 }
 
 /**

@@ -34,7 +34,7 @@ function found(
   });
   return {
     ...result,
-    values: Object.fromEntries(result.settings.map(({ name, value }) => [name, value])),
+    values: Object.fromEntries(result.settings.map(({ flag, value }) => [flag.slice(2), value])),
   };
 }
 

@@ -20,7 +20,7 @@ import {
 
 /** Settings that were not given and were found on this machine. */
 export interface FoundSettings {
-  readonly settings: readonly (FoundSetting & { readonly name: ServeFlagName })[];
+  readonly settings: readonly FoundSetting[];
   readonly issues: readonly FlagIssue[];
   /** Why nothing was found, for those who miss it. */
   readonly note?: string;
@@ -70,11 +70,10 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
     const message = `--kube-apiserver-manifest: ${path} ${reason}; set it to none to have nothing found there, and give the flags`;
     return { settings: [], issues: [{ flag: '--kube-apiserver-manifest', message }] };
   }
-  const settings: FoundSettings['settings'][number][] = [];
+  const settings: FoundSetting[] = [];
   const issues: FlagIssue[] = [];
   const add = (name: ServeFlagName, value: string | undefined, source: string): void => {
-    if (given[name] === undefined && value !== undefined)
-      settings.push({ flag: `--${name}`, name, value, source });
+    if (given[name] === undefined && value !== undefined) settings.push({ flag: `--${name}`, value, source });
   };
   /** What kube-apiserver has under the same name; a file, where it is on this node. */
   const addSame = (name: ServeFlagName): void => {
@@ -85,7 +84,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
       const message = `--kube-apiserver-manifest: ${path} takes --${name} from an environment variable, which only the kubelet knows: give --${name}, and the flags that go with it`;
       issues.push({ flag: `--${name}`, message });
     } else if (typeOf(name)?.kind === 'list') {
-      for (const value of manifest.valuesOf(name)) settings.push({ flag: `--${name}`, name, value, source });
+      for (const value of manifest.valuesOf(name)) settings.push({ flag: `--${name}`, value, source });
     } else add(name, foundValue(manifest, name), source);
   };
 
@@ -108,8 +107,8 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
 }
 
 /** As options. Given flags come after them and win. */
-export function optionsOf(settings: FoundSettings['settings']): RawServeOptions {
-  const byName = Map.groupBy(settings, ({ name }) => name);
+export function optionsOf(settings: readonly FoundSetting[]): RawServeOptions {
+  const byName = Map.groupBy(settings, ({ flag }) => flag.replace(/^--/, ''));
   return Object.fromEntries([...byName].map(([name, found]) => [name, found.map(({ value }) => value)]));
 }
 

@@ -16,12 +16,7 @@ import { type RawServeOptions, serveFlags } from '../flags/serve-flags.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { createConfigurationSource } from './configuration-file-source.ts';
 import { settingsInUse } from './dry-run-report.ts';
-import {
-  canFindServerId,
-  findOwnServerId,
-  serverIdSetting,
-  type WaitBeforeRetry,
-} from './find-own-server-id.ts';
+import { canFindServerId, findOwnServerId, type WaitBeforeRetry } from './find-own-server-id.ts';
 import { findSettings, optionsOf } from './found-settings.ts';
 import { type ServeOptionsResult, validateServeOptions } from './validate-serve-options.ts';
 
@@ -106,13 +101,14 @@ export async function readServeInput(
     };
     const check = () => validate({ ...optionsOf(found), ...options }, readFile);
     if (!canFindServerId(options)) return check();
-    found = [...onMachine.settings, serverIdSetting('not-known-yet', '')];
+    found = [...onMachine.settings, { flag: '--server-id', value: 'not-known-yet', source: '' }];
     const first = await check();
     found = onMachine.settings;
     if (!first.ok || issues.length > 0) return first;
     const id = await findOwnServerId(first.config, isDryRun === true ? undefined : waitBeforeRetry);
     if (typeof id !== 'string') return { ok: false, issues: [id], warnings: first.warnings };
-    found = [...found, serverIdSetting(id, `identity Lease of this host, ${hostname()}`)];
+    const source = `identity Lease of this host, ${hostname()}`;
+    found = [...found, { flag: '--server-id', value: id, source }];
     return check();
   }
 }

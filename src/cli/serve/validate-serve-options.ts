@@ -1,6 +1,7 @@
 import { sharedAuthority } from '../../node/callers/client-authorities.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { type HostNetwork, isLoopback } from '../../node/serving/default-interface.ts';
+import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from '../flags/feature-gates.ts';
 import { type FlagIssue, FlagValues, type ReadTextFile } from '../flags/flag-values.ts';
 import {
@@ -20,7 +21,6 @@ import {
 import { readIdentityHeaderNames, readJwtFlags, readRequestHeaderFlags } from './authentication-flags.ts';
 import { type CertificateFile, CertificateFiles } from './certificate-files.ts';
 import { readDeploymentForm, readIdentityModes } from './deployment-form-flags.ts';
-import type { FoundSettings } from './found-settings.ts';
 import { readHealthFlags } from './health-flags.ts';
 import {
   readAddressFlags,
@@ -43,7 +43,7 @@ export interface ServeEnvironment {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Which of the options were found, not given. Default: none. */
-  readonly found?: FoundSettings['settings'] | undefined;
+  readonly found?: readonly FoundSetting[] | undefined;
 }
 
 export type ServeOptionsResult =
@@ -155,7 +155,7 @@ export async function validateServeOptions(
     commandLine: {
       version: packageVersion(),
       flags: flagsInUse(raw),
-      found: (environment.found ?? []).map(({ flag, value, source }) => ({ flag, value, source })),
+      found: environment.found ?? [],
     },
   };
   return { ok: true, config, warnings };
