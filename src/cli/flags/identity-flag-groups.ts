@@ -1,4 +1,4 @@
-import { type IdentityMode, identityModes } from '../../identity/identity-token.ts';
+import { type IdentityMode, identityModes } from '../../identity/outgoing/identity-token.ts';
 import type { FlagGroup, FlagNeed } from './flag.ts';
 import { choice, file, files, list, text } from './flag-types.ts';
 
