@@ -18,7 +18,7 @@ export function namesIn(expression: string): ExpressionNames {
       return ' ';
     })
     .replace(/\b(?:by|on)\s*\(([^)]*)\)/g, (_, list: string) => {
-      for (const label of list.split(',')) labels.push(label.trim());
+      labels.push(...(list.match(/\w+/g) ?? []));
       return ' ';
     });
   const metrics = [...rest.matchAll(/\b([a-z_]\w*)\b(?!\s*\()/gi)].map(([, name = '']) => name);
