@@ -38,10 +38,7 @@ export function registerValidate(program: CliCommand, context: CommandContext, r
     )
     .argument('[file]', 'Snapshot, as JSON or signed.')
     .option('--snapshot-keys <file>', 'Public keys (JWK Set) that a signed snapshot is checked with.')
-    .option(
-      '--config <file>',
-      'A RouterConfiguration or a SyncConfiguration, checked in the place of a snapshot.',
-    )
+    .option('--config <file>', 'A RouterConfiguration or a SyncConfiguration, checked instead of a snapshot.')
     .option(
       '--syntax-only',
       'With --config: keys, types and ranges of the configuration file alone, not the files that it names, nor whether settings go together.',

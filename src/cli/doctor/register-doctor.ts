@@ -36,7 +36,7 @@ export function registerDoctor(program: CliCommand, context: CommandContext, rep
     .helpGroup('Inspect:')
     .summary('Check a router and what it needs, where it runs')
     .description(
-      'Check what a router needs, on the machine that it runs on: its configuration, certificates and keys, the stored snapshot, and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). The router is described as it is to serve, by --config or by other flags of serve, all of which are taken but --dry-run. With --sync-kubeconfig the rights of the sync job are looked at, too; without a flag of serve, they alone. With --upgrade-to it says what an upgrade changes: resources that vanish, objects that a server cannot decode, fields that may be lost. Exit code 0 when all is well, 1 after a warning, 2 when something does not work.',
+      'Check what a router needs, on its machine: configuration, certificates and keys, the stored snapshot, and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). Takes the flags of serve, except --dry-run. With --sync-kubeconfig it checks the rights of the sync job, too; without a flag of serve, only these. With --upgrade-to it says what an upgrade changes. Exit code 0: all is well, 1: a warning, 2: something does not work.',
     )
     .examples(
       { comment: 'With the configuration file of the router.', line: 'doctor --config router.yaml' },

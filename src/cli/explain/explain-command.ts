@@ -56,10 +56,7 @@ export function registerExplain(program: CliCommand, context: CommandContext, re
     .option('--snapshot-keys <file>', 'Public keys (JWK Set) that a signed snapshot is checked with.')
     .option('--server-id <id>', 'ID of the local API server. Without it: as seen from a gateway.')
     .option('--local-server-down', 'The local server is down, and peers take its place where they can.')
-    .option(
-      '--as <user>',
-      'The caller. Decisions are the same for every user; shown so that it is not in doubt.',
-    )
+    .option('--as <user>', 'The caller. Shown for reference only: decisions are the same for every user.')
     .option('-H, --header <line>', 'A header of the request, as "Name: value". Repeatable.', collect)
     .option('--from-verified-peer', 'The request comes from a verified peer, whose reroute mark counts.')
     .addOption(

@@ -49,7 +49,7 @@ export function registerInstall(
     .helpGroup('Set up:')
     .summary('Put a router on this machine, or take it off again')
     .description(
-      'kubeadm: put a router in front of the kube-apiserver of this node, on the port that clients know: make a client certificate that may read the cluster, move kube-apiserver to another port, with patches for later kubeadm upgrades, and start the router as a static pod. Run it on one node at a time; it refuses while another control-plane node is not ready. systemd: write a unit, the configuration and the files that it names, and start the router as a service; without --config, a gateway. Both: everything is put back when something does not become ready. Run it as root. It can be repeated.',
+      'kubeadm: move the kube-apiserver of this node to another port, also for later kubeadm upgrades, and start a router as a static pod on the port that clients know. Run it on one node at a time; it refuses while another control-plane node is not ready. systemd: start a router as a service, from --config, or else a gateway. Both: everything is put back when something does not become ready. Run it as root. It can be repeated.',
     )
     .examples(
       {

@@ -11,7 +11,7 @@ import { labelledTexts, textTable } from './text-table.ts';
 const narrow = 80;
 
 /**
- * Several routers as text: a row each, whether they agree, and what somebody should see to. Fits 80 columns. Pure.
+ * Several routers as text: a row each, whether they agree, and what needs attention. Fits 80 columns. Pure.
  * @param now milliseconds since the epoch
  */
 export function routersText(

@@ -33,7 +33,7 @@ const narrow = 80;
 
 /**
  * The report as text: the router, whether it is ready, its servers, which groups they serve differently, and what
- * somebody should see to. Fits 80 columns, but for the wide form. Pure.
+ * needs attention. Fits 80 columns, but for the wide form. Pure.
  * @param now milliseconds since the epoch
  */
 export function statusText(

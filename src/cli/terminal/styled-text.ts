@@ -41,7 +41,7 @@ export type ColorMode = 'auto' | 'always' | 'never';
 export function colorOption(): Option {
   return new Option(
     '--color <when>',
-    'Colours in text; auto: on a terminal, unless NO_COLOR is set. They say nothing that words do not.',
+    'Colours in text; auto: on a terminal, unless NO_COLOR is set. They only repeat what the text says.',
   )
     .choices(['auto', 'always', 'never'] satisfies readonly ColorMode[])
     .default('auto');
