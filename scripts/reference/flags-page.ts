@@ -24,7 +24,7 @@ const introduction = [
   '',
   'Every command with its flags. Exit codes: 0 done, 1 failed while running, 2 usage or configuration error, with a line for each. `mixed-version-proxy <command> --help` prints the same, with examples.',
   '',
-  'A row says whether a [changed key](configuration.md#changes-while-the-router-runs) takes effect at once or with a restart; ¹ marks values that can change at once, but be set or removed only with a restart.',
+  'A [changed key](configuration.md#changes-while-the-router-runs) of the configuration file takes effect at once, one with ² at a restart; one with ¹ can change at once, but be set or removed only with a restart.',
   '',
   'Lists take commas and repetition; an entry in double quotes may contain commas. A boolean flag alone means true. Durations are as in Go: `500ms`, `10s`, `1m30s`.',
   '',
@@ -49,61 +49,42 @@ function section(command: CliCommand): string[] {
 }
 
 function table(command: CliCommand, heading: string, options: readonly Option[]): string[] {
-  const columns = columnsOf(command).filter(({ cell }) => options.some((option) => cell(option) !== ''));
+  const keys = keysOf(command);
+  const hasKeys = options.some((option) => keys(option) !== '');
   const caption = heading.replace(/:$/, '');
   return [
     ...(caption === 'Flags' ? [] : [`### ${caption}`, '']),
-    `| flag |${columns.map(({ title }) => ` ${title} |`).join('')} |`,
-    `|---|${columns.map(() => '---|').join('')}---|`,
-    ...options.map((option) => row(option, columns)),
+    ...(hasKeys ? ['| flag | key | |', '|---|---|---|'] : ['| flag | |', '|---|---|']),
+    ...options.map((option) => row(option, hasKeys ? ` ${keys(option)} |` : '')),
     '',
   ];
 }
 
-/** What there is to say of a flag between its name and its description. */
-interface Column {
-  readonly title: string;
-  /** Empty where there is nothing. */
-  readonly cell: (option: Option) => string;
-}
-
-function row(option: Option, columns: readonly Column[]): string {
+/** @param key the cell between the flag and what it does, with its border */
+function row(option: Option, key: string): string {
   const { flags, description, defaultValue } = option;
   // Flags of serve and sync have their default in their description.
   const shown = typeof defaultValue === 'string' ? ` (default ${defaultValue})` : '';
   const choices = option.argChoices === undefined ? '' : ` One of ${option.argChoices.join(', ')}.`;
-  const cells = columns.map(({ cell }) => ` ${cell(option)} |`).join('');
-  return `| \`${escapeCell(flags)}\` |${cells} ${escapeCell(`${description}${choices}${shown}`)} |`;
+  return `| \`${escapeCell(flags)}\` |${key} ${escapeCell(`${description}${choices}${shown}`)} |`;
 }
 
-function columnsOf(command: CliCommand): readonly Column[] {
-  if (command.name() === 'sync') return [keyColumn(syncFlags)];
-  return command.name() === 'serve' ? [keyColumn(serveFlags), effectColumn] : [];
-}
-
-function keyColumn(flags: readonly FlagDefinition[]): Column {
-  return {
-    title: 'key in the configuration file',
-    cell({ long }) {
-      const key = flags.find(({ name }) => long === `--${name}`)?.key;
-      return key === undefined ? '' : `\`${key}\``;
-    },
+/** The key of a flag in the command's configuration file, and when a changed one counts; empty where it has none. */
+function keysOf(command: CliCommand): (option: Option) => string {
+  const isServe = command.name() === 'serve';
+  const flags: readonly FlagDefinition[] = isServe ? serveFlags : command.name() === 'sync' ? syncFlags : [];
+  return ({ long }) => {
+    const { key, change } = flags.find(({ name }) => long === `--${name}`) ?? {};
+    // The sync job reads its file at start only.
+    const mark = isServe && change !== undefined ? marks[change] : '';
+    return key === undefined ? '' : `\`${key}\`${mark}`;
   };
 }
 
-/** When a key counts that is changed in the file of a running router. */
-const effectColumn: Column = {
-  title: 'a change takes effect',
-  cell({ long }) {
-    const change = serveFlags.find(({ name }) => long === `--${name}`)?.change;
-    return change === undefined ? '' : effects[change];
-  },
-};
-
-const effects: Readonly<Record<TakesEffect, string>> = {
-  'at-once': 'at once',
-  'at-once-while-on': 'at once ¹',
-  restart: 'restart',
+const marks: Readonly<Record<TakesEffect, string>> = {
+  'at-once': '',
+  'at-once-while-on': ' ¹',
+  restart: ' ²',
 };
 
 function escapeCell(text: string): string {

@@ -36,8 +36,8 @@ function frameTable(): string[] {
         `| ${kind} | ${streamStates.map((state) => cell(clientFrameRules[kind][state])).join(' | ')} |`,
     ),
     '',
-    '- A code alone is a connection error, *stream* and a code a stream error. *taken*: it takes effect. *ignored*: its header lines are still decoded, and its content counts for the window of the connection. **Bold** is the budget that counts it.',
-    '- *connection*: stream 0. *idle*: never opened. *open*: more of the request may come. *half-closed*: the request is complete, its response is not. *closed by us*: reset, refused or answered early; the client may not know yet. *closed*: ended by the client too. *after our GOAWAY*: above its last stream.',
+    `- An empty cell is the connection error ${commonError}; *stream* and a code a stream error. *taken*: it takes effect. *ignored*: its header lines are still decoded, and its content counts for the window of the connection. **Bold** is the budget that counts it.`,
+    '- *connection*: stream 0. *closed by us*: reset, refused or answered early; the client may not know yet. *closed*: ended by the client too. *after our GOAWAY*: above its last stream. The other states are those of RFC 9113.',
     `- DATA *with little content*: less than ${smallData} bytes, and not the last. Padding is not content.`,
     '- On a stream closed by us, content is ignored up to the granted window. The latest 256 such streams are remembered.',
     '- A wrong length, a WINDOW_UPDATE of 0 or past 2³¹−1, or a malformed head is the error of RFC 9113; stream errors count as resets.',
@@ -45,6 +45,9 @@ function frameTable(): string[] {
     '',
   ];
 }
+
+/** What most cells would say. */
+const commonError = 'PROTOCOL_ERROR';
 
 function cell(rule: FrameRule): string {
   switch (rule.action) {
@@ -55,7 +58,7 @@ function cell(rule: FrameRule): string {
     case 'stream error':
       return `stream ${errorCodeName(rule.code)}, **${rule.counts}**`;
     case 'connection error':
-      return errorCodeName(rule.code);
+      return errorCodeName(rule.code) === commonError ? '' : errorCodeName(rule.code);
   }
 }
 
@@ -99,8 +102,7 @@ function budgets(): string[] {
     '',
     `- *Resets.* 100 streams may be open: ${count(resets.burst)} are all of them, twice. A proxy or peer, which carries many users, has a certificate.`,
     `- *Idle frames.* client-go sends a PING after 30 idle seconds, others one or two a second. Priorities, and resets that cross the end of a response, come at most once a request, which earns them.`,
-    `- *Window updates.* They follow what was sent. Go's client widens stream and connection after each 4 KiB: 50,000 updates for a list of 100 MB, which earns 110,000. Other libraries send one a frame, or fewer. An attacker can keep at most ${count(updates.earnedAtMost)}, some 60 ms of work.`,
-    `- *Small data.* Kubernetes' own requests come in large frames; messages through the API server's \`proxy\` may be small.`,
+    `- *Window updates.* Go's client widens stream and connection after each 4 KiB: 50,000 updates for a list of 100 MB, which earns 110,000. An attacker can keep at most ${count(updates.earnedAtMost)}, some 60 ms of work.`,
     '',
   ];
 }

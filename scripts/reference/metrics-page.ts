@@ -9,9 +9,7 @@ export function metricsPage(): string {
     ...(path === '/metrics'
       ? []
       : [`Served under \`/.mixed-version-proxy${path}\`, and under \`${path}\` at the admin address.`, '']),
-    '| metric | type | labels | meaning |',
-    '|---|---|---|---|',
-    ...metrics.map(row),
+    ...(heading === 'Process' ? namesOf(metrics) : table(metrics)),
     '',
   ]);
   return `${[...introduction, ...sections].join('\n').trimEnd()}\n`;
@@ -30,9 +28,22 @@ const introduction = [
   '',
 ];
 
+function table(metrics: readonly MetricDefinition[]): string[] {
+  return ['| metric | type | labels | meaning |', '|---|---|---|---|', ...metrics.map(row)];
+}
+
+/** For metrics whose names say all. */
+function namesOf(metrics: readonly MetricDefinition[]): string[] {
+  return [
+    'STABLE, as Prometheus clients of Node.js have them; those of the event loop are since the last scrape.',
+    '',
+    `${metrics.map(({ name }) => `\`${name}\``).join(', ')}.`,
+  ];
+}
+
 function row({ name, type, stability, help, labels, buckets }: MetricDefinition): string {
   const labelList = labels.length === 0 ? '' : labels.map((label) => `\`${label}\``).join(', ');
-  const bounds = buckets === undefined ? '' : ` Buckets: ${buckets.join(', ')}.`;
+  const bounds = buckets === undefined ? '' : ` Buckets from ${buckets[0]} to ${buckets.at(-1)}.`;
   const kind = stability === 'ALPHA' ? type : `${type}, ${stability}`;
   return `| \`${name}\` | ${kind} | ${labelList} | ${escapeCell(help)}${bounds} |`;
 }
