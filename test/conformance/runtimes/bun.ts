@@ -29,8 +29,7 @@ export const bun: ConformanceRuntime = {
     },
     clientCertificates: {
       kind: 'not possible',
-      because:
-        '`Bun.serve` asks for client certificates and does not say whose they are; nor does `node:https` on Bun.',
+      because: '`Bun.serve` asks for client certificates and does not say whose they are.',
     },
     frontProxyIdentity: {
       kind: 'not possible',
@@ -40,17 +39,16 @@ export const bun: ConformanceRuntime = {
     repeatedHeaders: {
       kind: 'not possible',
       because:
-        '`Bun.serve` joins repeated lines before the handler is called (`node:https` on Bun does not): whoever hosts it there has to refuse impersonation headers with a comma, as the host of these cases does.',
+        '`Bun.serve` joins repeated lines before the handler is called: its host has to refuse impersonation headers with a comma, as that of these cases does.',
     },
     websocket: {
       kind: 'not possible',
       because:
-        'Bun’s `fetch` passes no upgrade on, and would send an ordinary request: the host has to refuse it, as that of these cases does. A host of `node:https` on Bun could carry them.',
+        'Bun’s `fetch` passes no upgrade on, and would send an ordinary request: the host has to refuse it, as that of these cases does.',
     },
     spdy: {
       kind: 'not possible',
-      because:
-        'Bun’s `fetch` passes no upgrade on: refused with a 400 Status. A host of `node:https` on Bun could.',
+      because: 'Bun’s `fetch` passes no upgrade on: refused with a 400 Status.',
     },
   },
   exceptions: {

@@ -7,8 +7,7 @@ import { oneFetchTrust, onlyHttp1 } from './reservations.ts';
 
 const spdyRefusedByDeno = {
   kind: 'not possible',
-  because:
-    '`Deno.serve` itself answers a SPDY upgrade with an empty 400, before the router sees it. `node:https` on Deno hands it over; the entry here is made of `Deno.serve`.',
+  because: '`Deno.serve` itself answers a SPDY upgrade with an empty 400, before the router sees it.',
 } as const;
 
 /** `src/edge/deno/serve.ts` under `deno run`, with signed assertions towards the servers. */
@@ -23,8 +22,7 @@ export const deno: ConformanceRuntime = {
     extensionRouting: oneFetchTrust,
     clientCertificates: {
       kind: 'not possible',
-      because:
-        '`Deno.serve` cannot ask for client certificates. `node:https` on Deno can, and says whose they are; the entry here is made of `Deno.serve`.',
+      because: '`Deno.serve` cannot ask for client certificates.',
     },
     frontProxyIdentity: {
       kind: 'not possible',
@@ -34,7 +32,7 @@ export const deno: ConformanceRuntime = {
     repeatedHeaders: {
       kind: 'not possible',
       because:
-        '`Deno.serve` joins repeated lines before the router sees them (`node:https` on Deno does not). Impersonation headers with a comma are refused with a 400.',
+        '`Deno.serve` joins repeated lines before the router sees them. Impersonation headers with a comma are refused with a 400.',
     },
     interimAnswers: {
       kind: 'not possible',
@@ -42,8 +40,7 @@ export const deno: ConformanceRuntime = {
     },
     websocket: {
       kind: 'not possible',
-      because:
-        '`Deno.serve` and `fetch` pass no upgrade on to a server: refused with a 400 Status. With `node:https` on Deno an entry could carry them.',
+      because: '`Deno.serve` and `fetch` pass no upgrade on to a server: refused with a 400 Status.',
     },
     spdy: spdyRefusedByDeno,
     spdyRefusal: spdyRefusedByDeno,

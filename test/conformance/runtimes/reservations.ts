@@ -28,7 +28,7 @@ export const noFetchTrust: Reservation = {
 export const oneFetchTrust: Reservation = {
   kind: 'not possible',
   because:
-    'The transport that calls `fetch` has one trust for all destinations, for workerd has no other; Deno (`Deno.createHttpClient`) and Bun (`tls.ca`) could have one for each, which is not used. Extension servers are reached through the local server’s aggregator.',
+    'The transport that calls `fetch` has one trust for all destinations: extension servers are reached through the local server’s aggregator.',
 };
 
 export const spdyIsTunnelled: Reservation = {
