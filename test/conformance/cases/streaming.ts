@@ -65,7 +65,7 @@ export const streaming: CaseGroup = {
     },
     {
       id: 'streaming/client-leaves',
-      rule: 'It does so at once',
+      rule: 'A client that leaves a watch ends the request to the server at once',
       citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
       async run(world) {
         const { exchange, request, answer } = await beginWatch(world);
@@ -80,7 +80,7 @@ export const streaming: CaseGroup = {
     },
     {
       id: 'streaming/client-leaves-early',
-      rule: 'So does a client that leaves before there is a response',
+      rule: 'So does one that leaves before there is a response',
       citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
       async run(world) {
         const { exchange, request } = await beginWatch(world);
