@@ -153,7 +153,7 @@ for (const { server, client } of pairs) {
         await eventually(() => watching.answer.content === event(1));
         assert.equal((await laboratory.ask(list(client))).status, 200);
         await faulty.stop();
-        await eventually(() => watching.answer.end === 'broken');
+        await eventually(() => watching.answer.end === 'whole');
         for (const request of [list(client), create(client)]) {
           const { status, content } = await laboratory.ask(request);
           assert.equal(status, 503);

@@ -171,6 +171,20 @@ test('a watch that does not come to the end of its event is broken off in the en
   assert.equal(received(), '{"type":<broken off>');
 });
 
+test('a watch whose server is lost ends between two events, so that informers watch on and list nothing anew', () => {
+  const { response, write, received } = startResponse();
+  write('{"type":"ADDED"}\n');
+  response.breakOff(new Error('the connection was lost'));
+  assert.equal(received(), '{"type":"ADDED"}\n<end>');
+});
+
+test('a watch whose server is lost within an event is broken off: its client must not take a part for the whole', () => {
+  const { response, write, received } = startResponse();
+  write('{"type":"ADDED"}\n{"type":');
+  response.breakOff(new Error('the connection was lost'));
+  assert.equal(received(), '{"type":"ADDED"}\n{"type":<broken off>');
+});
+
 for (const [what, options] of Object.entries({
   'a log': { isWatch: false, headers: ['Content-Type', 'text/plain'] },
   'a stream through a proxy that looks like a watch': { isWatch: false },

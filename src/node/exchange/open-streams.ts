@@ -164,7 +164,13 @@ export class LongRunningResponse implements ResponseSink, OpenStream {
     this.#sink.end();
   }
 
+  /**
+   * A watch whose server is gone ends as any other, if it stands between two events. A reset stream is an Internal error
+   * to client-go (k8s.io/apimachinery pkg/watch/streamwatcher.go), after which informers list everything again; after
+   * an end they watch on from their last resourceVersion, as when the server itself was lost to them.
+   */
   breakOff(error: Error): void {
+    if (this.#boundary?.isAtEnd === true) this.end();
     if (this.#isOver) return;
     this.#isOver = true;
     this.#sink.breakOff(error);

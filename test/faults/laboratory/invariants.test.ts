@@ -107,7 +107,10 @@ const violations: Readonly<Record<string, Readonly<Record<string, LaboratoryReco
     'an event is missing': watch('{"n":2}\n', 'broken'),
     'an event comes twice': watch(`{"n":1}\n${events}`, 'open'),
     'a clean end in the middle of an event': watch('{"n":1}\n{"n"', 'whole', watched, true),
-    'a clean end where the server broke off': watch(events, 'whole'),
+    'a clean end of a watch that the server has not ended': watch(events, 'whole', {
+      ...watched,
+      end: 'open',
+    }),
     'a clean end before the last event': watch('{"n":1}\n', 'whole', { ...watched, end: 'whole' }),
     'no server has sent it': record({ seen: [], got: { isWatch: true } }),
   },
@@ -136,6 +139,7 @@ const harmless: Readonly<Record<string, LaboratoryRecord>> = {
     got: { status: 503, method: 'POST' },
   }),
   'a watch that breaks off where the server broke off': watch(events, 'broken'),
+  'a watch that ends between two events where the server broke off': watch('{"n":1}\n', 'whole'),
   'a watch that is ended between two events by a router that shuts down': watch(
     events,
     'whole',
