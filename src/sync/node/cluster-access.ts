@@ -65,7 +65,15 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
       ? 'the in-cluster configuration'
       : [options.kubeconfig, ...(options.more ?? [])].join(', ');
   if ('inCluster' in options) loadFromCluster(config);
-  else loadFromFile(config, options);
+  else {
+    loadFromFile(config, options.kubeconfig, options.text);
+    for (const file of options.more ?? []) {
+      const other = new KubeConfig();
+      loadFromFile(other, file);
+      merge(config, other);
+    }
+    if (options.context !== undefined) chooseContext(config, options.context, name);
+  }
   const cluster = config.getCurrentCluster();
   if (cluster === null) {
     throw new ClusterAccessError(
@@ -115,10 +123,8 @@ function loadFromCluster(config: KubeConfig): void {
   config.loadFromCluster();
 }
 
-function loadFromFile(
-  config: KubeConfig,
-  { kubeconfig: file, context, text, more = [] }: Exclude<ClusterAccessOptions, { readonly inCluster: true }>,
-): void {
+/** @param text its content, if it has been read */
+function loadFromFile(config: KubeConfig, file: string, text?: string): void {
   try {
     if (text === undefined) config.loadFromFile(file);
     else {
@@ -128,11 +134,12 @@ function loadFromFile(
   } catch (error) {
     throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${reasonOf(error)}`);
   }
-  for (const other of more) mergeFile(config, other);
-  if (context === undefined) return;
+}
+
+/** @param files that it was loaded from */
+function chooseContext(config: KubeConfig, context: string, files: string): void {
   if (config.getContextObject(context) === null) {
     const known = config.getContexts().map(({ name }) => name);
-    const files = [file, ...more].join(', ');
     throw new ClusterAccessError(`${files} has no context ${context}; it has ${known.join(', ') || 'none'}.`);
   }
   config.setCurrentContext(context);
@@ -150,9 +157,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** As kubectl merges them; the library's own method refuses names that come twice, and lets the last context win. */
-function mergeFile(config: KubeConfig, file: string): void {
-  const other = new (config.constructor as new () => KubeConfig)();
-  loadFromFile(other, { kubeconfig: file });
+function merge(config: KubeConfig, other: KubeConfig): void {
   const missing = <Entry extends { readonly name: string }>(
     own: readonly Entry[],
     others: readonly Entry[],

@@ -23,7 +23,7 @@ export interface KubernetesConnection extends WatchConnection {
   /**
    * Sends a request to one API server after the other until one responds.
    *
-   * @throws {ReadError} `Unreachable` if none does
+   * @throws {ReadError} `Unreachable` if none does, or what `credentials` throws
    */
   request(request: ObjectRequest): Promise<ServerDocument>;
   /** Ends every connection at once. */

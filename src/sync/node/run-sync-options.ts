@@ -1,5 +1,4 @@
 import type { JWK } from 'jose';
-import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
 import type { SnapshotOptions } from '../content/build-snapshot.ts';
@@ -57,7 +56,7 @@ export interface ReadingOptions extends Pick<ServerAccess, 'clientCertificate' |
 export interface RunSyncOptions
   extends Omit<ReadingOptions, 'certificateAuthorities'>,
     SnapshotOptions,
-    Pick<SyncOptions, 'timing' | 'observer' | 'logger'> {
+    Pick<SyncOptions, 'previous' | 'timing' | 'observer' | 'logger'> {
   /**
    * Finds servers with this kubeconfig, and reads them with its credentials. `certificateAuthorities` are then those of
    * servers at their own addresses; `clientCertificate` and `bearerToken` are for routers only. Each defaults to that of
@@ -71,8 +70,6 @@ export interface RunSyncOptions
   readonly files?: readonly FileTargetOptions[] | undefined;
   /** More targets, for example the router that this runs in. */
   readonly targets?: readonly SnapshotTarget[] | undefined;
-  /** The snapshot to start from, for example the one that this router holds. */
-  readonly previous?: Snapshot | undefined;
   /** The API server behind that router; only with `kubernetes`. */
   readonly local?: LocalApiServer | undefined;
   /** `Via` of each request, so that the router recognizes requests of its own; only with `kubernetes`. */
