@@ -82,6 +82,13 @@ export function leaseClient(
 ): LeaseClient {
   const collection = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
   const path = `${collection}/${encodeURIComponent(name)}`;
+  const write = async (
+    method: 'POST' | 'PUT',
+    path: string,
+    object: object,
+    signal: AbortSignal,
+  ): Promise<StoredLease> =>
+    storedLease(path, await connection.request({ method, path, object, timeoutMilliseconds, signal }));
   return {
     async get(signal) {
       const response = await connection.request({ method: 'GET', path, timeoutMilliseconds, signal });
@@ -89,24 +96,17 @@ export function leaseClient(
       if (response.status === 404 && statusOf(response.body) !== undefined) return undefined;
       return storedLease(path, response);
     },
-    async create(record, signal) {
+    create(record, signal) {
       const object = {
         apiVersion: 'coordination.k8s.io/v1',
         kind: 'Lease',
         metadata: { name, namespace },
         spec: record,
       };
-      return storedLease(
-        path,
-        await connection.request({ method: 'POST', path: collection, object, timeoutMilliseconds, signal }),
-      );
+      return write('POST', collection, object, signal);
     },
     async replace(stored, record, signal) {
-      const object = replaced(stored, record);
-      return storedLease(
-        path,
-        await connection.request({ method: 'PUT', path, object, timeoutMilliseconds, signal }),
-      );
+      return write('PUT', path, replaced(stored, record), signal);
     },
   };
 }

@@ -82,8 +82,7 @@ interface WantedDocuments {
   readonly id: string;
   readonly version: string | undefined;
   readonly set: ServedSet;
-  /** The group versions to compare. */
-  readonly groupVersions: ReadonlySet<string>;
+  /** Of the group versions to compare. */
   readonly documents: readonly SchemaDocument[];
 }
 
@@ -98,11 +97,9 @@ function wantedOf(
   const { set, openApi } = reading;
   const known = openApi.kind === 'failed' ? lastKnown(previous, id)?.set.openapiV3 : undefined;
   const indexed = documentsIn(openApi.kind === 'read' ? openApi.paths : known);
-  const groupVersions = new Set<string>();
   const documents: SchemaDocument[] = [];
   for (const { group, version: name, groupVersion, resources } of groupVersionsIn(set.discovery)) {
     if (resources.length === 0 || shared.has(groupVersion)) continue;
-    groupVersions.add(groupVersion);
     const url = indexed.get(groupVersion);
     if (url === undefined) continue;
     const isImmutable = hasHash(url);
@@ -110,7 +107,7 @@ function wantedOf(
     const key = isImmutable ? url : [url, id, version, incarnation].join(' ');
     documents.push({ group, version: name, url, key, isImmutable, from: [server.documents] });
   }
-  return { id, version, set, groupVersions, documents };
+  return { id, version, set, documents };
 }
 
 /** One document per key, with all servers that have it. */
@@ -153,13 +150,12 @@ function outcome(
 }
 
 function schemasOf(
-  { set, groupVersions }: WantedDocuments,
+  { set }: WantedDocuments,
   states: ReadonlyMap<string, SchemaDocumentState>,
 ): ServerSchemas {
   const schemas: Record<string, Record<string, string>> = {};
   for (const { group, version, name, kind } of kindsOf(set)) {
-    const groupVersion = groupVersionString(group, version);
-    const state = groupVersions.has(groupVersion) ? states.get(groupVersion) : undefined;
+    const state = states.get(groupVersionString(group, version));
     const digest = state?.kind === 'known' ? state.digests.get(kind) : undefined;
     if (digest === undefined) continue;
     schemas[name] = { ...schemas[name], [version]: digest };
