@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { classicResponses, fakeServer } from '../../test/support/fake-server-documents.ts';
+import {
+  classicResponses,
+  fakeServer,
+  refusesConnections,
+} from '../../test/support/fake-server-documents.ts';
+import type { Snapshot } from '../snapshot/format/types.ts';
 import { syncOnce } from './sync-once.ts';
 
 test('a target that throws is a failed delivery, and the other targets get the snapshot', async () => {
@@ -21,4 +26,23 @@ test('a target that throws is a failed delivery, and the other targets get the s
     { target: 'one', result: { kind: 'unreachable', message: 'a bug' } },
     { target: 'other', result: { kind: 'accepted' } },
   ]);
+});
+
+test('a group version that /apis does not list stays from one run to the next while the OpenAPI index cannot be read', async () => {
+  const path = '/apis/batch/v1beta1';
+  const documents = fakeServer({
+    ...classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] }),
+    [path]: classicResponses({ 'batch/v1beta1': ['cronjobs'] })[path] ?? {},
+    '/openapi/v3': { paths: { 'apis/batch/v1beta1': { serverRelativeURL: `/openapi/v3${path}?hash=1` } } },
+  });
+  const once = (previous?: Snapshot) =>
+    syncOnce(
+      { servers: [{ id: 'x', address: 'x:6443', documents }], targets: [], previous },
+      new AbortController().signal,
+    );
+  const before = await once();
+  documents.responses.set('/openapi/v3', refusesConnections);
+  const { snapshot } = await once(before.snapshot);
+  const served = snapshot?.servedSets[snapshot.servers[0]?.serves ?? ''];
+  assert.deepEqual(served?.storageVersions['batch.cronjobs'], ['v1beta1']);
 });

@@ -31,7 +31,7 @@ interface ServerReadersOptions {
   readonly clock: Clock;
   readonly timing: ReadTiming;
   readonly observer?: Pick<SyncObserver, 'serverRead'> | undefined;
-  /** The snapshot of an earlier run: documents that have not changed since are not read again. */
+  /** The snapshot of an earlier run: what it served, and documents that have not changed since. */
   readonly previous?: Snapshot | undefined;
 }
 
@@ -41,7 +41,7 @@ interface ReaderState {
   /** Cancels the read that is under way. */
   drop: AbortController;
   failures: number;
-  /** Those of the last successful reading of this process. */
+  /** Those of the last successful reading, at first of an earlier run. */
   knownGroupVersions: readonly string[];
   readonly hashReader: StorageVersionHashReader;
   /** By the monotonic clock, so that a clock that is set back delays no read. */
@@ -56,15 +56,16 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
   const states = new Map(servers.map((server) => [server.id, newState(server)]));
 
   function newState(server: ReadableServer): ReaderState {
+    const previous = lastKnown(options.previous, server.id);
     return {
       server,
       underWay: undefined,
       drop: new AbortController(),
       failures: 0,
-      knownGroupVersions: [],
+      knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
       hashReader: createStorageVersionHashReader({
         clock,
-        previous: lastKnown(options.previous, server.id),
+        previous,
         maximumDocuments: timing.maximumHashDocuments,
       }),
       dueAt: -Infinity,
