@@ -89,6 +89,7 @@ const rooms = [
   'src/routing',
   'src/discovery/openapi-v3',
   'src/discovery/openapi-v2',
+  'src/discovery/server-documents',
   'src/discovery/forms',
   // The snapshot.
   'src/snapshot/receiving',

@@ -1,8 +1,8 @@
 import { type MediaTypeOffer, negotiateMediaType } from '../apimachinery/accept.ts';
 import type { DiscoveryRequest } from './documents.ts';
+import { openApiV2Path } from './forms/discovery-path.ts';
 import { respondWith } from './forms/encoded-document.ts';
 import { type MergedOpenApiV2, type OpenApiV2Form, openApiV2Codecs } from './openapi-v2/merged-openapi-v2.ts';
-import { openApiV2Path } from './openapi-v2/sources.ts';
 
 interface Offer extends MediaTypeOffer {
   readonly form: OpenApiV2Form;

@@ -1,7 +1,7 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
-import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
-import { hasDifferingServers, openApiV2Path } from '../discovery/openapi-v2/sources.ts';
+import { openApiV2Path, parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { openApiV3Servers } from '../discovery/openapi-v3/openapi-v3.ts';
+import { hasDifferingServers } from '../discovery/server-documents/sources.ts';
 import { isExpired, type RoutingServer, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
 

@@ -1,3 +1,6 @@
+/** Merged as well, by `MergedOpenApiV2`: no `DiscoveryPath`. */
+export const openApiV2Path = '/openapi/v2';
+
 /** What a discovery path names. */
 export type DiscoveryPath =
   /** `/api` or `/apis`. */

@@ -1,7 +1,7 @@
 import { pause } from '../../runtime/time-slice.ts';
 import { EncodedDocument } from '../forms/encoded-document.ts';
+import type { ServerCopies, ServerCopy } from '../server-documents/server-copies.ts';
 import { addMissing, type DocumentCodec, type DocumentParts } from './document-parts.ts';
-import type { ServerCopies, ServerCopy } from './server-copies.ts';
 
 /** A document of a server that could not be used. */
 export interface DocumentProblem {

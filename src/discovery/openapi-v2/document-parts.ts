@@ -1,5 +1,5 @@
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
-import type { ServerDocumentForm } from './sources.ts';
+import type { ServerDocumentForm } from '../server-documents/sources.ts';
 
 /** The parts of an OpenAPI v2 document that are merged, entry by entry. */
 const sectionNames = ['paths', 'definitions', 'parameters', 'responses'];

@@ -4,8 +4,12 @@ import { type OpenApiV2Content, openApiV2Bytes } from '../../../test/support/ope
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import {
+  type ServerDocument,
+  ServerDocumentError,
+  type ServerDocumentRequest,
+} from '../server-documents/sources.ts';
 import { MergedOpenApiV2, openApiV2Codecs } from './merged-openapi-v2.ts';
-import { type ServerDocument, ServerDocumentError, type ServerDocumentRequest } from './sources.ts';
 
 const both = { v1: 'v1 of both' };
 const contents: Record<string, OpenApiV2Content> = {

@@ -1,18 +1,18 @@
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { openApiV2Path } from '../forms/discovery-path.ts';
 import type { EncodedDocument } from '../forms/encoded-document.ts';
-import { Refreshed } from '../forms/refreshed.ts';
-import { buildDocument, type DocumentProblem } from './build-document.ts';
-import type { DocumentCodec } from './document-parts.ts';
-import { jsonCodec } from './json-codec.ts';
-import { protobufCodec } from './protobuf-codec.ts';
-import { ServerCopies } from './server-copies.ts';
+import { Refreshed } from '../server-documents/refreshed.ts';
+import { ServerCopies } from '../server-documents/server-copies.ts';
 import {
   type DocumentReading,
   type DocumentSource,
   documentSources,
   hasDifferingServers,
-  openApiV2Path,
-} from './sources.ts';
+} from '../server-documents/sources.ts';
+import { buildDocument, type DocumentProblem } from './build-document.ts';
+import type { DocumentCodec } from './document-parts.ts';
+import { jsonCodec } from './json-codec.ts';
+import { protobufCodec } from './protobuf-codec.ts';
 
 export type OpenApiV2Form = 'json' | 'protobuf';
 

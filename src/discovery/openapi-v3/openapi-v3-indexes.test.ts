@@ -4,7 +4,7 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { type ServerDocument, ServerDocumentError } from '../openapi-v2/sources.ts';
+import { type ServerDocument, ServerDocumentError } from '../server-documents/sources.ts';
 import { OpenApiV3Indexes } from './openapi-v3-indexes.ts';
 
 const urlOf = (path: string, hash: string) => `/openapi/v3/${path}?hash=${hash}`;

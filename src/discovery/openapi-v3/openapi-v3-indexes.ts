@@ -2,14 +2,14 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { type EncodedDocument, jsonDocument } from '../forms/encoded-document.ts';
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
-import { Refreshed } from '../forms/refreshed.ts';
-import { checkTimeout, ServerCopies } from '../openapi-v2/server-copies.ts';
+import { Refreshed } from '../server-documents/refreshed.ts';
+import { checkTimeout, ServerCopies } from '../server-documents/server-copies.ts';
 import {
   type DocumentReading,
   type DocumentSource,
   documentSources,
   type ServerDocumentForm,
-} from '../openapi-v2/sources.ts';
+} from '../server-documents/sources.ts';
 import { type OpenApiV3Urls, openApiV3Index } from './openapi-v3.ts';
 import { parseOpenApiV3Index } from './parse-openapi-v3.ts';
 

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
-import { ServerDocumentError } from '../../discovery/openapi-v2/sources.ts';
+import { ServerDocumentError } from '../../discovery/server-documents/sources.ts';
 import { defaultIdentityHeaderNames } from '../../request/identity-header-names.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';

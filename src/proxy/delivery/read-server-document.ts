@@ -3,7 +3,7 @@ import {
   type ReadServerDocument,
   type ServerDocument,
   ServerDocumentError,
-} from '../../discovery/openapi-v2/sources.ts';
+} from '../../discovery/server-documents/sources.ts';
 import { IdentityTokenError } from '../../identity/outgoing/identity-token.ts';
 import type { Destination } from '../../request/destination.ts';
 import { TransportError } from '../../request/transport-error.ts';

@@ -32,8 +32,6 @@ export function hasDifferingServers({ snapshot: { servers } }: RoutingTable): bo
   return servers.some(({ serves }) => serves !== first?.serves);
 }
 
-export const openApiV2Path = '/openapi/v2';
-
 export interface ServerDocumentRequest {
   readonly server: RoutingServer;
   /** For example `/openapi/v2`. */
