@@ -1,12 +1,8 @@
 /** The portable core: everything here runs on any runtime with web standards. */
 
 export type { RawHeaders } from './apimachinery/raw-headers.ts';
-export {
-  parseRequestInfo,
-  type RequestInfo,
-  RequestInfoError,
-  type RequestInfoErrorCode,
-} from './apimachinery/request-info.ts';
+export { parseRequestInfo, type RequestInfo } from './apimachinery/request-info.ts';
+export { RequestInfoError, type RequestInfoErrorCode } from './apimachinery/request-info-error.ts';
 export { type AppOptions, createApp } from './app.ts';
 export type { DiscoveryView } from './discovery/merging/discovery-view.ts';
 export { mergeDiscovery } from './discovery/merging/merge-discovery.ts';

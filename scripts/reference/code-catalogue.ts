@@ -45,7 +45,7 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Request targets',
-    source: 'src/apimachinery/request-info-types.ts',
+    source: 'src/apimachinery/request-info-error.ts',
     name: 'RequestInfoErrorCode',
     introduction: 'Thrown by `parseRequestInfo` as `RequestInfoError`.',
   },

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { rememberingRequests } from './remembered-requests.ts';
-import { parseRequestInfo, RequestInfoError } from './request-info.ts';
+import { parseRequestInfo } from './request-info.ts';
+import { RequestInfoError } from './request-info-error.ts';
 
 const jobs = '/apis/batch/v1/namespaces/default/jobs';
 

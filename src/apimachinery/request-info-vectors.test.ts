@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { noRequestInfo } from '../../test/support/request-info.ts';
 import { isLongRunning } from './long-running.ts';
-import { parseRequestInfo, type RequestInfo, RequestInfoError } from './request-info.ts';
+import { parseRequestInfo, type RequestInfo } from './request-info.ts';
+import { RequestInfoError } from './request-info-error.ts';
 
 type Answer = Partial<RequestInfo> & { readonly longRunning?: boolean; readonly error?: string };
 

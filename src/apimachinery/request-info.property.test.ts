@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseRequestInfo, type RequestInfo, RequestInfoError } from './request-info.ts';
+import { parseRequestInfo, type RequestInfo } from './request-info.ts';
+import { RequestInfoError } from './request-info-error.ts';
 
 const method = fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'get');
 const segment = fc.constantFrom(

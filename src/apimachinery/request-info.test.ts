@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { noRequestInfo } from '../../test/support/request-info.ts';
-import { parseRequestInfo, type RequestInfo, RequestInfoError } from './request-info.ts';
+import { parseRequestInfo, type RequestInfo } from './request-info.ts';
+import { RequestInfoError } from './request-info-error.ts';
 
 /** The fields of request info that `expected` names. */
 function assertRequestInfo(method: string, target: string, expected: Partial<RequestInfo>): void {

@@ -1,8 +1,32 @@
 import { firstQueryValues, readListOptions } from './list-options.ts';
-import { type RequestInfo, RequestInfoError } from './request-info-types.ts';
+import { RequestInfoError } from './request-info-error.ts';
 import { acceptRequestTarget } from './request-target.ts';
 
-export { type RequestInfo, RequestInfoError, type RequestInfoErrorCode } from './request-info-types.ts';
+/**
+ * What a request asks for, as Kubernetes reads it from method and URL
+ * (k8s.io/apiserver pkg/endpoints/request/requestinfo.go). A field that does not apply is the empty string.
+ */
+export interface RequestInfo {
+  readonly isResourceRequest: boolean;
+  /** The decoded path, Go's `URL.Path`. */
+  readonly path: string;
+  /** `get`, `list`, `watch`, `create`, …; for a request that names no resource, the method in lower case. */
+  readonly verb: string;
+  /** `api` or `apis`. */
+  readonly apiPrefix: string;
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  readonly namespace: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly name: string;
+  /** Resource, name, subresource and all that follows. */
+  readonly parts: readonly string[];
+  /** The query parameter, unparsed and possibly malformed; only for list, watch and deletecollection. */
+  readonly fieldSelector: string;
+  /** The query parameter, unparsed and possibly malformed; only for list, watch and deletecollection. */
+  readonly labelSelector: string;
+}
 
 /** The parameters whose values bear on request info: those of list options that can fail, and `watch`. */
 const collectionParameters = new Set(['fieldSelector', 'labelSelector', 'limit', 'timeoutSeconds', 'watch']);

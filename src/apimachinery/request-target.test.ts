@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { RequestInfoError } from './request-info.ts';
+import { RequestInfoError } from './request-info-error.ts';
 import { acceptRequestTarget } from './request-target.ts';
 
 interface CorpusEntry {

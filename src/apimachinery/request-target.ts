@@ -1,4 +1,4 @@
-import { RequestInfoError } from './request-info-types.ts';
+import { RequestInfoError } from './request-info-error.ts';
 
 /** A request target that every parser reads alike. */
 interface RequestTarget {

@@ -1,6 +1,7 @@
 import { isLongRunning } from '../apimachinery/long-running.ts';
 import { rememberingRequests } from '../apimachinery/remembered-requests.ts';
-import { type RequestInfo, RequestInfoError } from '../apimachinery/request-info.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { RequestInfoError } from '../apimachinery/request-info-error.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import { askAuthenticators } from '../identity/incoming/ask-authenticators.ts';
 import { AuthenticationError } from '../identity/incoming/authenticator.ts';

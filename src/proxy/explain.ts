@@ -1,10 +1,6 @@
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
-import {
-  parseRequestInfo,
-  type RequestInfo,
-  RequestInfoError,
-  type RequestInfoErrorCode,
-} from '../apimachinery/request-info.ts';
+import { parseRequestInfo, type RequestInfo } from '../apimachinery/request-info.ts';
+import { RequestInfoError, type RequestInfoErrorCode } from '../apimachinery/request-info-error.ts';
 import type { HealthStatus } from '../health/health-state.ts';
 import type { Destination } from '../request/destination.ts';
 import { carriesRerouteMark, rerouteMarkHeader } from '../request/header-hygiene.ts';

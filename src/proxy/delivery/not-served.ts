@@ -1,5 +1,5 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
-import type { RequestInfo } from '../../apimachinery/request-info-types.ts';
+import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { ResponseHead } from '../../request/transport.ts';

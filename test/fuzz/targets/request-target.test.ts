@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import {
-  parseRequestInfo,
-  type RequestInfo,
-  RequestInfoError,
-} from '../../../src/apimachinery/request-info.ts';
+import { parseRequestInfo, type RequestInfo } from '../../../src/apimachinery/request-info.ts';
+import { RequestInfoError } from '../../../src/apimachinery/request-info-error.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { mutated } from '../mutation.ts';
 
