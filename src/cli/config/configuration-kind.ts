@@ -12,20 +12,10 @@ import { type SyncFlagName, syncFlagGroups } from '../flags/sync-flag-groups.ts'
 /** The version of the file format; of other kinds of this program, too. */
 export const configurationVersion = 'mixed-version-proxy/v1alpha1';
 
-/** A key that holds a value. */
-export interface ConfigurationField<Name extends string = string> {
-  readonly flag: FlagDefinition<Name>;
-}
-
-/** A key that holds others. */
+/** A key that holds others, each a flag or another one that holds others. */
 export interface ConfigurationSection<Name extends string = string> {
-  readonly members: Members<Name>;
+  readonly members: ReadonlyMap<string, FlagDefinition<Name> | ConfigurationSection<Name>>;
 }
-
-type Members<Name extends string> = ReadonlyMap<
-  string,
-  ConfigurationField<Name> | ConfigurationSection<Name>
->;
 
 /** A kind of configuration file, with its keys other than apiVersion and kind as they nest. */
 export interface ConfigurationKind<Name extends string = string> extends ConfigurationSection<Name> {
@@ -56,34 +46,26 @@ export function configurationKind<Name extends string>(
   groups: readonly ConfigurableFlagGroup<Name>[],
   removed: readonly RemovedFlag[] = [],
 ): ConfigurationKind<Name> {
-  const members: MutableMembers<Name> = new Map();
-  for (const flag of groups.flatMap(({ flags }) => flags)) {
-    const path = flag.key.split('.');
-    const key = path.pop() ?? '';
-    let section = members;
-    for (const name of path) section = subsection(section, name);
-    if (section.has(key)) throw new TypeError(`two flags under the key ${flag.key}`);
-    section.set(key, { flag });
-  }
-  return { kind, removed, members };
+  const flags = groups.flatMap((group) => group.flags.map((flag) => ({ flag, path: flag.key.split('.') })));
+  return { kind, removed, ...sectionOf(flags) };
 }
 
-type MutableMembers<Name extends string> = Map<string, ConfigurationField<Name> | MutableSection<Name>>;
-
-interface MutableSection<Name extends string> {
-  readonly members: MutableMembers<Name>;
+interface FlagAt<Name extends string> {
+  readonly flag: FlagDefinition<Name>;
+  /** Its key, as far as it leads on from the section. */
+  readonly path: readonly string[];
 }
 
-function subsection<Name extends string>(members: MutableMembers<Name>, name: string): MutableMembers<Name> {
-  const known = members.get(name);
-  if (known === undefined) {
-    const made: MutableSection<Name> = { members: new Map() };
-    members.set(name, made);
-    return made.members;
-  }
-  if ('flag' in known)
-    throw new TypeError(`--${known.flag.name} stands under a key that holds others: ${name}`);
-  return known.members;
+function sectionOf<Name extends string>(flags: readonly FlagAt<Name>[]): ConfigurationSection<Name> {
+  const byKey = Map.groupBy(flags, ({ path: [key = ''] }) => key);
+  const memberOf = (all: readonly FlagAt<Name>[]): FlagDefinition<Name> | ConfigurationSection<Name> => {
+    const inner = all.flatMap(({ flag, path: [, ...path] }) => (path.length === 0 ? [] : [{ flag, path }]));
+    if (inner.length === all.length) return sectionOf(inner);
+    const [only, second] = all;
+    if (only !== undefined && second === undefined) return only.flag;
+    throw new TypeError(`several flags under one key: ${all.map(({ flag }) => flag.key).join(', ')}`);
+  };
+  return { members: new Map([...byKey].map(([key, all]) => [key, memberOf(all)])) };
 }
 
 /** The whole document as one schema, for the JSON Schema that editors check a file with. */
@@ -99,12 +81,12 @@ function entriesOf({ members }: ConfigurationSection): v.ObjectEntries {
   return Object.fromEntries(
     [...members].map(([key, member]) => [
       key,
-      v.optional('flag' in member ? describedSchema(member) : v.strictObject(entriesOf(member))),
+      v.optional('members' in member ? v.strictObject(entriesOf(member)) : describedSchema(member)),
     ]),
   );
 }
 
-function describedSchema({ flag }: ConfigurationField): v.GenericSchema {
+function describedSchema(flag: FlagDefinition): v.GenericSchema {
   const schema = flag.value.configured;
   const description = `${descriptionOf(flag)} As --${flag.name}.`;
   if (flag.deprecated === undefined) return v.pipe(schema, v.description(description));

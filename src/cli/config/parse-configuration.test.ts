@@ -158,7 +158,7 @@ extensionRouting: everywhere
   it('has a key for every flag of serve', () => {
     const names = (section: ConfigurationSection): string[] =>
       [...section.members.values()].flatMap((member) =>
-        'flag' in member ? [member.flag.name] : names(member),
+        'members' in member ? names(member) : [member.name],
       );
     assert.deepEqual(names(routerConfiguration).toSorted(), serveFlags.map(({ name }) => name).toSorted());
   });

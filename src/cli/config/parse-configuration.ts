@@ -11,9 +11,9 @@ import {
   visit,
 } from 'yaml';
 import { fieldPath, quoted } from '../../snapshot/format/issues.ts';
+import type { FlagDefinition } from '../flags/flag.ts';
 import { similarName } from '../terminal/similar-name.ts';
 import {
-  type ConfigurationField,
   type ConfigurationKind,
   type ConfigurationSection,
   configurationVersion,
@@ -35,7 +35,7 @@ export interface ConfigurationIssue extends FilePosition {
 
 /** A value that the file sets. */
 export interface ConfiguredValue<Name extends string = string> {
-  readonly flag: ConfigurationField<Name>['flag'];
+  readonly flag: FlagDefinition<Name>;
   /** As its schema has it. */
   readonly value: unknown;
   readonly path: string;
@@ -144,7 +144,7 @@ class ConfigurationReader<Name extends string> {
       const member = section.members.get(name);
       if (member === undefined) {
         this.#unknownKey(pair, memberPath, similarName(name, [...section.members.keys()]));
-      } else if ('flag' in member) this.#value(pair, member, memberPath);
+      } else if (!('members' in member)) this.#value(pair, member, memberPath);
       else if (isMap(pair.value)) this.#members(pair.value.items, member, memberPath);
       // A section with only comments in it counts as absent.
       else if (!isEmpty(pair.value)) this.#issue(startOf(pair.value), memberPath, 'must be an object');
@@ -168,7 +168,7 @@ class ConfigurationReader<Name extends string> {
     this.#issue(startOf(pair.key), path, `is no key of this configuration${hint}`);
   }
 
-  #value(pair: Pair, { flag }: ConfigurationField<Name>, path: string): void {
+  #value(pair: Pair, flag: FlagDefinition<Name>, path: string): void {
     const node = pair.value;
     if (isAlias(node)) return;
     const result = v.safeParse(flag.value.configured, plainValue(node));

@@ -64,7 +64,7 @@ describe('sync --config', () => {
   it('has a key for every flag of sync but those of one call', () => {
     const names = (section: ConfigurationSection): string[] =>
       [...section.members.values()].flatMap((member) =>
-        'flag' in member ? [member.flag.name] : names(member),
+        'members' in member ? names(member) : [member.name],
       );
     const all = syncFlagGroups.flatMap(({ flags }): string[] => flags.map(({ name }) => name));
     assert.deepEqual(names(syncConfiguration).toSorted(), all.toSorted());
