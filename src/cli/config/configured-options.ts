@@ -112,7 +112,7 @@ export function readConfigurationFile<Name extends string>(
 }
 
 /** What a command was given by flags and by its configuration file. */
-export interface GivenConfiguration<Name extends string> {
+interface GivenConfiguration<Name extends string> {
   readonly configured: ConfiguredOptions<Name> | undefined;
   /** What was given by flags wins, value by value, as in Kubernetes' own components. */
   readonly options: RawOptions<Name>;

@@ -13,7 +13,7 @@ export interface FlagIssue {
 export type ReadTextFile = (path: string) => string;
 
 /** A file that a flag names, as it was read. */
-export interface FlagFile {
+interface FlagFile {
   readonly path: string;
   readonly text: string;
 }

@@ -59,7 +59,7 @@ export interface FlagNeed {
 }
 
 /** That a flag, and the key of a configuration file that stands for it, will go. */
-export interface Deprecation {
+interface Deprecation {
   /** The version in which it was deprecated, for example `v0.2.0`. */
   readonly since: string;
   /** The replacement, or why none is needed; the end of a sentence: `use --other`. */

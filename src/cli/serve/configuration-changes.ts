@@ -5,7 +5,7 @@ import { entriesOf } from '../flags/flag-values.ts';
 import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/serve-flags.ts';
 
 /** The settings that differ between two configurations, by when the later one counts. */
-export interface ConfigurationChanges {
+interface ConfigurationChanges {
   readonly live: readonly SettingChange[];
   readonly needsRestart: readonly SettingChange[];
 }

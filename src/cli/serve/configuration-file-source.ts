@@ -15,7 +15,7 @@ import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/s
 import { configurationChanges, liveOptions } from './configuration-changes.ts';
 import type { ServeOptionsResult } from './validate-serve-options.ts';
 
-export interface ConfigurationSourceOptions {
+interface ConfigurationSourceOptions {
   /** The configuration file as it was read at start; `undefined` without one. */
   readonly started: ConfiguredOptions<ServeFlagName> | undefined;
   /** What was given by flags, which win over the file for as long as the process runs. */

@@ -3,7 +3,7 @@ import { type ServeFlagValues, serveFlags } from '../flags/serve-flags.ts';
 import type { IdentityModes } from './api-server-flags.ts';
 
 /** In front of one API server (sidecar), or in front of all (gateway). */
-export interface DeploymentForm {
+interface DeploymentForm {
   readonly isGateway: boolean;
   /** ID of the local server; `undefined` in the gateway form, and after an error. */
   readonly serverId: string | undefined;

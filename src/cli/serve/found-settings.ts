@@ -19,7 +19,7 @@ import {
 } from './kube-apiserver-manifest.ts';
 
 /** Settings that were not given and were found on this machine. */
-export interface FoundSettings {
+interface FoundSettings {
   readonly settings: readonly FoundSetting[];
   readonly issues: readonly FlagIssue[];
   /** Why nothing was found, for those who miss it. */

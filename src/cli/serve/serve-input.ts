@@ -31,7 +31,7 @@ export interface ServeArguments {
   readonly unknown: readonly string[];
 }
 
-export interface ServeInput {
+interface ServeInput {
   readonly config: ServeConfig;
   readonly isDryRun: boolean;
   /** The settings that differ from their defaults, each with its source. */

@@ -37,7 +37,7 @@ import { readRequestRecordsFlags, readTrafficFlags } from './traffic-flags.ts';
 const gatewayIssuer = 'gateway';
 
 /** What the checks need to know of the world. */
-export interface ServeEnvironment {
+interface ServeEnvironment {
   readonly readFile: ReadTextFile;
   readonly network: HostNetwork;
   /** Milliseconds since the epoch. */

@@ -7,7 +7,7 @@ import { type SyncArguments, type SyncFlagValues, syncFlags } from '../flags/syn
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { planSync, type SyncPlan } from './sync-flags.ts';
 
-export interface SyncInput {
+interface SyncInput {
   readonly plan: SyncPlan;
   readonly logging: LoggingConfig;
   /** The file of `--snapshot-keys`. */

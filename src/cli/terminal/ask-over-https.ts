@@ -5,7 +5,7 @@ import { checkServerIdentity } from '../../node/destinations/server-identity.ts'
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 
 /** One question of a command, on a connection of its own. Texts are PEM. */
-export interface HttpsQuestion {
+interface HttpsQuestion {
   /** `https://host:port/path`. */
   readonly url: string;
   /** Default: `GET`. */
