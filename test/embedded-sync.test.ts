@@ -136,6 +136,22 @@ test('a gateway reads the cluster itself, too, and stays with what it knows whil
   await eventuallyReturns(client.status, ({ servers }) => servers.some(({ id }) => id === c.serverId));
 });
 
+test('why a router takes nothing of what it has read is in its status, with what to do', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const router = await cluster.startRouter(a, {
+    ...(await readingBy(cluster, a)),
+    'allow-loopback-peers': ['false'],
+  });
+  const { status } = askRouter(context, router.origin, cluster);
+  const refusal = /^what was read is refused: .*loopback address.*--allow-loopback-peers/;
+  const { warnings, readiness } = await eventuallyReturns(status, (seen) =>
+    seen.warnings.some((warning) => refusal.test(warning)),
+  );
+  assert.ok(warnings.every((warning) => !warning.includes('--compare-schemas')));
+  assert.match(JSON.stringify(readiness), /what was read is refused/);
+});
+
 test('nothing can be pushed to a router that reads the cluster itself, whoever signed it', async (context) => {
   const cluster = await syncCluster(context);
   const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });

@@ -109,8 +109,9 @@ export function checkIpAddress(address: IpAddress, policy: AddressPolicy): strin
   if (range !== undefined) {
     const opened = listed?.some((block) => liesWithin(block, range.block)) === true;
     const allowed = range.kind === 'loopback' && policy.allowLoopbackPeers;
-    if (range.kind === 'never' || !(opened || allowed)) return `is ${range.name}, which no API server has`;
-    return undefined;
+    if (range.kind !== 'never' && (opened || allowed)) return undefined;
+    const hint = range.kind === 'loopback' ? ' (for tests on one machine: --allow-loopback-peers)' : '';
+    return `is ${range.name}, which no API server has${hint}`;
   }
   return listed?.length === 0 ? 'lies outside the allowed address blocks' : undefined;
 }

@@ -75,12 +75,7 @@ export type DeliveryResult =
   /** The target holds another snapshot with the same or a higher generation (409). */
   | { readonly kind: 'newer-held'; readonly generation: number | undefined; readonly message: string }
   /** The target refuses it (401, 413, 422, …) until an operator changes something. */
-  | {
-      readonly kind: 'refused';
-      readonly message: string;
-      /** The target says that the snapshot is not valid (422). */
-      readonly isInvalid?: boolean;
-    }
+  | { readonly kind: 'refused'; readonly message: string }
   /** No response, or one that asks to retry later. */
   | { readonly kind: 'unreachable'; readonly message: string };
 

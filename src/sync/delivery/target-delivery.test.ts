@@ -121,19 +121,20 @@ test('after a refusal, a newer snapshot is delivered at once', async () => {
 });
 
 test('a refusal of schemas is logged with the flag that leaves them out', async () => {
-  const refused: DeliveryResult = {
-    kind: 'refused',
-    message: '422 schemas: unknown member',
-    isInvalid: true,
-  };
+  const refused: DeliveryResult = { kind: 'refused', message: '422 schemas: unknown member' };
   const withSchemas: Delivery = {
     snapshot: snapshotOf({ a: { serves: ['v1/pods'], schemas: {} } }, { generation: 2 }),
     sealed: undefined,
   };
   for (const [offered, result, expected] of [
-    [withSchemas, refused, /^snapshot not delivered: refused \(422\).*--compare-schemas=false/],
+    [withSchemas, refused, /^snapshot not delivered: refused: .*--compare-schemas=false/],
     [delivery(1), refused, /^snapshot not delivered: refused$/],
     [withSchemas, { kind: 'refused', message: '401' }, /^snapshot not delivered: refused$/],
+    [
+      withSchemas,
+      { kind: 'refused', message: '422 a loopback address' },
+      /^snapshot not delivered: refused$/,
+    ],
   ] as const) {
     const { target, messages, asleep, stop } = setUp(() => result);
     await asleep();

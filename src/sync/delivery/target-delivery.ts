@@ -142,8 +142,8 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
 function adviceFor(result: DeliveryResult, { snapshot }: Delivery): string {
   const { servedSets } = snapshot;
   const hasSchemas = Object.values(servedSets).some(({ schemas }) => schemas !== undefined);
-  if (result.kind !== 'refused' || result.isInvalid !== true || !hasSchemas) return '';
-  return ' (422): routers of earlier releases do not know the field schemas; upgrade them, or run sync with --compare-schemas=false until then';
+  if (result.kind !== 'refused' || !hasSchemas || !/\bschemas\b/.test(result.message)) return '';
+  return ': routers of earlier releases do not know the field schemas; upgrade them, or run sync with --compare-schemas=false until then';
 }
 
 function describe(result: DeliveryResult): string {

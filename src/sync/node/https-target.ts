@@ -146,5 +146,5 @@ function resultOf({ status, body }: TextResponse): DeliveryResult {
     };
   }
   if (isTransient(status)) return { kind: 'unreachable', message };
-  return { kind: 'refused', message, ...(status === 422 ? { isInvalid: true } : {}) };
+  return { kind: 'refused', message };
 }

@@ -251,7 +251,6 @@ test('a refusal carries the router’s own message', async (context) => {
   const metadata = snapshotOf({ a: { serves: ['v1/pods'], address: '169.254.169.254:80' } });
   const hostile = await target.put(await sealDelivery(metadata, signingKey), signal);
   assert.match(hostile.kind === 'refused' ? hostile.message : hostile.kind, /^422 .*metadata address/);
-  assert.equal(hostile.kind === 'refused' && hostile.isInvalid, true);
 });
 
 test('requests have the name of the router, and redirects are not followed', async (context) => {

@@ -78,12 +78,14 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
     },
     status(): EmbeddedSyncStatus {
       const status = loop?.status();
+      const [delivered] = status?.targets.flatMap(({ lastResult }) => lastResult ?? []) ?? [];
       return {
         source: reading === undefined ? '' : sourceOf(reading.kubernetes),
         lastReadAt: status?.lastRoundAt,
         servers: status?.servers ?? [],
         warnings: [
           ...(issue === undefined ? [] : [`the cluster cannot be read: ${issue}`]),
+          ...(delivered?.kind === 'refused' ? [`what was read is refused: ${delivered.message}`] : []),
           ...(status?.warnings ?? []),
         ],
       };
@@ -150,7 +152,7 @@ export function ownRouterTarget(receiver: Pick<SnapshotReceiver, 'acceptOwn' | '
         const { code, message } = error;
         return code === 'NotNewer'
           ? { kind: 'newer-held', generation: receiver.current()?.generation, message }
-          : { kind: 'refused', message, isInvalid: code === 'Invalid' };
+          : { kind: 'refused', message };
       }
     },
     // An accepted snapshot stays for the life of the process.
