@@ -201,17 +201,7 @@ function requestTarget(url: string): string {
 export function explainHere(
   request: RequestToExplain,
   table: RoutingTable | undefined,
-  options: Pick<
-    MixedVersionProxyOptions,
-    | 'serverId'
-    | 'enabled'
-    | 'localServerDownPolicy'
-    | 'load'
-    | 'health'
-    | 'stalePolicy'
-    | 'extensionRouting'
-    | 'preferredVersion'
-  >,
+  options: MixedVersionProxyOptions,
   now: number,
 ): Explanation {
   const { serverId, health } = options;

@@ -1,25 +1,20 @@
 import type { ServerHealth } from '../../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
-import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
-import { isExpired, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { defaultStalePolicy } from '../../routing/decision.ts';
+import { isExpired } from '../../snapshot/routing-table/routing-table.ts';
 import { type CredentialFiles, credentialFileWarnings } from '../status/credential-files.ts';
-import {
-  type EmbeddedSyncSource,
-  type EmbeddedSyncStatus,
-  embeddedSyncWarnings,
-} from '../status/embedded-sync-status.ts';
+import { type EmbeddedSyncStatus, embeddedSyncWarnings } from '../status/embedded-sync-status.ts';
+import type { RouterStatusOptions } from '../status/router-status.ts';
 import type { SettingsState } from '../status/setting-change.ts';
 import { type HealthCheck, ping, serversCheckName } from './health.ts';
 import type { HealthEndpoint } from './health-endpoints.ts';
 
 export interface RouterHealthOptions
-  extends SnapshotCheckOptions,
-    Pick<ServersCheckOptions, 'serverId' | 'localServerDownPolicy'> {
+  extends Pick<MixedVersionProxyOptions, 'routingTable' | 'stalePolicy' | 'enabled' | 'clock'>,
+    Omit<ServersCheckOptions, 'health'>,
+    Pick<RouterStatusOptions, 'credentialFiles' | 'settings' | 'embeddedSync'> {
   /** Default: no server is probed, and none makes the router unready. */
   readonly health?: ServersCheckOptions['health'] | undefined;
-  /** Default: there are no files to see to. */
-  readonly credentialFiles?: CredentialFiles | undefined;
-  readonly settings?: SettingsState | undefined;
   /** Default: the process does not say. */
   readonly isShuttingDown?: (() => boolean) | undefined;
 }
@@ -97,22 +92,12 @@ function shutdownCheck(isShuttingDown: () => boolean): HealthCheck {
   };
 }
 
-interface SnapshotCheckOptions {
-  readonly routingTable: { current(): RoutingTable | undefined };
-  readonly stalePolicy?: StalePolicy;
-  /** With the feature gate off no snapshot is needed. */
-  readonly enabled?: boolean;
-  readonly clock?: () => number;
-  /** The sync job in this router. Default: snapshots are pushed. */
-  readonly embeddedSync?: EmbeddedSyncSource | undefined;
-}
-
 /**
  * Ready once there has been a snapshot. An expired one fails only under the policy `unavailable`, which refuses
  * requests then; under the others the router still does its work, and a sync job that stopped must not take
  * every router of the control plane out of the load balancer at once: there it is a warning of `?verbose`.
  */
-function snapshotCheck(options: SnapshotCheckOptions): HealthCheck {
+function snapshotCheck(options: RouterHealthOptions): HealthCheck {
   const { routingTable, stalePolicy = defaultStalePolicy, enabled = true, clock = Date.now } = options;
   const { embeddedSync } = options;
   return {

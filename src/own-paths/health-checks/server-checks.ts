@@ -1,11 +1,10 @@
 import { headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { forward } from '../../proxy/forward.ts';
+import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
-import type { Transport } from '../../request/transport.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { readText } from '../../runtime/read-text.ts';
-import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
 export type CheckOutcome = 'ok' | 'excluded' | 'failed';
 
@@ -25,12 +24,9 @@ export type AskServerChecks = (
   exclude: readonly string[],
 ) => Promise<readonly ServerReport[]>;
 
-export interface ServerChecksOptions {
+interface ServerChecksOptions
+  extends Pick<MixedVersionProxyOptions, 'transport' | 'serverId' | 'routingTable'> {
   readonly router: Router;
-  readonly transport: Transport;
-  /** Left out in the gateway form, in which all servers of the snapshot are asked. */
-  readonly serverId?: string | undefined;
-  readonly routingTable: { current(): RoutingTable | undefined };
 }
 
 /** Milliseconds for all servers: a health check responds even if a server hangs. As long as kube-apiserver gives its etcd. */
@@ -58,7 +54,7 @@ export function createServerChecks({
     id: string | undefined,
     signal: AbortSignal,
   ): Promise<ServerReport> {
-    const unknown = unknownReport(id);
+    const unknown: ServerReport = { serverId: id, result: 'unknown', checks: new Map() };
     try {
       const question = questionOf(inbound, target, signal);
       const caller = await router.identify(question);
@@ -89,12 +85,14 @@ export function createServerChecks({
   }
 
   return async (request, endpoint, exclude) => {
+    // In the gateway form all servers of the snapshot are asked.
     const ids: readonly (string | undefined)[] =
       serverId === undefined
         ? (routingTable.current()?.snapshot.servers.map(({ id }) => id) ?? [])
         : [undefined];
     const target = `/${endpoint}?${['verbose', ...exclude.map((name) => `exclude=${encodeURIComponent(name)}`)].join('&')}`;
-    if (questions >= maximumQuestions) return ids.map(unknownReport);
+    const unknown = ids.map((id): ServerReport => ({ serverId: id, result: 'unknown', checks: new Map() }));
+    if (questions >= maximumQuestions) return unknown;
     questions++;
     const deadline = new AbortController();
     const { promise: over, resolve } = Promise.withResolvers<void>();
@@ -104,18 +102,18 @@ export function createServerChecks({
     }, timeout);
     try {
       const signal = AbortSignal.any([request.inbound.signal, deadline.signal]);
-      return await Promise.all(
-        ids.map((id) => Promise.race([ask(request, target, id, signal), over.then(() => unknownReport(id))])),
+      const readings = ids.map((id, index) =>
+        ask(request, target, id, signal).then((report) => {
+          unknown[index] = report;
+        }),
       );
+      await Promise.race([Promise.all(readings), over]);
+      return [...unknown];
     } finally {
       clearTimeout(timer);
       questions--;
     }
   };
-}
-
-function unknownReport(serverId: string | undefined): ServerReport {
-  return { serverId, result: 'unknown', checks: new Map() };
 }
 
 /** Header lines that would change the response: the whole text is wanted. */

@@ -118,9 +118,9 @@ export interface RouterStatusOptions
     readonly refusedPush?: RefusedPush | undefined;
   };
   /** What the runtime has to say about certificates and key files, where it reads any. Default: nothing. */
-  readonly credentialFiles?: CredentialFiles;
+  readonly credentialFiles?: CredentialFiles | undefined;
   /** Settings that wait for a restart. Default: none do. */
-  readonly settings?: SettingsState;
+  readonly settings?: SettingsState | undefined;
   /** The sync job in this process, which makes the snapshots. Default: they are pushed. */
   readonly embeddedSync?: EmbeddedSyncSource | undefined;
 }
