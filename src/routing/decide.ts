@@ -183,8 +183,11 @@ function decideOtherPath(
     if (table === undefined) return unavailableWithoutSnapshot;
     // To pass it on would be its second hop.
     if (context.reroutedByVerifiedPeer) return reroutedToGateway;
-  } else if (context.reroutedByVerifiedPeer || table === undefined || !isClusterPath(path)) {
+  } else if (context.reroutedByVerifiedPeer || !isClusterPath(path)) {
     return notAResourceRequest;
+  } else if (table === undefined) {
+    // A 404 for the discovery of a group version proves as little as one for its resources.
+    return localWithoutSnapshot;
   }
   return inPlaceOfLocal(notAResourceRequest, table.reachable, context);
 }

@@ -73,6 +73,12 @@ for (const protocol of protocols) {
       assert.equal(unknown.status, 503);
       assert.equal(unknown.retryAfter, '1');
       assert.match(unknown.body.message, /not known yet which API server serves this resource/);
+      const document = await ask(router.port, {
+        protocol,
+        client: 'admin',
+        path: '/apis/resource.k8s.io/v1',
+      });
+      assert.equal(document.status, 503, 'kubectl would take the 404 for a resource that does not exist');
       // What is no resource is as absent as ever.
       const path = '/no/such/path';
       assert.equal((await ask(router.port, { protocol, client: 'admin', path })).status, 404);

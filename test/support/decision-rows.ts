@@ -129,11 +129,12 @@ export const decisionRows: readonly DecisionRow[] = [
     status: 200,
   },
   {
-    name: '1 discovery without a snapshot is the local server’s',
+    name: '1 discovery without a snapshot is the local server’s, whose 404 is no proof',
     target: '/apis/batch',
     snapshot: 'none',
     decision: 'local',
-    reason: 'NotAResourceRequest',
+    reason: 'NoSnapshot',
+    status: 503,
   },
   {
     name: '1 a verified peer that asks for discovery gets the local view',
