@@ -30,14 +30,14 @@ export function configurationChanges(before: RawServeOptions, after: RawServeOpt
 }
 
 /**
- * What a router that was started with `started` goes by once its file says `next`: the new values of the settings
- * that can change while it runs, the old ones of the others. Pure.
+ * What a router that goes by `inUse` goes by once its file says `next`: the new values of the settings that can change
+ * while it runs, the old ones of the others. Pure.
  */
-export function liveOptions(started: RawServeOptions, next: RawServeOptions): RawServeOptions {
+export function liveOptions(inUse: RawServeOptions, next: RawServeOptions): RawServeOptions {
   const options: Partial<Record<ServeFlagName, readonly string[]>> = {};
   for (const flag of serveFlags) {
-    const [old, other] = [valueIn(flag, started), valueIn(flag, next)];
-    const values = isLive(flag, old, other) ? next[flag.name] : started[flag.name];
+    const [old, other] = [valueIn(flag, inUse), valueIn(flag, next)];
+    const values = isLive(flag, old, other) ? next[flag.name] : inUse[flag.name];
     if (values !== undefined) options[flag.name] = values;
   }
   return options;

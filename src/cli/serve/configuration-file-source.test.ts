@@ -20,7 +20,13 @@ async function reread(
   flags: FlagChanges = {},
   changed: ReadonlyMap<string, string> = new Map(),
 ) {
-  const files = new Map([...certificates, [file, header + first]]);
+  const { source, files } = await start(first, flags);
+  for (const [name, text] of changed) files.set(name, text);
+  return source.read(new Map([...changed, [file, header + second]]));
+}
+
+async function start(text: string, flags: FlagChanges = {}) {
+  const files = new Map([...certificates, [file, header + text]]);
   const { context } = commandContext(files);
   const given = Object.entries({ ...completeServeOptions, ...flags });
   const { configurationSource } = await readServeInput(
@@ -32,8 +38,7 @@ async function reread(
     },
     context,
   );
-  for (const [name, text] of changed) files.set(name, text);
-  return configurationSource.read(new Map([...changed, [file, header + second]]));
+  return { source: configurationSource, files };
 }
 
 const notYet = [
@@ -106,6 +111,20 @@ describe('a configuration file that is read again', () => {
     );
     assert.match(config.clientCa?.pem ?? '', /# renewed/);
     assert.equal(config.serverId, undefined);
+  });
+
+  it('keeps the value in use, not that of the start, of a setting that only a restart can turn off', async () => {
+    const { source } = await start('serving: { proxyProtocolCIDRs: [10.1.0.0/16] }\n');
+    const second = `${header}serving: { proxyProtocolCIDRs: [10.2.0.0/16] }\n`;
+    const changed = await source.read(new Map([[file, second]]));
+    changed.taken();
+    const off = await source.read(new Map([[file, header]]));
+    assert.deepEqual(off.config.proxyProtocolCidrs, ['10.2.0.0/16']);
+    assert.deepEqual(off.changed, []);
+    assert.deepEqual(
+      off.needsRestart.map(({ inUse: value }) => value),
+      ['10.2.0.0/16'],
+    );
   });
 
   it('leaves what only a restart can take as its file had it at the start', async () => {

@@ -39,8 +39,8 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
     ...configured?.raw,
     ...flags,
   });
-  const startedOptions = optionsOf(started);
-  let inUseOptions = startedOptions;
+  // Of settings that take a restart always those of the start.
+  let inUseOptions = optionsOf(started);
 
   return {
     file: started && { path: started.file, text: started.text },
@@ -48,7 +48,7 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
       const configured = started && configuredFrom(started.file, given.get(started.file) ?? started.text);
       const nextOptions = optionsOf(configured);
       // Settings that need a restart keep the values of the start, whatever the file says by now.
-      const texts = new Map([...given, ...textsOfTheStart(startedOptions, options.texts)]);
+      const texts = new Map([...given, ...textsOfTheStart(inUseOptions, options.texts)]);
       const describe = (issues: readonly FlagIssue[]) =>
         issues.map((issue) => locateIssue(issue, configured, flags));
       const whole = await validate(nextOptions, texts);
@@ -67,10 +67,10 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
           inUseOptions = taken;
         },
       });
-      const { needsRestart } = configurationChanges(startedOptions, nextOptions);
+      const { needsRestart } = configurationChanges(inUseOptions, nextOptions);
       if (needsRestart.length === 0) return reading(whole.config, nextOptions, []);
       // Some values go together: what can change now may be invalid without what cannot.
-      const partialOptions = liveOptions(startedOptions, nextOptions);
+      const partialOptions = liveOptions(inUseOptions, nextOptions);
       const partial = await validate(partialOptions, texts);
       if (partial.ok) return reading(partial.config, partialOptions, needsRestart);
       // Then the settings stay, all of them, and only what their files hold is taken.
