@@ -249,7 +249,9 @@ test('another CA reaches connections in one place, to clients and to servers', (
   const place = 'src/node/reload/apply-configuration.ts';
   // The sync job has connections and a kubeconfig of its own.
   assert.deepEqual(placesOf(/\.updateCredentials\(/), [place, 'src/sync/node/open-cluster.ts']);
-  assert.deepEqual(placesOf(/\bcredentials\.replace\(/), [place]);
+  // With the generation, whose reader of client certificates has the new authorities.
+  assert.deepEqual(placesOf(/\blive\.current = /), [place]);
+  assert.deepEqual(callersOf('ClientCertificateReader'), ['src/node/reload/generation.ts']);
 });
 
 test('an OutboundRequest is written down in one place', () => {
@@ -311,10 +313,11 @@ test('every TLS connection that leaves checks who the server is by checkServerId
 
 test('the router that serves is started with the address policy', () => {
   const start = sourceOf('src/node/process/start-router.ts');
-  assert.match(start, /const addressPolicy = new LiveAddressPolicy\(config\.peerAddresses\);/);
+  assert.match(start, /const addressPolicy = liveAddressPolicy\(\(\) => live\.current\.addressPolicy\);/);
   assert.match(start, /guard: \{ addressPolicy \}/);
-  // Another one comes from nowhere but a configuration that was checked.
-  assert.deepEqual(callersOf('addressPolicy.replace'), ['src/node/reload/apply-configuration.ts']);
+  // It comes from nowhere but a configuration that was checked.
+  const generation = sourceOf('src/node/reload/generation.ts');
+  assert.match(generation, /addressPolicy: createAddressPolicy\(config\.peerAddresses\),/);
 });
 
 test('the HTTP/1 parser is never lenient', () => {

@@ -9,7 +9,7 @@ import { registerServe, type ServingRouter } from '../src/cli/serve/serve-comman
 import { CliCommand } from '../src/cli/terminal/cli-command.ts';
 import type { ServeConfig } from '../src/node/configuration/serve-config.ts';
 import { startRouter } from '../src/node/process/start-router.ts';
-import type { ConfigurationSource } from '../src/node/reload/live-configuration.ts';
+import type { ConfigurationSource } from '../src/node/reload/configuration-source.ts';
 import { openEmbeddedSync } from '../src/sync/node/embedded/embedded-sync.ts';
 import { assertionKeysFile, speaker } from './support/assertions.ts';
 import {
@@ -229,7 +229,7 @@ async function readByReload(
   ]);
   const unread = new Map<LiveFlagName, readonly string[]>();
   const read = async (changed: readonly LiveFlagName[]) =>
-    (await source.read(new Map([[file, fileText(form, changed)]]), config.commandLine.flags)).config;
+    (await source.read(new Map([[file, fileText(form, changed)]]))).config;
   const same = await read([]);
   await writeFile(file, fileText(form, flagsOf(form)));
   await router.reload();

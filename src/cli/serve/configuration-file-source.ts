@@ -1,5 +1,5 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { ConfigurationReading, ConfigurationSource } from '../../node/reload/live-configuration.ts';
+import type { ConfigurationReading, ConfigurationSource } from '../../node/reload/configuration-source.ts';
 import type { SettingChange } from '../../own-paths/status/setting-change.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
 import {

@@ -25,7 +25,7 @@ export type StartRouter = (
 ) => Promise<ServingRouter>;
 
 /** What the command does with a router: look where it is, reload it, end it. */
-type ServingRouter = Omit<RunningRouter, 'close'>;
+export type ServingRouter = Omit<RunningRouter, 'close'>;
 
 /** @param loadStartRouter asked only when the command runs, so that other commands start without a server's code */
 export function registerServe(

@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { ConfigurationSource } from '../../node/reload/live-configuration.ts';
+import type { ConfigurationSource } from '../../node/reload/configuration-source.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { errorMessage } from '../../runtime/error-message.ts';

@@ -14,12 +14,6 @@ export interface CallerIdentification {
   readonly isVerifiedPeer: (inbound: InboundRequest) => boolean;
 }
 
-/** Authenticators with state, which are kept when the configuration changes. */
-export interface LastingAuthenticators {
-  readonly assertion: Authenticator | undefined;
-  readonly jwt: Authenticator | undefined;
-}
-
 /**
  * Makes the authenticators of a configuration.
  *
@@ -29,7 +23,8 @@ export interface LastingAuthenticators {
  */
 export function callerIdentification(
   config: ServeConfig,
-  { assertion, jwt }: LastingAuthenticators,
+  assertion: Authenticator | undefined,
+  jwt: Authenticator | undefined,
 ): CallerIdentification {
   const { requestHeader, clientCa } = config;
   if (isTokenGateway(config)) {

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { Agent, fetch } from 'undici';
-import type { Authenticator } from '../../identity/incoming/authenticator.ts';
 import { CachedKeys } from '../../identity/jwt/cached-keys.ts';
 import { type FetchDocument, KeyLoadError } from '../../identity/jwt/fetch-document.ts';
 import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
@@ -108,56 +107,4 @@ export function issuerFetch(certificateAuthority: string | undefined): IssuerFet
     fetchDocument: (url, init) => fetch(url, { ...init, dispatcher }),
     close: () => dispatcher.destroy(),
   };
-}
-
-/** The issuers of the moment: those of the configuration until it, or the file that it names, changes. */
-export class LiveJwt implements Authenticator {
-  readonly name = 'jwt';
-  readonly #logger: Logger;
-  #config: JwtConfig;
-  #running: RunningJwtAuthenticator | undefined;
-
-  /** @throws when a certificate authority of an issuer cannot be used. */
-  constructor(config: JwtConfig, logger: Logger) {
-    this.#logger = logger;
-    this.#config = config;
-    this.#running = createJwtAuthenticator(config, logger);
-  }
-
-  get config(): JwtConfig {
-    return this.#config;
-  }
-
-  authenticate: Authenticator['authenticate'] = (inbound) =>
-    this.#running?.authenticator.authenticate(inbound);
-
-  /** Not waited for at start: an issuer that is down must not keep the router from starting. Never throws. */
-  prepare(): void {
-    void this.#running?.authenticator.prepare();
-  }
-
-  /**
-   * Goes by other issuers from the next request on; with the same ones, their keys stay loaded.
-   * @throws when a certificate authority of an issuer cannot be used; nothing has changed then.
-   */
-  replace(config: JwtConfig): void {
-    if (isSame(config, this.#config)) return;
-    const last = this.#running;
-    this.#running = createJwtAuthenticator(config, this.#logger);
-    this.#config = config;
-    this.prepare();
-    // What it is loading ends by itself; it is not used any more.
-    void last?.close();
-  }
-
-  async close(): Promise<void> {
-    await this.#running?.close();
-  }
-}
-
-function isSame(one: JwtConfig, other: JwtConfig): boolean {
-  return (
-    one.configurationFile?.text === other.configurationFile?.text &&
-    JSON.stringify(one.serviceAccounts) === JSON.stringify(other.serviceAccounts)
-  );
 }

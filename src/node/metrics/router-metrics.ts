@@ -213,7 +213,7 @@ export function createRouterMetrics(
 interface StateSources {
   readonly table: () => RoutingTable | undefined;
   readonly credentialFiles?: CredentialFiles | undefined;
-  readonly settings?: SettingsState | undefined;
+  readonly needsRestart?: SettingsState['needsRestart'] | undefined;
   readonly openApiV2?: { problems(): readonly DocumentProblem[] } | undefined;
   /** Left out where snapshots are pushed. */
   readonly embeddedSync?: EmbeddedSyncSource | undefined;
@@ -234,7 +234,7 @@ function updateStateMetrics(
   state.discoveryConflicts.with().set(discovery.conflictCount);
   state.documentProblems.with().set(documents.length);
   if (sources.credentialFiles !== undefined) updateCredentials(state, sources.credentialFiles);
-  state.settingsNeedingRestart.with().set(sources.settings?.needsRestart().length ?? 0);
+  state.settingsNeedingRestart.with().set(sources.needsRestart?.().length ?? 0);
   if (sources.retryBudget !== undefined) destinations.retryBudget.with().set(sources.retryBudget());
 }
 

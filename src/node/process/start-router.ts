@@ -10,30 +10,26 @@ import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { LiveJwt } from '../callers/configured-jwt-authenticator.ts';
-import { assertionAuthenticator, canAssertLocally, signersOf } from '../callers/destination-identity.ts';
+import { assertionAuthenticator, signersOf } from '../callers/destination-identity.ts';
 import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { followServers, ownServerCheck } from '../health/followed-servers.ts';
 import { createRouterMetrics } from '../metrics/router-metrics.ts';
 import type { ConfigurationUsers } from '../reload/apply-configuration.ts';
+import type { ConfigurationSource } from '../reload/configuration-source.ts';
 import { CredentialWatch } from '../reload/credential-watch.ts';
 import {
-  type ConfigurationSource,
-  LiveAddressPolicy,
-  LiveConfiguration,
-  processFacts,
-} from '../reload/live-configuration.ts';
-import {
-  LiveCredentials,
+  credentialsOf,
   localDestination,
   serverTlsOf,
   transportCredentialsOf,
-} from '../reload/live-credentials.ts';
+} from '../reload/credentials.ts';
+import { createGeneration, LiveGeneration, liveAddressPolicy } from '../reload/generation.ts';
 import { embeddedSyncOf, type OpenEmbeddedSync } from '../reload/open-embedded-sync.ts';
+import { processFacts } from '../reload/process-facts.ts';
 import { createRequestRecords } from '../reload/request-records.ts';
-import { createRouterHandlers, LiveHandlers, type RouterParts } from '../reload/router-handlers.ts';
+import type { RouterParts } from '../reload/router-handlers.ts';
 import { TrafficControl } from '../reload/traffic-control.ts';
 import { filesAgain, watchRouterFiles } from '../reload/watch-router-files.ts';
 import { advertisedServer } from '../serving/default-interface.ts';
@@ -93,9 +89,7 @@ async function start(
   { configurationSource, onApplied, openEmbeddedSync }: StartOptions,
   opened: Opened,
 ): Promise<RunningRouter> {
-  const live = new LiveConfiguration(config);
-  const credentials = new LiveCredentials(config);
-  const addressPolicy = new LiveAddressPolicy(config.peerAddresses);
+  const addressPolicy = liveAddressPolicy(() => live.current.addressPolicy);
   const credentialWatch = new CredentialWatch(logger);
   const traffic = new TrafficControl(config, logger);
   opened.push(() => traffic.deadlines.stop());
@@ -106,14 +100,14 @@ async function start(
   const transport = new NodeTransport({
     dialObserver: metrics?.connections,
     ...traffic.transportOptions,
-    credentials: transportCredentialsOf(credentials.current),
+    credentials: transportCredentialsOf(credentialsOf(config)),
     guard: { addressPolicy },
     onBrokenOff: (origin) => servers?.brokenOff(origin),
     onConnectionLost: (origin) => servers?.connectionLost(origin),
   });
   opened.push(() => transport.close());
   const outboundOptions = {
-    local: localDestination(config, credentials),
+    local: localDestination(config, () => live.current.credentials),
     transport,
     identityHeaderNames: config.identityHeaderNames,
     identityTokens: signersOf(config),
@@ -138,7 +132,7 @@ async function start(
       file === undefined
         ? createMemorySnapshotStore()
         : createFileSnapshotStore(file, config.embeddedSync !== undefined),
-    keys: () => credentials.current.snapshotKeys,
+    keys: () => live.current.credentials.snapshotKeys,
     readsClusterItself: config.embeddedSync !== undefined,
     addressPolicy,
     logger,
@@ -153,7 +147,7 @@ async function start(
   const { serverId } = config;
   const checkOwnServer = serverId === undefined ? undefined : ownServerCheck(serverId, logger);
   const history = new RouterHistory({
-    preferredMinor: (table) => preferredMinor(table, live.current.preferredVersion),
+    preferredMinor: (table) => preferredMinor(table, live.current.config.preferredVersion),
   });
   servers?.health.observe(history);
   let last: RoutingTable | undefined;
@@ -170,23 +164,17 @@ async function start(
       traffic.openStreams.endMisplaced({ over: watchesMovedOver });
     }
     last = table;
-    if (config.featureGateEnabled) void documents.prepare(table, live.current.preferredVersion);
+    if (config.featureGateEnabled) void documents.prepare(table, live.current.config.preferredVersion);
   });
-  await receiver.restore();
-  // The local server is known from the start.
-  if (receiver.current() === undefined) servers?.follow(undefined);
-
-  const jwt = new LiveJwt(config.jwt, logger);
-  opened.push(() => jwt.close());
   const retryBudget = new RetryBudget();
-  const { clientCertificateOf } = credentials;
   let listeningPort: number | undefined;
   const parts: RouterParts = {
     outbound: outboundOptions,
-    authenticators: {
-      assertion: assertionAuthenticator(config, () => credentials.current.assertionKeys, logger),
-      jwt,
-    },
+    assertionAuthenticator: assertionAuthenticator(
+      config,
+      () => live.current.credentials.assertionKeys,
+      logger,
+    ),
     retryBudget,
     load,
     health: servers?.health,
@@ -196,52 +184,51 @@ async function start(
     credentialFiles: credentialWatch.status,
     embeddedSync: embeddedSync?.status,
     advertised: () => advertisedServer(config, listeningPort),
-    settings: live,
     recentDecisions: new RecentDecisions(),
     history,
     traffic,
     metrics,
     records,
-    clientCertificateOf,
+    clientCertificateOf: (incoming) => live.clientCertificateOf(incoming),
     logger,
   };
-  const buildHandlers: ConfigurationUsers['buildHandlers'] = (next, keys) =>
-    createRouterHandlers(next, keys, parts);
-  const handlers = new LiveHandlers(await buildHandlers(config, credentials.current.assertionKeys));
+  const live: LiveGeneration = new LiveGeneration(
+    await createGeneration({ config, needsRestart: [] }, parts),
+  );
+  opened.push(() => live.current.jwt?.close());
+  await receiver.restore();
+  // The local server is known from the start.
+  if (receiver.current() === undefined) servers?.follow(undefined);
   metrics?.setSources({
     credentialFiles: credentialWatch.status,
-    settings: live,
+    needsRestart: () => live.current.settings.needsRestart(),
     embeddedSync: embeddedSync?.status,
     openApiV2: documents.openApiV2,
     retryBudget: () => retryBudget.left,
     health: () => servers?.health.reports() ?? [],
   });
   const server = createRouterServer({
-    fetch: handlers.fetch,
+    fetch: live.fetch,
     disableHttp2Serving: config.disableHttp2Serving,
-    tls: serverTlsOf(credentials.current),
-    clientCertificateOf,
-    onUpgrade: handlers.onUpgrade,
+    tls: serverTlsOf(live.current.credentials),
+    clientCertificateOf: live.clientCertificateOf,
+    onUpgrade: live.onUpgrade,
     ...traffic.serverOptions(),
     observer: metrics?.connections,
     logger,
   });
-  const admin = await startAdminServer(config, handlers.admin, credentials.current.serving);
+  const admin = await startAdminServer(config, live.admin, live.current.credentials.serving);
   if (admin !== undefined) {
     opened.push(() => admin.close());
     logger.info({ origin: admin.origin }, 'Health and metrics');
   }
   const users: ConfigurationUsers = {
     live,
-    credentials,
+    createGeneration: (reading, last) => createGeneration(reading, parts, last),
     server,
     admin,
     transport,
-    handlers,
-    buildHandlers,
-    jwt,
     traffic,
-    addressPolicy,
     endPeerConnections() {
       const table = receiver.current();
       for (const peer of table === undefined ? [] : remoteDestinations(table)) {
@@ -255,7 +242,7 @@ async function start(
       if (table !== undefined && next.featureGateEnabled)
         void documents.prepare(table, next.preferredVersion);
       traffic.openStreams.endMisplaced({ over: watchesMovedOver });
-      metrics?.configured(processFacts(next).configHash);
+      metrics?.configured(live.current.facts.configHash);
       onApplied?.(next);
     },
   };
@@ -272,8 +259,8 @@ async function start(
     );
   }
   readCluster?.();
-  if (canAssertLocally(config)) jwt.prepare();
-  credentialWatch.start(live.current.fileCheckInterval);
+  void live.current.jwt?.authenticator.prepare();
+  credentialWatch.start(live.current.config.fileCheckInterval);
   return {
     origin: `https://${joinHostPort(config.bindAddress, port)}`,
     adminOrigin: admin?.origin,

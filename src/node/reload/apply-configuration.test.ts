@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
+import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
+import { ClientCertificateReader } from '../callers/client-certificate.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { applyConfiguration, type ConfigurationUsers } from './apply-configuration.ts';
-import { LiveAddressPolicy, LiveConfiguration } from './live-configuration.ts';
-import { LiveCredentials } from './live-credentials.ts';
-import type { RouterHandlers } from './router-handlers.ts';
+import { credentialsOf } from './credentials.ts';
+import { type Generation, LiveGeneration } from './generation.ts';
+import { processFacts } from './process-facts.ts';
 
 let started: ServeConfig;
 let next: ServeConfig;
@@ -23,12 +25,25 @@ before(async () => {
   });
 });
 
+/** A generation without anything behind it. */
+function generationOf(config: ServeConfig): Generation {
+  const credentials = credentialsOf(config);
+  return {
+    config,
+    settings: { needsRestart: () => [], found: () => [] },
+    facts: processFacts(config),
+    credentials,
+    clientCertificates: new ClientCertificateReader(credentials.clientAuthorities),
+    addressPolicy: createAddressPolicy(config.peerAddresses),
+    jwt: undefined,
+    handlers: { fetch: () => new Response(), admin: () => new Response(), onUpgrade() {} },
+  };
+}
+
 /** Users that note what they are told; each of them can be made to refuse. */
-function usersThat(refusal?: 'buildHandlers' | 'server' | 'transport' | 'jwt') {
+function usersThat(refusal?: 'generation' | 'cluster' | 'server' | 'transport') {
   const told: string[] = [];
-  const live = new LiveConfiguration(started);
-  const credentials = new LiveCredentials(started);
-  const addressPolicy = new LiveAddressPolicy(started.peerAddresses);
+  const live = new LiveGeneration(generationOf(started));
   /** Refuses what is new, never what it had before. */
   const tell = (who: string, isNew = true): void => {
     if (who === refusal && isNew) throw new TypeError(`${who} refuses`);
@@ -36,8 +51,10 @@ function usersThat(refusal?: 'buildHandlers' | 'server' | 'transport' | 'jwt') {
   };
   const users: ConfigurationUsers = {
     live,
-    credentials,
-    addressPolicy,
+    async createGeneration({ config }) {
+      tell('generation');
+      return generationOf(config);
+    },
     server: {
       setSecureContext: ({ ca }) => tell('server', String(ca) !== anchorsOf(started)),
       configure: () => tell('limits'),
@@ -48,76 +65,71 @@ function usersThat(refusal?: 'buildHandlers' | 'server' | 'transport' | 'jwt') {
         tell('transport', peerCertificateAuthorities !== started.peerCa?.pem),
       setTimeouts: () => {},
     },
-    handlers: { replace: () => tell('handlers') },
-    async buildHandlers(): Promise<RouterHandlers> {
-      tell('buildHandlers');
-      return {
-        fetch: () => new Response(),
-        admin: () => new Response(),
-        onUpgrade() {},
-      };
-    },
-    jwt: { replace: () => tell('jwt') },
     traffic: { configure: () => tell('traffic') },
     endPeerConnections: () => tell('peers'),
     servers: { configure: () => tell('servers') },
+    embeddedSync: {
+      async prepare() {
+        tell('cluster');
+        return () => tell('cluster is read');
+      },
+    },
     onApplied: () => tell('applied'),
   };
-  return { users, told, live, credentials, addressPolicy };
+  const apply = (config: ServeConfig) => applyConfiguration({ config, needsRestart: [] }, users);
+  return { apply, told, live };
 }
 
 function anchorsOf(config: ServeConfig): string {
-  const { clientAuthorities } = new LiveCredentials(config).current;
+  const { clientAuthorities } = credentialsOf(config);
   return [...clientAuthorities.clientCa, ...clientAuthorities.requestHeaderCa].map(String).join();
 }
 
 describe('a configuration that is taken into use', () => {
-  it('reaches every part, the handlers behind what they rely on', async () => {
-    const { users, told, live, addressPolicy } = usersThat();
-    await applyConfiguration(next, users);
+  it('reaches every part, once none of them can refuse it any more', async () => {
+    const { apply, told, live } = usersThat();
+    await apply(next);
     assert.deepEqual(told, [
-      'buildHandlers',
+      'generation',
+      'cluster',
       'server',
       'transport',
-      'jwt',
       'traffic',
       'servers',
       'peers',
-      'handlers',
+      'cluster is read',
       'applied',
     ]);
-    assert.equal(live.current, next);
-    assert.equal(addressPolicy.allowedCidrs?.length, 1);
+    assert.equal(live.current.config, next);
+    assert.equal(live.current.addressPolicy.allowedCidrs?.length, 1);
   });
 
   it('leaves connections to API servers alone where nothing about them has changed', async () => {
-    const { users, told } = usersThat();
-    await applyConfiguration({ ...started, allowedUsers: ['alice'] }, users);
+    const { apply, told } = usersThat();
+    await apply({ ...started, allowedUsers: ['alice'] });
     assert.deepEqual(told, [
-      'buildHandlers',
+      'generation',
+      'cluster',
       'server as before',
-      'jwt',
       'traffic',
       'servers',
-      'handlers',
+      'cluster is read',
       'applied',
     ]);
   });
 
   for (const [refusal, before] of [
-    ['buildHandlers', []],
-    ['server', ['buildHandlers']],
-    ['transport', ['buildHandlers', 'server', 'server as before']],
-    ['jwt', ['buildHandlers', 'server', 'transport', 'server as before', 'transport as before']],
+    ['generation', []],
+    ['cluster', ['generation']],
+    ['server', ['generation', 'cluster']],
+    ['transport', ['generation', 'cluster', 'server', 'server as before']],
   ] as const) {
     it(`is not, in any part, when ${refusal} refuses it`, async () => {
-      const { users, told, live, credentials, addressPolicy } = usersThat(refusal);
-      const last = credentials.current;
-      await assert.rejects(applyConfiguration(next, users), new TypeError(`${refusal} refuses`));
+      const { apply, told, live } = usersThat(refusal);
+      const last = live.current;
+      await assert.rejects(apply(next), new TypeError(`${refusal} refuses`));
       assert.deepEqual(told, before);
-      assert.equal(live.current, started);
-      assert.equal(credentials.current, last);
-      assert.equal(addressPolicy.allowedCidrs, undefined);
+      assert.equal(live.current, last);
     });
   }
 });

@@ -1,37 +1,27 @@
-import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
-import type { LiveJwt } from '../callers/configured-jwt-authenticator.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
 import type { FollowedServers } from '../health/followed-servers.ts';
 import type { EndpointServer } from '../serving/endpoint-server.ts';
 import type { RouterServer } from '../serving/server.ts';
-import type { LiveAddressPolicy, LiveConfiguration } from './live-configuration.ts';
-import {
-  type Credentials,
-  credentialsOf,
-  type LiveCredentials,
-  serverTlsOf,
-  transportCredentialsOf,
-} from './live-credentials.ts';
+import type { ConfigurationReading } from './configuration-source.ts';
+import { type Credentials, serverTlsOf, transportCredentialsOf } from './credentials.ts';
+import type { Generation, LiveGeneration } from './generation.ts';
 import type { EmbeddedSync } from './open-embedded-sync.ts';
-import type { LiveHandlers, RouterHandlers } from './router-handlers.ts';
 import type { LimitedParts, TrafficControl } from './traffic-control.ts';
 
 /** Everything that goes by a configuration while the router runs. */
 export interface ConfigurationUsers extends LimitedParts {
+  readonly live: Pick<LiveGeneration, 'current'>;
+  /** Makes the next generation, which is not in use yet. */
+  readonly createGeneration: (
+    reading: Pick<ConfigurationReading, 'config' | 'needsRestart'>,
+    last: Generation,
+  ) => Promise<Generation>;
   readonly server: Pick<RouterServer, 'setSecureContext'> & LimitedParts['server'];
   /** `undefined` where there is no admin address. */
   readonly admin: Pick<EndpointServer, 'setCertificate'> | undefined;
   readonly transport: Pick<NodeTransport, 'updateCredentials'> & LimitedParts['transport'];
-  readonly live: LiveConfiguration;
-  readonly credentials: LiveCredentials;
-  readonly handlers: Pick<LiveHandlers, 'replace'>;
-  /** Builds handlers that are not in use yet. */
-  readonly buildHandlers: (config: ServeConfig, assertionKeys: AssertionKeySet) => Promise<RouterHandlers>;
-  readonly jwt: Pick<LiveJwt, 'replace'>;
   readonly traffic: Pick<TrafficControl, 'configure'>;
-  readonly addressPolicy: LiveAddressPolicy;
   /** Has the connections to everywhere but the local server opened anew, once they are idle. */
   readonly endPeerConnections: () => void;
   /** Left out where servers are not probed. */
@@ -48,29 +38,28 @@ export interface ConfigurationUsers extends LimitedParts {
  * here looks at it.
  * @throws when a certificate, a key or an issuer's authority cannot be used after all.
  */
-export async function applyConfiguration(config: ServeConfig, users: ConfigurationUsers): Promise<void> {
-  const { live, credentials, handlers, jwt, traffic, addressPolicy, servers } = users;
-  const next = credentialsOf(config);
-  const nextHandlers = await users.buildHandlers(config, next.assertionKeys);
-  const nextPolicy = createAddressPolicy(config.peerAddresses);
+export async function applyConfiguration(
+  reading: Pick<ConfigurationReading, 'config' | 'needsRestart'>,
+  users: ConfigurationUsers,
+): Promise<void> {
+  const { live, traffic, servers } = users;
+  const { config } = reading;
+  const last = live.current;
+  const next = await users.createGeneration(reading, last);
   const readCluster = await users.embeddedSync?.prepare(config);
-  const last = credentials.current;
-  takeCertificates(last, next, users);
-  try {
-    jwt.replace(config.jwt);
-  } catch (error) {
-    takeCertificates(next, last, users);
-    throw error;
+  takeCertificates(last.credentials, next.credentials, users);
+  live.current = next;
+  if (next.jwt !== last.jwt) {
+    void next.jwt?.authenticator.prepare();
+    // What it is loading ends by itself; it is not used any more.
+    void last.jwt?.close();
   }
-  credentials.replace(next);
   traffic.configure(config, users);
   if (config.health !== undefined) servers?.configure(config.health);
-  const isOtherPolicy = JSON.stringify(config.peerAddresses) !== JSON.stringify(live.current.peerAddresses);
-  addressPolicy.replace(nextPolicy);
   // An open connection is not checked again: what may not be dialled any more must not live on in one.
-  if (isOtherPolicy) users.endPeerConnections();
-  handlers.replace(nextHandlers);
-  live.replace(config);
+  if (JSON.stringify(config.peerAddresses) !== JSON.stringify(last.config.peerAddresses)) {
+    users.endPeerConnections();
+  }
   readCluster?.();
   users.onApplied(config);
 }
@@ -79,7 +68,7 @@ export async function applyConfiguration(config: ServeConfig, users: Configurati
  * Both sides of TLS, or neither.
  *
  * - Clients: new connections are verified by the new CAs. Open ones stay; their certificate is judged again, and one
- *   of a CA that is gone yields no identity (`LiveCredentials.replace`).
+ *   of a CA that is gone yields no identity (`Generation.clientCertificates`).
  * - API servers and peers: where something has changed, new connections use the new CA and pair, and the old ones end
  *   once their requests have (`transport.updateCredentials`).
  */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { oidcProvider } from '../../../test/support/oidc-provider.ts';
@@ -26,8 +27,8 @@ describe('--authentication-config that changes while the router runs', () => {
     const issuers = await Promise.all(
       [1, 2].map(async () => {
         const signer = await tokenSigner();
-        const { issuer } = await oidcProvider(context, authority, signer);
-        return { issuer, signer, ca: authority.certificate };
+        const { issuer, asked } = await oidcProvider(context, authority, signer);
+        return { issuer, asked, signer, ca: authority.certificate };
       }),
     );
     const [first, second] = issuers;
@@ -36,7 +37,7 @@ describe('--authentication-config that changes while the router runs', () => {
       files: { 'authentication.json': configurationOf(first) },
       fileFlags: { 'authentication-config': 'authentication.json' },
     });
-    const { router, write, apiServer, port, authorities, logs } = started;
+    const { router, write, path, apiServer, port, authorities, logs } = started;
     /** As whom the API server is told that the bearer of an issuer's token calls. */
     const known = async ({ issuer, signer }: typeof first): Promise<string | undefined> => {
       const exp = Math.floor(Date.now() / 1000) + 3600;
@@ -46,6 +47,13 @@ describe('--authentication-config that changes while the router runs', () => {
       return firstHeader(apiServer.requests.at(-1)?.headers ?? [], 'x-remote-user');
     };
     assert.deepEqual([await known(first), await known(second)], ['oidc:jane', undefined]);
+
+    // Another file has changed: the issuers are the same, and so are their keys.
+    const questions = first.asked.length;
+    await write('peer-ca.crt', `${await readFile(path('peer-ca.crt'), 'utf8')}# renewed\n`);
+    await router.reload();
+    assert.equal(await known(first), 'oidc:jane');
+    assert.equal(first.asked.length, questions);
 
     await write('authentication.json', configurationOf(second));
     await router.reload();

@@ -1,19 +1,18 @@
 import { type AppOptions, createApp } from '../../app.ts';
-import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
+import type { Authenticator } from '../../identity/incoming/authenticator.ts';
 import { adminEndpoints } from '../../own-paths/admin-endpoints.ts';
 import type { RouterHistory } from '../../own-paths/history/router-history.ts';
 import type { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
+import type { SettingsState } from '../../own-paths/status/setting-change.ts';
+import type { ProcessFacts } from '../../own-paths/z-pages.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { OutboundOptions } from '../../proxy/delivery/outbound.ts';
 import type { ServerLoad } from '../../proxy/delivery/server-choice.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { RetryBudget } from '../../request/retry.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import {
-  callerIdentification,
-  type LastingAuthenticators,
-  refuseAuthenticated,
-} from '../callers/caller-identification.ts';
+import { callerIdentification, refuseAuthenticated } from '../callers/caller-identification.ts';
+import type { RunningJwtAuthenticator } from '../callers/configured-jwt-authenticator.ts';
 import { isTokenGateway, oidcIssuer } from '../callers/destination-identity.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
@@ -21,11 +20,11 @@ import { type ClientCertificateOf, nodeInbound } from '../exchange/node-inbound.
 import type { RouterMetrics } from '../metrics/router-metrics.ts';
 import type { RequestHandlerOptions } from '../serving/request-handler.ts';
 import { type UpgradeListener, upgradeListener } from '../upgrades/upgrade.ts';
-import { type LiveConfiguration, processFacts } from './live-configuration.ts';
+import type { Credentials } from './credentials.ts';
 import type { RequestRecords } from './request-records.ts';
 import type { TrafficControl } from './traffic-control.ts';
 
-/** What every request meets first: made from one configuration, immutable, replaced whole. */
+/** What every request meets first. */
 export interface RouterHandlers {
   readonly fetch: RequestHandlerOptions['fetch'];
   readonly onUpgrade: UpgradeListener;
@@ -33,18 +32,28 @@ export interface RouterHandlers {
   readonly admin: (request: Request) => Response | Promise<Response>;
 }
 
+/** What a configuration comes to, of which handlers are made. */
+export interface HandlerSettings {
+  readonly config: ServeConfig;
+  readonly settings: SettingsState;
+  readonly facts: ProcessFacts;
+  readonly credentials: Credentials;
+  /** `undefined`: no one's tokens establish callers here. */
+  readonly jwt: RunningJwtAuthenticator | undefined;
+}
+
 /** What lives as long as the router, whatever its configuration is. */
 export interface RouterParts
   extends Pick<AppOptions, 'routingTable' | 'health' | 'openApiV2' | 'openApiV3'>,
     Required<Pick<AppOptions, 'credentialFiles' | 'advertised'>>,
     Pick<AppOptions, 'embeddedSync'> {
-  readonly settings: LiveConfiguration;
   readonly outbound: OutboundOptions & {
     readonly local: Destination | undefined;
     readonly transport: NodeTransport;
     readonly pseudonym: string;
   };
-  readonly authenticators: LastingAuthenticators;
+  /** Remembers which assertions it has seen. */
+  readonly assertionAuthenticator: Authenticator | undefined;
   readonly load: ServerLoad;
   readonly retryBudget: RetryBudget;
   readonly traffic: TrafficControl;
@@ -56,10 +65,8 @@ export interface RouterParts
   readonly logger: Logger;
 }
 
-/** Builds the way in from a configuration. Nothing is opened, so that one that is not used can be dropped. */
 export async function createRouterHandlers(
-  config: ServeConfig,
-  assertionKeys: AssertionKeySet,
+  { config, settings, facts, credentials, jwt }: HandlerSettings,
   parts: RouterParts,
 ): Promise<RouterHandlers> {
   const { outbound, traffic, metrics, records, recentDecisions, history, clientCertificateOf, logger } =
@@ -67,7 +74,7 @@ export async function createRouterHandlers(
   const { transport } = outbound;
   const routerOptions = {
     ...outbound,
-    ...callerIdentification(config, parts.authenticators),
+    ...callerIdentification(config, parts.assertionAuthenticator, jwt?.authenticator),
     retryBudget: parts.retryBudget,
     load: parts.load,
     observers: [
@@ -89,20 +96,18 @@ export async function createRouterHandlers(
     gate: traffic.gate,
     logger,
   };
-  const facts = processFacts(config);
   const plain = createRouter(routerOptions);
   const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
   const app = createApp({
     ...routerOptions,
     router,
     inbound: nodeInbound,
-    // Of the start: what it publishes is what tokens are signed with, whatever the key's file holds by now.
-    oidcIssuer: await oidcIssuer(parts.settings.started, assertionKeys),
+    oidcIssuer: await oidcIssuer(config, credentials.assertionKeys),
     allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
     credentialFiles: parts.credentialFiles,
     advertised: parts.advertised,
     embeddedSync: parts.embeddedSync,
-    settings: parts.settings,
+    settings,
     recentDecisions,
     history,
     isShuttingDown: () => traffic.isShuttingDown,
@@ -115,7 +120,7 @@ export async function createRouterHandlers(
     advertised: parts.advertised,
     credentialFiles: parts.credentialFiles,
     embeddedSync: parts.embeddedSync,
-    settings: parts.settings,
+    settings,
     isShuttingDown: () => traffic.isShuttingDown,
     metrics,
     processFacts: facts,
@@ -133,28 +138,4 @@ export async function createRouterHandlers(
       logger,
     }),
   };
-}
-
-/**
- * The handlers of the moment. A request that is under way ends with those it began with, so that it never meets one
- * half of two configurations.
- */
-export class LiveHandlers implements RouterHandlers {
-  #current: RouterHandlers;
-
-  constructor(first: RouterHandlers) {
-    this.#current = first;
-  }
-
-  readonly fetch: RouterHandlers['fetch'] = (request, bindings) => this.#current.fetch(request, bindings);
-
-  readonly onUpgrade: RouterHandlers['onUpgrade'] = (incoming, socket, firstBytes) =>
-    this.#current.onUpgrade(incoming, socket, firstBytes);
-
-  readonly admin: RouterHandlers['admin'] = (request) => this.#current.admin(request);
-
-  /** For requests from now on. */
-  replace(next: RouterHandlers): void {
-    this.#current = next;
-  }
 }

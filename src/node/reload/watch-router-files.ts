@@ -6,9 +6,9 @@ import { readAuthenticationConfiguration } from '../callers/authentication-confi
 import { parseCertificates, parsePair } from '../callers/pem-files.ts';
 import type { CertificatePair, PemFile, ServeConfig } from '../configuration/serve-config.ts';
 import { applyConfiguration, type ConfigurationUsers } from './apply-configuration.ts';
+import type { ConfigurationSource } from './configuration-source.ts';
 import type { CredentialWatch } from './credential-watch.ts';
 import type { FileGroup, WatchedFile } from './file-reloader.ts';
-import type { ConfigurationSource } from './live-configuration.ts';
 
 /**
  * Has every file looked after that a router was started with: the configuration file, where there is one, and what it
@@ -23,7 +23,7 @@ export function watchRouterFiles(
 ): void {
   const { live } = users;
   let warned: readonly string[] = [];
-  const generation = (config: ServeConfig, text: string | undefined): FileGroup => {
+  const filesBehind = (config: ServeConfig, text: string | undefined): FileGroup => {
     const { path } = source.file ?? {};
     const files: readonly WatchedFile[] = [
       ...(path === undefined || text === undefined ? [] : [{ name: 'config', path, text, isDocument: true }]),
@@ -35,13 +35,12 @@ export function watchRouterFiles(
       async apply(textOf) {
         const texts = new Map(files.map((file) => [file.path, textOf(file)]));
         const reading = await source.read(texts);
-        await applyConfiguration(reading.config, users);
+        const before = JSON.stringify(live.current.settings.needsRestart());
+        await applyConfiguration(reading, users);
         reading.taken();
         watch.setInterval(reading.config.fileCheckInterval);
-        watch.replace([generation(reading.config, path === undefined ? undefined : texts.get(path))]);
+        watch.replace([filesBehind(reading.config, path === undefined ? undefined : texts.get(path))]);
         const { changed, needsRestart, warnings } = reading;
-        const before = JSON.stringify(live.needsRestart());
-        live.noteNeedsRestart(needsRestart);
         for (const warning of warnings) if (!warned.includes(warning)) logger.warn({ path }, warning);
         warned = warnings;
         if (changed.length > 0) logger.info({ changed }, 'Changed settings are in use');
@@ -51,7 +50,7 @@ export function watchRouterFiles(
       },
     };
   };
-  watch.add(generation(live.current, source.file?.text));
+  watch.add(filesBehind(live.current.config, source.file?.text));
 }
 
 /** The files that a configuration was read from and that can change while the router runs. */

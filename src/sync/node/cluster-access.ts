@@ -1,7 +1,7 @@
 import type { RequestOptions } from 'node:https';
 import { dirname } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
-import type { PemPair } from '../../node/reload/live-credentials.ts';
+import type { PemPair } from '../../node/reload/credentials.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 
 /** The kubeconfig, or the environment of the pod, cannot be used. The message says what to change. */

@@ -1,7 +1,7 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import * as v from 'valibot';
 import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
-import type { PemPair } from '../../node/reload/live-credentials.ts';
+import type { PemPair } from '../../node/reload/credentials.ts';
 
 /** How a server is verified, and how the sync job authenticates there. */
 export interface ServerAccess {

@@ -2,10 +2,9 @@ import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts
 import type { Destination, DestinationTrust } from '../../request/destination.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { type ClientAuthorities, readClientAuthorities } from '../callers/client-authorities.ts';
-import { ClientCertificateReader, clientCertificateTlsOptions } from '../callers/client-certificate.ts';
+import { clientCertificateTlsOptions } from '../callers/client-certificate.ts';
 import type { ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
 import type { TransportCredentials } from '../destinations/tls-dialer.ts';
-import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
 import type { ServerTlsOptions } from '../serving/https-server.ts';
 import type { NamedPair } from '../serving/named-certificates.ts';
 
@@ -62,44 +61,10 @@ export function credentialsOf(config: ServeConfig): Credentials {
   };
 }
 
-/** The credentials of the moment: those of the configuration in use. */
-export class LiveCredentials {
-  #current: Credentials;
-  #reader: ClientCertificateReader;
-
-  /** @throws as `credentialsOf`. */
-  constructor(config: ServeConfig) {
-    this.#current = credentialsOf(config);
-    this.#reader = new ClientCertificateReader(this.#current.clientAuthorities);
-  }
-
-  get current(): Credentials {
-    return this.#current;
-  }
-
-  /** Takes others, which were checked before. */
-  replace(next: Credentials): void {
-    this.#current = next;
-    // A new reader judges open connections anew: a certificate of an authority that is gone yields no identity.
-    this.#reader = new ClientCertificateReader(next.clientAuthorities);
-  }
-
-  readonly clientCertificateOf: ClientCertificateOf = (incoming) => this.#reader.read(incoming);
-
-  /** How destinations of the kind `local` are checked now. */
-  localTrust(): DestinationTrust {
-    const { localAuthorities, peerAuthorities } = this.#current;
-    // An authority of its own is trusted for the local server only, never for peers.
-    return localAuthorities === peerAuthorities
-      ? { kind: 'peer-ca' }
-      : { kind: 'ca-bundle', pem: localAuthorities };
-  }
-}
-
-/** `undefined` in the gateway form. */
+/** `undefined` in the gateway form. @param credentials those in use */
 export function localDestination(
   { serverId, local }: ServeConfig,
-  credentials: LiveCredentials,
+  credentials: () => Credentials,
 ): Destination | undefined {
   if (serverId === undefined || local === undefined) return undefined;
   return {
@@ -108,8 +73,12 @@ export function localDestination(
     origin: local.origin,
     serverName: local.serverName,
     // Asked anew for each request: its authority can change.
-    get trust() {
-      return credentials.localTrust();
+    get trust(): DestinationTrust {
+      const { localAuthorities, peerAuthorities } = credentials();
+      // An authority of its own is trusted for the local server only, never for peers.
+      return localAuthorities === peerAuthorities
+        ? { kind: 'peer-ca' }
+        : { kind: 'ca-bundle', pem: localAuthorities };
     },
   };
 }

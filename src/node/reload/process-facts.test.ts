@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { flagsInUse } from '../../cli/flags/serve-flags.ts';
-import { processFacts } from './live-configuration.ts';
+import { processFacts } from './process-facts.ts';
 
 const factsOf = (flags: Readonly<Record<string, string>>) =>
   processFacts({ commandLine: { version: 'v1.2.3', flags, found: [] } });
