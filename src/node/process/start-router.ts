@@ -239,8 +239,11 @@ async function start(
     embeddedSync,
     onApplied(next) {
       const table = receiver.current();
-      if (table !== undefined && next.featureGateEnabled)
-        void documents.prepare(table, next.preferredVersion);
+      if (table !== undefined) {
+        // Another version may be preferred among the same servers.
+        history.tableInUse(table);
+        if (next.featureGateEnabled) void documents.prepare(table, next.preferredVersion);
+      }
       traffic.openStreams.endMisplaced({ over: watchesMovedOver });
       metrics?.configured(live.current.facts.configHash);
       onApplied?.(next);

@@ -81,6 +81,22 @@ describe('a configuration file that changes while the router runs', () => {
     );
   });
 
+  it('is told by the history at once where it prefers another version', async (context) => {
+    const started = await startRouterWithFiles(context, { configuration: {} });
+    const { router, configure, snapshotKey } = started;
+    const snapshot = snapshotOf({
+      'cp-a': { version: 'v1.35.0', serves: ['v1/pods'], schemas: {} },
+      'cp-b': { version: 'v1.36.0', serves: ['v1/pods', 'batch/v1/jobs'] },
+    });
+    const sealed = await sealSnapshot(snapshot, signingKeyOf(snapshotKey.privateJwk));
+    assert.equal((await askAsAdmin(context, started, `${own}/snapshot`, sealed)).status, 200);
+    await configure({ routing: { preferredVersion: 'oldest' } });
+    await router.reload();
+    const { timeline } = JSON.parse((await askAsAdmin(context, started, `${own}/history`)).text);
+    const { event, from, to } = timeline[0];
+    assert.deepEqual([event, from, to], ['PreferredVersionChanged', '1.36', '1.35']);
+  });
+
   it('with an error changes nothing, says every error once, and shows it until it is mended', async (context) => {
     const started = await startRouterWithFiles(context, { configuration: { logging: { verbosity: 1 } } });
     const { router, configure, applied, path } = started;

@@ -52,7 +52,9 @@ function setUp() {
   const use = (servers: Readonly<Record<string, ServerOptions>>, lifetimeSeconds = 3600) => {
     generation += 1;
     const createdAt = new Date(time.now).toISOString();
-    history.tableInUse(buildRoutingTable(snapshotOf(servers, { generation, createdAt, lifetimeSeconds })));
+    const table = buildRoutingTable(snapshotOf(servers, { generation, createdAt, lifetimeSeconds }));
+    history.tableInUse(table);
+    return table;
   };
   const pass = ({ target = '/api/v1/pods', server = 'a', decision = local, ...request }: Request = {}) => {
     const { status = 200, milliseconds = 0, userAgent = 'kubectl/v1.36.0', caller = user('jane') } = request;
@@ -262,6 +264,20 @@ describe('the timeline of an upgrade', () => {
     assert.deepEqual(happened().at(-1), '12:05 SnapshotLate');
     use({ a: older }, 300);
     assert.deepEqual(happened().slice(-2), ['12:05 SnapshotLate', '12:07 SnapshotRenewed']);
+  });
+
+  it('tells of another preferred version in a table that stays, and of no renewal where that is late', () => {
+    const { time, preferred, history, use, happened } = setUp();
+    const table = use({ a: older }, 300);
+    time.now += 7 * minute;
+    preferred.minor = '1.35';
+    history.tableInUse(table);
+    history.tableInUse(table);
+    assert.deepEqual(happened(), [
+      '12:00 FirstSnapshot',
+      '12:05 SnapshotLate',
+      '12:07 PreferredVersionChanged 1.35',
+    ]);
   });
 
   it('tells of health, which pushes out nothing else however it comes and goes', () => {

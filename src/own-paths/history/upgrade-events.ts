@@ -43,7 +43,8 @@ export function upgradeEvents(
   now: number,
 ): readonly UpgradeEvent[] {
   if (before === undefined) return [{ at: now, event: 'FirstSnapshot' }];
-  const late = lateEvent(before.table, now);
+  // The same table: only what is preferred in it may have changed.
+  const late = before.table === after.table ? undefined : lateEvent(before.table, now);
   const events: UpgradeEvent[] = late === undefined ? [] : [late, { at: now, event: 'SnapshotRenewed' }];
   if (before.table.snapshot !== after.table.snapshot) events.push(...serverEvents(before, after, now));
   if (before.preferred !== after.preferred) {
