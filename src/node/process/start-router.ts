@@ -99,7 +99,10 @@ async function start(
   opened.push(() => records.close());
   const transport = new NodeTransport({
     dialObserver: metrics?.connections,
-    ...traffic.transportOptions,
+    tlsHandshakeTimeout: config.timeouts.tlsHandshake,
+    // What no other server can be asked for waits for --request-timeout, which the API server has, too.
+    headTimeout: 0,
+    openStreams: traffic.openStreams,
     credentials: transportCredentialsOf(credentialsOf(config)),
     guard: { addressPolicy },
     onBrokenOff: (origin) => servers?.brokenOff(origin),
@@ -196,9 +199,6 @@ async function start(
     await createGeneration({ config, needsRestart: [] }, parts),
   );
   opened.push(() => live.current.jwt?.close());
-  await receiver.restore();
-  // The local server is known from the start.
-  if (receiver.current() === undefined) servers?.follow(undefined);
   metrics?.setSources({
     credentialFiles: credentialWatch.status,
     needsRestart: () => live.current.settings.needsRestart(),
@@ -213,10 +213,19 @@ async function start(
     tls: serverTlsOf(live.current.credentials),
     clientCertificateOf: live.clientCertificateOf,
     onUpgrade: live.onUpgrade,
-    ...traffic.serverOptions(),
+    deadlines: traffic.deadlines,
+    proxyProtocolCidrs: config.proxyProtocolCidrs,
+    limits: {
+      maxConcurrentStreams: config.limits.http2MaxStreamsPerConnection,
+      tlsHandshakeTimeout: config.timeouts.tlsHandshake,
+    },
     observer: metrics?.connections,
     logger,
   });
+  traffic.configure(config, { server, transport });
+  await receiver.restore();
+  // The local server is known from the start.
+  if (receiver.current() === undefined) servers?.follow(undefined);
   const admin = await startAdminServer(config, live.admin, live.current.credentials.serving);
   if (admin !== undefined) {
     opened.push(() => admin.close());
