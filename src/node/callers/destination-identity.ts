@@ -1,12 +1,9 @@
 import { exportJWK, type JWK } from 'jose';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import { identityTokenSigners } from '../../identity/assertion/identity-token-signers.ts';
-import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
-import type { Authenticator } from '../../identity/incoming/authenticator.ts';
 import type { IdentityTokenSigners } from '../../identity/outgoing/identity-token.ts';
 import { createOidcIssuer, type OidcIssuer } from '../../identity/outgoing/oidc-issuer.ts';
 import { oidcTokenAlgorithm } from '../../identity/outgoing/sign-oidc-token.ts';
-import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 
 /** The signers for destinations that get the caller's identity in a token. */
@@ -25,37 +22,6 @@ export function isTokenGateway(
 ): boolean {
   const { serverId, destinationIdentity, proxyClient } = config;
   return serverId === undefined && proxyClient === undefined && destinationIdentity.peer === 'front-proxy';
-}
-
-/**
- * Accepts assertions of the routers whose keys are pinned. Without pinned keys assertions are ignored.
- * @param pinnedKeys called for each assertion; returns the same set until it changes
- */
-export function assertionAuthenticator(
-  config: ServeConfig,
-  pinnedKeys: () => AssertionKeySet,
-  logger: Logger,
-): Authenticator | undefined {
-  const { serverId, destinationIdentity } = config;
-  const { oidc } = destinationIdentity;
-  // Assertions are addressed to an API server ID, which a gateway does not have.
-  if (serverId === undefined) return undefined;
-  let pinned: AssertionKeySet = new Map();
-  let trusted: AssertionKeySet = new Map();
-  const keys = (): AssertionKeySet => {
-    const now = pinnedKeys();
-    if (now !== pinned) {
-      pinned = now;
-      // Keys of the OIDC issuer are listed to be published, not to be trusted.
-      trusted = new Map([...now].filter(([, { issuer }]) => issuer !== oidc?.issuerUrl));
-    }
-    return trusted;
-  };
-  const authenticator = new PeerAssertionAuthenticator({ keys, audience: serverId, logger });
-  return {
-    name: authenticator.name,
-    authenticate: (inbound) => (keys().size === 0 ? undefined : authenticator.authenticate(inbound)),
-  };
 }
 
 /** The OIDC discovery documents for tokens that are signed here; `undefined` without an issuer. */

@@ -11,9 +11,9 @@ import type { ServerLoad } from '../../proxy/delivery/server-choice.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { RetryBudget } from '../../request/retry.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { callerIdentification, refuseAuthenticated } from '../callers/caller-identification.ts';
 import type { RunningJwtAuthenticator } from '../callers/configured-jwt-authenticator.ts';
 import { isTokenGateway, oidcIssuer } from '../callers/destination-identity.ts';
+import { nodeAuthenticators, refuseAuthenticated } from '../callers/node-authenticators.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
 import { type ClientCertificateOf, nodeInbound } from '../exchange/node-inbound.ts';
@@ -74,7 +74,7 @@ export async function createRouterHandlers(
   const { transport } = outbound;
   const routerOptions = {
     ...outbound,
-    ...callerIdentification(config, parts.assertionAuthenticator, jwt?.authenticator),
+    ...nodeAuthenticators(config, parts.assertionAuthenticator, jwt?.authenticator),
     retryBudget: parts.retryBudget,
     load: parts.load,
     observers: [

@@ -1,31 +1,28 @@
 import { statusResponse } from '../../apimachinery/status.ts';
+import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
+import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
 import type { Authenticator } from '../../identity/incoming/authenticator.ts';
 import { RequestHeaderAuthenticator } from '../../identity/incoming/request-header.ts';
 import { X509Authenticator } from '../../identity/incoming/x509.ts';
+import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
 import type { Router } from '../../request/router.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { canAssertLocally, isTokenGateway } from './destination-identity.ts';
 
-export interface CallerIdentification {
-  readonly authenticators: readonly Authenticator[];
-  readonly isVerifiedPeer: (inbound: InboundRequest) => boolean;
-}
-
 /**
- * Makes the authenticators of a configuration.
+ * The authenticators of a configuration, in the order in which they are asked.
  *
  * - A gateway without a front-proxy pair knows callers by their certificates only: for its own paths, and to refuse them
  *   on all others. API servers verify the tokens.
  * - A router that cannot assert identities to the local server has none: callers use their own credentials there.
  */
-export function callerIdentification(
+export function nodeAuthenticators(
   config: ServeConfig,
   assertion: Authenticator | undefined,
   jwt: Authenticator | undefined,
-): CallerIdentification {
+): Required<Pick<MixedVersionProxyOptions, 'authenticators' | 'isVerifiedPeer'>> {
   const { requestHeader, clientCa } = config;
   if (isTokenGateway(config)) {
     return {
@@ -49,6 +46,37 @@ export function callerIdentification(
   return {
     authenticators: [frontProxy, ...others],
     isVerifiedPeer: (inbound) => frontProxy.isVerifiedPeer(inbound),
+  };
+}
+
+/**
+ * Accepts assertions of the routers whose keys are pinned. Without pinned keys assertions are ignored.
+ * @param pinnedKeys called for each assertion; returns the same set until it changes
+ */
+export function assertionAuthenticator(
+  config: ServeConfig,
+  pinnedKeys: () => AssertionKeySet,
+  logger: Logger,
+): Authenticator | undefined {
+  const { serverId, destinationIdentity } = config;
+  const { oidc } = destinationIdentity;
+  // Assertions are addressed to an API server ID, which a gateway does not have.
+  if (serverId === undefined) return undefined;
+  let pinned: AssertionKeySet = new Map();
+  let trusted: AssertionKeySet = new Map();
+  const keys = (): AssertionKeySet => {
+    const now = pinnedKeys();
+    if (now !== pinned) {
+      pinned = now;
+      // Keys of the OIDC issuer are listed to be published, not to be trusted.
+      trusted = new Map([...now].filter(([, { issuer }]) => issuer !== oidc?.issuerUrl));
+    }
+    return trusted;
+  };
+  const authenticator = new PeerAssertionAuthenticator({ keys, audience: serverId, logger });
+  return {
+    name: authenticator.name,
+    authenticate: (inbound) => (keys().size === 0 ? undefined : authenticator.authenticate(inbound)),
   };
 }
 
