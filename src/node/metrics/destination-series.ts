@@ -81,7 +81,7 @@ export class DestinationSeriesIndex {
     return series;
   }
 
-  /** Removes all other destinations. */
+  /** Removes all other destinations, with every series that one is a label of. */
   retain(destinations: readonly Destination[]): void {
     const kept = new Set(destinations.map(({ kind, id }) => `${kind} ${id}`));
     for (const [kind, byId] of Object.entries(this.#byKind)) {
@@ -91,13 +91,11 @@ export class DestinationSeriesIndex {
         byId.delete(id);
       }
     }
-    const isGone = (id = '', kind = ''): boolean => !kept.has(`${kind} ${id}`);
-    this.#families.destinationRequests.remove(isGone);
-    this.#families.destinationErrors.remove(isGone);
-    this.#families.destinationInflight.remove(isGone);
-    this.#families.destinationDuration.remove(isGone);
-    this.#families.connectDuration.remove(isGone);
-    this.#families.connectErrors.remove(isGone);
-    this.#families.destinationConnections.remove(isGone);
+    const ids = new Set(destinations.map(({ id }) => id));
+    for (const family of Object.values(this.#families)) {
+      const [first, second]: readonly string[] = family.definition.labels;
+      if (first !== 'destination') continue;
+      family.remove((id = '', kind = '') => !(second === 'kind' ? kept.has(`${kind} ${id}`) : ids.has(id)));
+    }
   }
 }

@@ -17,22 +17,29 @@ export interface MetricDefinition<
   readonly labels: Labels;
   /** Upper bounds of a histogram in ascending order, without +Inf. */
   readonly buckets?: readonly number[];
+  /**
+   * Values of its one label that it has from the start: a rate over a series that begins with its first event misses that
+   * event. One without labels always begins at zero.
+   */
+  readonly begins?: readonly string[];
 }
 
 export function counter<const Labels extends readonly string[]>(
   name: string,
   help: string,
   labels: Labels,
+  begins: readonly string[] = [],
 ): MetricDefinition<Labels, 'counter'> {
-  return { name, type: 'counter', stability: 'ALPHA', help, labels };
+  return { name, type: 'counter', stability: 'ALPHA', help, labels, begins };
 }
 
 export function gauge<const Labels extends readonly string[]>(
   name: string,
   help: string,
   labels: Labels,
+  begins: readonly string[] = [],
 ): MetricDefinition<Labels, 'gauge'> {
-  return { name, type: 'gauge', stability: 'ALPHA', help, labels };
+  return { name, type: 'gauge', stability: 'ALPHA', help, labels, begins };
 }
 
 export function histogram<const Labels extends readonly string[]>(
@@ -95,8 +102,10 @@ abstract class MetricFamily<Labels extends readonly string[], Cell extends Serie
 
   constructor(definition: MetricDefinition<Labels>) {
     this.definition = definition;
-    // A metric without labels starts at zero.
-    if (definition.labels.length === 0) this.#series.set('', this.create(''));
+    const { labels, begins = [] } = definition;
+    for (const value of labels.length === 0 ? [''] : begins) {
+      this.#series.set(value, this.create(labelText(labels, [value])));
+    }
   }
 
   protected abstract create(labels: string): Cell;

@@ -42,16 +42,10 @@ type FamiliesOf<Catalogue extends Readonly<Record<string, MetricDefinition>>> = 
   readonly [Name in keyof Catalogue]: FamilyOf<Catalogue[Name]>;
 };
 
-/** One family for each entry of the catalogue, all at zero. */
-export interface MetricRegistry {
-  readonly requests: FamiliesOf<typeof requestCatalogue>;
-  readonly destinations: FamiliesOf<typeof destinationCatalogue>;
-  readonly state: FamiliesOf<typeof stateCatalogue>;
-  readonly sync: FamiliesOf<typeof syncCatalogue>;
-  readonly slis: FamiliesOf<typeof sliCatalogue>;
-}
+export type MetricRegistry = ReturnType<typeof createMetricRegistry>;
 
-export function createMetricRegistry(): MetricRegistry {
+/** One family for each entry of the catalogues, with the series that it begins with. */
+export function createMetricRegistry() {
   return {
     requests: familiesOf(requestCatalogue),
     destinations: familiesOf(destinationCatalogue),

@@ -1,3 +1,4 @@
+import type { DropReason } from '../../request/request-observation.ts';
 import { counter, gauge, histogram, type MetricDefinition } from './metric-family.ts';
 
 /**
@@ -13,6 +14,14 @@ const ownWorkBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.0
 
 /** kube-apiserver's labels of a request, without `component` and `dry_run`, which the router does not know. */
 const requestLabels = ['verb', 'group', 'version', 'resource', 'subresource', 'scope'] as const;
+
+const dropReasons: readonly DropReason[] = [
+  'Overloaded',
+  'ShuttingDown',
+  'ServerNotReady',
+  'PreferredVersionUnavailable',
+  'RequestTimeout',
+];
 
 /**
  * Metrics of requests. Those of upstream's peer proxy have the same names, labels and meaning. The names of
@@ -75,18 +84,21 @@ export const requestCatalogue = {
   ),
   droppedRequests: counter(
     'mixed_version_proxy_dropped_requests_total',
-    'Requests that the router turned away for its own sake, by reason: Overloaded, ShuttingDown, ServerNotReady, PreferredVersionUnavailable, RequestTimeout.',
+    `Requests that the router turned away for its own sake, by reason: ${dropReasons.join(', ')}.`,
     ['reason'],
+    dropReasons,
   ),
   otherVersionRequests: counter(
     'mixed_version_proxy_other_version_requests_total',
     'Requests that went to a server of another version than the preferred one, of which none could be asked, by age: newer, or older, which may have lost fields.',
     ['age'],
+    ['newer', 'older'],
   ),
   inflightRequests: gauge(
     'mixed_version_proxy_current_inflight_requests',
     'Requests being handled now, by kind: readOnly, mutating, longRunning.',
     ['request_kind'],
+    ['readOnly', 'mutating', 'longRunning'],
   ),
   longRunningRequests: gauge(
     'mixed_version_proxy_longrunning_requests',
@@ -170,6 +182,7 @@ export const destinationCatalogue = {
     'mixed_version_proxy_second_tries_total',
     'Requests that were sent to a second destination, by what came of the first: an error as in destination_errors_total, or NotServed for a 404 by which it turned out not to have the resource.',
     ['cause'],
+    ['NotServed', 'ConnectFailed', 'ConnectionClosed', 'Timeout'],
   ),
   retryBudget: gauge(
     'mixed_version_proxy_retry_budget',

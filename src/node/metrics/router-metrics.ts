@@ -9,7 +9,6 @@ import type { EmbeddedSyncSource } from '../../own-paths/status/embedded-sync-st
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { ProcessFacts } from '../../own-paths/z-pages.ts';
 import type { Destination } from '../../request/destination.ts';
-import type { DropReason } from '../../request/request-observation.ts';
 import type { RequestObserver } from '../../request/request-observer.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver-options.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
@@ -28,28 +27,6 @@ import { processFamilies, watchProcess } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { syncServerStates } from './state-catalogue.ts';
 
-const dropReasons: readonly DropReason[] = [
-  'Overloaded',
-  'ShuttingDown',
-  'ServerNotReady',
-  'PreferredVersionUnavailable',
-  'RequestTimeout',
-];
-
-export interface RouterMetricsOptions {
-  /** The version of the router, for example `v0.1.0`. */
-  readonly version: string;
-  readonly nodeVersion: string;
-  /** Hash of the configuration in use. */
-  readonly configHash: string;
-  /** Feature gates by name. */
-  readonly features: Readonly<Record<string, boolean>>;
-  /** The table in use, or `undefined`. */
-  readonly table: () => RoutingTable | undefined;
-  /** Milliseconds since the epoch. Default `Date.now`. */
-  readonly clock?: () => number;
-}
-
 /** All metrics of one router, and the two endpoints that expose them. */
 export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly requests: RequestObserver;
@@ -57,12 +34,14 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly connections: ConnectionMetrics;
   readonly #registry: MetricRegistry = createMetricRegistry();
   readonly #destinations: DestinationSeriesIndex;
-  readonly #clock: () => number;
-  #sources: StateSources & { readonly health?: (() => readonly ServerHealthReport[]) | undefined };
+  #sources: StateSources;
 
-  constructor(options: RouterMetricsOptions) {
-    const { table, clock = Date.now } = options;
-    this.#clock = clock;
+  /** @param table the one in use, or `undefined` */
+  constructor(
+    { featureGateEnabled }: Pick<ServeConfig, 'featureGateEnabled'>,
+    { version, nodeVersion, configHash }: ProcessFacts,
+    table: () => RoutingTable | undefined,
+  ) {
     this.#destinations = new DestinationSeriesIndex(this.#registry.destinations);
     this.requests = new RequestMetrics({
       registry: this.#registry,
@@ -72,51 +51,27 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.connections = new ConnectionMetrics(this.#registry, this.#destinations);
     this.#sources = { table };
     const { state } = this.#registry;
-    state.buildInfo.with(options.version, options.nodeVersion).set(1);
-    state.configInfo.with(options.configHash).set(1);
-    for (const [name, enabled] of Object.entries(options.features)) {
-      state.featureEnabled.with(name, 'ALPHA').set(enabled ? 1 : 0);
-    }
-    // These exist from the start: a rate over a series that begins with its first event misses that event.
-    for (const type of ['lease_list', 'hostport_resolution', 'fetch_discovery']) {
-      state.peerDiscoverySyncErrors.with(type);
-    }
-    for (const result of ['accepted', 'renewed', 'unchanged']) state.snapshotPushes.with(result);
-    for (const result of ['written', 'dropped'] as const) this.auditEvents(result, 0);
-    for (const result of ['exported', 'failed'] as const) this.spansExported(result, 0);
-    for (const reason of dropReasons) {
-      this.#registry.requests.droppedRequests.with(reason);
-    }
-    for (const age of ['newer', 'older']) this.#registry.requests.otherVersionRequests.with(age);
-    for (const cause of ['NotServed', 'ConnectFailed', 'ConnectionClosed', 'Timeout']) {
-      this.#registry.destinations.secondTries.with(cause);
-    }
-    for (const kind of ['readOnly', 'mutating', 'longRunning']) {
-      this.#registry.requests.inflightRequests.with(kind);
-    }
+    state.buildInfo.with(version, nodeVersion).set(1);
+    state.featureEnabled.with('UnknownVersionInteroperabilityProxy', 'ALPHA').set(featureGateEnabled ? 1 : 0);
+    this.configured(configHash);
     watchProcess();
   }
 
   /** Sets what a scrape reads, as soon as it exists. */
-  setSources(sources: Omit<StateSources, 'table'> & { health?: () => readonly ServerHealthReport[] }): void {
+  setSources(sources: Omit<StateSources, 'table'>): void {
     this.#sources = { ...this.#sources, ...sources };
   }
 
   /** A new routing table is in use. @param destinations all that requests may be sent to */
   tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
     this.#destinations.retain(destinations);
-    const ids = new Set(destinations.map(({ id }) => id));
-    const isGone = (id = ''): boolean => !ids.has(id);
-    this.#registry.destinations.probes.remove(isGone);
-    this.#registry.destinations.putAside.remove(isGone);
-    this.#registry.destinations.healthChanges.remove(isGone);
     const unresolved = table.servers.filter(
       ({ origin, departed }) => origin === undefined && !departed,
     ).length;
     this.#registry.state.peerDiscoverySyncErrors.with('hostport_resolution').add(unresolved);
   }
 
-  /** A new configuration is in use. @param configHash as in the options */
+  /** A new configuration is in use. @param configHash as `/statusz` shows it */
   configured(configHash: string): void {
     const { configInfo } = this.#registry.state;
     configInfo.clear();
@@ -174,9 +129,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   async #families(path: MetricsPath): Promise<readonly ExposedFamily[]> {
     const { requests, destinations, state, sync, slis } = this.#registry;
     if (path === '/metrics/slis') return Object.values(slis);
-    updateStateMetrics(this.#registry, this.#sources, this.#clock());
-    destinations.health.clear();
-    for (const { id, status } of this.#sources.health?.() ?? []) destinations.health.with(id, status).set(1);
+    updateStateMetrics(this.#registry, this.#sources, Date.now());
     return [
       ...Object.values(requests),
       ...Object.values(destinations),
@@ -193,22 +146,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   }
 }
 
-/** The metrics of a router; `undefined` if they are disabled. */
-export function createRouterMetrics(
-  config: Pick<ServeConfig, 'observability' | 'featureGateEnabled'>,
-  { version, nodeVersion, configHash }: ProcessFacts,
-  table: () => RoutingTable | undefined,
-): RouterMetrics | undefined {
-  if (!config.observability.metrics) return undefined;
-  return new RouterMetrics({
-    version,
-    nodeVersion,
-    configHash,
-    features: { UnknownVersionInteroperabilityProxy: config.featureGateEnabled },
-    table,
-  });
-}
-
 /** What a scrape reads. Left out: it does not exist (yet). */
 interface StateSources {
   readonly table: () => RoutingTable | undefined;
@@ -219,6 +156,7 @@ interface StateSources {
   readonly embeddedSync?: EmbeddedSyncSource | undefined;
   /** Second tries that the budget allows now. */
   readonly retryBudget?: (() => number) | undefined;
+  readonly health?: (() => readonly ServerHealthReport[]) | undefined;
 }
 
 /** Sets the gauges of the router's state. @param now milliseconds since the epoch */
@@ -236,6 +174,8 @@ function updateStateMetrics(
   if (sources.credentialFiles !== undefined) updateCredentials(state, sources.credentialFiles);
   state.settingsNeedingRestart.with().set(sources.needsRestart?.().length ?? 0);
   if (sources.retryBudget !== undefined) destinations.retryBudget.with().set(sources.retryBudget());
+  destinations.health.clear();
+  for (const { id, status } of sources.health?.() ?? []) destinations.health.with(id, status).set(1);
 }
 
 /** Nothing where snapshots are pushed: the sync job has metrics of its own. */

@@ -8,6 +8,7 @@ export const stateCatalogue = {
     'apiserver_peer_discovery_sync_errors_total',
     "Errors of what is known of peers: hostport_resolution (a server of a new snapshot has no usable address), fetch_discovery (a server's OpenAPI document could not be read). lease_list stays 0: leases are the sync job's to list.",
     ['type'],
+    ['lease_list', 'hostport_resolution', 'fetch_discovery'],
   ),
   snapshotGeneration: gauge(
     'mixed_version_proxy_snapshot_generation',
@@ -33,6 +34,7 @@ export const stateCatalogue = {
     'mixed_version_proxy_snapshot_pushes_total',
     'Pushed snapshots and renewals by result: accepted, renewed, unchanged, or the reason of the refusal (Unsigned, UnknownKey, BadSignature, TooLarge, Invalid, NotNewer, InternalError).',
     ['result'],
+    ['accepted', 'renewed', 'unchanged'],
   ),
   discoveryConflicts: gauge(
     'mixed_version_proxy_discovery_conflicts',
@@ -88,11 +90,13 @@ export const stateCatalogue = {
     'mixed_version_proxy_audit_events_total',
     'Audit events by result: written, dropped (the buffer was full, or the router ended). 0 while nothing is audited.',
     ['result'],
+    ['written', 'dropped'],
   ),
   traceSpans: counter(
     'mixed_version_proxy_trace_spans_total',
     'Spans of sampled requests by result: exported, failed (the collector did not take them). 0 while nothing is traced.',
     ['result'],
+    ['exported', 'failed'],
   ),
   buildInfo: gauge(
     'mixed_version_proxy_build_info',

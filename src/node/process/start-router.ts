@@ -16,7 +16,7 @@ import type { RunningRouter, ServeConfig } from '../configuration/serve-config.t
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { followServers, ownServerCheck } from '../health/followed-servers.ts';
-import { createRouterMetrics } from '../metrics/router-metrics.ts';
+import { RouterMetrics } from '../metrics/router-metrics.ts';
 import type { ConfigurationUsers } from '../reload/apply-configuration.ts';
 import type { ConfigurationSource } from '../reload/configuration-source.ts';
 import { CredentialWatch } from '../reload/credential-watch.ts';
@@ -94,8 +94,9 @@ async function start(
   const credentialWatch = new CredentialWatch(logger);
   const traffic = new TrafficControl(config, logger);
   opened.push(() => traffic.deadlines.stop());
-  const facts = processFacts(config);
-  const metrics = createRouterMetrics(config, facts, () => receiver.current());
+  const metrics = config.observability.metrics
+    ? new RouterMetrics(config, processFacts(config), () => receiver.current())
+    : undefined;
   const records = await createRequestRecords(config, logger, metrics);
   opened.push(() => records.close());
   const transport = new NodeTransport({
