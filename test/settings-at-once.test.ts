@@ -223,7 +223,7 @@ async function readByReload(
     ['serve', `--config=${file}`, '--bind-address=127.0.0.1', '--secure-port=0'],
     { from: 'user' },
   );
-  const { config, source, router } = await Promise.race([
+  const { source, router } = await Promise.race([
     started.promise,
     ended.then(() => assert.fail(surroundings.written.errors)),
   ]);

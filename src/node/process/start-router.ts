@@ -119,7 +119,6 @@ async function start(
     pseudonym: newPseudonym(),
   };
   const documents = createClusterDocuments(outboundOptions, logger, () => metrics?.documentReadFailed());
-  const load = new ServerLoad(() => performance.now());
   const servers =
     config.health &&
     followServers({
@@ -173,29 +172,33 @@ async function start(
   });
   const retryBudget = new RetryBudget();
   let listeningPort: number | undefined;
+  const recentDecisions = new RecentDecisions();
   const parts: RouterParts = {
-    outbound: outboundOptions,
+    app: {
+      ...outboundOptions,
+      retryBudget,
+      load: new ServerLoad(() => performance.now()),
+      health: servers?.health,
+      routingTable: receiver,
+      openApiV2: documents.openApiV2,
+      openApiV3: documents.openApiV3,
+      credentialFiles: credentialWatch.status,
+      embeddedSync: embeddedSync?.status,
+      advertised: () => advertisedServer(config, listeningPort),
+      recentDecisions,
+      history,
+      metrics,
+      observers: [...(metrics === undefined ? [] : [metrics.requests]), recentDecisions, history],
+      logger,
+    },
     assertionAuthenticator: assertionAuthenticator(
       config,
       () => live.current.credentials.assertionKeys,
       logger,
     ),
-    retryBudget,
-    load,
-    health: servers?.health,
-    routingTable: receiver,
-    openApiV2: documents.openApiV2,
-    openApiV3: documents.openApiV3,
-    credentialFiles: credentialWatch.status,
-    embeddedSync: embeddedSync?.status,
-    advertised: () => advertisedServer(config, listeningPort),
-    recentDecisions: new RecentDecisions(),
-    history,
     traffic,
-    metrics,
     records,
     clientCertificateOf: (incoming) => live.clientCertificateOf(incoming),
-    logger,
   };
   const live: LiveGeneration = new LiveGeneration(
     await createGeneration({ config, needsRestart: [] }, parts),

@@ -48,7 +48,7 @@ export async function createGeneration(
 /** That of the generation before, with the keys it has loaded, where the issuers are the same. */
 function jwtAuthenticatorOf(
   config: ServeConfig,
-  { logger }: Pick<RouterParts, 'logger'>,
+  { app: { logger } }: RouterParts,
   last: Generation | undefined,
 ): Generation['jwt'] {
   // Then callers use their own credentials.
