@@ -1,5 +1,5 @@
-import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { type AuditConfig, days } from '../../node/audit/audit-output.ts';
+import { readYaml } from '../../node/configuration/read-yaml.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { parseTracingConfiguration } from '../../node/tracing/tracing-configuration.ts';
 import { parseAuditPolicy } from '../../observe/audit/parse-audit-policy.ts';
@@ -104,16 +104,9 @@ function readDocumentFlag<Value>(
   const file = flags.file(name);
   if (file === undefined) return undefined;
   const { path, text } = file;
-  let document: unknown;
-  try {
-    document = parseYaml(text, { logLevel: 'error' });
-  } catch (error) {
-    // Without the parser's words: they quote the text, and it may be a key given by mistake.
-    const line = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
-    const place = line === undefined ? '' : `: see line ${line}`;
-    return flags.issue(name, `--${name}: ${path} is neither YAML nor JSON${place}`);
-  }
-  const parsed = parse(document);
+  const document = readYaml(text);
+  if (!document.ok) return flags.issue(name, `--${name}: ${path} ${document.issue}`);
+  const parsed = parse(document.value);
   if (!parsed.ok) {
     for (const issue of parsed.issues) flags.issue(name, `--${name}: ${describeIssueOf(path, issue)}`);
     return undefined;

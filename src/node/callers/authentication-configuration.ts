@@ -1,4 +1,3 @@
-import { parse as parseYaml, YAMLParseError } from 'yaml';
 import type { ParsedKeySet } from '../../identity/jwt/key-set.ts';
 import {
   type ExternalIssuerConfig,
@@ -6,6 +5,7 @@ import {
 } from '../../identity/jwt/parse-jwt-configuration.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { describeIssueOf } from '../../snapshot/format/issues.ts';
+import { readYaml } from '../configuration/read-yaml.ts';
 import { CertificatePemError, parseCertificates, parseKeySetText } from './pem-files.ts';
 
 export interface AuthenticationConfigurationFile {
@@ -74,19 +74,5 @@ function issuesOfCertificates(pem: string, source: string): readonly string[] {
   } catch (error) {
     if (!(error instanceof CertificatePemError)) throw error;
     return [error.message];
-  }
-}
-
-type YamlResult =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly issue: string };
-
-function readYaml(text: string): YamlResult {
-  try {
-    return { ok: true, value: parseYaml(text, { logLevel: 'error' }) };
-  } catch (error) {
-    // Without the parser's message: it quotes the text, which may be a key that was given by mistake.
-    const line = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
-    return { ok: false, issue: `is neither YAML nor JSON${line === undefined ? '' : `: see line ${line}`}` };
   }
 }
