@@ -40,18 +40,13 @@ export class AuditLog implements AuditSink {
   }
 
   write(event: AuditEvent): void {
-    this.writeLine(`${JSON.stringify(event)}\n`);
-  }
-
-  /** An event that is a line of JSON already, its end included. */
-  writeLine(line: string): void {
     const { bufferSize, onEvents, failures } = this.#options;
     if (this.#isClosed || this.#waiting.length + this.#batchEvents >= bufferSize) {
       onEvents('dropped', 1);
       failures.warn('audit buffer', { bufferSize }, 'Audit events are lost: the buffer is full');
       return;
     }
-    this.#waiting.push(line);
+    this.#waiting.push(`${JSON.stringify(event)}\n`);
     this.#writing ??= this.#writeAll();
   }
 

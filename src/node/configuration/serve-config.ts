@@ -134,16 +134,6 @@ export interface HealthConfig {
   readonly slowStart: number;
 }
 
-/** How a router ends, in the words of kube-apiserver's flags (k8s.io/apiserver pkg/server/genericapiserver.go). */
-export interface ShutdownConfig {
-  /** `--shutdown-delay-duration`: milliseconds in which it serves on while `/readyz` fails already. */
-  readonly delay: number;
-  /** `--shutdown-send-retry-after`: listens on until all requests have ended, and new ones get 429. */
-  readonly sendRetryAfter: boolean;
-  /** `--shutdown-watch-termination-grace-period`: milliseconds within which watches and tunnels end. */
-  readonly watchTerminationGracePeriod: number;
-}
-
 /** Everything `serve` was told, checked and read. Plain data; made only by `validateServeOptions`. */
 export interface ServeConfig {
   /** ID of the local API server, as it stands in the snapshot; `undefined` in the gateway form, as `local` is. */
@@ -231,7 +221,15 @@ export interface ServeConfig {
     /** In [0, 0.02]. */
     readonly goawayChance: number;
   };
-  readonly shutdown: ShutdownConfig;
+  /** In the words of kube-apiserver's flags (k8s.io/apiserver pkg/server/genericapiserver.go). */
+  readonly shutdown: {
+    /** `--shutdown-delay-duration`: milliseconds in which it serves on while `/readyz` fails already. */
+    readonly delay: number;
+    /** `--shutdown-send-retry-after`: listens on until all requests have ended, and new ones get 429. */
+    readonly sendRetryAfter: boolean;
+    /** `--shutdown-watch-termination-grace-period`: milliseconds within which watches and tunnels end. */
+    readonly watchTerminationGracePeriod: number;
+  };
   /** Milliseconds between two looks at the files named above, for changes. */
   readonly fileCheckInterval: number;
   readonly logging: LoggingConfig;

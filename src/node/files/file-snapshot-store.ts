@@ -127,10 +127,7 @@ function unlessMissing(error: NodeJS.ErrnoException): undefined {
  * @throws {Error} if it is neither a file nor missing
  */
 export async function checkReplaceable(path: string): Promise<void> {
-  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
+  const found = await stat(path).catch(unlessMissing);
   // For a directory the rename itself fails with a clear error.
   if (found === undefined || found.isFile() || found.isDirectory()) return;
   throw new Error(`${path} is not a regular file, and is not replaced: name a file`);

@@ -31,8 +31,14 @@ export async function createRequestRecords(
 ): Promise<RequestRecords> {
   const { tracing, audit } = config.records;
   const failures = new FailureLog({ logger, clock: () => performance.now() });
-  const onEvents: OnAuditEvents = (result, events) => metrics?.auditEvents(result, events);
-  const auditLog = audit && (await openAuditLog(audit, failures, onEvents));
+  const auditLog =
+    audit &&
+    new AuditLog({
+      output: await openOutput(audit, failures),
+      bufferSize: audit.bufferSize,
+      failures,
+      onEvents: (result, events) => metrics?.auditEvents(result, events),
+    });
   const traces =
     tracing === undefined ? undefined : await startTracing(tracing, config, logger, failures, metrics);
   return {
@@ -80,23 +86,7 @@ async function startTracing(
   });
 }
 
-/** Told of audit events that were written, and of those that are lost. */
-type OnAuditEvents = (result: 'written' | 'dropped', events: number) => void;
-
 /** @throws when the file cannot be opened. */
-async function openAuditLog(
-  audit: AuditConfig,
-  failures: FailureLog,
-  onEvents: OnAuditEvents,
-): Promise<AuditLog> {
-  return new AuditLog({
-    output: await openOutput(audit, failures),
-    bufferSize: audit.bufferSize,
-    failures,
-    onEvents,
-  });
-}
-
 async function openOutput(audit: AuditConfig, failures: FailureLog): Promise<AuditOutput> {
   if (audit.path === '-') return new DescriptorOutput(standardOutput);
   try {
