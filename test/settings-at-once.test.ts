@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import type { TakesEffect } from '../src/cli/flags/flag.ts';
@@ -9,7 +9,7 @@ import { registerServe, type ServingRouter } from '../src/cli/serve/serve-comman
 import { CliCommand } from '../src/cli/terminal/cli-command.ts';
 import type { ServeConfig } from '../src/node/configuration/serve-config.ts';
 import { startRouter } from '../src/node/process/start-router.ts';
-import type { ConfigurationSource } from '../src/node/reload/configuration-source.ts';
+import type { ConfigurationReading, ConfigurationSource } from '../src/node/reload/configuration-source.ts';
 import { openEmbeddedSync } from '../src/sync/node/embedded/embedded-sync.ts';
 import { assertionKeysFile, speaker } from './support/assertions.ts';
 import {
@@ -40,8 +40,8 @@ interface Change {
 type Form = 'pushed' | 'embedded';
 
 const changes: Readonly<Record<LiveFlagName, Change & { readonly onlyIn?: Form }>> = {
-  'local-server-ca-file': { before: 'ca.crt', after: 'other-ca.crt' },
-  'peer-ca-file': { before: 'ca.crt', after: 'other-ca.crt' },
+  'local-server-ca-file': { before: 'local-ca.crt', after: 'other-ca.crt' },
+  'peer-ca-file': { before: 'peer-ca.crt', after: 'other-ca.crt' },
   'proxy-client-cert-file': { before: 'front-proxy-client.crt', after: 'other-front-proxy-client.crt' },
   'proxy-client-key-file': { before: 'front-proxy-client.key', after: 'other-front-proxy-client.key' },
   'extension-routing': { after: 'extension' },
@@ -68,8 +68,8 @@ const changes: Readonly<Record<LiveFlagName, Change & { readonly onlyIn?: Form }
   'tls-cert-file': { before: 'serving.crt', after: 'other-serving.crt' },
   'tls-private-key-file': { before: 'serving.key', after: 'other-serving.key' },
   'tls-sni-cert-key': {
-    before: [{ certFile: 'serving.crt', keyFile: 'serving.key', names: ['a.example'] }],
-    after: [{ certFile: 'serving.crt', keyFile: 'serving.key', names: ['b.example'] }],
+    before: [{ certFile: 'sni.crt', keyFile: 'sni.key', names: ['a.example'] }],
+    after: [{ certFile: 'sni.crt', keyFile: 'sni.key', names: ['b.example'] }],
   },
   'file-check-interval': { before: '24h', after: '23h' },
   'request-timeout': { after: '61s' },
@@ -123,6 +123,11 @@ async function allFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ...files,
     ...others,
+    // Each flag has files of its own.
+    ['local-ca.crt', files.get('ca.crt') ?? ''],
+    ['peer-ca.crt', files.get('ca.crt') ?? ''],
+    ['sni.crt', files.get('serving.crt') ?? ''],
+    ['sni.key', files.get('serving.key') ?? ''],
     ['other-snapshot-keys.json', JSON.stringify({ keys: [known.publicJwk] })],
     ['assertion-keys.json', assertionKeysFile([known])],
     ['other-assertion-keys.json', assertionKeysFile([another])],
@@ -172,17 +177,14 @@ function mergeInto(section: Section, added: Section): void {
   }
 }
 
-/** Has `serve` start a router, and every setting that counts at once changed while it runs. */
-async function readByReload(
-  context: TestContext,
-  form: Form,
-): Promise<ReadonlyMap<LiveFlagName, readonly string[]>> {
+type Observe = (reading: ConfigurationReading) => ConfigurationReading;
+
+/** Has `serve` start a router with a configuration file. @param observe gets what each reload goes by */
+async function serve(context: TestContext, form: Form, observe: Observe) {
   const directory = await temporaryDirectory(context);
-  for (const [name, text] of await allFiles()) await writeFile(join(directory, name), text);
-  const file = join(directory, 'router.yaml');
-  await writeFile(file, fileText(form, []));
-  const reads = new RecordedReads(handedOverWhole);
-  let readByThen: ReadonlySet<string> = new Set();
+  const path = (name: string): string => join(directory, name);
+  for (const [name, text] of await allFiles()) await writeFile(path(name), text);
+  await writeFile(path('router.yaml'), fileText(form, []));
   const started = Promise.withResolvers<{
     config: ServeConfig;
     source: ConfigurationSource;
@@ -190,8 +192,8 @@ async function readByReload(
   }>();
   const end = Promise.withResolvers<'SIGTERM'>();
   const surroundings = commandContext(new Map(), { shutdownSignal: end.promise });
+  const command = { ...surroundings.context, readFile: (file: string) => readFileSync(file, 'utf8') };
   const program = new CliCommand('mixed-version-proxy').exitOverride();
-  const command = { ...surroundings.context, readFile: (path: string) => readFileSync(path, 'utf8') };
   registerServe(
     program,
     command,
@@ -199,20 +201,8 @@ async function readByReload(
     async () => async (config, logger, options) => {
       const source = options.configurationSource;
       assert.ok(source);
-      const configurationSource: ConfigurationSource = {
-        ...source,
-        async read(...given) {
-          const reading = await source.read(...given);
-          return {
-            ...reading,
-            config: reads.of(reading.config),
-            taken() {
-              readByThen = new Set(reads.paths);
-              reading.taken();
-            },
-          };
-        },
-      };
+      const read: ConfigurationSource['read'] = async (...given) => observe(await source.read(...given));
+      const configurationSource = { ...source, read };
       const router = await startRouter(config, logger, { ...options, configurationSource, openEmbeddedSync });
       context.after(() => router.close(0));
       started.resolve({ config, source, router });
@@ -220,43 +210,88 @@ async function readByReload(
     },
   );
   const ended = program.parseAsync(
-    ['serve', `--config=${file}`, '--bind-address=127.0.0.1', '--secure-port=0'],
+    ['serve', `--config=${path('router.yaml')}`, '--bind-address=127.0.0.1', '--secure-port=0'],
     { from: 'user' },
   );
-  const { source, router } = await Promise.race([
-    started.promise,
-    ended.then(() => assert.fail(surroundings.written.errors)),
-  ]);
-  const unread = new Map<LiveFlagName, readonly string[]>();
-  const read = async (changed: readonly LiveFlagName[]) =>
-    (await source.read(new Map([[file, fileText(form, changed)]]))).config;
+  const failed = ended.then(() => assert.fail(surroundings.written.errors));
+  return {
+    ...(await Promise.race([started.promise, failed])),
+    path,
+    async shutdown() {
+      failed.catch(() => {});
+      end.resolve('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+/** The values of each setting that a reload does not read, after a change of all of them. */
+async function unreadByReload(context: TestContext, form: Form) {
+  const reads = new RecordedReads(handedOverWhole);
+  let readByThen: ReadonlySet<string> = new Set();
+  const { source, router, path, shutdown } = await serve(context, form, (reading) => ({
+    ...reading,
+    config: reads.of(reading.config),
+    taken() {
+      readByThen = new Set(reads.paths);
+      reading.taken();
+    },
+  }));
+  const read = async (changed: readonly LiveFlagName[]) => {
+    const texts = new Map([[path('router.yaml'), fileText(form, changed)]]);
+    return { ...(await source.read(texts)).config, commandLine: {} };
+  };
   const same = await read([]);
-  await writeFile(file, fileText(form, flagsOf(form)));
+  await writeFile(path('router.yaml'), fileText(form, flagsOf(form)));
   await router.reload();
-  end.resolve('SIGTERM');
-  await ended;
+  await shutdown();
   // Whoever goes on to watch the files reads all that they hold.
-  const isOfAFile = (path: string) => /\.(?:path|pem|text)$/.test(path);
-  const isRead = (path: string) => (isOfAFile(path) ? readByThen : reads.paths).has(path);
+  const isOfAFile = (value: string) => /\.(?:path|pem|text)$/.test(value);
+  const isRead = (value: string) => (isOfAFile(value) ? readByThen : reads.paths).has(value);
+  const unread = new Map<LiveFlagName, readonly string[]>();
   for (const name of flagsOf(form)) {
-    const differing = reads.differing(
-      { ...same, commandLine: {} },
-      { ...(await read([name])), commandLine: {} },
-    );
+    const differing = reads.differing(same, await read([name]));
     // Where a file is, and what it holds, is for those who watch it; what was made of that counts.
-    const parsed = differing.filter((path) => !/\.(?:path|text)$/.test(path));
+    const parsed = differing.filter((value) => !/\.(?:path|text)$/.test(value));
     const counts = parsed.length > 0 ? parsed : differing;
-    unread.set(name, counts.length === 0 ? ['nothing differs'] : counts.filter((path) => !isRead(path)));
+    const missing = counts.filter((value) => !isRead(value));
+    if (counts.length === 0) unread.set(name, ['nothing differs']);
+    else if (missing.length > 0) unread.set(name, missing);
   }
   return unread;
 }
 
+/** The files that settings which count at once name, each with its setting. */
+function namedFiles(form: Form): readonly (readonly [LiveFlagName, string])[] {
+  return flagsOf(form).flatMap((name) => {
+    const isPath = serveFlags.find((flag) => flag.name === name)?.value.isPath === true;
+    // Read again whenever a token's key is not known.
+    if (!isPath || name === 'service-account-key-file') return [];
+    const names = JSON.stringify(changes[name].before).match(/[\w-]+\.(?:crt|key|json)|kubeconfig/g) ?? [];
+    return names.map((file) => [name, file] as const);
+  });
+}
+
 for (const form of ['pushed', 'embedded'] as const) {
   it(`every setting that counts at once is read by a reload (${form})`, async (context) => {
-    const unread = await readByReload(context, form);
-    assert.deepEqual(
-      [...unread].filter(([, paths]) => paths.length > 0),
-      [],
-    );
+    assert.deepEqual([...(await unreadByReload(context, form))], []);
+  });
+
+  it(`every file that such a setting names is looked after (${form})`, async (context) => {
+    let readings = 0;
+    const { router, path, shutdown } = await serve(context, form, (reading) => {
+      readings += 1;
+      return reading;
+    });
+    const unwatched: string[] = [];
+    for (const [flag, name] of namedFiles(form)) {
+      const before = readings;
+      await appendFile(path(name), '\n');
+      await router.reload();
+      if (readings === before) unwatched.push(`--${flag}: ${name}`);
+    }
+    await shutdown();
+    assert.deepEqual(unwatched, []);
+    assert.ok(readings > 10);
   });
 }

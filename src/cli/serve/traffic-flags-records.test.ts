@@ -32,8 +32,9 @@ test('tracing and audit are read from their files, and what has less effect here
   assert.ok(result.ok);
   const { tracing, audit } = result.config.records;
   assert.deepEqual(tracing, { url: 'http://collector:4317/v1/traces', samplingRatePerMillion: 100 });
-  const { policy, ...others } = audit ?? assert.fail('there is an audit');
+  const { policy, policyFile, ...others } = audit ?? assert.fail('there is an audit');
   assert.equal(policy.rules.length, 1);
+  assert.equal(policyFile?.path, 'policy.yaml');
   assert.deepEqual(others, {
     path: '-',
     maximumSize: 1024 * 1024,

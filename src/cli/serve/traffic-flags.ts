@@ -62,7 +62,7 @@ const bytesOfMegabyte = 1024 * 1024;
 /** Reads which records of requests are kept. After an error, which is reported, one is missing. */
 export function readRequestRecordsFlags(flags: ServeFlagValues): ServeConfig['records'] {
   return {
-    tracing: readDocumentFlag(flags, 'tracing-config-file', parseTracingConfiguration),
+    tracing: readDocumentFlag(flags, 'tracing-config-file', parseTracingConfiguration)?.value,
     audit: readAuditFlags(flags),
   };
 }
@@ -79,7 +79,8 @@ function readAuditFlags(flags: ServeFlagValues): AuditConfig | undefined {
   if (policy === undefined || path === undefined || limits === undefined) return undefined;
   const { megabytes, maximumDays, maximumBackups, bufferSize } = limits;
   return {
-    policy,
+    policy: policy.value,
+    policyFile: policy.file,
     path,
     maximumSize: megabytes * bytesOfMegabyte,
     maximumAge: days(maximumDays),
@@ -100,7 +101,7 @@ function readDocumentFlag<Value>(
   flags: ServeFlagValues,
   name: ServeFlagName,
   parse: (document: unknown) => ParsedDocument<Value>,
-): Value | undefined {
+): { readonly value: Value; readonly file: { readonly path: string; readonly text: string } } | undefined {
   const file = flags.file(name);
   if (file === undefined) return undefined;
   const { path, text } = file;
@@ -112,5 +113,5 @@ function readDocumentFlag<Value>(
     return undefined;
   }
   for (const warning of parsed.warnings) flags.warn(name, `--${name}: ${describeIssueOf(path, warning)}`);
-  return parsed.value;
+  return { value: parsed.value, file: { path, text } };
 }

@@ -7,6 +7,8 @@ import type { AuditPolicy } from '../../observe/audit/parse-audit-policy.ts';
 /** What is audited, and where events are written. */
 export interface AuditConfig {
   readonly policy: AuditPolicy;
+  /** The file that the policy comes from, read again when it changes; left out without one. */
+  readonly policyFile?: { readonly path: string; readonly text: string } | undefined;
   /** A file, or `-` for standard output. */
   readonly path: string;
   /** Bytes at which a file is rotated. */

@@ -36,3 +36,27 @@ it('another verbosity and another audit policy count for the next request', asyn
     ['/api/v1/pods?second'],
   );
 });
+
+it('an audit policy that changes in its file counts for the next request, and one with an error does not', async (context) => {
+  const started = await startRouterWithFiles(context, {
+    files: { 'policy.json': policy('None') },
+    configuration: { audit: { policyFile: 'policy.json', log: { path: 'audit.log' } } },
+  });
+  const { router, write, logs, path, port, authorities } = started;
+  const pair = await started.user('jane');
+  const session = openHttp2(context, { port, ca: authorities.cluster.certificate, pair });
+  assert.equal((await askOverHttp2(session, '/api/v1/pods?first')).status, 200);
+  await write('policy.json', policy('Metadata'));
+  await router.reload();
+  await write('policy.json', policy('None').replace('rules', 'rulez'));
+  await router.reload();
+  assert.equal((await askOverHttp2(session, '/api/v1/pods?second')).status, 200);
+  await router.close(0);
+  const events = (await readFile(path('audit.log'), 'utf8')).trim().split('\n');
+  assert.deepEqual(
+    [...new Set(events.map((event) => JSON.parse(event).requestURI))],
+    ['/api/v1/pods?second'],
+  );
+  const [error] = logs.filter(({ level }) => level === 'error');
+  assert.match(String(error?.fields['error']), /--audit-policy-file: .*policy\.json: rulez/);
+});
