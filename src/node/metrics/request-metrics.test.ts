@@ -39,6 +39,7 @@ function measured() {
       'text',
     );
   return {
+    registry,
     destinations,
     families,
     wait(milliseconds: number) {
@@ -234,12 +235,15 @@ test('10,000 requests for what they make up themselves make no more series than 
 });
 
 test('series of a destination go with it, also while a request is under way to it', () => {
-  const { begin, families, destinations } = measured();
+  const { begin, families, destinations, registry } = measured();
   const { observed, end } = begin('/apis/batch/v1/jobs');
   observed.attemptBegun(peer);
+  registry.destinations.probes.with('b', 'ready').add();
+  registry.destinations.probes.with('c', 'ready').add();
   destinations.retain([{ ...peer, id: 'c' }]);
   observed.attemptResponded(200);
   observed.responded(200);
   end();
   assert.equal(JSON.stringify([...families().values()]).includes('"destination":"b"'), false);
+  assert.equal(families().get(registry.destinations.probes.definition.name)?.samples.length, 1);
 });

@@ -5,7 +5,7 @@ import type { HealthEndpoint } from '../../own-paths/health-checks/health-endpoi
 import type { MetricsSource, Scrape } from '../../own-paths/metrics-endpoints.ts';
 import type { CredentialFiles } from '../../own-paths/status/credential-files.ts';
 import { documentStatus } from '../../own-paths/status/document-status.ts';
-import type { EmbeddedSyncSource } from '../../own-paths/status/embedded-sync-status.ts';
+import type { EmbeddedSyncStatus } from '../../own-paths/status/embedded-sync-status.ts';
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { ProcessFacts } from '../../own-paths/z-pages.ts';
 import type { Destination } from '../../request/destination.ts';
@@ -34,32 +34,27 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly connections: ConnectionMetrics;
   readonly #registry: MetricRegistry = createMetricRegistry();
   readonly #destinations: DestinationSeriesIndex;
-  #sources: StateSources;
+  readonly #sources: StateSources;
 
-  /** @param table the one in use, or `undefined` */
+  /** @param sources not asked before the first scrape, but for the table */
   constructor(
     { featureGateEnabled }: Pick<ServeConfig, 'featureGateEnabled'>,
     { version, nodeVersion, configHash }: ProcessFacts,
-    table: () => RoutingTable | undefined,
+    sources: StateSources,
   ) {
     this.#destinations = new DestinationSeriesIndex(this.#registry.destinations);
     this.requests = new RequestMetrics({
       registry: this.#registry,
       destinations: this.#destinations,
-      currentTable: table,
+      currentTable: sources.table,
     });
     this.connections = new ConnectionMetrics(this.#registry, this.#destinations);
-    this.#sources = { table };
+    this.#sources = sources;
     const { state } = this.#registry;
     state.buildInfo.with(version, nodeVersion).set(1);
     state.featureEnabled.with('UnknownVersionInteroperabilityProxy', 'ALPHA').set(featureGateEnabled ? 1 : 0);
     this.configured(configHash);
     watchProcess();
-  }
-
-  /** Sets what a scrape reads, as soon as it exists. */
-  setSources(sources: Omit<StateSources, 'table'>): void {
-    this.#sources = { ...this.#sources, ...sources };
   }
 
   /** A new routing table is in use. @param destinations all that requests may be sent to */
@@ -129,12 +124,15 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   async #families(path: MetricsPath): Promise<readonly ExposedFamily[]> {
     const { requests, destinations, state, sync, slis } = this.#registry;
     if (path === '/metrics/slis') return Object.values(slis);
+    const embeddedSync = this.#sources.embeddedSync();
     updateStateMetrics(this.#registry, this.#sources, Date.now());
+    if (embeddedSync !== undefined) updateSync(sync, embeddedSync);
     return [
       ...Object.values(requests),
       ...Object.values(destinations),
       ...Object.values(state),
-      ...(this.#sources.embeddedSync === undefined ? [] : Object.values(sync)),
+      // Where snapshots are pushed, the sync job has these.
+      ...(embeddedSync === undefined ? [] : Object.values(sync)),
       ...(await processFamilies()),
     ];
   }
@@ -146,44 +144,39 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   }
 }
 
-/** What a scrape reads. Left out: it does not exist (yet). */
-interface StateSources {
+/** What a scrape reads. */
+export interface StateSources {
   readonly table: () => RoutingTable | undefined;
-  readonly credentialFiles?: CredentialFiles | undefined;
-  readonly needsRestart?: SettingsState['needsRestart'] | undefined;
-  readonly openApiV2?: { problems(): readonly DocumentProblem[] } | undefined;
-  /** Left out where snapshots are pushed. */
-  readonly embeddedSync?: EmbeddedSyncSource | undefined;
+  readonly credentialFiles: CredentialFiles;
+  readonly needsRestart: SettingsState['needsRestart'];
+  readonly documentProblems: () => readonly DocumentProblem[];
+  /** `undefined` where snapshots are pushed. */
+  readonly embeddedSync: () => EmbeddedSyncStatus | undefined;
   /** Second tries that the budget allows now. */
-  readonly retryBudget?: (() => number) | undefined;
-  readonly health?: (() => readonly ServerHealthReport[]) | undefined;
+  readonly retryBudget: () => number;
+  readonly health: () => readonly ServerHealthReport[];
 }
 
 /** Sets the gauges of the router's state. @param now milliseconds since the epoch */
 function updateStateMetrics(
-  { state, destinations, sync }: MetricRegistry,
+  { state, destinations }: MetricRegistry,
   sources: StateSources,
   now: number,
 ): void {
   const table = sources.table();
   updateSnapshot(state, table, now);
-  updateSync(sync, sources.embeddedSync);
-  const { discovery, documents } = documentStatus(table, sources.openApiV2);
+  const { discovery, documents } = documentStatus(table, { problems: sources.documentProblems });
   state.discoveryConflicts.with().set(discovery.conflictCount);
   state.documentProblems.with().set(documents.length);
-  if (sources.credentialFiles !== undefined) updateCredentials(state, sources.credentialFiles);
-  state.settingsNeedingRestart.with().set(sources.needsRestart?.().length ?? 0);
-  if (sources.retryBudget !== undefined) destinations.retryBudget.with().set(sources.retryBudget());
+  updateCredentials(state, sources.credentialFiles);
+  state.settingsNeedingRestart.with().set(sources.needsRestart().length);
+  destinations.retryBudget.with().set(sources.retryBudget());
   destinations.health.clear();
-  for (const { id, status } of sources.health?.() ?? []) destinations.health.with(id, status).set(1);
+  for (const { id, status } of sources.health()) destinations.health.with(id, status).set(1);
 }
 
-/** Nothing where snapshots are pushed: the sync job has metrics of its own. */
-function updateSync(sync: MetricRegistry['sync'], source: EmbeddedSyncSource | undefined): void {
-  sync.servers.clear();
+function updateSync(sync: MetricRegistry['sync'], { servers, lastReadAt }: EmbeddedSyncStatus): void {
   sync.lastRound.clear();
-  if (source === undefined) return;
-  const { servers, lastReadAt } = source();
   for (const name of syncServerStates) {
     sync.servers.with(name).set(servers.filter(({ state }) => state === name).length);
   }

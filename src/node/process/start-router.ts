@@ -95,7 +95,15 @@ async function start(
   const traffic = new TrafficControl(config, logger);
   opened.push(() => traffic.deadlines.stop());
   const metrics = config.observability.metrics
-    ? new RouterMetrics(config, processFacts(config), () => receiver.current())
+    ? new RouterMetrics(config, processFacts(config), {
+        table: () => receiver.current(),
+        credentialFiles: credentialWatch.status,
+        needsRestart: () => live.current.settings.needsRestart(),
+        documentProblems: () => documents.openApiV2.problems(),
+        embeddedSync: () => embeddedSync?.status(),
+        retryBudget: () => retryBudget.left,
+        health: () => servers?.health.reports() ?? [],
+      })
     : undefined;
   const records = await createRequestRecords(config, logger, metrics);
   opened.push(() => records.close());
@@ -204,14 +212,6 @@ async function start(
     await createGeneration({ config, needsRestart: [] }, parts),
   );
   opened.push(() => live.current.jwt?.close());
-  metrics?.setSources({
-    credentialFiles: credentialWatch.status,
-    needsRestart: () => live.current.settings.needsRestart(),
-    embeddedSync: embeddedSync?.status,
-    openApiV2: documents.openApiV2,
-    retryBudget: () => retryBudget.left,
-    health: () => servers?.health.reports() ?? [],
-  });
   const server = createRouterServer({
     fetch: live.fetch,
     disableHttp2Serving: config.disableHttp2Serving,
