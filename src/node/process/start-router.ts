@@ -206,7 +206,6 @@ async function start(
     ),
     traffic,
     records,
-    clientCertificateOf: (incoming) => live.clientCertificateOf(incoming),
   };
   const live: LiveGeneration = new LiveGeneration(
     await createGeneration({ config, needsRestart: [] }, parts),

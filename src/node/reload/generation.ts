@@ -16,8 +16,6 @@ import {
 
 /** All that is made of one configuration. Nothing in it changes: a reload makes the next one. */
 export interface Generation extends HandlerSettings {
-  /** Its own, so that open connections are judged anew: a certificate of an authority that is gone yields no identity. */
-  readonly clientCertificates: ClientCertificateReader;
   readonly addressPolicy: AddressPolicy;
   readonly handlers: RouterHandlers;
 }
@@ -34,14 +32,18 @@ export async function createGeneration(
   last?: Generation,
 ): Promise<Generation> {
   const credentials = credentialsOf(config);
-  const jwt = jwtAuthenticatorOf(config, parts, last);
-  const settings = { needsRestart: () => needsRestart, found: () => config.commandLine.found };
-  const foundation: HandlerSettings = { config, settings, facts: processFacts(config), credentials, jwt };
-  return {
-    ...foundation,
+  const made: HandlerSettings = {
+    config,
+    settings: { needsRestart: () => needsRestart, found: () => config.commandLine.found },
+    facts: processFacts(config),
+    credentials,
     clientCertificates: new ClientCertificateReader(credentials.clientAuthorities),
+    jwt: jwtAuthenticatorOf(config, parts, last),
+  };
+  return {
+    ...made,
     addressPolicy: createAddressPolicy(config.peerAddresses),
-    handlers: await createRouterHandlers(foundation, parts),
+    handlers: await createRouterHandlers(made, parts),
   };
 }
 

@@ -5,12 +5,13 @@ import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { ProcessFacts } from '../../own-paths/z-pages.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import type { ClientCertificateReader } from '../callers/client-certificate.ts';
 import type { RunningJwtAuthenticator } from '../callers/configured-jwt-authenticator.ts';
 import { isTokenGateway, oidcIssuer } from '../callers/destination-identity.ts';
 import { nodeAuthenticators, refuseAuthenticated } from '../callers/node-authenticators.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
-import { type ClientCertificateOf, nodeInbound } from '../exchange/node-inbound.ts';
+import { nodeInbound } from '../exchange/node-inbound.ts';
 import type { RequestHandlerOptions } from '../serving/request-handler.ts';
 import { type UpgradeListener, upgradeListener } from '../upgrades/upgrade.ts';
 import type { Credentials } from './credentials.ts';
@@ -31,6 +32,8 @@ export interface HandlerSettings {
   readonly settings: SettingsState;
   readonly facts: ProcessFacts;
   readonly credentials: Credentials;
+  /** Its own, so that open connections are judged anew: a certificate of an authority that is gone yields no identity. */
+  readonly clientCertificates: ClientCertificateReader;
   /** `undefined`: no one's tokens establish callers here. */
   readonly jwt: RunningJwtAuthenticator | undefined;
 }
@@ -43,12 +46,11 @@ export interface RouterParts {
   readonly assertionAuthenticator: Authenticator | undefined;
   readonly traffic: TrafficControl;
   readonly records: RequestRecords;
-  readonly clientCertificateOf: ClientCertificateOf;
 }
 
 export async function createRouterHandlers(
-  { config, settings, facts, credentials, jwt }: HandlerSettings,
-  { app: lasting, assertionAuthenticator, traffic, records, clientCertificateOf }: RouterParts,
+  { config, settings, facts, credentials, clientCertificates, jwt }: HandlerSettings,
+  { app: lasting, assertionAuthenticator, traffic, records }: RouterParts,
 ): Promise<RouterHandlers> {
   const { transport, logger, observers = [] } = lasting;
   const options = {
@@ -79,7 +81,7 @@ export async function createRouterHandlers(
     onUpgrade: upgradeListener({
       router,
       dialer: transport.dialer,
-      clientCertificateOf,
+      clientCertificateOf: (incoming) => clientCertificates.read(incoming),
       headTimeout: config.timeouts.request,
       openStreams: traffic.openStreams,
       deadlines: traffic.deadlines,
