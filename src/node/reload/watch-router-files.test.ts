@@ -14,8 +14,7 @@ test('a router that a program has started takes what its files hold, its audit p
     'audit-log-path': ['audit.log'],
   });
   const read = async (text: string) => {
-    const { records } = (await filesAgain(config).read(new Map([...files, ['policy.json', text]]), {}))
-      .config;
+    const { records } = (await filesAgain(config).read(new Map([...files, ['policy.json', text]]))).config;
     return records.audit?.policy.rules.map(({ level }) => level);
   };
   assert.deepEqual(await read(policy('Metadata')), ['Metadata']);
