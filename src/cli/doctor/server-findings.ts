@@ -1,8 +1,7 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import { errorCode } from '../../runtime/error-code.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { connectionError } from '../terminal/connection-error.ts';
 import type { AskAsRouter } from './ask-as-router.ts';
 import { type ExaminedServer, type Finding, responseTimeout } from './finding.ts';
 
@@ -65,7 +64,7 @@ async function tryServer(
           };
     return { findings: [ready, ...skewOf(check, date, clock())], reached: [server] };
   } catch (error) {
-    const message = `${origin} cannot be reached: ${errorMessage(error)}${hints[errorCode(error)] ?? ''}`;
+    const message = `${origin} cannot be reached: ${reasonOf(error)}`;
     return { findings: [{ check, result: 'failed', message }], reached: [] };
   }
 }
@@ -77,18 +76,13 @@ function adviceOn(status: number, text: string): string {
   return failing.length === 0 ? 'see its own log' : `${failing.join(', ')} failed, see its own log`;
 }
 
-const hints: Readonly<Partial<Record<string, string>>> = {
-  ECONNREFUSED: '. Nothing listens there: does the server run?',
-  ENOTFOUND: '. The name is not known',
-  ABORT_ERR: `. It did not respond within ${responseTimeout / 1000} s: is a firewall in between?`,
-  ERR_TLS_CERT_ALTNAME_INVALID:
-    '. See --local-server-name, or issue it a certificate with the name that is asked for',
-  CERT_HAS_EXPIRED: '. Its certificate has expired: renew it there',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    '. Its certificate is of another CA: see --peer-ca-file and --local-server-ca-file',
-  SELF_SIGNED_CERT_IN_CHAIN:
-    '. Its certificate is of another CA: see --peer-ca-file and --local-server-ca-file',
-};
+function reasonOf(error: unknown): string {
+  return connectionError(error, {
+    authorities: '--peer-ca-file and --local-server-ca-file',
+    serverName: '--local-server-name',
+    responseTimeout,
+  });
+}
 
 function skewOf(check: string, date: string | undefined, now: number): readonly Finding[] {
   const skew = date === undefined ? 0 : Date.parse(date) - now;

@@ -8,7 +8,7 @@ import { type ColorMode, colorOption, isColored } from '../terminal/styled-text.
 import {
   type RouterConnection,
   type RouterConnectionFlags,
-  readRouterConnection,
+  readRouterConnections,
   readStatus,
   readTable,
 } from './router-connection.ts';
@@ -16,8 +16,7 @@ import { type AskedRouter, differencesBetween, otherRouters, saysReady } from '.
 import { routersText } from './routers-text.ts';
 import { statusText } from './status-text.ts';
 
-interface StatusOptions extends Omit<RouterConnectionFlags, 'server'> {
-  readonly server?: readonly string[];
+interface StatusOptions extends RouterConnectionFlags {
   readonly all?: true;
   readonly output: 'text' | 'wide' | StructuredForm;
   readonly watch?: true;
@@ -87,7 +86,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     )
     .addOption(colorOption())
     .action(async (options: StatusOptions) => {
-      const connections = await readConnections(options, context);
+      const connections = await readRouterConnections(options, context);
       const output = (): Promise<StatusOutput> =>
         options.all === true || connections.length > 1
           ? routersOutput(connections, options, context)
@@ -100,17 +99,6 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
       await context.writeOutput(text);
       report(isGood ? 0 : 1);
     });
-}
-
-/** One for each `--server`. */
-async function readConnections(
-  { server: servers = [], ...flags }: StatusOptions,
-  context: CommandContext,
-): Promise<readonly [RouterConnection, ...RouterConnection[]]> {
-  const [first, ...others] = [...new Set(servers)];
-  const read = (server: string | undefined): Promise<RouterConnection> =>
-    readRouterConnection(server === undefined ? flags : { ...flags, server }, context);
-  return [await read(first), ...(await Promise.all(others.map(read)))];
 }
 
 interface StatusOutput {

@@ -1,19 +1,20 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
-import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { readFlagFile } from '../terminal/flag-files.ts';
+import { connectionError } from '../terminal/connection-error.ts';
+import { readFlagFile, readFlagOrigin } from '../terminal/flag-files.ts';
 import { parseStatusView, type StatusView } from './status-view.ts';
 
-/** The flags for a router's address and the credentials to use, as commander parses them. */
+/** The flags for routers' addresses and the credentials to use, as commander parses them. */
 export interface RouterConnectionFlags {
-  readonly server?: string;
+  readonly server?: readonly string[];
   readonly tlsServerName?: string;
   readonly certificateAuthority?: string;
   readonly clientCertificate?: string;
@@ -24,38 +25,36 @@ export interface RouterConnectionFlags {
 }
 
 /** How a router is asked. Texts are PEM; `undefined` where there is none. */
-export interface RouterConnection {
+export interface RouterConnection extends Credentials {
   /** `https://host:port`. */
   readonly origin: string;
   /** The kubeconfig that names it; `undefined`: `--server` does. */
   readonly from?: string | undefined;
   /** The name its certificate must carry; default the host. */
   readonly serverName: string | undefined;
+}
+
+interface Credentials {
   /** Default: the system's own. */
   readonly certificateAuthorities: string | undefined;
   readonly clientCertificate: { readonly certificate: string; readonly key: string } | undefined;
   /** Name, value, name, value, …; with credentials. */
   readonly headers: readonly string[];
+  /** What says who asks, and the file that it is in. */
+  readonly named: readonly string[];
 }
 
 /**
- * Reads where the router is, and the credentials for it. What flags leave out comes from the kubeconfig.
+ * Reads where the routers are, one for each `--server`, and the credentials for all of them. What flags leave out comes
+ * from the kubeconfig.
  * @throws {CommandFailure} exit code 2, one line for every error.
  */
-export async function readRouterConnection(
+export async function readRouterConnections(
   flags: RouterConnectionFlags,
   context: CommandContext,
-): Promise<RouterConnection> {
+): Promise<readonly [RouterConnection, ...RouterConnection[]]> {
   const issues: string[] = [];
-  const read = (flag: string, path: string | undefined): string | undefined =>
-    path === undefined ? undefined : readFlagFile(flag, path, context, issues);
-  const certificateAuthorities = read('--certificate-authority', flags.certificateAuthority);
-  const certificate = read('--client-certificate', flags.clientCertificate);
-  const key = read('--client-key', flags.clientKey);
-  const token = read('--token-file', flags.tokenFile)?.trim();
-  if ((certificate === undefined) !== (key === undefined)) {
-    issues.push('--client-certificate and --client-key go together: give both');
-  }
+  const given = readFlagCredentials(flags, context, issues);
   const hasCredentials = flags.clientCertificate !== undefined || flags.tokenFile !== undefined;
   const saysAll = flags.server !== undefined && hasCredentials && flags.context === undefined;
   const found =
@@ -64,27 +63,66 @@ export async function readRouterConnection(
     issues.push('--context needs --kubeconfig, or the variable KUBECONFIG');
   }
   const access = await readKubeconfig(found, flags.context, issues);
-  const server = flags.server ?? access?.server;
-  if (server === undefined && found === undefined) {
+  const [first = access?.server, ...others] = new Set(flags.server);
+  if (first === undefined && found === undefined) {
     issues.push(
       '--server is required, for example --server https://10.0.0.1:6443; or --kubeconfig, or the variable KUBECONFIG',
     );
   }
-  const parsed = server === undefined ? undefined : parseHttpsOrigin(server);
-  if (parsed?.ok === false) issues.push(`--server "${server}" ${parsed.message}`);
-  // What could not stand in a header is no token; the file is not quoted, it may be another secret.
-  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
-    issues.push(`--token-file: ${flags.tokenFile} must hold one token and nothing else`);
+  for (const server of first === undefined ? [] : [first, ...others]) {
+    readFlagOrigin('--server', server, issues);
   }
-  if (server === undefined || issues.length > 0) throw new CommandFailure(2, issues);
-  return {
-    origin: server,
+  if (first === undefined || issues.length > 0) throw new CommandFailure(2, issues);
+  const connectionTo = (origin: string): RouterConnection => ({
+    origin,
     from: flags.server === undefined ? found?.files.join(', ') : undefined,
     serverName: flags.tlsServerName ?? access?.serverName,
-    certificateAuthorities: certificateAuthorities ?? access?.certificateAuthorities,
-    clientCertificate:
-      certificate === undefined || key === undefined ? access?.clientCertificate : { certificate, key },
-    headers: token === undefined ? (access?.headers ?? []) : ['authorization', `Bearer ${token}`],
+    certificateAuthorities: given.certificateAuthorities ?? access?.certificateAuthorities,
+    clientCertificate: given.clientCertificate ?? access?.clientCertificate,
+    headers: given.headers.length > 0 ? given.headers : (access?.headers ?? []),
+    named: given.named.length > 0 ? given.named : (access?.named ?? []),
+  });
+  return [connectionTo(first), ...others.map(connectionTo)];
+}
+
+function readFlagCredentials(
+  { certificateAuthority, clientCertificate, clientKey, tokenFile }: RouterConnectionFlags,
+  context: CommandContext,
+  issues: string[],
+): Credentials {
+  const read = (flag: string, path: string | undefined) =>
+    path === undefined ? undefined : { source: path, pem: readFlagFile(flag, path, context, issues) };
+  const authorities = read('--certificate-authority', certificateAuthority);
+  const certificate = read('--client-certificate', clientCertificate);
+  const key = read('--client-key', clientKey);
+  const token = read('--token-file', tokenFile)?.pem.trim();
+  if ((certificate === undefined) !== (key === undefined)) {
+    issues.push('--client-certificate and --client-key go together: give both');
+  }
+  // What could not stand in a header is no token; the file is not quoted, it may be another secret.
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
+    issues.push(`--token-file: ${tokenFile} must hold one token and nothing else`);
+  }
+  // Left to TLS, an error would name neither the file nor its flag, and seem to be the router's.
+  const check = (flag: string, parse: () => unknown): void => {
+    try {
+      parse();
+    } catch (error) {
+      if (!(error instanceof CertificatePemError)) throw error;
+      issues.push(`${flag}: ${error.message}`);
+    }
+  };
+  const areRead = issues.length === 0;
+  if (areRead && authorities) check('--certificate-authority', () => parseCertificates(authorities));
+  if (areRead && certificate && key) check('--client-key', () => parsePair(certificate, key));
+  return {
+    certificateAuthorities: authorities?.pem,
+    clientCertificate: certificate && key && { certificate: certificate.pem, key: key.pem },
+    headers: token === undefined ? [] : ['authorization', `Bearer ${token}`],
+    named: [
+      ...(certificate === undefined ? [] : [`the certificate in ${clientCertificate}`]),
+      ...(token === undefined ? [] : [`the token in ${tokenFile}`]),
+    ],
   };
 }
 
@@ -92,14 +130,26 @@ async function readKubeconfig(
   found: FoundKubeconfig | undefined,
   context: string | undefined,
   issues: string[],
-) {
+): Promise<(Credentials & { readonly server: string; readonly serverName: string | undefined }) | undefined> {
   const [kubeconfig, ...more] = found?.files ?? [];
   if (kubeconfig === undefined) return undefined;
   // Loaded only where it is used: it is most of what this command would start with.
   const { loadClusterAccess } = await import('../../sync/node/index.ts');
   try {
     const access = await loadClusterAccess({ kubeconfig, context, more });
-    return { server: access.server, ...(await access.credentials()) };
+    const credentials = await access.credentials();
+    const { clientCertificate, headers } = credentials;
+    const source = [kubeconfig, ...more].join(', ');
+    if (clientCertificate !== undefined) {
+      const { certificate, key } = clientCertificate;
+      parsePair({ pem: certificate, source }, { pem: key, source });
+    }
+    const isNobody = clientCertificate === undefined && headers.length === 0;
+    return {
+      server: access.server,
+      ...credentials,
+      named: isNobody ? [] : [`the credentials in ${source}`],
+    };
   } catch (error) {
     issues.push(`${found?.source}: ${errorMessage(error)}`);
     return undefined;
@@ -135,24 +185,8 @@ function findKubeconfig(
 
 /** The largest response is the snapshot, as plain JSON. */
 const longestResponse = 2 * sealedSnapshotLimit;
-
-/**
- * Asks a router for one of its own paths.
- * @param path below `/.mixed-version-proxy/`
- * @throws when there is no response, or none that ends within ten seconds
- */
-function askRouter(
-  { origin, headers, ...connection }: RouterConnection,
-  path: string,
-): Promise<HttpsResponse> {
-  return askOverHttps({
-    ...connection,
-    url: `${origin}/.mixed-version-proxy/${path}`,
-    headers: ['accept', 'application/json', ...headers],
-    responseTimeout: 10_000,
-    longestResponse,
-  });
-}
+/** Milliseconds. */
+const responseTimeout = 10_000;
 
 /** @throws {CommandFailure} exit code 1 when the router does not tell. */
 export async function readStatus(
@@ -175,27 +209,49 @@ export async function readTable(connection: RouterConnection): Promise<RoutingTa
   return parsed.ok ? buildRoutingTable(parsed.snapshot) : undefined;
 }
 
+/**
+ * Asks a router for one of its own paths.
+ * @param path below `/.mixed-version-proxy/`
+ */
 async function ask(connection: RouterConnection, path: string): Promise<HttpsResponse> {
+  const { origin, headers, serverName, certificateAuthorities, clientCertificate } = connection;
   try {
-    return await askRouter(connection, path);
+    return await askOverHttps({
+      url: `${origin}/.mixed-version-proxy/${path}`,
+      headers: ['accept', 'application/json', ...headers],
+      serverName,
+      certificateAuthorities,
+      clientCertificate,
+      responseTimeout,
+      longestResponse,
+    });
   } catch (cause) {
-    throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${errorMessage(cause)}`], { cause });
+    const reason = connectionError(cause, {
+      authorities: '--certificate-authority',
+      serverName: '--tls-server-name',
+      responseTimeout,
+    });
+    throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${reason}`], { cause });
   }
 }
-
-const advice: Readonly<Partial<Record<number, string>>> = {
-  401: 'it does not know who asks: give --client-certificate and --client-key, or --token-file',
-  403: 'the caller is neither in its --allowed-users nor in its --allowed-groups',
-  404: 'it has no such path: is it a router, or an API server?',
-};
 
 /** With the file that names the address: it may not be the one that the user thinks of. */
 function nameOf({ origin, from }: RouterConnection): string {
   return from === undefined ? origin : `${origin} (of ${from})`;
 }
 
+const advice: Readonly<Partial<Record<number, string>>> = {
+  403: 'the caller is neither in its --allowed-users nor in its --allowed-groups',
+  404: 'it has no such path: is it a router, or an API server?',
+};
+
 function notTold(connection: RouterConnection, { status }: HttpsResponse): CommandFailure {
-  return new CommandFailure(1, [
-    `${nameOf(connection)} returned ${status}: ${advice[status] ?? 'see its log'}`,
-  ]);
+  const reason = status === 401 ? unauthorized(connection) : (advice[status] ?? 'see its log');
+  return new CommandFailure(1, [`${nameOf(connection)} returned ${status}: ${reason}`]);
+}
+
+function unauthorized({ named }: RouterConnection): string {
+  return named.length === 0
+    ? 'it does not know who asks: give --client-certificate and --client-key, or --token-file'
+    : `it does not accept ${named.join(' and ')}`;
 }

@@ -32,14 +32,18 @@ async function runningRouter(context: TestContext) {
     ['admin.key', admin.privateKey],
     ['stranger.crt', stranger.chain],
     ['stranger.key', stranger.privateKey],
+    ['front-proxy-ca.crt', started.authorities.frontProxies.certificate],
+    ['token', 'not-of-this-cluster'],
   ]);
+  const server = `--server=https://127.0.0.1:${started.port}`;
   const flagsOf = (user: string) => [
     'status',
-    `--server=https://127.0.0.1:${started.port}`,
+    server,
     '--certificate-authority=ca.crt',
     `--client-certificate=${user}.crt`,
     `--client-key=${user}.key`,
   ];
+  const askBy = (...flags: readonly string[]) => runCommand(files, ['status', server, ...flags]);
   const ask = (user: string, ...more: readonly string[]): Promise<Written & { readonly code: number }> =>
     runCommand(files, [...flagsOf(user), ...more]);
   /** One picture, and then Ctrl-C. */
@@ -61,7 +65,7 @@ async function runningRouter(context: TestContext) {
     });
     assert.equal(status, 200);
   };
-  return { started, admin, ask, push, watchOnce };
+  return { started, admin, ask, askBy, push, watchOnce };
 }
 
 describe('status', () => {
@@ -101,6 +105,55 @@ describe('status', () => {
     const wrongName = await ask('admin', '--tls-server-name=example.com');
     assert.equal(wrongName.code, 1);
     assert.match(wrongName.errors, /cannot be asked: .*example\.com/);
+  });
+
+  it('names the credentials that a router does not accept, and asks for some where there are none', async (context) => {
+    const { started, askBy } = await runningRouter(context);
+    const token = await askBy('--certificate-authority=ca.crt', '--token-file=token');
+    assert.equal(token.code, 1);
+    assert.match(token.errors, /returned 401: it does not accept the token in token$/m);
+    const nobody = await askBy('--certificate-authority=ca.crt');
+    assert.match(nobody.errors, /returned 401: it does not know who asks: give --client-certificate/);
+    const home = await temporaryDirectory(context);
+    const kubeconfig = join(home, 'config');
+    const cluster = {
+      server: `https://127.0.0.1:${started.port}`,
+      'certificate-authority-data': Buffer.from(started.authorities.cluster.certificate).toString('base64'),
+    };
+    const config = {
+      clusters: [{ name: 'c', cluster }],
+      users: [{ name: 'u', user: { token: 'wrong' } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    };
+    await writeFile(kubeconfig, JSON.stringify(config));
+    const { errors } = await askBy(`--kubeconfig=${kubeconfig}`);
+    assert.ok(errors.includes(`returned 401: it does not accept the credentials in ${kubeconfig}`), errors);
+  });
+
+  it('names the flag to look at where the router is of another CA', async (context) => {
+    const { askBy } = await runningRouter(context);
+    for (const flags of [['--certificate-authority=front-proxy-ca.crt'], []]) {
+      const { code, errors } = await askBy('--token-file=token', ...flags);
+      assert.equal(code, 1);
+      assert.match(
+        errors,
+        /cannot be asked: .*\. Its certificate is of another CA: see --certificate-authority$/m,
+      );
+    }
+  });
+
+  it('refuses files that TLS could not begin with before it asks, with exit code 2', async (context) => {
+    const { askBy } = await runningRouter(context);
+    const swapped = await askBy('--client-certificate=admin.crt', '--client-key=stranger.key');
+    assert.equal(swapped.code, 2);
+    assert.match(
+      swapped.errors,
+      /^error: --client-key: the key in stranger\.key does not belong to the first certificate of admin\.crt$/m,
+    );
+    const noise = await askBy('--token-file=token', '--certificate-authority=token');
+    assert.equal(noise.code, 2);
+    assert.match(noise.errors, /^error: --certificate-authority: token holds no PEM certificate$/m);
   });
 
   it('asks as the user of the kubeconfig files that KUBECONFIG lists, else of the usual one', async (context) => {

@@ -1,0 +1,46 @@
+import { errorCode } from '../../runtime/error-code.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
+
+/** What the user set for a connection. */
+interface ConnectionSettings {
+  /** The flags that name the CAs of servers. */
+  readonly authorities: string;
+  /** The flag for the name that a server's certificate must carry. */
+  readonly serverName: string;
+  /** Milliseconds. */
+  readonly responseTimeout: number;
+}
+
+/** Why `askOverHttps` got no response, with what to do about it. Pure. */
+export function connectionError(error: unknown, settings: ConnectionSettings): string {
+  const advice = adviceOn(errorCode(error), settings);
+  return advice === undefined ? errorMessage(error) : `${errorMessage(error)}. ${advice}`;
+}
+
+function adviceOn(
+  code: string,
+  { authorities, serverName, responseTimeout }: ConnectionSettings,
+): string | undefined {
+  switch (code) {
+    case 'ECONNREFUSED':
+      return 'Nothing listens there: does the server run?';
+    case 'ENOTFOUND':
+      return 'The name is not known';
+    case 'ABORT_ERR':
+      return `It did not respond within ${responseTimeout / 1000} s: is a firewall in between?`;
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return `See ${serverName}, or issue it a certificate with the name that is asked for`;
+    case 'CERT_HAS_EXPIRED':
+      return 'Its certificate has expired: renew it there';
+    // What OpenSSL calls a chain that ends in no trusted CA depends on what the server sends of it (X509_verify_cert).
+    case 'CERT_SIGNATURE_FAILURE':
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+    case 'UNABLE_TO_GET_ISSUER_CERT':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+      return `Its certificate is of another CA: see ${authorities}`;
+    default:
+      return undefined;
+  }
+}
