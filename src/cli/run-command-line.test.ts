@@ -288,7 +288,12 @@ describe('validate', () => {
   });
 
   it('ends with exit code 2 for a file that is missing, no snapshot, or not signed as asked', async () => {
-    assert.equal((await run(['validate', 'missing.json'])).code, 2);
+    const missing = await run(['validate', 'missing.json']);
+    assert.equal(missing.code, 2);
+    assert.match(missing.errors, /^error: file: cannot read missing\.json: /);
+    const flag = await run(['explain', 'GET', '/api', '--snapshot', 'missing.json']);
+    assert.equal(flag.code, 2);
+    assert.match(flag.errors, /^error: --snapshot: cannot read missing\.json: /);
     assert.match(
       (await run(['validate', 'noise'])).errors,
       /neither JSON nor a compact JWS; a configuration file is checked by validate --config/,

@@ -61,7 +61,7 @@ async function validateSnapshot(
   file: string,
   keys: string | undefined,
 ): Promise<void> {
-  const { table, notes } = await readSnapshotInput(context, file, keys);
+  const { table, notes } = await readSnapshotInput(context, 'file', file, keys);
   for (const note of notes) context.writeError(`note: ${note}\n`);
   const { generation, createdAt } = table.snapshot.metadata;
   await context.writeOutput(

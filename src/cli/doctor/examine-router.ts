@@ -182,7 +182,7 @@ async function snapshotFindings(
     return only('warning', 'none is kept across restarts: set --snapshot-file');
   }
   try {
-    const { table } = await readSnapshotInput(context, file, keys?.path);
+    const { table } = await readSnapshotInput(context, '--snapshot-file', file, keys?.path);
     return { findings: [ageOf(table, context.clock()), ...placeOf(table, serverId)], table };
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;

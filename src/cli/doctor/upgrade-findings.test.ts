@@ -107,7 +107,7 @@ describe('what an upgrade changes', () => {
     const { schemas: _, ...unknown } = next;
     assert.match(
       told(await upgrade(old, unknown), 'fields that may be lost').join(),
-      /^warning: 1 resources cannot/,
+      /^warning: 1 resource cannot/,
     );
   });
 });
@@ -157,7 +157,14 @@ describe('doctor --upgrade-to', () => {
   it('says what is missing, or cannot be read', async () => {
     for (const [parameters, message] of [
       [['--upgrade-from', join(folder, 'a')], /--upgrade-from needs --upgrade-to/],
-      [['--upgrade-to', join(folder, 'nowhere'), '--upgrade-from', join(folder, 'a')], /nowhere/],
+      [
+        ['--upgrade-to', join(folder, 'nowhere'), '--upgrade-from', join(folder, 'a')],
+        /^error: --upgrade-to: cannot read .*nowhere/,
+      ],
+      [
+        ['--upgrade-to', '1.36', '--upgrade-from', join(folder, 'a')],
+        /^error: --upgrade-to takes a snapshot or a folder made by sync --record, not a version such as 1\.36$/m,
+      ],
       [
         ['--upgrade-to', join(folder, 'empty.json'), '--upgrade-from', join(folder, 'a')],
         /empty\.json: .*is required/,

@@ -5,6 +5,7 @@ import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 import { policiesOf } from '../../snapshot/routing-table/version-comparison.ts';
 import { type StoringServer, undecodableVersions } from '../../sync/content/undecodable-versions.ts';
 import { sharedGroupVersions } from '../../sync/servers/exclude-group-versions.ts';
+import { countOf } from '../terminal/count-of.ts';
 import type { Finding } from './finding.ts';
 
 /** What one side of an upgrade has, of all its servers together. */
@@ -160,7 +161,7 @@ function schemaFindings(from: Side, to: Side): readonly Finding[] {
     findings.push({
       check,
       result: 'warning',
-      message: `${differing.length} resources differ by schema: routers send requests for them to servers of one version (--preferred-version); without routers, a write through the other version removes what that does not know`,
+      message: `schemas of ${countOf(differing.length, 'resource')} differ: routers send requests for them to servers of one version (--preferred-version); without routers, a write through the other version removes what that does not know`,
       resources: differing.sort(),
     });
   }
@@ -168,7 +169,7 @@ function schemaFindings(from: Side, to: Side): readonly Finding[] {
     findings.push({
       check,
       result: 'warning',
-      message: `${unknown.length} resources cannot be compared, since their schemas are not known: record each side with sync --record, and name its folder`,
+      message: `${countOf(unknown.length, 'resource')} cannot be compared, since the schemas are not known: record each side with sync --record, and name its folder`,
       resources: unknown.sort(),
     });
   }

@@ -147,7 +147,7 @@ async function readTable(
   if (options.snapshot === undefined) {
     return { table: undefined, notes: ['no --snapshot: seen from a router that has none yet'] };
   }
-  const input = await readSnapshotInput(context, options.snapshot, options.snapshotKeys);
+  const input = await readSnapshotInput(context, '--snapshot', options.snapshot, options.snapshotKeys);
   const { serverId } = options;
   if (serverId === undefined || input.table.server(serverId) !== undefined) return input;
   const known = input.table.servers.map(({ id }) => id).join(', ');

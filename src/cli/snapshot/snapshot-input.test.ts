@@ -46,19 +46,19 @@ before(async () => {
 
 describe('a stored snapshot', () => {
   it('lives as long as its renewal says', async () => {
-    const { table, notes } = await readSnapshotInput(context, 'stored', 'keys.json');
+    const { table, notes } = await readSnapshotInput(context, '--snapshot', 'stored', 'keys.json');
     assert.equal(table.expiresAt, Date.parse('2026-02-01T00:01:00Z'));
     assert.match(notes.join('\n'), /renewed at 2026-02-01T00:00:00Z/);
   });
 
   it('is not renewed without a check of the signature, by the renewal of another, or by what is none', async () => {
     const own = Date.parse('2026-01-01T00:01:00Z');
-    const unchecked = await readSnapshotInput(context, 'stored', undefined);
+    const unchecked = await readSnapshotInput(context, '--snapshot', 'stored', undefined);
     assert.equal(unchecked.table.expiresAt, own);
     assert.match(unchecked.notes.join('\n'), /renewal was not looked at/);
-    const mixedUp = await readSnapshotInput(context, 'mixed-up', 'keys.json');
+    const mixedUp = await readSnapshotInput(context, '--snapshot', 'mixed-up', 'keys.json');
     assert.equal(mixedUp.table.expiresAt, own);
     assert.match(mixedUp.notes.join('\n'), /of another snapshot/);
-    await assert.rejects(readSnapshotInput(context, 'forged', 'keys.json'), CommandFailure);
+    await assert.rejects(readSnapshotInput(context, '--snapshot', 'forged', 'keys.json'), CommandFailure);
   });
 });

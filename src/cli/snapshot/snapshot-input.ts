@@ -21,15 +21,17 @@ interface SnapshotInput {
  * Reads a snapshot file to look at: plain JSON, or signed as routers take and store it (the snapshot on the first
  * line, its last renewal on the second). With keys, both signatures must hold; without, only the content of the
  * snapshot is looked at, and the notes say so.
+ * @param name the flag or argument that names the file
  * @throws {CommandFailure} exit code 2, one line for each error with its path.
  */
 export async function readSnapshotInput(
   context: CommandContext,
+  name: string,
   path: string,
   keysPath: string | undefined,
 ): Promise<SnapshotInput> {
   const keys = keysPath === undefined ? undefined : await readSnapshotKeysInput(context, keysPath);
-  const text = readInputFile(context, 'snapshot', path).trim();
+  const text = readInputFile(context, name, path).trim();
   if (/^[[{]/.test(text)) {
     if (keys !== undefined) {
       throw new CommandFailure(2, [`${path} is not signed, so --snapshot-keys cannot be applied to it`]);

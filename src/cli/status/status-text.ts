@@ -9,6 +9,7 @@ import {
   withDisplayNames,
 } from '../../dashboard/wording/display-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
+import { countOf } from '../terminal/count-of.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import type { StatusView } from './status-view.ts';
 import { labelledTexts, textTable, wrapped } from './text-table.ts';
@@ -242,7 +243,8 @@ export function headings(...texts: readonly string[]): readonly Segment[] {
 }
 
 function differences({ columns, matrix }: ClusterView, isWide: boolean, width: number): readonly Line[] {
-  if (matrix.differingRows === 0) return [[`All servers serve the same ${matrix.resources} resources.`]];
+  if (matrix.differingRows === 0)
+    return [[`All servers serve the same ${countOf(matrix.resources, 'resource')}.`]];
   const heads = columns.map(columnHead);
   return isWide
     ? textTable([headings('RESOURCE', ...heads), ...matrix.differing.flatMap(resourceRows)])

@@ -397,6 +397,6 @@ describe('the text of status', () => {
   it('says so when all servers serve the same', () => {
     const alike = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] });
     const cluster = clusterView(buildRoutingTable(alike));
-    assert.match(statusText({ status, cluster }, now, plain), /All servers serve the same 1 resources/);
+    assert.match(statusText({ status, cluster }, now, plain), /All servers serve the same 1 resource\./);
   });
 });
