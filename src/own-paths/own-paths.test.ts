@@ -184,6 +184,21 @@ test('status says that the last push was refused and why, until one is taken', a
   assert.equal(await warnings(), '');
 });
 
+test('a --server-id that the snapshot does not have is a warning of status and of /readyz', async () => {
+  const { app } = await testApp({ connection: admin, snapshot: snapshotOf({ 'cp-a': [], 'cp-b': [] }) });
+  const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
+  const { warnings } = (await response.json()) as { warnings: string[] };
+  assert.deepEqual(warnings, [
+    `the snapshot has no server ${localId}: compare --server-id with those that it has (cp-a, cp-b)`,
+  ]);
+  const ready = await app.request('https://router.example/readyz?verbose');
+  assert.equal(ready.status, 200, 'a warning, not a failure');
+  assert.match(
+    await ready.text(),
+    /^warn: snapshot: the snapshot has no server with the ID of the local one: /m,
+  );
+});
+
 test('status shows the snapshot and the servers', async () => {
   const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
   const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');

@@ -1,6 +1,6 @@
 import { groupVersionString, parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
-import { qualifiedResource } from '../../own-paths/status/router-status.ts';
+import { qualifiedResource } from '../../own-paths/status/undecodable-resources.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 import { policiesOf } from '../../snapshot/routing-table/version-comparison.ts';
 import { type StoringServer, undecodableVersions } from '../../sync/content/undecodable-versions.ts';

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
+import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
@@ -9,7 +10,7 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { connectionError } from '../terminal/connection-error.ts';
-import { readFlagFile, readFlagOrigin } from '../terminal/flag-files.ts';
+import { readFlagFile } from '../terminal/flag-files.ts';
 import { parseStatusView, type StatusView } from './status-view.ts';
 
 /** The flags for routers' addresses and the credentials to use, as commander parses them. */
@@ -70,7 +71,8 @@ export async function readRouterConnections(
     );
   }
   for (const server of first === undefined ? [] : [first, ...others]) {
-    readFlagOrigin('--server', server, issues);
+    const origin = parseHttpsOrigin(server);
+    if (!origin.ok) issues.push(`--server "${server}" ${origin.message}`);
   }
   if (first === undefined || issues.length > 0) throw new CommandFailure(2, issues);
   const connectionTo = (origin: string): RouterConnection => ({

@@ -4,6 +4,7 @@ import { defaultStalePolicy } from '../../routing/decision.ts';
 import { isExpired } from '../../snapshot/routing-table/routing-table.ts';
 import { type CredentialFiles, credentialFileWarnings } from '../status/credential-files.ts';
 import { type EmbeddedSyncStatus, embeddedSyncWarnings } from '../status/embedded-sync-status.ts';
+import { lacksOwnServer } from '../status/own-server.ts';
 import type { RouterStatusOptions } from '../status/router-status.ts';
 import type { SettingsState } from '../status/setting-change.ts';
 import { type HealthCheck, ping, serversCheckName } from './health.ts';
@@ -99,7 +100,7 @@ function shutdownCheck(isShuttingDown: () => boolean): HealthCheck {
  */
 function snapshotCheck(options: RouterHealthOptions): HealthCheck {
   const { routingTable, stalePolicy = defaultStalePolicy, enabled = true, clock = Date.now } = options;
-  const { embeddedSync } = options;
+  const { embeddedSync, serverId } = options;
   return {
     name: 'snapshot',
     check() {
@@ -111,10 +112,21 @@ function snapshotCheck(options: RouterHealthOptions): HealthCheck {
         : undefined;
     },
     warning() {
-      if (!enabled || !isExpired(routingTable.current(), clock())) return undefined;
-      return stalePolicy === 'serve-stale'
-        ? 'the snapshot is past its lifetime, and still gone by: see to the sync job'
-        : 'the snapshot is past its lifetime: see to the sync job';
+      const table = routingTable.current();
+      if (!enabled || table === undefined) return undefined;
+      const warnings: string[] = [];
+      if (isExpired(table, clock())) {
+        const use = stalePolicy === 'serve-stale' ? ', and still used' : '';
+        const cause =
+          embeddedSync === undefined ? 'see to the sync job' : 'this router cannot read the cluster';
+        warnings.push(`the snapshot is past its lifetime${use}: ${cause}`);
+      }
+      if (lacksOwnServer(table, serverId)) {
+        warnings.push(
+          'the snapshot has no server with the ID of the local one: the status names those it has',
+        );
+      }
+      return warnings.length === 0 ? undefined : warnings.join('; ');
     },
   };
 }

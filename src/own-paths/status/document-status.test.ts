@@ -67,6 +67,13 @@ test('servers whose documents are missing or old are named', () => {
   assert.deepEqual(named(undefined), []);
 });
 
+test('who cannot read a server is the sync job, or the router that reads the cluster itself', () => {
+  const problems = (isReadHere: boolean) =>
+    documentStatus(tableOf(1, true), undefined, isReadHere).documents.map(({ problem }) => problem);
+  assert.deepEqual(problems(false), ['The sync job cannot read it: what was last known of it is shown.']);
+  assert.deepEqual(problems(true), ['This router cannot read it: what was last known of it is shown.']);
+});
+
 test('what the router itself could not read is named too', () => {
   const problem = { path: '/openapi/v2', server: 'a', problem: 'It did not come in time.' };
   assert.deepEqual(documentStatus(undefined, { problems: () => [problem] }).documents, [problem]);

@@ -18,28 +18,35 @@ export interface DocumentStatus {
   readonly documents: readonly DocumentProblem[];
 }
 
-/** Pure, given a table whose documents are made. */
+/**
+ * Pure, given a table whose documents are made.
+ * @param isReadHere whether this router reads the cluster itself. Default: the sync job does.
+ */
 export function documentStatus(
   table: RoutingTable | undefined,
   openApiV2: { problems(): readonly DocumentProblem[] } | undefined,
+  isReadHere = false,
 ): DocumentStatus {
   const conflicts = (table && mergedDocumentsOf(table).discovery?.conflicts) ?? [];
   return {
     discovery: { conflictCount: conflicts.length, conflicts: conflicts.slice(0, shownConflicts) },
-    documents: [...(table === undefined ? [] : snapshotProblems(table)), ...(openApiV2?.problems() ?? [])],
+    documents: [
+      ...(table === undefined ? [] : snapshotProblems(table, isReadHere)),
+      ...(openApiV2?.problems() ?? []),
+    ],
   };
 }
 
-/** What the sync job could not read; its own log says why. */
-function snapshotProblems({ snapshot }: RoutingTable): DocumentProblem[] {
+/** What could not be read; the log of whoever reads says why. */
+function snapshotProblems({ snapshot }: RoutingTable, isReadHere: boolean): DocumentProblem[] {
+  const reader = isReadHere ? 'This router' : 'The sync job';
   const problems: DocumentProblem[] = [];
   for (const { id: server, serves, stale, departedAt } of snapshot.servers) {
     const { discovery, openapiV3 } = snapshot.servedSets[serves] ?? {};
     const name = (path: string, problem: string) => problems.push({ path, server, problem });
     if (discovery === undefined) name('/apis', 'What it discovers is not known.');
     else if (departedAt !== undefined) name('/apis', 'It has left: what was last known of it is shown.');
-    else if (stale === true)
-      name('/apis', 'The sync job cannot read it: what was last known of it is shown.');
+    else if (stale === true) name('/apis', `${reader} cannot read it: what was last known of it is shown.`);
     if (openapiV3 === undefined)
       name('/openapi/v3', 'Its index is not known: it has none, or it could not be read.');
   }

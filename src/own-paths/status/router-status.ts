@@ -1,4 +1,3 @@
-import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
@@ -19,12 +18,19 @@ import {
   type EmbeddedSyncStatus,
   embeddedSyncWarnings,
 } from './embedded-sync-status.ts';
+import { ownServerWarnings } from './own-server.ts';
 import {
   describeSettingChange,
   type FoundSetting,
   type SettingChange,
   type SettingsState,
 } from './setting-change.ts';
+import {
+  type UndecodableResource,
+  undecodableResources,
+  undecodableVersions,
+  undecodableWarnings,
+} from './undecodable-resources.ts';
 
 /** What `v1/status` shows. Times are RFC 3339. */
 export interface RouterStatus extends DocumentStatus {
@@ -135,7 +141,7 @@ export function routerStatus(
   const { preferredVersion = defaultPreferredVersion } = options;
   const { routingTable, credentialFiles = none, settings, embeddedSync } = options;
   const table = routingTable.current();
-  const undecodable = undecodableResources(table);
+  const undecodable = undecodableVersions(table);
   const reading = embeddedSync?.();
   const needsRestart = settings?.needsRestart() ?? [];
   const departures = new Map(table?.snapshot.servers.map(({ id, departedAt }) => [id, departedAt]));
@@ -152,7 +158,7 @@ export function routerStatus(
       minor: (table && preferredMinor(table, preferredVersion)) ?? null,
       enforcementDiffers: table?.comparison?.enforcementDiffers === true,
     },
-    undecodable,
+    undecodable: undecodableResources(undecodable),
     snapshot:
       table === undefined
         ? null
@@ -174,7 +180,7 @@ export function routerStatus(
       departedAt: departures.get(id) ?? null,
       health: healthStatus(health?.report(id), now),
     })),
-    ...documentStatus(table, options.openApiV2),
+    ...documentStatus(table, options.openApiV2, reading !== undefined),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
     found: settings?.found() ?? [],
@@ -183,6 +189,7 @@ export function routerStatus(
       ...credentialFileWarnings(credentialFiles),
       ...needsRestart.map(describeSettingChange),
       ...refusedPushWarnings(routingTable.refusedPush),
+      ...ownServerWarnings(table, serverId),
       ...(isExpired(table, now) ? [`the ${expiryText(stalePolicy)}`] : []),
       ...undecodableWarnings(undecodable, preferredVersion.version !== 'local'),
       ...embeddedSyncWarnings(reading),
@@ -216,63 +223,3 @@ function healthStatus(report: ServerHealthReport | undefined, now: number): Serv
 }
 
 const none: CredentialFiles = { certificates: () => [], keyFiles: () => [] };
-
-/** A resource of which some servers cannot decode every object. */
-interface UndecodableResource {
-  /** `<resource>.<group>`, of the legacy group `<resource>`. */
-  readonly resource: string;
-  /** The group versions that other servers store it at. */
-  readonly storedAt: readonly string[];
-  /** IDs of the servers that do not know those. */
-  readonly servers: readonly string[];
-}
-
-/** What `ServedSet.undecodableVersions` says, by resource. Pure. */
-function undecodableResources(table: RoutingTable | undefined): readonly UndecodableResource[] {
-  const found = new Map<string, { readonly storedAt: Set<string>; readonly servers: string[] }>();
-  for (const { id, serves } of table?.snapshot.servers ?? []) {
-    const versions = table?.snapshot.servedSets[serves]?.undecodableVersions ?? {};
-    for (const [name, storedAt] of Object.entries(versions)) {
-      const entry = found.get(name) ?? { storedAt: new Set<string>(), servers: [] };
-      found.set(name, entry);
-      for (const groupVersion of storedAt) entry.storedAt.add(groupVersion);
-      entry.servers.push(id);
-    }
-  }
-  return [...found]
-    .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([name, { storedAt, servers }]) => ({
-      resource: qualifiedResource(name),
-      storedAt: [...storedAt].sort(),
-      servers: servers.sort(),
-    }));
-}
-
-/** How many resources warnings name. */
-const namedResources = 5;
-
-/** Each resource in a sentence of its own, as far as there are few. */
-function undecodableWarnings(
-  resources: readonly UndecodableResource[],
-  isRouted: boolean,
-): readonly string[] {
-  const consequence = isRouted
-    ? 'requests for it go to servers that can, and fail with 500 while there is none'
-    : 'they fail with 500 there, since --preferred-version=local leaves them where they arrive';
-  const warnings = resources
-    .slice(0, namedResources)
-    .map(
-      ({ resource, storedAt, servers }) =>
-        `${resource} is stored at ${storedAt.join(', ')}, which ${servers.join(', ')} cannot decode: ${consequence}`,
-    );
-  const more = resources.length - namedResources;
-  return more > 0
-    ? [...warnings, `${more} more resources are stored at versions that not all servers decode`]
-    : warnings;
-}
-
-/** `deployments.apps` for the StorageVersion name `apps.deployments`, as kubectl writes resources. */
-export function qualifiedResource(storageVersionName: string): string {
-  const { group = '', resource = storageVersionName } = parseStorageVersionName(storageVersionName) ?? {};
-  return group === '' ? resource : `${resource}.${group}`;
-}
