@@ -17,6 +17,7 @@ import { unserved, unservedSection } from './unserved.ts';
 import { reroutingText } from './wording/decision-text.ts';
 import { shortVersion, type VersionColours, versionColours } from './wording/display-names.ts';
 import { badge, count, type Markup } from './wording/markup.ts';
+import { preferredVersionText } from './wording/preferred-version-text.ts';
 
 /** Parts of the page that a reader may want to go to. */
 const sections = [
@@ -163,7 +164,7 @@ function upgradeSection(
   if (servers === 0) return html``;
   return html`<section id="upgrade" class="card upgrade ${state}" aria-labelledby="upgrade-heading">
 <h2 id="upgrade-heading">${heading(upgrade)}</h2>
-<p>${explanation(upgrade, matrix, status)}${preference(status.preferredVersion)}</p>
+<p>${explanation(upgrade, matrix, status)}${preference(status)}</p>
 ${bar(upgrade, colourOf)}
 <ul class="shares">${shares.map(
     ({ version, servers: number }) =>
@@ -192,11 +193,11 @@ function explanation({ state }: UpgradeState, { differingRows }: ServedMatrix, s
 }
 
 /** Empty while it makes no difference. */
-function preference({ configured, minor, enforcementDiffers }: RouterStatus['preferredVersion']): string {
+function preference({ preferredVersion, servers }: RouterStatus): string {
+  const { configured, minor, enforcementDiffers } = preferredVersion;
   if (minor === null) return '';
-  const how = configured === minor ? '' : ` (${configured})`;
   const writes = enforcementDiffers ? ', and every write: the servers enforce different policies' : '';
-  return ` Version ${minor}${how} serves what servers understand differently${writes}.`;
+  return ` Version ${preferredVersionText(configured, minor, servers)} serves what servers understand differently${writes}.`;
 }
 
 /** Decoration: the list beside it says the same in words. Widths are attributes, since the page allows no style. */

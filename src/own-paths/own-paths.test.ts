@@ -189,7 +189,7 @@ test('a --server-id that the snapshot does not have is a warning of status and o
   const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
   const { warnings } = (await response.json()) as { warnings: string[] };
   assert.deepEqual(warnings, [
-    `the snapshot has no server ${localId}: compare --server-id with those that it has (cp-a, cp-b)`,
+    `the snapshot has no server ${localId}: compare --server-id with those that it has ("cp-a", "cp-b")`,
   ]);
   const ready = await app.request('https://router.example/readyz?verbose');
   assert.equal(ready.status, 200, 'a warning, not a failure');

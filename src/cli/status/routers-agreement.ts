@@ -54,6 +54,7 @@ export function differencesBetween(routers: readonly AskedRouter[]): readonly Di
   const knowing = told.filter(({ table }) => table !== undefined);
   return [
     ...differencesOf(told, settings),
+    ...differencesOf(knowing, preference),
     ...differencesOf(knowing, ({ table }) => (table === undefined ? [] : knowledge(table))),
   ];
 }
@@ -78,12 +79,17 @@ function differencesOf(
 
 function settings({ status }: AskedRouter): readonly Fact[] {
   if (status === undefined) return [];
-  const { enabled, stalePolicy, preferredVersion } = status;
+  const { enabled, stalePolicy } = status;
   return [
     ['feature gate', enabled ? 'on' : 'off'],
     ['stale policy', stalePolicy],
-    ['preferred version', preferredVersion?.minor ?? preferredVersion?.configured ?? 'not told'],
   ];
+}
+
+/** Which version a setting comes to is known with a snapshot alone. */
+function preference({ status }: AskedRouter): readonly Fact[] {
+  const preferred = status?.preferredVersion;
+  return [['preferred version', preferred?.minor ?? preferred?.configured ?? 'not told']];
 }
 
 function knowledge(table: RoutingTable): readonly Fact[] {

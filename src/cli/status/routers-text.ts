@@ -3,12 +3,9 @@ import { compareNames, withDisplayNames } from '../../dashboard/wording/display-
 import { durationText } from '../../runtime/duration-text.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
 import { type AskedRouter, type Difference, saysReady } from './routers-agreement.ts';
-import { headings, list } from './status-text.ts';
+import { healthyCount } from './status-text.ts';
 import type { StatusView } from './status-view.ts';
-import { labelledTexts, textTable } from './text-table.ts';
-
-/** Columns of the narrowest terminal that people use. */
-const narrow = 80;
+import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
 /**
  * Several routers as text: a row each, whether they agree, and what needs attention. Fits 80 columns. Pure.
@@ -43,10 +40,7 @@ export function routersText(
     list('Not ready', sorted.flatMap(reasonNotReady), narrow),
     list('Warnings', warningTexts(sorted), narrow),
   ];
-  const lines = sections
-    .filter((section) => section.length > 0)
-    .flatMap((section, index) => (index === 0 ? section : [[], ...section]));
-  return renderLines(lines, isColored);
+  return renderLines(separated(sections), isColored);
 }
 
 function isReady({ status }: AskedRouter): boolean {
@@ -60,15 +54,7 @@ function readyCell(router: AskedRouter): Segment {
 
 function statusCells({ status }: AskedRouter, now: number): readonly Segment[] {
   if (status === undefined) return [];
-  const healthy = status.servers.filter(({ health }) => health.status !== 'unhealthy').length;
-  return [
-    ...snapshotCells(status, now),
-    {
-      text: `${healthy} of ${status.servers.length}`,
-      style: healthy < status.servers.length ? 'bad' : 'good',
-    },
-    status.preferredVersion?.minor ?? '-',
-  ];
+  return [...snapshotCells(status, now), healthyCount(status), status.preferredVersion?.minor ?? '-'];
 }
 
 /** Its number, with whose it is, and its age. */

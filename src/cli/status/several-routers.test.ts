@@ -13,7 +13,7 @@ import { clusterView } from '../../dashboard/cluster-view.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
-import { type AskedRouter, otherRouters } from './routers-agreement.ts';
+import { type AskedRouter, differencesBetween, otherRouters } from './routers-agreement.ts';
 import { routersText } from './routers-text.ts';
 import { statusText } from './status-text.ts';
 import type { StatusView } from './status-view.ts';
@@ -179,6 +179,25 @@ const asked = (origin: string, serverId: string, servers: StatusView['servers'])
     documents: [],
     warnings: [],
   },
+});
+
+describe('the preferred version of several routers', () => {
+  const router = (host: string, configured: string, minor: string | null): AskedRouter => {
+    const one = asked(`https://${host}`, host, []);
+    assert.ok(one.status !== undefined);
+    const preferredVersion = { configured, minor, enforcementDiffers: false };
+    const table = minor === null ? undefined : buildRoutingTable(snapshotOf({ a: older, b: newer }));
+    return { ...one, table, status: { ...one.status, preferredVersion } };
+  };
+  const subjects = (...routers: readonly AskedRouter[]) =>
+    differencesBetween(routers).map(({ subject }) => subject);
+
+  it('is compared where there is a snapshot: without one it is not known what a setting comes to', () => {
+    assert.deepEqual(subjects(router('a', 'majority', '1.36'), router('b', 'majority', null)), []);
+    assert.deepEqual(subjects(router('a', 'majority', '1.36'), router('b', 'oldest', '1.35')), [
+      'preferred version',
+    ]);
+  });
 });
 
 describe('warnings of several routers', () => {

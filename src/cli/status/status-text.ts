@@ -8,11 +8,12 @@ import {
   shortVersion,
   withDisplayNames,
 } from '../../dashboard/wording/display-names.ts';
+import { preferredVersionText } from '../../dashboard/wording/preferred-version-text.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import type { StatusView } from './status-view.ts';
-import { labelledTexts, textTable, wrapped } from './text-table.ts';
+import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
 /** What `status` prints. */
 export interface StatusReport {
@@ -29,9 +30,6 @@ export interface StatusTextOptions {
 
 /** Resources that no healthy server serves and that are named. */
 const namedResources = 5;
-/** Columns of the narrowest terminal that people use. */
-const narrow = 80;
-
 /**
  * The report as text: the router, whether it is ready, its servers, which groups they serve differently, and what
  * needs attention. Fits 80 columns, but for the wide form. Pure.
@@ -56,6 +54,7 @@ export function statusText(
           status.embeddedSync === null ? undefined : readByLine(status.embeddedSync, now),
         ),
         ...labelled('Servers:', cluster === undefined ? undefined : upgradeLine(cluster)),
+        ...labelled('Healthy:', status.servers.length === 0 ? undefined : healthyCount(status)),
         ...labelled('Version:', preferred),
         ...unservedLines(status, cluster),
       ],
@@ -70,7 +69,7 @@ export function statusText(
       status.discovery.conflictCount,
     ),
     list(
-      'Documents',
+      'Not readable',
       status.documents.map(
         ({ server, path, problem }) => `${displayName(server, hostnames)} ${path}: ${problem}`,
       ),
@@ -83,10 +82,7 @@ export function statusText(
     ),
     isWide ? foundSettings(status) : [],
   ];
-  const lines = sections
-    .filter((section) => section.length > 0)
-    .flatMap((section, index) => (index === 0 ? section : [[], ...section]));
-  return renderLines(lines, isColored);
+  return renderLines(separated(sections), isColored);
 }
 
 function labelled(label: string, text: Segment | undefined): readonly (readonly [string, Segment])[] {
@@ -128,12 +124,11 @@ function routerLine(
 }
 
 /** Empty while it makes no difference. */
-function preferredVersionLine({ preferredVersion }: StatusView): string | undefined {
+function preferredVersionLine({ preferredVersion, servers }: StatusView): string | undefined {
   if (preferredVersion === undefined || preferredVersion.minor === null) return undefined;
   const { configured, minor, enforcementDiffers } = preferredVersion;
-  const how = configured === minor ? '' : ` (${configured})`;
   const writes = enforcementDiffers ? ', and every write' : '';
-  return `${minor}${how} serves what servers understand differently${writes}`;
+  return `${preferredVersionText(configured, minor, servers)} serves what servers understand differently${writes}`;
 }
 
 function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segment {
@@ -150,7 +145,7 @@ function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segm
   const life = expired
     ? `expired ${durationText(now - expiry)} ago`
     : `expires in ${durationText(expiry - now)}`;
-  const text = `generation ${generation}, ${age} old, ${life}, from ${source}`;
+  const text = `generation ${generation}, ${age} old, ${life}, ${sourceText[source] ?? `from ${source}`}`;
   return expired ? { text, style: 'bad' } : text;
 }
 
@@ -181,8 +176,24 @@ function upgradeLine({ upgrade: { shares, servers, state } }: ClusterView): stri
   return `${servers}, ${name}: ${counts.join(', ')}`;
 }
 
-/** Who names a server's address, in a word. */
+/** How the sync job learned what servers serve (snapshot format, `metadata.source`). */
 const sourceText: Readonly<Record<string, string>> = {
+  discovery: 'read from the cluster',
+  storageversions: 'read from the StorageVersions of the cluster',
+  both: 'read from the cluster and its StorageVersions',
+};
+
+/** Servers that are neither unhealthy nor gone. */
+export function healthyCount({ servers }: StatusView): Segment {
+  const healthy = servers.filter(
+    ({ health, departedAt }) => health.status !== 'unhealthy' && departedAt === null,
+  );
+  const text = `${healthy.length} of ${servers.length}`;
+  return { text, style: healthy.length < servers.length ? 'bad' : 'good' };
+}
+
+/** Who names a server's address, in a word. */
+const addressSourceText: Readonly<Record<string, string>> = {
   lease: 'Lease',
   endpointslice: 'EndpointSlice',
   advertised: 'its router',
@@ -218,7 +229,7 @@ function serverRows(
       styled(`${health.cause ?? health.status}${since}`, healthStyles[health.status]),
       ...wideOnly(
         address ?? '-',
-        address === null ? '' : (sourceText[addressSource ?? ''] ?? addressSource ?? ''),
+        address === null ? '' : (addressSourceText[addressSource ?? ''] ?? addressSource ?? ''),
       ),
       styled(marks, stale ? 'warning' : undefined),
     ];
@@ -236,10 +247,6 @@ function serverRows(
 
 function styled(text: string, style: Style | undefined): Segment {
   return style === undefined ? text : { text, style };
-}
-
-export function headings(...texts: readonly string[]): readonly Segment[] {
-  return texts.map((text) => ({ text, style: 'heading' }));
 }
 
 function differences({ columns, matrix }: ClusterView, isWide: boolean, width: number): readonly Line[] {
@@ -283,19 +290,4 @@ type Conflict = StatusView['discovery']['conflicts'][number];
 
 function resourceName(group: string, version: string, resource: string, subresource: string): string {
   return `${group === '' ? '' : `${group}/`}${version} ${resource}${subresource === '' ? '' : `/${subresource}`}`;
-}
-
-/** Texts below a heading, each broken where it is longer than the line. Nothing where there are none. */
-export function list(
-  heading: string,
-  texts: readonly string[],
-  width: number,
-  count: number = texts.length,
-): readonly Line[] {
-  if (texts.length === 0) return [];
-  const more = count > texts.length ? [[`  and ${count - texts.length} more`]] : [];
-  const lines = texts.flatMap((text) =>
-    wrapped(text, width - 4).map((part, index) => [index === 0 ? '  ' : '    ', part]),
-  );
-  return [[{ text: `${heading}:`, style: 'warning' }], ...lines, ...more];
 }

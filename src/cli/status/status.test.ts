@@ -6,7 +6,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { parse } from 'yaml';
 import { runCommand, type Written } from '../../../test/support/command-context.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { startRouterWithFiles } from '../../../test/support/started-router.ts';
+import { type StartedRouterOptions, startRouterWithFiles } from '../../../test/support/started-router.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
 import { clusterView } from '../../dashboard/cluster-view.ts';
@@ -22,8 +22,8 @@ const snapshot = snapshotOf({
 });
 
 /** A running router, and a way to ask it by the command. */
-async function runningRouter(context: TestContext) {
-  const started = await startRouterWithFiles(context);
+async function runningRouter(context: TestContext, flags: StartedRouterOptions['flags'] = {}) {
+  const started = await startRouterWithFiles(context, { flags });
   const admin = await started.user('admin', ['system:masters']);
   const stranger = await started.user('stranger');
   const files = new Map([
@@ -69,6 +69,17 @@ async function runningRouter(context: TestContext) {
 }
 
 describe('status', () => {
+  it('shows the warning of a --server-id that the snapshot does not have, which is no failure', async (context) => {
+    const { ask, push } = await runningRouter(context, { 'server-id': ['cp-z'] });
+    await push();
+    const { code, output } = await ask('admin');
+    assert.equal(code, 0);
+    assert.match(
+      output.replaceAll(/\n {4}/g, ' '),
+      /^ {2}the snapshot has no server cp-z: .*"cp-a", "cp-b"/m,
+    );
+  });
+
   it('shows what a running router knows, as text and as JSON', async (context) => {
     const { ask, push } = await runningRouter(context);
     const early = await ask('admin');
@@ -285,7 +296,7 @@ describe('the text of status', () => {
         },
       ],
     },
-    documents: [],
+    documents: [{ path: '/apis', server: 'cp-b', problem: 'This router cannot read it.' }],
     warnings: ['--tls-cert-file: it expired \u001b[2J'],
   };
   before(() => {
@@ -294,11 +305,13 @@ describe('the text of status', () => {
 
   it('tells of age, expiry, health, conflicts and warnings', () => {
     const text = statusText(report, now, plain);
-    assert.match(text, /generation 42, 5 min 0 s old, expired 1 min 0 s ago, from discovery/);
+    assert.match(text, /generation 42, 5 min 0 s old, expired 1 min 0 s ago, read from the\n +cluster/);
+    assert.match(text, /^Healthy: +0 of 1$/m);
     assert.match(text, /unreachable 2 min 0 s +stale/);
     const wide = statusText(report, now, { ...plain, isWide: true });
     assert.match(wide, /unreachable 2 min 0 s +10\.0\.0\.1:6443 +its router +stale/);
     assert.match(text, /apps\/v1 deployments\/scale: kind "Scale" say cp-a\n {2}and 1 more/);
+    assert.match(text, /^Not readable:\n {2}cp-b \/apis: This router cannot read it\.$/m);
     assert.match(text, /Warnings:\n {2}--tls-cert-file/);
   });
 
@@ -307,6 +320,18 @@ describe('the text of status', () => {
     const text = statusText({ ...report, status: { ...status, servers } }, now, plain);
     assert.match(text, / departed 2 min 0 s ago$/m);
     assert.doesNotMatch(text, /,stale| stale$/m);
+    const healthy = servers.map((server) => ({ ...server, health: { ...server.health, status: 'healthy' } }));
+    const gone = statusText({ ...report, status: { ...status, servers: healthy } }, now, plain);
+    assert.match(gone, /^Healthy: +0 of 1$/m);
+  });
+
+  it('says when no version has a majority', () => {
+    const preferredVersion = { configured: 'majority', minor: '1.25', enforcementDiffers: false };
+    const version = (preferredOf: StatusView['servers']) =>
+      statusText({ ...report, status: { ...status, preferredVersion, servers: preferredOf } }, now, plain);
+    const others = status.servers.map((server) => ({ ...server, id: 'other', version: 'v1.24.0' }));
+    assert.match(version(status.servers), /^Version: +1\.25 \(majority\) serves what /m);
+    assert.match(version([...status.servers, ...others]), /^Version: +1\.25 \(no majority: the newest\) /m);
   });
 
   it('has colours where they are asked for, and says the same without', () => {

@@ -2,6 +2,9 @@ import type { Line, Segment } from '../terminal/styled-text.ts';
 
 type Row = readonly Segment[];
 
+/** Columns of the narrowest terminal that people use. */
+export const narrow = 80;
+
 const gap = 2;
 /** The first column is cut where it would take more of the width than this. */
 const longestName = 36;
@@ -44,7 +47,7 @@ export function labelledTexts(
 }
 
 /** A text in lines of at most `width` characters, broken at spaces where there are any. */
-export function wrapped(segment: Segment, width: number): readonly Segment[] {
+function wrapped(segment: Segment, width: number): readonly Segment[] {
   const parts: string[] = [];
   let rest = textOf(segment);
   while (rest.length > width) {
@@ -55,6 +58,32 @@ export function wrapped(segment: Segment, width: number): readonly Segment[] {
   }
   parts.push(rest);
   return parts.map((part) => (typeof segment === 'string' ? part : { ...segment, text: part }));
+}
+
+export function headings(...texts: readonly string[]): readonly Segment[] {
+  return texts.map((text) => ({ text, style: 'heading' }));
+}
+
+/** Texts below a heading, each broken where it is longer than the line. Nothing where there are none. */
+export function list(
+  heading: string,
+  texts: readonly string[],
+  width: number,
+  count: number = texts.length,
+): readonly Line[] {
+  if (texts.length === 0) return [];
+  const more = count > texts.length ? [[`  and ${count - texts.length} more`]] : [];
+  const lines = texts.flatMap((text) =>
+    wrapped(text, width - 4).map((part, index) => [index === 0 ? '  ' : '    ', part]),
+  );
+  return [[{ text: `${heading}:`, style: 'warning' }], ...lines, ...more];
+}
+
+/** Sections with an empty line between them; none for a section without lines. */
+export function separated(sections: readonly (readonly Line[])[]): readonly Line[] {
+  return sections
+    .filter((section) => section.length > 0)
+    .flatMap((section, index) => (index === 0 ? section : [[], ...section]));
 }
 
 function aligned(rows: readonly Row[], widths: readonly number[]): readonly Line[] {

@@ -14,7 +14,8 @@ export function ownServerWarnings(
   serverId: string | undefined,
 ): readonly string[] {
   if (table === undefined || !lacksOwnServer(table, serverId)) return [];
-  const ids = table.servers.map(({ id }) => id);
+  // In quotes: where servers are shown by their host names, these stay IDs.
+  const ids = table.servers.map(({ id }) => JSON.stringify(id));
   const known = [...ids.slice(0, namedIds), ...(ids.length > namedIds ? ['…'] : [])].join(', ');
   return [`the snapshot has no server ${serverId}: compare --server-id with those that it has (${known})`];
 }
