@@ -105,6 +105,7 @@ describe('doctor', () => {
     assert.equal(code, 0, errors + output);
     assert.match(output, /^\[ok\] {6}configuration: what the flags say can be used$/m);
     assert.match(output, /^\[ok\] {6}server cp-a: .* is ready$/m);
+    assert.match(output, /\n0 failed, 0 warnings, \d+ ok\n$/);
     const { findings } = await examine(['--server-id=cp-z']);
     assert.match(of(findings, 'snapshot'), /failed: it has no server cp-z/);
   });

@@ -1,12 +1,13 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
-import type {
-  ClusterAccess,
-  ClusterAccessOptions,
-  ClusterCredentials,
-} from '../../sync/node/cluster-access.ts';
+import type { ClusterAccessOptions, ClusterCredentials } from '../../sync/node/cluster-access.ts';
 import type { ExaminedServer, Finding } from './finding.ts';
-import { type ReadServer, syncRightsFindings } from './sync-rights-findings.ts';
+import {
+  type ClusterReader,
+  type ReadServer,
+  rightsCheck,
+  syncRightsFindings,
+} from './sync-rights-findings.ts';
 
 /**
  * Looks at what the sync job may do, at the server of its kubeconfig and at the others that it reads.
@@ -16,45 +17,45 @@ export function examineSyncJob(
   kubeconfig: string,
   servers: readonly ExaminedServer[],
 ): Promise<readonly Finding[]> {
-  return examineRights('--sync-kubeconfig', { kubeconfig }, servers, { isSpare: false, electsLeader: true });
+  return examineRights('the sync job', '--sync-kubeconfig', { kubeconfig }, servers);
 }
 
-/**
- * The same for a router that reads the cluster itself; nothing for one that is pushed to. A sidecar has its local server
- * to read by: what its kubeconfig names is asked last, and may be the router that is about to be started.
- */
+/** The same for a router that reads the cluster itself; nothing for one that is pushed to. */
 export async function examineEmbeddedSync(
   { embeddedSync, serverId }: Pick<ServeConfig, 'embeddedSync' | 'serverId'>,
   servers: readonly ExaminedServer[],
 ): Promise<readonly Finding[]> {
   if (embeddedSync === undefined) return [];
   const { access } = embeddedSync;
+  // A sidecar has its local server to read by: what its kubeconfig names is asked last, and may be the router that is
+  // about to be started.
   const isSpare = servers.some(({ id }) => id === serverId);
-  return 'kubeconfig' in access
-    ? examineRights(
-        '--kubeconfig',
-        { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context },
-        servers,
-        { isSpare, electsLeader: false },
-      )
-    : examineRights('--in-cluster', access, servers, { isSpare, electsLeader: false });
+  if (!('kubeconfig' in access))
+    return examineRights('this router', '--in-cluster', access, servers, isSpare);
+  const { path, text } = access.kubeconfig;
+  const options = { kubeconfig: path, text, context: access.context };
+  return examineRights('this router', '--kubeconfig', options, servers, isSpare);
 }
 
-interface ExaminedAs {
-  /** Whether it does not matter that the server that is named cannot be asked. */
-  readonly isSpare: boolean;
-  readonly electsLeader: boolean;
-}
-
+/** @param isSpare whether it does not matter that the server that is named cannot be asked */
 async function examineRights(
+  reader: ClusterReader,
   flag: string,
   options: ClusterAccessOptions,
   servers: readonly ExaminedServer[],
-  { isSpare, electsLeader }: ExaminedAs,
+  isSpare = false,
 ): Promise<readonly Finding[]> {
-  const access = await readAccess(flag, options);
-  if ('result' in access) return [access];
-  const { server, credentials } = access;
+  // Loaded only where it is used: it is most of what this command would start with.
+  const { loadClusterAccess } = await import('../../sync/node/index.ts');
+  let server: string;
+  let credentials: ClusterCredentials;
+  try {
+    const access = await loadClusterAccess(options);
+    server = access.server;
+    credentials = await access.credentials();
+  } catch (error) {
+    return [{ check: rightsCheck(reader), result: 'failed', message: `${flag}: ${errorMessage(error)}` }];
+  }
   const others = servers.filter(({ origin }) => origin !== server);
   const named = servers.find(({ origin }) => origin === server);
   const own: ReadServer = {
@@ -63,21 +64,5 @@ async function examineRights(
     serverName: credentials.serverName,
     isSpare,
   };
-  return syncRightsFindings([own, ...others], credentials, electsLeader);
-}
-
-interface ReadAccess {
-  readonly server: string;
-  readonly credentials: ClusterCredentials;
-}
-
-async function readAccess(flag: string, options: ClusterAccessOptions): Promise<ReadAccess | Finding> {
-  // Loaded only where it is used: it is most of what this command would start with.
-  const { loadClusterAccess } = await import('../../sync/node/index.ts');
-  try {
-    const access: ClusterAccess = await loadClusterAccess(options);
-    return { server: access.server, credentials: await access.credentials() };
-  } catch (error) {
-    return { check: 'rights of the sync job', result: 'failed', message: `${flag}: ${errorMessage(error)}` };
-  }
+  return syncRightsFindings([own, ...others], credentials, reader);
 }

@@ -132,27 +132,31 @@ export async function askWhoCalls(ask: (question: Question) => Promise<HttpsResp
   return seen.kind === 'unknown' ? seenIn(await ask(forbiddenPath)) : seen;
 }
 
-const reviewSchema = v.object({
-  status: v.object({
-    userInfo: v.object({
-      username: v.string(),
-      groups: v.optional(v.array(v.string()), []),
-      extra: v.optional(v.record(v.string(), v.array(v.string())), {}),
+const json = v.pipe(v.string(), v.parseJson());
+
+const reviewSchema = v.pipe(
+  json,
+  v.object({
+    status: v.object({
+      userInfo: v.object({
+        username: v.string(),
+        groups: v.optional(v.array(v.string()), []),
+        extra: v.optional(v.record(v.string(), v.array(v.string())), {}),
+      }),
     }),
   }),
-});
+);
 
-const forbiddenSchema = v.object({ reason: v.literal('Forbidden'), message: v.string() });
+const forbiddenSchema = v.pipe(json, v.object({ reason: v.literal('Forbidden'), message: v.string() }));
 
 function seenIn({ status, text }: HttpsResponse): SeenCaller {
   if (status === 401) return { kind: 'refused' };
-  const object = parsed(text);
-  const review = v.safeParse(reviewSchema, object);
+  const review = v.safeParse(reviewSchema, text);
   if (status === 201 && review.success) {
     const { username: name, groups, extra } = review.output.status.userInfo;
     return { kind: 'user', name, groups, extra };
   }
-  const refusal = v.safeParse(forbiddenSchema, object);
+  const refusal = v.safeParse(forbiddenSchema, text);
   const name = refusal.success ? nameIn(refusal.output.message) : undefined;
   return status === 403 && name !== undefined
     ? { kind: 'user', name, groups: undefined, extra: undefined }
@@ -162,14 +166,6 @@ function seenIn({ status, text }: HttpsResponse): SeenCaller {
 /** k8s.io/apiserver pkg/endpoints/handlers/responsewriters/errors.go: the name stands in it as Go quotes text. */
 function nameIn(message: string): string | undefined {
   const [, quoted] = /\bUser ("(?:[^"\\]|\\.)*") cannot /.exec(message) ?? [];
-  const name = quoted === undefined ? undefined : parsed(quoted);
-  return typeof name === 'string' ? name : undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const name = v.safeParse(v.pipe(json, v.string()), quoted);
+  return name.success ? name.output : undefined;
 }

@@ -8,6 +8,7 @@ import type { ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
+import { countOf } from '../terminal/count-of.ts';
 import { type StructuredForm, structuredForms, structuredText } from '../terminal/structured-text.ts';
 import {
   type ColorMode,
@@ -69,7 +70,7 @@ export function registerDoctor(program: CliCommand, context: CommandContext, rep
       const findings = await examine(readArguments(options), options, context);
       await context.writeOutput(
         output === 'text'
-          ? renderLines(findings.flatMap(findingLines), isColored(color, context))
+          ? renderLines([...findings.flatMap(findingLines), countsLine(findings)], isColored(color, context))
           : structuredText(findings, output),
       );
       report(exitCodeOf(findings));
@@ -136,6 +137,13 @@ function findingLines({ check, result, message, resources = [], commands = [] }:
     [mark, ' '.repeat(markWidth - mark.text.length), ` ${check}: ${message}`],
     ...[...resources, ...commands].map((line) => [`${' '.repeat(markWidth + 3)}${line}`]),
   ];
+}
+
+function countsLine(findings: readonly Finding[]): Line {
+  const { ok = [], warning = [], failed = [] } = Object.groupBy(findings, ({ result }) => result);
+  const text = `${failed.length} failed, ${countOf(warning.length, 'warning')}, ${ok.length} ok`;
+  const style = failed.length > 0 ? 'bad' : warning.length > 0 ? 'warning' : 'good';
+  return [{ text, style }];
 }
 
 interface UpgradeSide {

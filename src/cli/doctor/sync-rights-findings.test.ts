@@ -5,7 +5,7 @@ import type { RequestFilter, RequestRecord } from '../../../demo/example-api-ser
 import { findingsOf, installation } from '../../../test/support/doctor-installation.ts';
 import { loadClusterAccess } from '../../sync/node/cluster-access.ts';
 import type { Finding } from './finding.ts';
-import { syncRightsFindings } from './sync-rights-findings.ts';
+import { type ClusterReader, syncRightsFindings } from './sync-rights-findings.ts';
 
 const check = 'rights of the sync job';
 const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
@@ -51,7 +51,7 @@ async function examined(
 describe('doctor, about the rights of the sync job', () => {
   it('sees that it may do what it asks for', async (context) => {
     assert.deepEqual(await examined(context, []), [
-      { check, result: 'ok', message: 'cp-a allows "sync-job" all that the sync job asks for' },
+      { check, result: 'ok', message: 'cp-a gives "sync-job" every right it needs' },
     ]);
   });
 
@@ -91,12 +91,12 @@ describe('doctor, about the rights of the sync job', () => {
     });
     const access = await loadClusterAccess({ kubeconfig: path('sync.kubeconfig') });
     const server = { id: 'cp-a', origin: apiServer.url, serverName: undefined };
-    const results = async (electsLeader: boolean) =>
-      (await syncRightsFindings([server], await access.credentials(), electsLeader)).map(
-        ({ result }) => result,
+    const results = async (reader: ClusterReader) =>
+      (await syncRightsFindings([server], await access.credentials(), reader)).map(
+        ({ check, result }) => `${check}: ${result}`,
       );
-    assert.deepEqual(await results(false), ['ok']);
-    assert.deepEqual(await results(true), ['warning']);
+    assert.deepEqual(await results('this router'), ['rights of this router: ok']);
+    assert.deepEqual(await results('the sync job'), ['rights of the sync job: warning']);
   });
 
   it('warns of storage versions where their API is on', async (context) => {
@@ -122,7 +122,7 @@ describe('doctor, about the rights of the sync job', () => {
     });
     const { code, output } = await doctor(['--sync-kubeconfig', path('sync.kubeconfig')]);
     assert.equal(code, 2);
-    const [finding, role, binding, ...rest] = output.trimEnd().split('\n');
+    const [finding, role, binding, counts, ...rest] = output.trimEnd().split('\n');
     const server = new URL(apiServer.url).host;
     assert.equal(
       finding,
@@ -133,6 +133,7 @@ describe('doctor, about the rights of the sync job', () => {
       /^ +kubectl create role mixed-version-proxy-sync-leases -n kube-system --verb=list /,
     );
     assert.match(binding ?? '', /^ +kubectl create rolebinding .* --user=sync-job$/);
+    assert.equal(counts, '1 failed, 0 warnings, 0 ok');
     assert.deepEqual(rest, []);
   });
 

@@ -23,50 +23,62 @@ export interface ReadServer {
 /** One server's view of the sync job. */
 interface RightsOfServer {
   readonly id: string;
-  /** Name that it knows the sync job by. */
+  /** Name that it knows the reader by; `undefined`: it does not say. */
   readonly user: string | undefined;
+  /** The reader in a sentence. */
+  readonly name: string;
   readonly missing: readonly SyncPermission[];
 }
 
-const check = 'rights of the sync job';
+/** Who reads the cluster: there may be several sync jobs, which elect a leader; a router reads for itself alone. */
+export type ClusterReader = 'the sync job' | 'this router';
+
+/** Of the findings about a reader. */
+export function rightsCheck(reader: ClusterReader): string {
+  return `rights of ${reader}`;
+}
 
 /**
- * Asks each server, as the sync job, for all that the sync job asks for. Servers share their roles through etcd; what
- * differs between them is whom they take the caller for.
- * @param electsLeader whether it may run with others of its kind; a router reads for itself alone
+ * Asks each server, as the reader, whether it may do all that reading the cluster takes. Servers share their roles through
+ * etcd; what differs between them is whom they take the caller for.
  */
 export async function syncRightsFindings(
   servers: readonly ReadServer[],
   credentials: ClusterCredentials,
-  electsLeader = true,
+  reader: ClusterReader,
 ): Promise<readonly Finding[]> {
+  const check = rightsCheck(reader);
   const permissions = syncPermissions.filter(
-    ({ neededFor }) => electsLeader || neededFor !== 'leader-election',
+    ({ neededFor }) => reader === 'the sync job' || neededFor !== 'leader-election',
   );
-  const asked = await Promise.all(servers.map((server) => rightsOf(server, credentials, permissions)));
+  const asked = await Promise.all(
+    servers.map((server) => rightsOf(server, credentials, permissions, reader)),
+  );
   const rights = asked.filter((result) => 'missing' in result);
-  return [
-    ...rights.filter(({ missing }) => missing.length === 0).map(completeFinding),
-    ...asked.filter((result) => 'result' in result),
-    ...missingFindings(rights),
-  ];
-}
-
-function completeFinding({ id, user }: RightsOfServer): Finding {
-  const message = `${id} allows ${named(user)} all that the sync job asks for`;
-  return { check, result: 'ok', message };
+  const complete = rights
+    .filter(({ missing }) => missing.length === 0)
+    .map(
+      ({ id, name }): Finding => ({
+        check,
+        result: 'ok',
+        message: `${id} gives ${name} every right it needs`,
+      }),
+    );
+  return [...complete, ...asked.filter((result) => 'result' in result), ...missingFindings(rights, check)];
 }
 
 async function rightsOf(
   server: ReadServer,
   credentials: ClusterCredentials,
   permissions: readonly SyncPermission[],
+  reader: ClusterReader,
 ): Promise<RightsOfServer | Finding> {
+  const check = rightsCheck(reader);
   const ask = (question: Question): Promise<HttpsResponse> => askAsSyncJob(server, credentials, question);
   try {
     const seen = await askWhoCalls(ask);
     if (seen.kind === 'refused') {
-      const message = `${server.id} does not know the sync job (401): are its credentials expired, or of another cluster?`;
+      const message = `${server.id} does not know ${reader} (401): are its credentials expired, or of another cluster?`;
       return { check, result: 'failed', message };
     }
     const missing: SyncPermission[] = [];
@@ -75,7 +87,8 @@ async function rightsOf(
       const lacked = await missingOf(permission, ask);
       if (lacked !== undefined) missing.push(lacked);
     }
-    return { id: server.id, user: seen.kind === 'user' ? seen.name : undefined, missing };
+    const user = seen.kind === 'user' ? seen.name : undefined;
+    return { id: server.id, user, name: user === undefined ? reader : `"${user}"`, missing };
   } catch (error) {
     const message = `${server.id} cannot be asked at ${server.origin}: ${errorMessage(error)}`;
     return server.isSpare === true
@@ -95,31 +108,21 @@ async function servesStorageVersions(ask: (question: Question) => Promise<HttpsR
 }
 
 /** One finding for each thing that a user lacks, with the servers that say so. */
-function missingFindings(rights: readonly RightsOfServer[]): readonly Finding[] {
-  const findings = new Map<
-    string,
-    { readonly ids: string[]; readonly findingAt: (ids: string) => Finding }
-  >();
-  for (const { id, user, missing } of rights) {
-    for (const permission of missing) {
-      const message = `${named(user)} may not ${whatOf(permission)}`;
-      const known = findings.get(message);
-      if (known !== undefined) {
-        known.ids.push(id);
-        continue;
-      }
+function missingFindings(rights: readonly RightsOfServer[], check: string): readonly Finding[] {
+  const lacks = rights.flatMap(({ id, user, name, missing }) =>
+    missing.map((permission) => {
       const { result, why } = needs[permission.neededFor];
-      const commands = grantCommands(permission, user);
-      const findingAt = (ids: string): Finding => ({
-        check,
-        result,
-        message: `at ${ids}, ${message}${why}`,
-        commands,
-      });
-      findings.set(message, { ids: [id], findingAt });
-    }
-  }
-  return [...findings.values()].map(({ ids, findingAt }) => findingAt(ids.sort().join(', ')));
+      const message = `${name} may not ${whatOf(permission)}${why}`;
+      return { id, result, message, commands: grantCommands(permission, user) };
+    }),
+  );
+  return [...Map.groupBy(lacks, ({ message }) => message).values()].flatMap((alike): readonly Finding[] => {
+    const [first] = alike;
+    if (first === undefined) return [];
+    const { result, message, commands } = first;
+    const ids = alike.map(({ id }) => id).sort();
+    return [{ check, result, message: `at ${ids.join(', ')}, ${message}`, commands }];
+  });
 }
 
 const needs = {
@@ -128,10 +131,6 @@ const needs = {
   'extension-routing': { result: 'warning', why: ' (needed for routers with --extension-routing=extension)' },
   'leader-election': { result: 'warning', why: ' (needed with --leader-elect)' },
 } as const;
-
-function named(user: string | undefined): string {
-  return user === undefined ? 'the sync job' : `"${user}"`;
-}
 
 function whatOf(permission: SyncPermission): string {
   const verbs = permission.verbs.join(' and ');
@@ -228,7 +227,11 @@ class AccessReviewError extends Error {
   }
 }
 
-const reviewSchema = v.object({ status: v.object({ allowed: v.boolean() }) });
+const reviewSchema = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.object({ status: v.object({ allowed: v.boolean() }) }),
+);
 
 /**
  * Asks a server what of a permission the caller lacks, by a SelfSubjectAccessReview for each verb (authorization.k8s.io
@@ -268,17 +271,9 @@ async function isAllowed(
       spec: attributes,
     }),
   });
-  const review = status === 201 ? v.safeParse(reviewSchema, parsed(text)) : undefined;
+  const review = status === 201 ? v.safeParse(reviewSchema, text) : undefined;
   if (review?.success !== true) throw new AccessReviewError(status);
   return review.output.status.allowed;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** One after the other: a server that is to be checked is not to be loaded. */
