@@ -11,6 +11,7 @@ import { registerStatus } from './status/register-status.ts';
 import { registerSync } from './sync/sync-command.ts';
 import { CliCommand, type ReportExitCode } from './terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from './terminal/command-context.ts';
+import { usageError } from './terminal/usage-error.ts';
 import { packageVersion, registerVersion } from './terminal/version.ts';
 
 /** Runs one command line. Never throws for bad input; errors are on standard error. */
@@ -72,8 +73,7 @@ export function createProgram(
     .configureOutput({
       writeOut: showHelp,
       writeErr: context.writeError,
-      // The word of Kubernetes' commands, and of the messages that are this program's own.
-      outputError: (text, write) => write(text.replace(/^(error: (?:unknown )?)option /, '$1flag ')),
+      outputError: (text, write) => write(usageError(text)),
     })
     .description(
       'Routes the requests of a Kubernetes cluster whose API servers run different versions: each one goes to a server that can serve it.',

@@ -181,7 +181,7 @@ function readTime(text: string | undefined, context: CommandContext): number {
 
 function preferredVersionOf(given: string): PreferredVersion {
   if (isPreferredVersion(given)) return given;
-  throw new InvalidArgumentError('Give majority, newest, oldest, local, or a minor version such as 1.36.');
+  throw new InvalidArgumentError('must be majority, newest, oldest, local, or a minor version such as 1.36');
 }
 
 function collect(value: string, previous: readonly string[] | undefined): readonly string[] {

@@ -1,0 +1,27 @@
+/** Commander's messages about a wrong call, and the words that the messages of this program have for the same. */
+const wordings: readonly (readonly [RegExp, string])[] = [
+  [/^missing required argument '(.*?)'/, '$1 is required'],
+  [/^option '.*?(--[\w-]+).*?' argument missing/, '$1 needs a value'],
+  [
+    /^option '.*?(--[\w-]+).*?' argument '(.*)' is invalid\. Allowed choices are (.*)\./s,
+    '$1 must be one of $3, not "$2"',
+  ],
+  [
+    /^command-argument value '(.*)' is invalid for argument '(.*?)'\. Allowed choices are (.*)\./s,
+    '$2 must be one of $3, not "$1"',
+  ],
+  // What a flag's own parser says (InvalidArgumentError) begins with `must be`.
+  [/^option '.*?(--[\w-]+).*?' argument '(.*)' is invalid\. (.*)/s, '$1 $3, not "$2"'],
+  [/^too many arguments for '(.*?)'\. Expected 0 .*/, '$1 takes no arguments'],
+  [/^too many arguments for '(.*?)'\. Expected (.*) but got (\d+)\./, '$1 takes $2, not $3'],
+  [/^unknown option '(.*?)(?:=.*)?'/s, 'unknown flag $1'],
+  [/^unknown command '(.*)'/s, 'unknown command $1'],
+  [/\n\(Did you mean (.*)\?\)/, ': did you mean $1?'],
+];
+
+/** An error of commander in the words of the other messages. Pure. */
+export function usageError(text: string): string {
+  const message = text.replace(/^error: /, '').trimEnd();
+  const reworded = wordings.reduce((known, [pattern, wording]) => known.replace(pattern, wording), message);
+  return `error: ${reworded}\n`;
+}
