@@ -166,7 +166,7 @@ function describePreference(
   context: DecisionContext,
 ): string {
   const [first] = byPreference ?? [];
-  if (byPreference === undefined || first === undefined) return 'its servers do not differ';
+  if (byPreference === undefined || first === undefined) return 'the servers that serve it agree';
   const order = byPreference.map(({ minor = 'unknown' }) => minor).join(', ');
   const { serverId } = context;
   const isLocals = serverId !== undefined && first.serverIds.has(serverId);

@@ -130,7 +130,7 @@ async function runExplain(
   const explained = explain(request);
   const explanation = {
     ...explained,
-    notes: [...notes, ...notesOnRequest(method, url), ...notesFor(options), ...explained.notes],
+    notes: [...notes, ...notesOnRequest(method, url), ...notesFor(options, table), ...explained.notes],
   };
   await context.writeOutput(
     options.output === 'text'
@@ -154,8 +154,15 @@ async function readTable(
   return { ...input, notes: [...input.notes, `the snapshot has no server ${serverId}; it has ${known}`] };
 }
 
-function notesFor({ serverId, as }: ExplainOptions): string[] {
+function notesFor(
+  { serverId, as, preferredVersion }: ExplainOptions,
+  table: RoutingTable | undefined,
+): string[] {
   const notes: string[] = [];
+  const isNamed = /^\d/.test(preferredVersion);
+  if (table !== undefined && isNamed && !table.servers.some(({ minor }) => minor === preferredVersion)) {
+    notes.push(`no server of the snapshot is of version ${preferredVersion}: the next one is preferred`);
+  }
   if (serverId === undefined) notes.push('no --server-id: seen from a gateway, to which no server is local');
   if (as !== undefined)
     notes.push(`the decision is the same for every user; the destination is told of ${as}`);

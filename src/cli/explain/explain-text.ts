@@ -14,7 +14,16 @@ export function explanationText(
   explanation: Explanation,
   table: RoutingTable | undefined,
 ): string {
-  const { requestInfo, decision, reason, message, candidates, notes, trace } = explanation;
+  const {
+    requestInfo,
+    decision,
+    reason,
+    message,
+    candidates,
+    otherVersions = [],
+    notes,
+    trace,
+  } = explanation;
   const lines = [row('Request', `${request.method} ${request.url}`)];
   if (requestInfo !== null) {
     for (const [name, value] of Object.entries(requestInfo)) {
@@ -31,6 +40,9 @@ export function explanationText(
   const idWidth = Math.max(0, ...candidates.map(({ id }) => id.length));
   for (const { id, address, serverName } of candidates) {
     lines.push(`  ${id.padEnd(idWidth)}  ${address}  as ${serverName}`);
+  }
+  if (otherVersions.length > 0) {
+    lines.push(row('If none is healthy', otherVersions.map(({ id }) => id).join(', ')));
   }
   for (const note of notes) lines.push(row('Note', note));
   return `${lines.map(printable).join('\n')}\n`;

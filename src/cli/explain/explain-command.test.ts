@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { runCommand } from '../../../test/support/command-context.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+
+const schemaOf = (minor: string) => ({ 'batch.jobs': { v1: btoa(`min-${minor}`) } });
+const snapshot = snapshotOf({
+  a: { version: 'v1.35.0', serves: ['batch/v1/jobs'], schemas: schemaOf('1.35') },
+  b: { version: 'v1.36.0', serves: ['batch/v1/jobs', 'apps/v1/deployments'], schemas: schemaOf('1.36') },
+});
+const files = new Map([['snapshot.json', JSON.stringify(snapshot)]]);
+const explain = async (url: string, ...flags: readonly string[]) =>
+  (await runCommand(files, ['explain', 'GET', url, '--snapshot', 'snapshot.json', ...flags])).output;
+
+describe('explain, of servers of several versions', () => {
+  it('names who is asked when no candidate is healthy', async () => {
+    const text = await explain('/apis/batch/v1/jobs');
+    assert.match(text, /^Candidates:\n {2}b /m);
+    assert.match(text, /^If none is healthy: +a$/m);
+    assert.doesNotMatch(await explain('/apis/apps/v1/deployments'), /If none is healthy/);
+  });
+
+  it('does not speak of a comparison where one server alone serves a resource', async () => {
+    const text = await explain('/apis/apps/v1/deployments', '--server-id=b');
+    assert.match(text, /3a it matters which version responds: the servers that serve it agree$/m);
+  });
+
+  it('notes that no server has the version that is preferred', async () => {
+    const note = /^Note: +no server of the snapshot is of version 1\.99: the next one is preferred$/m;
+    assert.match(await explain('/apis/batch/v1/jobs', '--preferred-version=1.99'), note);
+    assert.doesNotMatch(await explain('/apis/batch/v1/jobs', '--preferred-version=1.35'), /no server of/);
+    assert.doesNotMatch(await explain('/apis/batch/v1/jobs', '--preferred-version=oldest'), /no server of/);
+  });
+});
