@@ -1,3 +1,5 @@
+import { diff } from 'node:util';
+
 /** What becomes of one file. */
 export interface FileChange {
   /** On the node. */
@@ -33,14 +35,17 @@ function linesOf(text = ''): readonly string[] {
 /** Lines shown around a change. */
 const context = 3;
 
+/** By the operation of `diff(before, after)`, which takes its first text for what has become of the second. */
+const marks = { '-1': '+', '0': ' ', '1': '-' } as const;
+
 interface Line {
-  readonly mark: ' ' | '-' | '+';
+  readonly mark: (typeof marks)[keyof typeof marks];
   readonly text: string;
 }
 
-/** The hunks of a unified diff. Pure; meant for files of some hundred lines. */
+/** The hunks of a unified diff. Pure. */
 export function diffLines(before: readonly string[], after: readonly string[]): string {
-  const lines = compared(before, after);
+  const lines = diff(before, after).map(([operation, text]): Line => ({ mark: marks[operation], text }));
   const isNear = lines.map((_, index) =>
     lines.slice(Math.max(0, index - context), index + context + 1).some(({ mark }) => mark !== ' '),
   );
@@ -69,39 +74,4 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
 
 function countOf(hunk: readonly Line[], mark: '-' | '+'): number {
   return hunk.filter((line) => line.mark === ' ' || line.mark === mark).length;
-}
-
-/** Both texts as one, by their longest common subsequence. */
-function compared(before: readonly string[], after: readonly string[]): readonly Line[] {
-  // lengths[i][j]: of the longest one of what follows line i of `before` and line j of `after`.
-  const lengths = Array.from({ length: before.length + 1 }, () =>
-    new Array<number>(after.length + 1).fill(0),
-  );
-  const lengthAt = (i: number, j: number): number => lengths[i]?.[j] ?? 0;
-  for (let i = before.length - 1; i >= 0; i -= 1) {
-    const row = lengths[i] ?? [];
-    for (let j = after.length - 1; j >= 0; j -= 1) {
-      row[j] =
-        before[i] === after[j]
-          ? lengthAt(i + 1, j + 1) + 1
-          : Math.max(lengthAt(i + 1, j), lengthAt(i, j + 1));
-    }
-  }
-  const lines: Line[] = [];
-  let [i, j] = [0, 0];
-  while (i < before.length || j < after.length) {
-    const [removed, added] = [before[i], after[j]];
-    if (removed !== undefined && removed === added) {
-      lines.push({ mark: ' ', text: removed });
-      i += 1;
-      j += 1;
-    } else if (removed !== undefined && (added === undefined || lengthAt(i + 1, j) >= lengthAt(i, j + 1))) {
-      lines.push({ mark: '-', text: removed });
-      i += 1;
-    } else {
-      lines.push({ mark: '+', text: added ?? '' });
-      j += 1;
-    }
-  }
-  return lines;
 }
