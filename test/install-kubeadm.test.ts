@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { writeKubeconfig } from '../demo/kubeconfig.ts';
-import { takenTurn, turnName } from '../src/cli/install/control-plane.ts';
+import { takenTurn, turnName } from '../src/cli/install/installation-turn.ts';
 import { type KubeadmNode, kubeadmNode } from '../src/cli/install/kubeadm-node.ts';
 import { registerInstall } from '../src/cli/install/register-install.ts';
 import { routerPaths } from '../src/cli/install/router-files.ts';

@@ -4,7 +4,7 @@ import { parseDuration } from '../flags/flag-types.ts';
 import { kubeAdmManifest, parseKubeApiServerManifest } from '../serve/kube-apiserver-manifest.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { type ControlPlane, controlPlaneBy } from './control-plane.ts';
+import { ControlPlane } from './control-plane.ts';
 import { diffOfInstallation, diffOfUndo, type InstallationSite, install, undo } from './install-kubeadm.ts';
 import {
   dryRunOfSystemd,
@@ -183,7 +183,7 @@ async function controlPlaneOf(kubeconfig: string, node: KubeadmNode): Promise<Co
   const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
   try {
     const address = parseKubeApiServerManifest(manifest).flags.get('advertise-address') ?? '127.0.0.1';
-    return controlPlaneBy(await loadClusterAccess({ kubeconfig, text }), address);
+    return new ControlPlane(await loadClusterAccess({ kubeconfig, text }), address);
   } catch (cause) {
     throw new InstallationRefused(errorMessage(cause), { cause });
   }
