@@ -2,10 +2,11 @@ import { errorMessage } from '../../runtime/error-message.ts';
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { diffText, type FileChange } from './file-change.ts';
-import { type Journal, planUndo, presentFiles, readJournal, withChange, writeJournal } from './journal.ts';
+import { type Journal, planUndo, presentFiles, readJournal } from './journal.ts';
 import type { KubeadmNode } from './kubeadm-node.ts';
 import { changesOf, type InstallationPlan, type InstallationWish, planInstallation } from './kubeadm-plan.ts';
 import { moveKubeApiServer } from './move-kube-apiserver.ts';
+import { recordedChanges, refuseAndPutBack, type Say, takeBackChange, tidyUp } from './recorded-changes.ts';
 import { routerPaths } from './router-files.ts';
 import { InstallationRefused, waitUntil } from './wait-until.ts';
 
@@ -17,8 +18,7 @@ export interface InstallationSite {
   readonly node: KubeadmNode;
   /** Reached only when something is really done. */
   readonly controlPlane: () => Promise<ControlPlane>;
-  /** A line of progress. */
-  readonly say: (line: string) => Promise<void>;
+  readonly say: Say;
   /** Milliseconds until what has been started, or ended, has to be so. */
   readonly timeout: number;
 }
@@ -69,30 +69,23 @@ async function installInTurn(
   await refuseUnlessPossible(plan, wish, node, controlPlane);
   await controlPlane.grantRights();
   const preparations = await withKubeconfig(plan.preparations, node, controlPlane);
-  let recorded: Journal = journal ?? { version: 1, port: plan.port, files: [] };
-  const apply = async (change: FileChange): Promise<void> => {
-    recorded = withChange(recorded, change);
-    await writeJournal(routerPaths.journal, recorded, node);
-    await node.write(change);
-    await say(`written: ${change.path}`);
-  };
+  const start: Journal = journal ?? { version: 1, port: plan.port, files: [] };
+  const recorded = recordedChanges(routerPaths.journal, start, node, say);
   try {
-    for (const change of preparations) await apply(change);
-    if (plan.kubeApiServer !== undefined) await apply(plan.kubeApiServer);
+    for (const change of preparations) await recorded.make(change);
+    if (plan.kubeApiServer !== undefined) await recorded.make(plan.kubeApiServer);
     await say(`waiting for kube-apiserver on ${wish.kubeApiServerPort}`);
     await waitUntilReady(controlPlane, wish.kubeApiServerPort, site.timeout);
-    if (plan.router !== undefined) await apply(plan.router);
+    if (plan.router !== undefined) await recorded.make(plan.router);
     await say(`waiting for the router on ${plan.port}`);
     await waitUntilReady(controlPlane, plan.port, site.timeout);
   } catch (cause) {
-    await say(`failed: ${errorMessage(cause)}`);
-    await putBack(recorded, controlPlane, site).catch((error: unknown) => {
-      throw new InstallationRefused(
-        `${errorMessage(cause)}\nnot everything could be put back: ${errorMessage(error)}. See to it, then: install kubeadm --undo`,
-        { cause: error },
-      );
-    });
-    throw new InstallationRefused(`${errorMessage(cause)}\neverything has been put back`, { cause });
+    await refuseAndPutBack(
+      cause,
+      () => putBack(recorded.journal(), controlPlane, site),
+      'install kubeadm --undo',
+      say,
+    );
   }
   await settleService(controlPlane, wish, plan);
   await say(
@@ -136,10 +129,9 @@ async function putBack(
         (await node.isTaken(journal.port)) ? `something still listens on ${journal.port}` : undefined,
       );
     }
-    await node.write(change);
-    await say(`${change.after === undefined ? 'removed' : 'put back'}: ${change.path}`);
+    await takeBackChange(change, node, say);
   }
-  for (const path of [routerPaths.journal, ...journal.files.map((file) => file.path)]) await node.tidy(path);
+  await tidyUp(routerPaths.journal, journal, node);
   await say(`waiting for kube-apiserver on ${journal.port}`);
   await waitUntil(timeout, async () => {
     const reason = await controlPlane.notReady(journal.port);

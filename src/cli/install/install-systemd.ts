@@ -1,11 +1,11 @@
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
 import { readServeInput } from '../serve/serve-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { diffText, type FileChange } from './file-change.ts';
-import { type Journal, planUndo, presentFiles, readJournal, withChange, writeJournal } from './journal.ts';
+import { type Journal, planUndo, presentFiles, readJournal, writeJournal } from './journal.ts';
+import { recordedChanges, refuseAndPutBack, type Say, takeBackChange, tidyUp } from './recorded-changes.ts';
 import {
   accountName,
   planSystemd,
@@ -30,6 +30,7 @@ import { InstallationRefused, waitUntil } from './wait-until.ts';
 export interface SystemdSite {
   readonly host: SystemdHost;
   readonly context: CommandContext;
+  readonly say: Say;
   /** Milliseconds until the router has to be ready. */
   readonly timeout: number;
 }
@@ -69,66 +70,60 @@ export async function dryRunOfSystemdUndo({ host }: SystemdSite): Promise<string
  * @throws {InstallationRefused} when nothing has been changed, or everything has been put back
  */
 export async function installSystemd(wish: SystemdWish, site: SystemdSite): Promise<void> {
-  const { host, timeout } = site;
+  const { host, say, timeout } = site;
   await refuseUnlessSystemd(host);
   const preparation = await prepare(wish, site);
   const { changes, config, wasActive, hasAccount } = preparation;
   const ready = () => waitUntil(timeout, () => routerNotReady(config, host));
   if (changes.length === 0 && hasAccount && wasActive) {
     await ready();
-    await say(site, `nothing to do: the router is installed, and ready on ${config.securePort}`);
+    await say(`nothing to do: the router is installed, and ready on ${config.securePort}`);
     return;
   }
   const { journal } = preparation;
-  let recorded: Journal = {
+  const start: Journal = {
     version: 1,
     port: config.securePort,
     ...(journal?.account === true || !hasAccount ? { account: true } : {}),
     files: journal?.files ?? [],
   };
+  const recorded = recordedChanges(host.paths.journal, start, host, say);
   try {
     if (!hasAccount) {
-      await writeJournal(host.paths.journal, recorded, host);
+      await writeJournal(host.paths.journal, start, host);
       await must(host, 'useradd', ...makeAccount);
     }
     const group = await accountGroup(host);
     for (const change of changes) {
-      recorded = withChange(recorded, change);
-      await writeJournal(host.paths.journal, recorded, host);
-      await host.write({ ...change, group: change.isSecret === true ? group : undefined });
-      await say(site, `written: ${change.path}`);
+      await recorded.make(change, change.isSecret === true ? group : undefined);
     }
     for (const [command, ...args] of startCommands(preparation)) await must(host, command, ...args);
-    await say(site, `waiting for the router on ${config.securePort}`);
+    await say(`waiting for the router on ${config.securePort}`);
     await ready();
   } catch (cause) {
     const lines = await lastLines(host);
-    await say(site, `failed: ${errorMessage(cause)}`);
-    await putBack(preparation, recorded, site).catch((error: unknown) => {
-      throw new InstallationRefused(
-        `${errorMessage(cause)}\nnot everything could be put back: ${errorMessage(error)}. See to it, then: install systemd --undo`,
-        { cause: error },
-      );
-    });
-    throw new InstallationRefused(
-      `${errorMessage(cause)}\nthe last lines of its journal:\n${lines}\neverything has been put back`,
-      { cause },
+    await refuseAndPutBack(
+      cause,
+      () => putBack(preparation, recorded.journal(), site),
+      'install systemd --undo',
+      say,
+      `the last lines of its journal:\n${lines}\n`,
     );
   }
-  await say(site, `installed: the router is ready on ${config.securePort}, as ${unitName}`);
+  await say(`installed: the router is ready on ${config.securePort}, as ${unitName}`);
 }
 
 /** Takes an installation back. @throws {InstallationRefused} */
 export async function undoSystemd(site: SystemdSite): Promise<void> {
-  const { host } = site;
+  const { host, say } = site;
   const journal = await readJournal(host.paths.journal, host);
   if (journal === undefined) {
-    await say(site, `nothing to do: ${host.paths.journal} is not there, so nothing is installed`);
+    await say(`nothing to do: ${host.paths.journal} is not there, so nothing is installed`);
     return;
   }
   await refuseUnlessSystemd(host);
   await takeBack(journal, site);
-  await say(site, `removed: ${unitName} is stopped, and every file is as it was`);
+  await say(`removed: ${unitName} is stopped, and every file is as it was`);
 }
 
 /** Looks at everything that may stand in the way, and changes nothing. @throws {InstallationRefused} */
@@ -197,11 +192,10 @@ async function putBack(
   recorded: Journal,
   site: SystemdSite,
 ): Promise<void> {
-  const { host } = site;
+  const { host, say } = site;
   if (journal === undefined) return takeBack(recorded, site);
-  for (const { path, before, mode } of changes.toReversed()) {
-    await host.write({ path, after: before, mode });
-    await say(site, `put back: ${path}`);
+  for (const change of changes.toReversed()) {
+    await takeBackChange({ ...change, before: change.after, after: change.before }, host, say);
   }
   await writeJournal(host.paths.journal, journal, host);
   await must(host, ...reload);
@@ -209,8 +203,7 @@ async function putBack(
   else await host.run('systemctl', 'stop', unitName);
 }
 
-async function takeBack(journal: Journal, site: SystemdSite): Promise<void> {
-  const { host } = site;
+async function takeBack(journal: Journal, { host, say }: SystemdSite): Promise<void> {
   const { paths } = host;
   const changes = await undoOf(journal, host);
   if (changes.some(({ path }) => path === paths.unit)) {
@@ -219,17 +212,14 @@ async function takeBack(journal: Journal, site: SystemdSite): Promise<void> {
     // A snapshot that is left behind does no harm, and systemd before version 243 cannot.
     await host.run(clean, ...cleanArgs);
   }
-  for (const change of changes) {
-    await host.write(change);
-    await say(site, `${change.after === undefined ? 'removed' : 'put back'}: ${change.path}`);
-  }
+  for (const change of changes) await takeBackChange(change, host, say);
   await must(host, ...reload);
   // One that failed is remembered, even without its unit.
   await host.run('systemctl', 'reset-failed', unitName);
   if (journal.account === true && (await accountGroup(host)) !== undefined) {
     await must(host, 'userdel', accountName);
   }
-  for (const path of [paths.journal, ...journal.files.map((file) => file.path)]) await host.tidy(path);
+  await tidyUp(paths.journal, journal, host);
   await host.write({ path: paths.journal, after: undefined, mode: 0o600 });
   for (const path of [paths.configuration, paths.journal]) await host.removeEmptyFolder(dirname(path));
 }
@@ -240,8 +230,4 @@ async function undoOf(journal: Journal, host: SystemdHost): Promise<readonly Fil
 
 function commandText(commands: readonly (readonly string[])[]): string {
   return commands.map((words) => `would run: ${words.join(' ')}\n`).join('');
-}
-
-function say({ context }: SystemdSite, line: string): Promise<void> {
-  return context.writeOutput(`${line}\n`);
 }

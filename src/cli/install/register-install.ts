@@ -14,6 +14,7 @@ import {
   undoSystemd,
 } from './install-systemd.ts';
 import { type KubeadmNode, kubeadmNode } from './kubeadm-node.ts';
+import type { Say } from './recorded-changes.ts';
 import { type SystemdWish, usualCommand } from './systemd-files.ts';
 import { type SystemdHost, systemdHost } from './systemd-host.ts';
 import { InstallationRefused } from './wait-until.ts';
@@ -106,7 +107,7 @@ async function run(options: InstallOptions, context: CommandContext, node: Kubea
   const site: InstallationSite = {
     node,
     controlPlane: () => controlPlaneOf(options.kubeconfig ?? '/etc/kubernetes/admin.conf', node),
-    say: (line) => context.writeOutput(`${line}\n`),
+    say: sayTo(context),
     timeout,
   };
   await (options.undo === true ? undo(site) : install(wish, site));
@@ -117,7 +118,7 @@ async function runSystemd(
   context: CommandContext,
   host: SystemdHost,
 ): Promise<void> {
-  const site: SystemdSite = { host, context, timeout: timeoutOf(options) };
+  const site: SystemdSite = { host, context, say: sayTo(context), timeout: timeoutOf(options) };
   if (options.undo === true && options.dryRun !== true) return undoSystemd(site);
   const wish = () => systemdWish(options, host);
   if (options.dryRun !== true) return installSystemd(await wish(), site);
@@ -125,6 +126,10 @@ async function runSystemd(
     ? dryRunOfSystemdUndo(site)
     : dryRunOfSystemd(await wish(), site));
   await context.writeOutput(text === '' ? 'nothing would change\n' : text);
+}
+
+function sayTo(context: CommandContext): Say {
+  return (line) => context.writeOutput(`${line}\n`);
 }
 
 async function systemdWish(options: InstallOptions, host: SystemdHost): Promise<SystemdWish> {

@@ -1,0 +1,62 @@
+import { errorMessage } from '../../runtime/error-message.ts';
+import type { FileChange } from './file-change.ts';
+import type { HostFiles } from './host-files.ts';
+import { type Journal, withChange, writeJournal } from './journal.ts';
+import { InstallationRefused } from './wait-until.ts';
+
+/** Tells the user a line of progress. */
+export type Say = (line: string) => Promise<void>;
+
+/**
+ * Changes files, each after it has been recorded, so that a run that is cut off can be taken back.
+ * @param path where the journal is kept
+ */
+export function recordedChanges(path: string, journal: Journal, files: HostFiles, say: Say) {
+  let recorded = journal;
+  return {
+    /** What has been changed so far. */
+    journal: () => recorded,
+    /** @param group ID of the group that the file belongs to. Default: the process's. */
+    async make(change: FileChange, group?: number): Promise<void> {
+      recorded = withChange(recorded, change);
+      await writeJournal(path, recorded, files);
+      await files.write({ ...change, group });
+      await say(`written: ${change.path}`);
+    },
+  };
+}
+
+/** Makes one change of those that take an installation back. */
+export async function takeBackChange(change: FileChange, files: HostFiles, say: Say): Promise<void> {
+  await files.write(change);
+  await say(`${change.after === undefined ? 'removed' : 'put back'}: ${change.path}`);
+}
+
+/** Removes what killed runs have left beside the files that a journal names. */
+export async function tidyUp(path: string, journal: Journal, files: HostFiles): Promise<void> {
+  for (const each of [path, ...journal.files.map((file) => file.path)]) await files.tidy(each);
+}
+
+/**
+ * Ends an installation that has failed by putting everything back.
+ * @param undo the command that does so once more
+ * @param lastWords of what has failed
+ * @throws {InstallationRefused} always: what has failed, and whether everything is as before
+ */
+export async function refuseAndPutBack(
+  cause: unknown,
+  putBack: () => Promise<void>,
+  undo: string,
+  say: Say,
+  lastWords = '',
+): Promise<never> {
+  const reason = errorMessage(cause);
+  await say(`failed: ${reason}`);
+  await putBack().catch((error: unknown) => {
+    throw new InstallationRefused(
+      `${reason}\nnot everything could be put back: ${errorMessage(error)}. See to it, then: ${undo}`,
+      { cause: error },
+    );
+  });
+  throw new InstallationRefused(`${reason}\n${lastWords}everything has been put back`, { cause });
+}
