@@ -7,6 +7,7 @@ const numbered = Array.from({ length: 12 }, (_, index) => String(index + 1));
 
 test('equal texts have no difference', () => {
   assert.equal(diffLines(numbered, numbered), '');
+  assert.equal(diffLines([], []), '');
 });
 
 test('a changed line stands in three lines of context, two far from each other in two hunks', () => {

@@ -13,6 +13,18 @@ export interface FileChange {
   readonly isSecret?: boolean;
 }
 
+/** The change that a file needs, if any. Pure. @param files what is there, by path */
+export function changeTo(
+  files: ReadonlyMap<string, string>,
+  path: string,
+  after: string | undefined,
+  mode: number,
+  isSecret = false,
+): readonly FileChange[] {
+  const before = files.get(path);
+  return before === after ? [] : [{ path, before, after, mode, isSecret }];
+}
+
 /** As `diff -u` shows them, without secrets. Pure. */
 export function diffText(changes: readonly FileChange[]): string {
   return changes.map(diffOf).join('');
@@ -45,6 +57,8 @@ interface Line {
 
 /** The hunks of a unified diff. Pure. */
 export function diffLines(before: readonly string[], after: readonly string[]): string {
+  // Node 26 throws for two texts without a line.
+  if (before.length === 0 && after.length === 0) return '';
   const lines = diff(before, after).map(([operation, text]): Line => ({ mark: marks[operation], text }));
   const isNear = lines.map((_, index) =>
     lines.slice(Math.max(0, index - context), index + context + 1).some(({ mark }) => mark !== ' '),

@@ -28,14 +28,11 @@ export type Journal = v.InferOutput<typeof journalSchema>;
 
 /** @throws {InstallationRefused} when it is not one of this version */
 export function parseJournal(path: string, text: string): Journal {
-  try {
-    return v.parse(journalSchema, JSON.parse(text));
-  } catch (cause) {
-    throw new InstallationRefused(
-      `${path} is no journal of this version: undo with the version that wrote it, or by hand`,
-      { cause },
-    );
-  }
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), journalSchema), text);
+  if (result.success) return result.output;
+  throw new InstallationRefused(
+    `${path} is no journal of this version: undo with the version that wrote it, or by hand`,
+  );
 }
 
 /** A further change. What was there before the first one stays what is to be put back. */

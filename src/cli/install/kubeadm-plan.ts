@@ -1,5 +1,5 @@
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
-import type { FileChange } from './file-change.ts';
+import { changeTo, type FileChange } from './file-change.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
 import { flagPatch, probePatch, routerConfiguration, routerManifest, routerPaths } from './router-files.ts';
 import { InstallationRefused } from './wait-until.ts';
@@ -48,22 +48,18 @@ export function planInstallation(
       `kube-apiserver listens on ${port} already, and nothing has recorded which port clients use: give another with --kube-apiserver-port, or move it back first`,
     );
   }
-  const change = (path: string, after: string, mode: number, isSecret = false): FileChange[] => {
-    const before = files.get(path);
-    return before === after ? [] : [{ path, before, after, mode, isSecret }];
-  };
   /** Somebody's own, once it is there. */
-  const made = (...[path, ...rest]: Parameters<typeof change>) =>
-    files.has(path) ? [] : change(path, ...rest);
-  const [router] = change(routerPaths.manifest, manifestOf(image, files, port), 0o600);
-  const [kubeApiServer] = change(kubeAdmManifest, moved, 0o600);
+  const made = (path: string, after: string, mode: number, isSecret?: boolean) =>
+    files.has(path) ? [] : changeTo(files, path, after, mode, isSecret);
+  const [router] = changeTo(files, routerPaths.manifest, manifestOf(image, files, port), 0o600);
+  const [kubeApiServer] = changeTo(files, kubeAdmManifest, moved, 0o600);
   return {
     port,
     preparations: [
       ...made(routerPaths.kubeconfig, kubeconfigToBeMade, 0o600, true),
       ...made(routerPaths.configuration, routerConfiguration(port), 0o644),
-      ...change(routerPaths.flagPatch, flagPatch(kubeApiServerPort), 0o644),
-      ...change(routerPaths.probePatch, probePatch(kubeApiServerPort), 0o644),
+      ...changeTo(files, routerPaths.flagPatch, flagPatch(kubeApiServerPort), 0o644),
+      ...changeTo(files, routerPaths.probePatch, probePatch(kubeApiServerPort), 0o644),
     ],
     kubeApiServer,
     router,

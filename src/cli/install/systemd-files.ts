@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { FileChange } from './file-change.ts';
+import { changeTo, type FileChange } from './file-change.ts';
 import { InstallationRefused } from './wait-until.ts';
 
 /** The account that the router runs as, and its group. */
@@ -144,15 +144,8 @@ export function planSystemd(
     );
   }
   if (files.has(paths.unit) && !isInstalled) throw unitOfAnotherOrigin(paths.unit);
-  const change = (
-    path: string,
-    after: string | undefined,
-    mode: number,
-    isSecret = false,
-  ): readonly FileChange[] => {
-    const before = files.get(path);
-    return after === undefined || before === after ? [] : [{ path, before, after, mode, isSecret }];
-  };
+  const change = (path: string, after: string | undefined, mode: number, isSecret?: boolean) =>
+    after === undefined ? [] : changeTo(files, path, after, mode, isSecret);
   return [
     ...change(paths.kubeconfig, wish.kubeconfig, 0o640, true),
     ...change(paths.authority, wish.authority, 0o644),

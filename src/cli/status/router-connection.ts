@@ -71,8 +71,8 @@ export async function readRouterConnections(
     );
   }
   for (const server of first === undefined ? [] : [first, ...others]) {
-    const origin = parseHttpsOrigin(server);
-    if (!origin.ok) issues.push(`--server "${server}" ${origin.message}`);
+    const parsed = parseHttpsOrigin(server);
+    if (!parsed.ok) issues.push(`--server "${server}" ${parsed.message}`);
   }
   if (first === undefined || issues.length > 0) throw new CommandFailure(2, issues);
   const connectionTo = (origin: string): RouterConnection => ({

@@ -70,10 +70,6 @@ export type StatusView = v.InferOutput<typeof statusViewSchema>;
 
 /** @param text the text of `v1/status`. `undefined` when it is something else. */
 export function parseStatusView(text: string): StatusView | undefined {
-  try {
-    const result = v.safeParse(statusViewSchema, JSON.parse(text));
-    return result.success ? result.output : undefined;
-  } catch {
-    return undefined;
-  }
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), statusViewSchema), text);
+  return result.success ? result.output : undefined;
 }
