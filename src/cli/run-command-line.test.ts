@@ -274,6 +274,7 @@ describe('explain', () => {
       '{"method":"","url":"/"}',
       '{"method":"GET"}',
       '{"method":"GET","url":"/","headers":{"a":1}}',
+      '{"method":"GET","url":"/","headers":["a"]}',
       '{"method":"GET","url":"/api/v1/../pods"}',
       '{"method":"GET","url":"/livez"}',
     ];
@@ -285,7 +286,7 @@ describe('explain', () => {
       .map((line) => JSON.parse(line));
     assert.deepEqual(
       answers.map(({ line, decision }) => line ?? decision),
-      ['local', 2, 3, 4, 5, 6, 'refused', 'local'],
+      ['local', 2, 3, 4, 5, 6, 7, 'refused', 'local'],
     );
   });
 });

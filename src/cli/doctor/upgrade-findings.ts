@@ -83,6 +83,10 @@ function minorNumber(version: string | undefined): number {
   return Number(minorVersion(version)?.split('.')[1]);
 }
 
+function orOk(findings: readonly Finding[], check: string, message: string): readonly Finding[] {
+  return findings.length > 0 ? findings : [{ check, result: 'ok', message }];
+}
+
 function vanishFindings(from: Side, to: Side): readonly Finding[] {
   const check = 'resources that vanish';
   const findings = [...from.served].flatMap(([name, versions]): Finding[] => {
@@ -102,9 +106,7 @@ function vanishFindings(from: Side, to: Side): readonly Finding[] {
         : `${text}, nor any other version of it: delete its objects before, nothing reaches them afterwards`;
     return [{ check, result: 'failed', message }];
   });
-  return findings.length > 0
-    ? findings
-    : [{ check, result: 'ok', message: 'every version of every resource stays' }];
+  return orOk(findings, check, 'every version of every resource stays');
 }
 
 async function decodingFindings(
@@ -136,9 +138,7 @@ async function decodingFindings(
       message: `${qualifiedResource(name)} will be stored at ${[...stored].sort().join(', ')}, which servers of today cannot decode: ${way}, and there is no way back to today's version`,
     };
   });
-  return findings.length > 0
-    ? findings
-    : [{ check, result: 'ok', message: 'servers of today decode what the new ones store' }];
+  return orOk(findings, check, 'servers of today decode what the new ones store');
 }
 
 /** Servers understand a resource differently: a write through one that knows less removes what it does not know. */
@@ -173,7 +173,7 @@ function schemaFindings(from: Side, to: Side): readonly Finding[] {
       resources: unknown.sort(),
     });
   }
-  return findings.length > 0 ? findings : [{ check, result: 'ok', message: 'no schema differs' }];
+  return orOk(findings, check, 'no schema differs');
 }
 
 function digestOf({ storageVersions, schemas }: ServedSet, name: string, version: string): string[] {

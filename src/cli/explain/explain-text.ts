@@ -1,8 +1,8 @@
+import * as v from 'valibot';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { Explanation, RequestToExplain } from '../../proxy/explain.ts';
 import { token } from '../../request/identity-header-names.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
 import { isJsonObject } from '../../snapshot/format/json-text.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { CommandContext, ExitCode } from '../terminal/command-context.ts';
@@ -92,44 +92,40 @@ function explainLine(
   explain: (request: RequestToExplain) => Explanation,
 ): LineResult {
   if ('problem' in line) return { line: line.number, error: line.problem };
-  try {
-    const { trace: _trace, notes: _notes, ...explanation } = explain(parseRequest(line.text));
-    return explanation;
-  } catch (error) {
-    return { line: line.number, error: errorMessage(error) };
-  }
+  const request = v.safeParse(requestLine, line.text);
+  if (!request.success) return { line: line.number, error: request.issues[0].message };
+  const { trace: _trace, notes: _notes, ...explanation } = explain(request.output);
+  return explanation;
 }
 
-/** @throws {TypeError} saying what the line should have been. */
-function parseRequest(text: string): RequestToExplain {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new TypeError('not JSON; expected {"method":"GET","url":"/api/v1/pods"}');
-  }
-  if (!isJsonObject(value)) throw new TypeError('expected an object with "method" and "url"');
-  const { method, url, headers } = value;
-  if (typeof method !== 'string' || method === '') throw new TypeError('"method" must be a non-empty string');
-  if (!isMethod(method)) throw new TypeError('"method" cannot be an HTTP method');
-  if (typeof url !== 'string' || url === '') throw new TypeError('"url" must be a non-empty string');
-  return { method, url, headers: parseHeaders(headers) };
-}
+/** By name, each a text or a list of texts. */
+const headers = v.pipe(
+  v.custom<object>(isJsonObject, '"headers" must be an object'),
+  v.record(
+    v.string(),
+    v.union([v.string(), v.array(v.string())], 'a header must be a string or a list of strings'),
+  ),
+  v.transform(
+    (byName): RawHeaders =>
+      Object.entries(byName).flatMap(([name, value]) => [value].flat().flatMap((text) => [name, text])),
+  ),
+);
 
-function parseHeaders(headers: unknown): RawHeaders {
-  if (headers === undefined || headers === null) return [];
-  if (!isJsonObject(headers)) throw new TypeError('"headers" must be an object');
-  const lines: string[] = [];
-  for (const [name, value] of Object.entries(headers)) {
-    for (const entry of Array.isArray(value) ? value : [value]) {
-      if (typeof entry !== 'string') {
-        throw new TypeError(`header ${JSON.stringify(name)} must be a string or a list of strings`);
-      }
-      lines.push(name, entry);
-    }
-  }
-  return lines;
-}
+const requestLine = v.pipe(
+  v.string(),
+  v.parseJson(undefined, 'not JSON; expected {"method":"GET","url":"/api/v1/pods"}'),
+  v.object(
+    {
+      method: v.pipe(
+        v.string('"method" must be a string'),
+        v.check(isMethod, '"method" cannot be an HTTP method'),
+      ),
+      url: v.pipe(v.string('"url" must be a string'), v.nonEmpty('"url" must not be empty')),
+      headers: v.nullish(headers, {}),
+    },
+    'expected an object with "method" and "url"',
+  ),
+);
 
 /** What API servers and clients of Kubernetes send. */
 const knownMethods = new Set([

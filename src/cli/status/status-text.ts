@@ -42,21 +42,17 @@ export function statusText(
 ): string {
   const width = isWide ? Number.POSITIVE_INFINITY : narrow;
   const hostnames = cluster?.hostnames ?? new Map<string, string>();
-  const preferred = preferredVersionLine(status);
   const sections: readonly (readonly Line[])[] = [
     labelledTexts(
       [
         ['Router:', routerLine(status, hostnames)],
-        ...readinessLines(status),
+        ['Ready:', readiness(status)],
         ['Snapshot:', snapshotLine(status, now)],
-        ...labelled(
-          'Read by:',
-          status.embeddedSync === null ? undefined : readByLine(status.embeddedSync, now),
-        ),
-        ...labelled('Servers:', cluster === undefined ? undefined : upgradeLine(cluster)),
-        ...labelled('Healthy:', status.servers.length === 0 ? undefined : healthyCount(status)),
-        ...labelled('Version:', preferred),
-        ...unservedLines(status, cluster),
+        ['Read by:', readByLine(status, now)],
+        ['Servers:', cluster && upgradeLine(cluster)],
+        ['Healthy:', status.servers.length === 0 ? undefined : healthyCount(status)],
+        ['Version:', preferredVersionLine(status)],
+        ['Down:', cluster && unservedLine(status, cluster)],
       ],
       width,
     ),
@@ -85,32 +81,24 @@ export function statusText(
   return renderLines(separated(sections), isColored);
 }
 
-function labelled(label: string, text: Segment | undefined): readonly (readonly [string, Segment])[] {
-  return text === undefined ? [] : [[label, text]];
-}
-
 /** Nothing for a router of the release before, which does not say. */
-function readinessLines({ readiness }: StatusView): readonly (readonly [string, Segment])[] {
-  if (readiness === undefined) return [];
-  if (readiness.ready) return [['Ready:', { text: 'yes', style: 'good' }]];
+function readiness({ readiness }: StatusView): Segment | undefined {
+  if (readiness === undefined) return undefined;
+  if (readiness.ready) return { text: 'yes', style: 'good' };
   const reasons = readiness.failures.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
-  return [['Ready:', { text: `no: ${reasons}`, style: 'bad' }]];
+  return { text: `no: ${reasons}`, style: 'bad' };
 }
 
 /** What no healthy server serves, where there is anything of the kind. */
-function unservedLines(
-  { servers }: StatusView,
-  cluster: ClusterView | undefined,
-): readonly (readonly [string, Segment])[] {
-  if (cluster === undefined) return [];
-  const { everything, resources } = unserved(cluster.columns, cluster.matrix, servers);
-  if (everything) return [['Down:', { text: 'every API server: requests get 503', style: 'bad' }]];
-  if (resources.length === 0) return [];
+function unservedLine({ servers }: StatusView, { columns, matrix }: ClusterView): Segment | undefined {
+  const { everything, resources } = unserved(columns, matrix, servers);
+  if (everything) return { text: 'every API server: requests get 503', style: 'bad' };
+  if (resources.length === 0) return undefined;
   const names = resources
     .slice(0, namedResources)
     .map(({ group, version, resource, subresource }) => resourceName(group, version, resource, subresource));
   const more = resources.length > names.length ? `, and ${resources.length - names.length} more` : '';
-  return [['Down:', { text: `no healthy server serves ${names.join(', ')}${more}: 503`, style: 'bad' }]];
+  return { text: `no healthy server serves ${names.join(', ')}${more}: 503`, style: 'bad' };
 }
 
 function routerLine(
@@ -157,7 +145,9 @@ function foundSettings({ found }: StatusView): readonly Line[] {
 }
 
 /** Whose the snapshot is, where it is the router's own. */
-function readByLine({ source, lastReadAt }: NonNullable<StatusView['embeddedSync']>, now: number): string {
+function readByLine({ embeddedSync }: StatusView, now: number): string | undefined {
+  if (embeddedSync === null) return undefined;
+  const { source, lastReadAt } = embeddedSync;
   const last = lastReadAt === null ? 'not yet' : `${durationText(now - Date.parse(lastReadAt))} ago`;
   return `this router, by ${source}, last ${last}`;
 }

@@ -35,13 +35,14 @@ export function textTable(rows: readonly Row[], width = Number.POSITIVE_INFINITY
   });
 }
 
-/** Labels with a text each, which is broken where it is longer than the line. */
+/** Labels with a text each, which is broken where it is longer than the line; without a text the label is left out. */
 export function labelledTexts(
-  rows: readonly (readonly [string, Segment])[],
+  rows: readonly (readonly [label: string, text: Segment | undefined])[],
   width = Number.POSITIVE_INFINITY,
 ): readonly Line[] {
-  const indent = Math.max(...rows.map(([label]) => label.length)) + gap;
-  return rows.flatMap(([label, text]) =>
+  const shown = rows.flatMap(([label, text]) => (text === undefined ? [] : [{ label, text }]));
+  const indent = Math.max(...shown.map(({ label }) => label.length)) + gap;
+  return shown.flatMap(({ label, text }) =>
     wrapped(text, width - indent).map((part, index) => [(index === 0 ? label : '').padEnd(indent), part]),
   );
 }
