@@ -79,7 +79,5 @@ export const longestResponse = 1024 * 1024;
 /** Header lines of a question: name, value, name, value, … */
 export function questionHeaders({ body }: Question): readonly string[] {
   const headers = ['accept', 'application/json', 'user-agent', 'mixed-version-proxy'];
-  if (body === undefined) return headers;
-  const length = new TextEncoder().encode(body).byteLength;
-  return [...headers, 'content-type', 'application/json', 'content-length', String(length)];
+  return body === undefined ? headers : [...headers, 'content-type', 'application/json'];
 }

@@ -224,9 +224,7 @@ export class ControlPlane {
         ...headers,
         'accept',
         'application/json',
-        ...(body === undefined
-          ? []
-          : ['content-type', contentType, 'content-length', String(Buffer.byteLength(body))]),
+        ...(body === undefined ? [] : ['content-type', contentType]),
       ],
       responseTimeout,
       longestResponse,

@@ -10,7 +10,7 @@ interface HttpsQuestion {
   readonly url: string;
   /** Default: `GET`. */
   readonly method?: string;
-  /** Its length has to stand in a header. Default: none. */
+  /** Default: none. */
   readonly body?: string | undefined;
   /** The name the certificate must carry; default the host. */
   readonly serverName: string | undefined;
@@ -49,7 +49,7 @@ export async function askOverHttps(question: HttpsQuestion): Promise<HttpsRespon
   const { promise, resolve, reject } = Promise.withResolvers<HttpsResponse>();
   const outgoing = request(url, {
     method: question.method ?? 'GET',
-    headers: ['host', host, ...headers],
+    headers: ['host', host, ...headers, ...lengthOf(question.body)],
     agent: false,
     checkServerIdentity,
     signal: AbortSignal.timeout(question.responseTimeout),
@@ -80,4 +80,9 @@ export async function askOverHttps(question: HttpsQuestion): Promise<HttpsRespon
   });
   outgoing.end(question.body);
   return promise;
+}
+
+/** Node adds none to header lines that are given as a list: the body would be sent in chunks. */
+function lengthOf(body: string | undefined): readonly string[] {
+  return body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))];
 }
