@@ -217,16 +217,6 @@ function word(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Why a server does not say whether something is allowed. */
-class AccessReviewError extends Error {
-  override readonly name = 'AccessReviewError';
-  readonly status: number;
-  constructor(status: number) {
-    super(`it returned ${status} for a SelfSubjectAccessReview`);
-    this.status = status;
-  }
-}
-
 const reviewSchema = v.pipe(
   v.string(),
   v.parseJson(),
@@ -235,26 +225,33 @@ const reviewSchema = v.pipe(
 
 /**
  * Asks a server what of a permission the caller lacks, by a SelfSubjectAccessReview for each verb (authorization.k8s.io
- * /v1). Rules (SelfSubjectRulesReview) would take one question, and are incomplete where an authorizer cannot list them.
+ * /v1), one after the other: a server that is to be checked is not to be loaded. Rules (SelfSubjectRulesReview) would take
+ * one question, and are incomplete where an authorizer cannot list them.
  * @returns the permission with what is missing of it; `undefined` when nothing is
- * @throws {AccessReviewError} when it does not say whether access is allowed
+ * @throws when it does not say whether access is allowed
  */
 async function missingOf(
   permission: SyncPermission,
   ask: (question: Question) => Promise<HttpsResponse>,
 ): Promise<SyncPermission | undefined> {
-  const isMissing = async (attributes: object): Promise<boolean> => !(await isAllowed(attributes, ask));
+  const refused = async (values: readonly string[], attributesOf: (value: string) => object) => {
+    const missing: string[] = [];
+    for (const value of values) {
+      if (!(await isAllowed(attributesOf(value), ask))) missing.push(value);
+    }
+    return missing;
+  };
   if (permission.kind === 'path') {
     // A rule for /apis/* covers the path of that very name, and no rule for single paths does.
-    const paths = await filterAsync(permission.paths, (path) =>
-      isMissing({ nonResourceAttributes: { path, verb: 'get' } }),
-    );
+    const paths = await refused(permission.paths, (path) => ({
+      nonResourceAttributes: { path, verb: 'get' },
+    }));
     return paths.length === 0 ? undefined : { ...permission, paths };
   }
   const { group, resource, namespace, name } = permission;
-  const verbs = await filterAsync(permission.verbs, (verb) =>
-    isMissing({ resourceAttributes: { group, version: '*', resource, verb, namespace, name } }),
-  );
+  const verbs = await refused(permission.verbs, (verb) => ({
+    resourceAttributes: { group, version: '*', resource, verb, namespace, name },
+  }));
   return verbs.length === 0 ? undefined : { ...permission, verbs };
 }
 
@@ -271,17 +268,7 @@ async function isAllowed(
       spec: attributes,
     }),
   });
-  const review = status === 201 ? v.safeParse(reviewSchema, text) : undefined;
-  if (review?.success !== true) throw new AccessReviewError(status);
-  return review.output.status.allowed;
-}
-
-/** One after the other: a server that is to be checked is not to be loaded. */
-async function filterAsync<Value>(
-  values: readonly Value[],
-  isWanted: (value: Value) => Promise<boolean>,
-): Promise<readonly Value[]> {
-  const wanted: Value[] = [];
-  for (const value of values) if (await isWanted(value)) wanted.push(value);
-  return wanted;
+  const review = v.safeParse(reviewSchema, text);
+  if (status === 201 && review.success) return review.output.status.allowed;
+  throw new TypeError(`it returned ${status} for a SelfSubjectAccessReview`);
 }

@@ -53,7 +53,8 @@ export function hostFiles(root = ''): HostFiles {
       new Promise((resolve) => {
         const server = createServer();
         server.once('error', () => resolve(true));
-        server.listen({ port, host: '::', exclusive: true }, () => server.close(() => resolve(false)));
+        // Without a host: where there is no IPv6, listening on :: would fail, and every port seem taken.
+        server.listen({ port, exclusive: true }, () => server.close(() => resolve(false)));
       }),
   };
 }
