@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { Option } from 'commander';
 import type { Snapshot } from '../../snapshot/format/types.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { snapshotFromFolder } from '../../sync/node/snapshot-from-folder.ts';
 import type { GivenOptions } from '../flags/flag.ts';
 import { addExaminedServeFlags } from '../serve/serve-arguments.ts';
@@ -87,40 +88,38 @@ async function examine(
   if (upgradeFrom !== undefined && upgradeTo === undefined) {
     throw new CommandFailure(2, ['--upgrade-from needs --upgrade-to: what the cluster is upgraded to']);
   }
+  // First: a path that cannot be read is a wrong call, whatever is found of the router.
+  const readSide = (flag: string, path: string | undefined) =>
+    path === undefined ? undefined : readUpgradeSide(flag, path, context);
+  const today = await readSide('--upgrade-from', upgradeFrom);
+  const then = await readSide('--upgrade-to', upgradeTo);
   const describesRouter =
     configurationFiles.length > 0 || Object.keys(flags).length > 0 || unknown.length > 0;
-  const ofUpgrade = upgradeTo !== undefined && upgradeFrom !== undefined;
   const router =
-    describesRouter || (syncKubeconfig === undefined && !ofUpgrade)
+    describesRouter || (syncKubeconfig === undefined && today === undefined)
       ? await examineRouter(given, context)
       : undefined;
   return [
     ...(router?.findings ?? []),
     ...(router === undefined ? [] : await examineEmbeddedSync(router.config, router.reached)),
     ...(syncKubeconfig === undefined ? [] : await examineSyncJob(syncKubeconfig, router?.reached ?? [])),
-    ...(upgradeTo === undefined
-      ? []
-      : await examineUpgrade(upgradeFrom ?? router?.table?.snapshot, upgradeTo, context)),
+    ...(then === undefined ? [] : await examineUpgrade(today, router?.table, then)),
   ];
 }
 
-/** @param from path, or the snapshot that the router has stored */
+/** @param stored what the router has, in the place of `today` where that was not given */
 async function examineUpgrade(
-  from: string | Snapshot | undefined,
-  to: string,
-  context: CommandContext,
+  today: UpgradeSide | undefined,
+  stored: RoutingTable | undefined,
+  then: UpgradeSide,
 ): Promise<readonly Finding[]> {
+  const from = today?.snapshot ?? stored?.snapshot;
   if (from === undefined) {
     throw new CommandFailure(2, [
       '--upgrade-to needs to know what runs today: give --upgrade-from, or a router that has a stored snapshot',
     ]);
   }
-  const today =
-    typeof from === 'string'
-      ? await readUpgradeSide('--upgrade-from', from, context)
-      : { snapshot: from, findings: [] };
-  const then = await readUpgradeSide('--upgrade-to', to, context);
-  return [...today.findings, ...then.findings, ...(await upgradeFindings(today.snapshot, then.snapshot))];
+  return [...(today?.findings ?? []), ...then.findings, ...(await upgradeFindings(from, then.snapshot))];
 }
 
 const marks = {
