@@ -52,6 +52,27 @@ describe('what an upgrade changes', () => {
     );
   });
 
+  it('advises to move to the stable version where a beta stays as well', async () => {
+    const devices = (...versions: string[]) =>
+      versions.map((version) => `resource.k8s.io/${version}/devices`);
+    const findings = await upgrade(
+      { ...old, serves: devices('v1beta1', 'v1beta10', 'v1beta2', 'v1') },
+      { ...next, serves: devices('v1', 'v1beta2', 'v1beta10') },
+    );
+    assert.match(
+      told(findings, 'resources that vanish').join(),
+      / move clients and manifests to resource\.k8s\.io\/v1,/,
+    );
+    const betas = await upgrade(
+      { ...old, serves: devices('v1beta1', 'v1beta10', 'v1beta2') },
+      { ...next, serves: devices('v1beta2', 'v1beta10') },
+    );
+    assert.match(
+      told(betas, 'resources that vanish').join(),
+      / move clients and manifests to resource\.k8s\.io\/v1beta10,/,
+    );
+  });
+
   it('is a failure where no version of a resource is served all the way', async () => {
     const findings = await upgrade(
       { ...old, serves: ['resource.k8s.io/v1alpha3/resourceclaims', 'policy/v1beta1/podsecuritypolicies'] },

@@ -1,5 +1,6 @@
 import { groupVersionString, parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
+import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
 import { qualifiedResource } from '../../own-paths/status/undecodable-resources.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 import { policiesOf } from '../../snapshot/routing-table/version-comparison.ts';
@@ -95,9 +96,9 @@ function vanishFindings(from: Side, to: Side): readonly Finding[] {
     if (gone.length === 0) return [];
     const { group = '', resource = name } = parseStorageVersionName(name) ?? {};
     const text = `${gone.map((version) => groupVersionString(group, version)).join(', ')} of ${resource} will not be served`;
-    const stays = [...versions].filter((version) => then.has(version)).sort();
-    if (stays.length > 0) {
-      const message = `${text}: move clients and manifests to ${groupVersionString(group, stays.at(-1) ?? '')}, which is served today, too`;
+    const [best] = [...versions].filter((version) => then.has(version)).sort(compareVersionPriority);
+    if (best !== undefined) {
+      const message = `${text}: move clients and manifests to ${groupVersionString(group, best)}, which is served today, too`;
       return [{ check, result: 'warning', message }];
     }
     const message =
