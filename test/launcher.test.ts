@@ -80,7 +80,7 @@ describe('the launcher', () => {
     assert.equal(lines.output.trimEnd().split('\n').length, 2);
     const unknown = await run(launcher, ['explian']);
     assert.equal(unknown.code, 2);
-    assert.match(unknown.errors, /Did you mean explain\?/);
+    assert.match(unknown.errors, /did you mean explain\?/);
   });
 
   it('ends quietly when its reader has seen enough', async () => {
