@@ -26,7 +26,7 @@ export function createExpiryLog(
 
 /** For the log and for `v1/status`: `snapshot is past its lifetime: …`. */
 export function expiryText(stalePolicy: StalePolicy): string {
-  return `snapshot is past its lifetime: ${consequences[stalePolicy]}. See to the sync job`;
+  return `snapshot is past its lifetime: ${consequences[stalePolicy]}. No newer one came: the cluster cannot be read, or the sync job is down`;
 }
 
 const consequences: Readonly<Record<StalePolicy, string>> = {
