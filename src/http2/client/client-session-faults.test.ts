@@ -239,3 +239,26 @@ test('a flood whose responses are read ends nothing', async (context) => {
   peer.write(okFrames(1, 'whole'));
   assert.equal(await response.whole(), 'whole');
 });
+
+test('what is written after the end is dropped: it is no error of the connection', async (context) => {
+  const { port, peers } = await startRawHttp2Server(context);
+  const closed = Promise.withResolvers<Error>();
+  const nothing = (): void => {};
+  const { session } = await openSession(
+    context,
+    port,
+    {
+      events: {
+        ...{ onSettings: nothing, onGoAway: nothing, onStreamClosed: nothing, onRoom: nothing },
+        onClosed: closed.resolve,
+      },
+    },
+    false,
+  );
+  await eventually(() => session.serverSettings !== undefined);
+  session.end();
+  session.ping();
+  assert.equal((await closed.promise).message, 'the connection was closed');
+  await eventually(() => peers[0]?.closed === true);
+  assert.deepEqual(peers[0]?.of(frameType.ping), []);
+});

@@ -1,13 +1,12 @@
-import { SendWindow } from '../frames/flow-window.ts';
 import {
   errorCode,
   frameFlag,
   frameHead,
   frameType,
-  headersFrames,
   initialConnectionWindow,
   uint32,
 } from '../frames/frame.ts';
+import { FrameOutput } from '../frames/frame-output.ts';
 import { FrameReader } from '../frames/frame-reader.ts';
 import type { StreamState } from '../frames/frame-rules.ts';
 import type { ReceivedHeaders } from '../frames/header-assembly.ts';
@@ -16,12 +15,11 @@ import type { ReceivingSession } from '../frames/receiving-session.ts';
 import { onStream, SessionReceiver } from '../frames/session-receiver.ts';
 import { clientSettings, initialSettings, type Settings } from '../frames/settings.ts';
 import { StreamTable } from '../frames/stream-table.ts';
-import { emptyTable } from '../hpack/header-encoder.ts';
+import type { PieceWriter } from '../sockets/gathered-writes.ts';
 import type { ClientRequest, ClientSessionOptions } from './client-session-options.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
-import { FrameWriter } from './frame-writer.ts';
 import { requestBlock } from './message-heads.ts';
-import { RequestUpload, type UploadConnection } from './request-upload.ts';
+import { RequestUpload } from './request-upload.ts';
 import { serverFrameRules } from './server-frame-rules.ts';
 
 /** RFC 9113 section 3.4. */
@@ -33,18 +31,20 @@ const lastStreamId = 0x7fff_ffff;
  * (docs/explanation/performance.md).
  */
 const maximumFrameSize = 256 * 1024;
+/** Bytes that may wait for a server that does not read. */
+const maximumUnread = 1024 * 1024;
 /** For the server to read the GOAWAY before an idle connection is closed. */
 const goAwayTimeout = 5_000;
 
 /** The client's side of one HTTP/2 connection (RFC 9113), without server push. */
-export class ClientSession implements ReceivingSession<ClientStream>, StreamConnection, UploadConnection {
-  readonly writer: FrameWriter;
-  readonly sendWindow = new SendWindow(initialConnectionWindow);
-  readonly waitingUploads = new Set<RequestUpload>();
+export class ClientSession implements ReceivingSession<ClientStream>, StreamConnection {
+  readonly output: FrameOutput;
   readonly #options: ClientSessionOptions;
   readonly #reader: FrameReader;
   readonly #receiver: SessionReceiver<ClientStream>;
   readonly #streams = new StreamTable<ClientStream>();
+  /** How often the socket was written to. What was gathered since the last time has not been sent. */
+  #writes = 0;
   #nextStreamId = 1;
   #goAwayReceived = false;
   #goAwaySent = false;
@@ -55,7 +55,17 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   constructor(options: ClientSessionOptions) {
     const { socket, inbox, streamWindow, connectionWindow, maximumHeaderBytes, maximumHeaderLines } = options;
     this.#options = options;
-    this.writer = new FrameWriter(socket);
+    const writer: PieceWriter = {
+      write: (bytes, onWritten) => {
+        if (!socket.writable) return false;
+        this.#writes++;
+        return socket.write(bytes, onWritten);
+      },
+    };
+    this.output = new FrameOutput(writer, {
+      onRoom: () => options.events.onRoom(),
+      onFailure: (error) => this.#fail(error),
+    });
     const limits = {
       maximumLines: maximumHeaderLines,
       maximumSize: maximumHeaderBytes,
@@ -69,10 +79,9 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       rules: serverFrameRules,
     });
     this.#reader = new FrameReader(this.#receiver, maximumFrameSize);
-    this.writer.write(preface + clientSettings(streamWindow, maximumHeaderBytes, maximumFrameSize));
-    this.writeWindowUpdate(0, connectionWindow - initialConnectionWindow);
+    this.output.write(preface + clientSettings(streamWindow, maximumHeaderBytes, maximumFrameSize));
+    this.output.windowUpdate(0, connectionWindow - initialConnectionWindow);
     inbox.take((bytes) => this.#received(bytes));
-    socket.on('drain', () => this.#drained());
     socket.on('error', (error) => {
       this.#error ??= error;
     });
@@ -91,7 +100,8 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
 
   /** The server does not read: no request may be sent before `onRoom`. */
   get isFull(): boolean {
-    return this.writer.isFull;
+    const { unread, unreadHeads, unreadContent } = this.output;
+    return unread + unreadHeads + unreadContent > maximumUnread;
   }
 
   /** Whether requests can be sent. The caller limits how many at a time. */
@@ -118,21 +128,20 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       receiveWindow: this.#options.streamWindow,
       maximumHeaderLines: this.#options.maximumHeaderLines,
       sendWindow: settings.initialWindowSize,
-      collectedAt: this.writer.writes,
+      gatheredAt: this.#writes,
     });
-    const whole = stream.id === 1 ? emptyTable + block : block;
-    this.writer.write(headersFrames(stream.id, whole, content === undefined));
+    this.output.headers(stream.id, block, content === undefined);
     this.#nextStreamId += 2;
     this.#streams.add(stream);
     if (content !== undefined) {
-      stream.upload = new RequestUpload(this, stream, content);
+      stream.upload = new RequestUpload(this.output, stream, content);
       stream.upload.proceed();
     }
     return stream;
   }
 
   ping(): void {
-    this.writer.write(frameHead(8, frameType.ping, frameFlag.none, 0) + uint32(0) + uint32(0));
+    this.output.write(frameHead(8, frameType.ping, frameFlag.none, 0) + uint32(0) + uint32(0));
   }
 
   /** Sends GOAWAY and closes the connection. Only when no stream is open. */
@@ -153,14 +162,8 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     this.#options.socket.destroy();
   }
 
-  writeReset(streamId: number, code: number): void {
-    this.writer.writeControl(frameHead(4, frameType.rstStream, frameFlag.none, streamId) + uint32(code));
-  }
-
   writeWindowUpdate(streamId: number, increment: number): void {
-    this.writer.writeControl(
-      frameHead(4, frameType.windowUpdate, frameFlag.none, streamId) + uint32(increment),
-    );
+    this.output.windowUpdate(streamId, increment);
   }
 
   streamClosed(stream: ClientStream, code: number): void {
@@ -171,14 +174,21 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   #received(bytes: Buffer): void {
     try {
       this.#reader.receive(bytes);
-      if (this.#hasWidened) this.#proceedWithUploads();
-      if (this.writer.isFlooded)
+      if (this.#hasWidened) {
+        this.#hasWidened = false;
+        this.output.proceed();
+      }
+      if (this.output.unread > maximumUnread)
         throw connectionError(errorCode.enhanceYourCalm, 'the server does not read what it is sent');
     } catch (error) {
-      this.#sendGoAway(error instanceof Http2Error ? error.errorCode : errorCode.internalError);
-      this.writer.flush();
-      this.destroy(error instanceof Error ? error : new Error(String(error)));
+      this.#fail(error);
     }
+  }
+
+  /** The server broke the protocol, or we failed: the whole connection ends. */
+  #fail(error: unknown): void {
+    this.#sendGoAway(error instanceof Http2Error ? error.errorCode : errorCode.internalError);
+    this.destroy(error instanceof Error ? error : new Error(String(error)));
   }
 
   streamOf(streamId: number): ClientStream | undefined {
@@ -208,13 +218,13 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   settingsReceived(settings: Settings, before: Settings): void {
     const wider = settings.initialWindowSize - before.initialWindowSize;
     for (const stream of this.#streams.all()) stream.sendWindow.widenOrThrow(wider);
-    this.writer.writeControl(frameHead(0, frameType.settings, frameFlag.ack, 0));
+    this.output.write(frameHead(0, frameType.settings, frameFlag.ack, 0));
     if (wider > 0) this.#hasWidened = true;
     this.#options.events.onSettings();
   }
 
   pingReceived(payload: string): void {
-    this.writer.writeControl(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
+    this.output.write(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
   }
 
   goAwayReceived(lastProcessed: number, code: number): void {
@@ -239,32 +249,16 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   }
 
   connectionWindowWidened(increment: number): void {
-    this.sendWindow.widenOrThrow(increment);
+    this.output.sendWindow.widenOrThrow(increment);
     this.#hasWidened = true;
-  }
-
-  #drained(): void {
-    this.writer.drained();
-    this.#proceedWithUploads();
-    this.#options.events.onRoom();
-  }
-
-  #proceedWithUploads(): void {
-    this.#hasWidened = false;
-    for (const upload of [...this.waitingUploads]) {
-      // Uploads that cannot send now stay ahead of those that could. Otherwise the first would starve the others when a
-      // server widens the window a little at a time.
-      if (this.sendWindow.left <= 0 || this.writer.needsDrain) return;
-      upload.proceed();
-    }
   }
 
   #sendGoAway(code: number): void {
     if (this.#goAwaySent) return;
     this.#goAwaySent = true;
     // 0: without push the server has no streams.
-    this.writer.write(frameHead(8, frameType.goAway, frameFlag.none, 0) + uint32(0) + uint32(code));
-    this.writer.flush();
+    this.output.goAway(0, code);
+    this.output.flush();
   }
 
   #closed(): void {
@@ -273,7 +267,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     const error = this.#error ?? new Error('the connection was closed');
     for (const stream of this.#streams.all()) {
       // The server cannot have processed a head that was never written to the socket.
-      const refused = stream.collectedAt === this.writer.writes;
+      const refused = stream.gatheredAt === this.#writes;
       stream.fail(error, { code: errorCode.internalError, refused });
     }
     this.#options.events.onClosed(error);

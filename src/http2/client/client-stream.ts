@@ -1,5 +1,6 @@
 import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
+import type { FrameOutput } from '../frames/frame-output.ts';
 import { errorCodeName, Http2Error, malformedResponse } from '../frames/http2-error.ts';
 import { PieceQueue } from '../frames/piece-queue.ts';
 import type { ReceivingStream } from '../frames/receiving-session.ts';
@@ -19,8 +20,7 @@ export interface StreamListener {
 }
 
 export interface StreamConnection {
-  writeReset(streamId: number, code: number): void;
-  writeWindowUpdate(streamId: number, increment: number): void;
+  readonly output: FrameOutput;
   /** The stream was closed. Content may still be queued for a slow reader. */
   streamClosed(stream: ClientStream, code: number): void;
 }
@@ -37,15 +37,15 @@ export interface StreamOptions {
   readonly maximumHeaderLines: number;
   /** Flow-control window for the request, in bytes. */
   readonly sendWindow: number;
-  /** `FrameWriter.writes` when the head was collected. */
-  readonly collectedAt: number;
+  /** How often the socket was written to before the head was gathered. */
+  readonly gatheredAt: number;
 }
 
 /** One request and its response on a connection (RFC 9113 section 5). */
 export class ClientStream implements ReceivingStream, UploadStream {
   readonly id: number;
   readonly sendWindow: SendWindow;
-  readonly collectedAt: number;
+  readonly gatheredAt: number;
   /** While the request's content is being sent. */
   upload: RequestUpload | undefined;
   readonly #connection: StreamConnection;
@@ -68,7 +68,7 @@ export class ClientStream implements ReceivingStream, UploadStream {
 
   constructor(options: StreamOptions) {
     this.id = options.id;
-    this.collectedAt = options.collectedAt;
+    this.gatheredAt = options.gatheredAt;
     this.#connection = options.connection;
     this.#listener = options.listener;
     this.#isHead = options.isHead;
@@ -115,7 +115,7 @@ export class ClientStream implements ReceivingStream, UploadStream {
       if (wasComplete) this.#listener.fail(error, false);
       return;
     }
-    this.#connection.writeReset(this.id, code);
+    this.#connection.output.reset(this.id, code);
     this.#close(code);
     this.#listener.fail(error, false);
   }
@@ -187,7 +187,7 @@ export class ClientStream implements ReceivingStream, UploadStream {
     // The server needs no more of the upload (RFC 9113 section 8.1). Without a reset the stream would count against the
     // server's limit for as long as the connection lives.
     const isUploaded = this.upload === undefined;
-    if (!isUploaded) this.#connection.writeReset(this.id, errorCode.cancel);
+    if (!isUploaded) this.#connection.output.reset(this.id, errorCode.cancel);
     this.#close(isUploaded ? errorCode.noError : errorCode.cancel);
     if (this.#queued.isEmpty) this.#listener.end();
     else this.#endQueued = true;
@@ -208,7 +208,7 @@ export class ClientStream implements ReceivingStream, UploadStream {
 
   #release(bytes: number): void {
     const granted = this.#window.release(bytes);
-    if (granted > 0 && !this.#closed) this.#connection.writeWindowUpdate(this.id, granted);
+    if (granted > 0 && !this.#closed) this.#connection.output.windowUpdate(this.id, granted);
   }
 
   #close(code: number): void {

@@ -1,14 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { SendWindow } from '../frames/flow-window.ts';
-import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType } from '../frames/frame.ts';
-import type { FrameWriter } from './frame-writer.ts';
-
-export interface UploadConnection {
-  readonly writer: FrameWriter;
-  readonly sendWindow: SendWindow;
-  /** Uploads that wait for a window or for the socket. Their `proceed` is called when there may be room. */
-  readonly waitingUploads: Set<RequestUpload>;
-}
+import { defaultMaximumFrameSize, errorCode } from '../frames/frame.ts';
+import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
 
 export interface UploadStream {
   readonly id: number;
@@ -19,65 +12,62 @@ export interface UploadStream {
 }
 
 /** The content of one request, sent as fast as the server takes it. */
-export class RequestUpload {
-  readonly #connection: UploadConnection;
+export class RequestUpload implements WaitingStream {
+  isWaiting = false;
+  readonly #output: FrameOutput;
   readonly #stream: UploadStream;
   readonly #source: Readable | undefined;
-  /** Read from the source and not sent yet. */
+  /** Read from the source and not sent yet; not empty. */
   #pending: Uint8Array | undefined;
   /** Nothing follows the pending bytes. */
   #ended: boolean;
 
   /** @param content is read from the first `proceed` on */
-  constructor(connection: UploadConnection, stream: UploadStream, content: Uint8Array | Readable) {
-    this.#connection = connection;
+  constructor(output: FrameOutput, stream: UploadStream, content: Uint8Array | Readable) {
+    this.#output = output;
     this.#stream = stream;
     this.#ended = content instanceof Uint8Array;
     if (content instanceof Uint8Array) {
-      this.#pending = content;
+      if (content.length > 0) this.#pending = content;
       return;
     }
     this.#source = content;
     content.on('data', this.#taken).on('end', this.#finished).on('error', this.#failed);
   }
 
+  get hasQueuedContent(): boolean {
+    return this.#pending !== undefined;
+  }
+
   /** Sends what the windows and the socket allow. */
   proceed(): void {
-    const { writer, sendWindow, waitingUploads } = this.#connection;
-    const stream = this.#stream;
-    waitingUploads.delete(this);
+    const output = this.#output;
+    const { id, sendWindow } = this.#stream;
+    let isEndSent = false;
     while (this.#pending !== undefined) {
       const pending = this.#pending;
-      const windows = Math.max(0, Math.min(sendWindow.left, stream.sendWindow.left));
-      const room = Math.min(pending.length, windows, defaultMaximumFrameSize);
-      if ((room === 0 && pending.length > 0) || writer.needsDrain) {
-        waitingUploads.add(this);
-        return;
-      }
-      const isAll = room === pending.length;
-      this.#pending = isAll ? undefined : pending.subarray(room);
-      const isLast = isAll && this.#ended;
-      sendWindow.take(room);
-      stream.sendWindow.take(room);
-      const flags = isLast ? frameFlag.endStream : frameFlag.none;
-      writer.write(frameHead(room, frameType.data, flags, stream.id));
-      writer.write(pending.subarray(0, room));
-      if (isLast) {
-        stream.uploadEnded();
+      // A frame at a time: what the server does not read now stays with its source.
+      const piece = pending.subarray(0, defaultMaximumFrameSize);
+      isEndSent = this.#ended && piece.length === pending.length;
+      const sent = output.needsDrain ? 0 : output.data(id, sendWindow, piece, isEndSent);
+      if (sent > 0) this.#pending = sent === pending.length ? undefined : pending.subarray(sent);
+      if (sent < piece.length) {
+        output.wait(this);
         return;
       }
     }
-    if (this.#ended) {
-      writer.write(frameHead(0, frameType.data, frameFlag.endStream, stream.id));
-      stream.uploadEnded();
-    } else {
+    output.stopWaiting(this);
+    if (!this.#ended) {
       this.#source?.resume();
+      return;
     }
+    if (!isEndSent) output.endStream(id);
+    this.#stream.uploadEnded();
   }
 
   /** The stream is closed. */
   stop(): void {
-    this.#connection.waitingUploads.delete(this);
+    this.#output.stopWaiting(this);
     this.#pending = undefined;
     // The error listener stays: a source that fails later must not throw an unhandled error.
     this.#source?.off('data', this.#taken).off('end', this.#finished).pause();

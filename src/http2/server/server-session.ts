@@ -1,5 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import { errorCode, frameFlag, frameHead, frameType, initialConnectionWindow } from '../frames/frame.ts';
+import { FrameOutput } from '../frames/frame-output.ts';
 import { FrameReader, Preface } from '../frames/frame-reader.ts';
 import type { Budget, StreamState } from '../frames/frame-rules.ts';
 import type { ReceivedHeaders } from '../frames/header-assembly.ts';
@@ -10,10 +11,10 @@ import { initialSettings, type Settings, serverSettings } from '../frames/settin
 import { ClientBudgets } from './client-budgets.ts';
 import { clientFrameRules } from './client-frame-rules.ts';
 import { ClientStreams } from './client-streams.ts';
+import { lingeringClose } from './lingering-close.ts';
 import type { RequestContent } from './request-content.ts';
 import { parseRequestHead, type RequestHead, unreadHead } from './request-head.ts';
 import type { ServerSessionHost } from './server-limits.ts';
-import { lingeringClose, ServerOutput } from './server-output.ts';
 import { ServerStream, type StreamConnection } from './server-stream.ts';
 import type { UnfinishedHead, UnfinishedHeads } from './unfinished-heads.ts';
 
@@ -28,7 +29,7 @@ const lingerMilliseconds = { responses: 5_000, error: 500 } as const;
 /** The server's side of one HTTP/2 connection (RFC 9113), without server push. */
 export class ServerSession implements ReceivingSession<ServerStream>, StreamConnection, UnfinishedHead {
   readonly socket: TLSSocket;
-  readonly output: ServerOutput;
+  readonly output: FrameOutput;
   readonly #host: ServerSessionHost;
   readonly #preface = new Preface();
   readonly #reader: FrameReader;
@@ -60,7 +61,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       address: socket.remoteAddress ?? '',
       addresses: host.addresses,
     });
-    this.output = new ServerOutput(socket, {
+    this.output = new FrameOutput(socket, {
       onDataSent: (bytes) => this.#budgets.dataSent(bytes),
       onFailure: (error) => this.#fail(error),
     });
@@ -228,7 +229,8 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
         this.#hasWidened = false;
         this.output.proceed();
       }
-      this.#budgets.leftUnread(this.output.unread, this.output.unreadContent);
+      const { unread, unreadHeads, unreadContent } = this.output;
+      this.#budgets.leftUnread(unread + unreadHeads, unreadContent);
       this.#accountForUnfinished();
     } catch (error) {
       this.#fail(error);

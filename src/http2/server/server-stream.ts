@@ -2,6 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import type { HeaderLines } from '../fields/header-fields.ts';
 import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
+import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
 import { malformedRequest } from '../frames/http2-error.ts';
 import { PieceQueue } from '../frames/piece-queue.ts';
 import type { ReceivingStream } from '../frames/receiving-session.ts';
@@ -9,11 +10,10 @@ import type { IncomingStream, ResponseWriter, StreamFollower } from './incoming-
 import { RequestContent } from './request-content.ts';
 import { checkTrailers, type RequestHead } from './request-head.ts';
 import { hasContent, interimBlock, responseBlock } from './response-head.ts';
-import type { ServerOutput, WaitingStream } from './server-output.ts';
 
 export interface StreamConnection {
   readonly socket: TLSSocket;
-  readonly output: ServerOutput;
+  readonly output: FrameOutput;
   /** A piece of content was received: `deliver` is called once after all that the same read brought. */
   contentReceived(content: RequestContent): void;
   streamClosed(stream: ServerStream): void;
@@ -125,7 +125,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
 
   respondInterim(status: number): void {
     if (this.#isClosed || this.status !== undefined) return;
-    this.#connection.output.headers(this.id, interimBlock(status));
+    this.#connection.output.headers(this.id, interimBlock(status), false);
   }
 
   respond(status: number, headers: HeaderLines): void {
@@ -135,7 +135,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     if (this.#isClosed) return;
     this.status = status;
     this.takesContent = this.head.method !== 'HEAD' && hasContent(status);
-    this.#connection.output.headers(this.id, block);
+    this.#connection.output.headers(this.id, block, false);
   }
 
   write(piece: Uint8Array): boolean {
@@ -143,6 +143,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     if (this.status === undefined) throw new TypeError('the head of the response must be written first');
     if (!this.takesContent) return true;
     const { output } = this.#connection;
+    // Also while `needsDrain`: a copy in the queue would cost as much.
     const sent = this.hasQueuedContent ? 0 : output.data(this.id, this.sendWindow, piece);
     if (sent < piece.length) {
       this.#queued ??= new PieceQueue('lent');

@@ -1,5 +1,6 @@
-import type { Duplex, Writable } from 'node:stream';
-import { SendWindow } from '../frames/flow-window.ts';
+import { emptyTable } from '../hpack/header-encoder.ts';
+import { GatheredWrites, type PieceWriter } from '../sockets/gathered-writes.ts';
+import { SendWindow } from './flow-window.ts';
 import {
   defaultMaximumFrameSize,
   frameFlag,
@@ -8,11 +9,9 @@ import {
   headersFrames,
   initialConnectionWindow,
   uint32,
-} from '../frames/frame.ts';
-import { emptyTable } from '../hpack/header-encoder.ts';
-import { GatheredWrites } from '../sockets/gathered-writes.ts';
+} from './frame.ts';
 
-/** A stream that waits for flow control, or for the client to read. */
+/** A stream that waits for flow control, or for the peer to read. */
 export interface WaitingStream {
   /** Whether it is in the list of waiting streams. */
   isWaiting: boolean;
@@ -22,37 +21,45 @@ export interface WaitingStream {
   proceed(): void;
 }
 
-export interface ServerOutputListener {
+export interface FrameOutputListener {
   /** A DATA frame was written. @param bytes of content */
-  readonly onDataSent: (bytes: number) => void;
+  readonly onDataSent?: (bytes: number) => void;
+  /** The peer reads again after `needsDrain`, and the waiting streams have continued. */
+  readonly onRoom?: () => void;
   /** A stream failed to continue: an error of ours. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /** Writes the frames of all streams of one connection. */
-export class ServerOutput {
+export class FrameOutput {
   readonly sendWindow = new SendWindow(initialConnectionWindow);
   readonly #writes: GatheredWrites;
-  readonly #listener: ServerOutputListener;
+  readonly #listener: FrameOutputListener;
   #unread = 0;
+  #unreadHeads = 0;
   #unreadContent = 0;
   #hasSentHeaders = false;
   /** Oldest first. */
   #waiting: WaitingStream[] = [];
 
-  constructor(socket: Writable, listener: ServerOutputListener) {
+  constructor(socket: PieceWriter, listener: FrameOutputListener) {
     this.#writes = new GatheredWrites(socket, () => this.#drained());
     this.#listener = listener;
   }
 
-  /** The client does not read for now: content waits. */
+  /** The peer does not read for now: content waits. */
   get needsDrain(): boolean {
     return this.#writes.needsDrain;
   }
 
-  /** Bytes other than content that were written since the client stopped reading. */
+  /** Bytes of frames other than HEADERS and DATA that were written since the peer stopped reading. */
   get unread(): number {
     return this.#unread;
+  }
+
+  /** Bytes of HEADERS, likewise. */
+  get unreadHeads(): number {
+    return this.#unreadHeads;
   }
 
   /** Bytes of content, likewise. */
@@ -60,27 +67,29 @@ export class ServerOutput {
     return this.#unreadContent;
   }
 
-  /** @param frames a byte string, without DATA */
+  /** @param frames a byte string, without HEADERS and DATA */
   write(frames: string): void {
     if (this.#writes.needsDrain) this.#unread += frames.length;
     this.#writes.addText(frames);
   }
 
-  /** @param block the header block of a response */
-  headers(streamId: number, block: string): void {
-    // We use no dynamic table, whatever SETTINGS_HEADER_TABLE_SIZE the client names now or later (RFC 7541 section 4.2).
+  /** @param block the header block of a request or a response */
+  headers(streamId: number, block: string, endStream: boolean): void {
+    // We use no dynamic table, whatever SETTINGS_HEADER_TABLE_SIZE the peer names now or later (RFC 7541 section 4.2).
     const whole = this.#hasSentHeaders ? block : emptyTable + block;
     this.#hasSentHeaders = true;
-    this.write(headersFrames(streamId, whole, false));
+    const frames = headersFrames(streamId, whole, endStream);
+    if (this.#writes.needsDrain) this.#unreadHeads += frames.length;
+    this.#writes.addText(frames);
   }
 
   /**
-   * Writes content as far as the windows allow. It does so while `needsDrain`, too: the piece is here already, and a copy
-   * elsewhere would cost as much.
+   * Writes content as far as the windows allow, also while `needsDrain`: then the caller decides whether to keep it.
    * @param window of the stream @param piece copied
+   * @param endStream whether nothing follows the piece
    * @returns how many bytes were written
    */
-  data(streamId: number, window: SendWindow, piece: Uint8Array): number {
+  data(streamId: number, window: SendWindow, piece: Uint8Array, endStream = false): number {
     const { sendWindow } = this;
     let offset = 0;
     while (offset < piece.length) {
@@ -90,10 +99,12 @@ export class ServerOutput {
       sendWindow.take(length);
       window.take(length);
       if (this.#writes.needsDrain) this.#unreadContent += length;
-      this.#writes.addText(frameHead(length, frameType.data, frameFlag.none, streamId));
+      const isLast = endStream && offset + length === piece.length;
+      const flags = isLast ? frameFlag.endStream : frameFlag.none;
+      this.#writes.addText(frameHead(length, frameType.data, flags, streamId));
       this.#writes.add(length === piece.length ? piece : piece.subarray(offset, offset + length));
       offset += length;
-      this.#listener.onDataSent(length);
+      this.#listener.onDataSent?.(length);
     }
     return offset;
   }
@@ -142,7 +153,7 @@ export class ServerOutput {
       // It may have been closed meanwhile.
       if (!stream.isWaiting) continue;
       // Streams that cannot send now stay ahead of those that could. Otherwise the first stream would starve the others
-      // when a client widens the window a little at a time.
+      // when a peer widens the window a little at a time.
       if (this.#writes.needsDrain || (this.sendWindow.left <= 0 && stream.hasQueuedContent)) {
         kept.push(stream);
         continue;
@@ -155,27 +166,13 @@ export class ServerOutput {
 
   #drained(): void {
     this.#unread = 0;
+    this.#unreadHeads = 0;
     this.#unreadContent = 0;
     try {
       this.proceed();
+      this.#listener.onRoom?.();
     } catch (error) {
       this.#listener.onFailure(error);
     }
   }
-}
-
-/**
- * Ends a connection after its last bytes. Until the client closes its side, the caller must keep reading and discard
- * what it reads: a socket that is closed with unread data sends a TCP reset, on which the client loses what it has not
- * read yet (RFC 9112 section 9.6 says so of HTTP/1.1).
- * @param timeout milliseconds without progress after which the connection is destroyed; twice as many at most
- */
-export function lingeringClose(socket: Duplex, timeout: number): void {
-  socket.end();
-  let left = Number.POSITIVE_INFINITY;
-  const timer = setInterval(() => {
-    if (socket.writableLength >= left) socket.destroy();
-    left = socket.writableLength;
-  }, timeout).unref();
-  socket.once('close', () => clearInterval(timer));
 }
