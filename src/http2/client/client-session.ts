@@ -7,14 +7,12 @@ import {
   uint32,
 } from '../frames/frame.ts';
 import { FrameOutput } from '../frames/frame-output.ts';
-import { FrameReader } from '../frames/frame-reader.ts';
 import type { StreamState } from '../frames/frame-rules.ts';
 import type { ReceivedHeaders } from '../frames/header-assembly.ts';
 import { connectionError, errorCodeName, Http2Error, malformedResponse } from '../frames/http2-error.ts';
-import type { ReceivingSession } from '../frames/receiving-session.ts';
-import { onStream, SessionReceiver } from '../frames/session-receiver.ts';
+import { onStream, type ReceivingSession } from '../frames/receiving-session.ts';
+import { SessionReceiver } from '../frames/session-receiver.ts';
 import { clientSettings, initialSettings, type Settings } from '../frames/settings.ts';
-import { StreamTable } from '../frames/stream-table.ts';
 import type { PieceWriter } from '../sockets/gathered-writes.ts';
 import type { ClientRequest, ClientSessionOptions } from './client-session-options.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
@@ -40,16 +38,12 @@ const goAwayTimeout = 5_000;
 export class ClientSession implements ReceivingSession<ClientStream>, StreamConnection {
   readonly output: FrameOutput;
   readonly #options: ClientSessionOptions;
-  readonly #reader: FrameReader;
   readonly #receiver: SessionReceiver<ClientStream>;
-  readonly #streams = new StreamTable<ClientStream>();
   /** How often the socket was written to. What was gathered since the last time has not been sent. */
   #writes = 0;
   #nextStreamId = 1;
   #goAwayReceived = false;
   #goAwaySent = false;
-  /** A window was widened. Handled once per read: a server may send many small WINDOW_UPDATEs. */
-  #hasWidened = false;
   #error: Error | undefined;
 
   constructor(options: ClientSessionOptions) {
@@ -77,8 +71,9 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       window: connectionWindow,
       limits,
       rules: serverFrameRules,
+      output: this.output,
+      maximumFrameSize,
     });
-    this.#reader = new FrameReader(this.#receiver, maximumFrameSize);
     this.output.write(preface + clientSettings(streamWindow, maximumHeaderBytes, maximumFrameSize));
     this.output.windowUpdate(0, connectionWindow - initialConnectionWindow);
     inbox.take((bytes) => this.#received(bytes));
@@ -95,7 +90,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   }
 
   get streams(): number {
-    return this.#streams.size;
+    return this.#receiver.streams.size;
   }
 
   /** The server does not read: no request may be sent before `onRoom`. */
@@ -132,7 +127,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     });
     this.output.headers(stream.id, block, content === undefined);
     this.#nextStreamId += 2;
-    this.#streams.add(stream);
+    this.#receiver.streams.add(stream);
     if (content !== undefined) {
       stream.upload = new RequestUpload(this.output, stream, content);
       stream.upload.proceed();
@@ -158,26 +153,18 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   /** Ends the connection and all of its streams at once. */
   destroy(error: Error): void {
     this.#error ??= error;
-    this.#reader.stop();
+    this.#receiver.stop();
     this.#options.socket.destroy();
   }
 
-  writeWindowUpdate(streamId: number, increment: number): void {
-    this.output.windowUpdate(streamId, increment);
-  }
-
   streamClosed(stream: ClientStream, code: number): void {
-    this.#streams.delete(stream.id);
+    this.#receiver.streams.delete(stream.id);
     this.#options.events.onStreamClosed(code);
   }
 
   #received(bytes: Buffer): void {
     try {
-      this.#reader.receive(bytes);
-      if (this.#hasWidened) {
-        this.#hasWidened = false;
-        this.output.proceed();
-      }
+      this.#receiver.receive(bytes);
       if (this.output.unread > maximumUnread)
         throw connectionError(errorCode.enhanceYourCalm, 'the server does not read what it is sent');
     } catch (error) {
@@ -189,10 +176,6 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   #fail(error: unknown): void {
     this.#sendGoAway(error instanceof Http2Error ? error.errorCode : errorCode.internalError);
     this.destroy(error instanceof Error ? error : new Error(String(error)));
-  }
-
-  streamOf(streamId: number): ClientStream | undefined {
-    return this.#streams.get(streamId);
   }
 
   stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'> {
@@ -215,16 +198,8 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   /** The rules for servers refuse no stream. */
   refuseStream(): void {}
 
-  settingsReceived(settings: Settings, before: Settings): void {
-    const wider = settings.initialWindowSize - before.initialWindowSize;
-    for (const stream of this.#streams.all()) stream.sendWindow.widenOrThrow(wider);
-    this.output.write(frameHead(0, frameType.settings, frameFlag.ack, 0));
-    if (wider > 0) this.#hasWidened = true;
+  settingsReceived(): void {
     this.#options.events.onSettings();
-  }
-
-  pingReceived(payload: string): void {
-    this.output.write(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
   }
 
   goAwayReceived(lastProcessed: number, code: number): void {
@@ -241,16 +216,11 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     const unprocessed =
       this.#error ??
       new Http2Error('stream', errorCode.refusedStream, 'the server is closing the connection');
-    for (const stream of this.#streams.all()) {
+    for (const stream of this.#receiver.streams.all()) {
       if (stream.id > lastProcessed) {
         stream.fail(unprocessed, { code: errorCode.refusedStream, refused: true });
       }
     }
-  }
-
-  connectionWindowWidened(increment: number): void {
-    this.output.sendWindow.widenOrThrow(increment);
-    this.#hasWidened = true;
   }
 
   #sendGoAway(code: number): void {
@@ -262,10 +232,9 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   }
 
   #closed(): void {
-    this.#reader.stop();
     this.#receiver.stop();
     const error = this.#error ?? new Error('the connection was closed');
-    for (const stream of this.#streams.all()) {
+    for (const stream of this.#receiver.streams.all()) {
       // The server cannot have processed a head that was never written to the socket.
       const refused = stream.gatheredAt === this.#writes;
       stream.fail(error, { code: errorCode.internalError, refused });

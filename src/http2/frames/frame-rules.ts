@@ -49,6 +49,12 @@ export type Budget = 'resets' | 'idle frames' | 'small data' | 'window updates';
 /** A DATA frame with fewer bytes of content costs more than it carries. */
 export const smallData = 256;
 
+/** @param length bytes of the payload */
+export function dataKind(length: number, endStream: boolean): FrameKind {
+  if (endStream || length >= smallData) return 'DATA';
+  return length === 0 ? 'DATA without content or end' : 'DATA with little content';
+}
+
 export type FrameRule =
   /** It takes effect. */
   | { readonly action: 'take'; readonly counts?: Budget }

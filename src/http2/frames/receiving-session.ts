@@ -1,10 +1,11 @@
 import type { SendWindow } from './flow-window.ts';
 import type { Budget, StreamState } from './frame-rules.ts';
 import type { ReceivedHeaders } from './header-assembly.ts';
-import type { Settings } from './settings.ts';
+import { Http2Error } from './http2-error.ts';
 
 /** Receives the frames of one stream, on either side. Methods throw {Http2Error} of scope `stream`. */
 export interface ReceivingStream {
+  readonly id: number;
   readonly isClosed: boolean;
   /** The peer has ended its message. */
   readonly isReceived: boolean;
@@ -24,10 +25,8 @@ export interface ReceivingStream {
   windowWidened(): void;
 }
 
-/** Receives the frames of one connection, on either side. */
+/** What differs between the two sides of a connection. */
 export interface ReceivingSession<Stream extends ReceivingStream> {
-  /** @returns `undefined` if the stream is not open */
-  streamOf(streamId: number): Stream | undefined;
   /** The state of a stream that is not open. @param streamId not 0 */
   stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'>;
   /**
@@ -41,13 +40,22 @@ export interface ReceivingSession<Stream extends ReceivingStream> {
   refuseStream(streamId: number, code: number): void;
   /** DATA arrived on a stream that we closed. @param bytes padding included */
   lateDataReceived?(streamId: number, bytes: number): void;
-  writeWindowUpdate(streamId: number, increment: number): void;
-  /** The peer's settings were received, and must be acknowledged. @throws {Http2Error} */
-  settingsReceived(settings: Settings, before: Settings): void;
-  /** @param payload eight bytes as a byte string, which the acknowledgement repeats */
-  pingReceived(payload: string): void;
+  /** The peer's settings were received and acknowledged. */
+  settingsReceived?(): void;
   /** @param lastProcessed the last stream that the peer may have processed */
   goAwayReceived(lastProcessed: number, code: number): void;
-  /** The window of the connection was widened. @throws {Http2Error} */
-  connectionWindowWidened(increment: number): void;
+}
+
+/** A stream error resets only its own stream (RFC 9113 section 5.4.2). Does nothing on a closed stream. */
+export function onStream<Stream extends ReceivingStream>(
+  stream: Stream | undefined,
+  act: (stream: Stream) => void,
+): void {
+  if (stream === undefined || stream.isClosed) return;
+  try {
+    act(stream);
+  } catch (error) {
+    if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
+    stream.reset(error.errorCode, error);
+  }
 }

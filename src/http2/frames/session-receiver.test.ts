@@ -1,38 +1,39 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
 import { serverFrameRules } from '../client/server-frame-rules.ts';
+import { FrameOutput } from './frame-output.ts';
 import { Http2Error } from './http2-error.ts';
-import type { ReceivingSession, ReceivingStream } from './receiving-session.ts';
+import type { ReceivingStream } from './receiving-session.ts';
 import { SessionReceiver } from './session-receiver.ts';
 
 const { none } = frameFlag;
 
-/** A receiver of a session without streams, that has its server's settings; what it grants is written down. */
-function newReceiver(window: number): { receiver: SessionReceiver<ReceivingStream>; granted: number[] } {
+/** A receiver without streams, that has its server's settings; what it grants the connection is noted. */
+function newReceiver(context: TestContext, window: number) {
   const granted: number[] = [];
   const nothing = (): void => {};
-  const session: ReceivingSession<ReceivingStream> = {
-    streamOf: () => undefined,
-    stateOf: () => 'closed by us',
-    count: nothing,
-    refuseStream: nothing,
-    writeWindowUpdate: (streamId, increment) => {
-      assert.equal(streamId, 0);
-      granted.push(increment);
-    },
-    headersReceived: nothing,
-    settingsReceived: nothing,
-    pingReceived: nothing,
-    goAwayReceived: nothing,
-    connectionWindowWidened: nothing,
-  };
-  const receiver = new SessionReceiver(session, {
-    peer: 'server',
-    window,
-    limits: { maximumLines: 10, maximumSize: 1_000 },
-    rules: serverFrameRules,
+  const output = new FrameOutput({ write: () => true }, { onFailure: assert.ifError });
+  context.mock.method(output, 'windowUpdate', (streamId: number, increment: number) => {
+    assert.equal(streamId, 0);
+    granted.push(increment);
   });
+  const receiver = new SessionReceiver(
+    {
+      stateOf: () => 'closed by us',
+      count: nothing,
+      refuseStream: nothing,
+      headersReceived: nothing,
+      goAwayReceived: nothing,
+    },
+    {
+      peer: 'server',
+      window,
+      limits: { maximumLines: 10, maximumSize: 1_000 },
+      rules: serverFrameRules,
+      output,
+    },
+  );
   receiver.frame(frameType.settings, none, 0, Buffer.alloc(0));
   return { receiver, granted };
 }
@@ -44,8 +45,8 @@ function receiveData(receiver: SessionReceiver<ReceivingStream>, length: number)
 }
 
 // A session grants anew at once: only a window smaller than a frame can be overrun at all.
-test('attack: more data than all streams together were granted ends the connection', () => {
-  const { receiver } = newReceiver(10_000);
+test('attack: more data than all streams together were granted ends the connection', (context) => {
+  const { receiver } = newReceiver(context, 10_000);
   receiveData(receiver, 10_000);
   assert.throws(
     () => receiveData(receiver, 10_001),
@@ -53,14 +54,14 @@ test('attack: more data than all streams together were granted ends the connecti
   );
 });
 
-test('data for closed streams is granted again, half a window at a time', () => {
-  const { receiver, granted } = newReceiver(10_000);
+test('data for closed streams is granted again, half a window at a time', (context) => {
+  const { receiver, granted } = newReceiver(context, 10_000);
   for (let count = 0; count < 10; count++) receiveData(receiver, 2_500);
   assert.deepEqual(granted, [5_000, 5_000, 5_000, 5_000, 5_000]);
 });
 
-test('attack: empty DATA frames grant nothing, however many come', () => {
-  const { receiver, granted } = newReceiver(10_000);
+test('attack: empty DATA frames grant nothing, however many come', (context) => {
+  const { receiver, granted } = newReceiver(context, 10_000);
   for (let count = 0; count < 10_000; count++) receiveData(receiver, 0);
   assert.deepEqual(granted, []);
 });

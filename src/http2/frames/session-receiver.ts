@@ -1,18 +1,20 @@
 import type { HeaderLimits } from '../hpack/header-decoder.ts';
 import { ReceiveWindow } from './flow-window.ts';
-import { errorCode, frameFlag, frameType } from './frame.ts';
-import { type FrameHandler, ReceivedData } from './frame-reader.ts';
+import { defaultMaximumFrameSize, errorCode, frameFlag, frameHead, frameType } from './frame.ts';
+import type { FrameOutput } from './frame-output.ts';
+import { type FrameHandler, FrameReader, ReceivedData } from './frame-reader.ts';
 import {
+  dataKind,
   type FrameKind,
   type FrameRule,
   type FrameRules,
   type StreamState,
-  smallData,
 } from './frame-rules.ts';
 import { HeaderAssembly } from './header-assembly.ts';
 import { connectionError, Http2Error } from './http2-error.ts';
-import type { ReceivingSession, ReceivingStream } from './receiving-session.ts';
+import { onStream, type ReceivingSession, type ReceivingStream } from './receiving-session.ts';
 import { changedSettings, initialSettings, type PeerRole, type Settings } from './settings.ts';
+import { StreamTable } from './stream-table.ts';
 
 export interface SessionReceiverOptions {
   readonly peer: PeerRole;
@@ -21,16 +23,23 @@ export interface SessionReceiverOptions {
   readonly limits: HeaderLimits;
   /** What each frame of the peer does. */
   readonly rules: FrameRules;
+  /** For acknowledgements and WINDOW_UPDATEs; has the window that the peer grants the connection. */
+  readonly output: FrameOutput;
+  /** Bytes of payload that the peer may send in one frame. Default: 16 KiB. */
+  readonly maximumFrameSize?: number;
 }
 
 /**
- * Handles the frames of one connection in order (RFC 9113 section 6). The rules say what a frame does in each state of
- * its stream, and which budget counts it.
+ * Receives one connection: handles its frames in order (RFC 9113 section 6), and has its open streams. The rules say what
+ * a frame does in each state of its stream, and which budget counts it.
  */
 export class SessionReceiver<Stream extends ReceivingStream> implements FrameHandler {
+  readonly streams = new StreamTable<Stream>();
   readonly #session: ReceivingSession<Stream>;
   readonly #peer: PeerRole;
   readonly #rules: FrameRules;
+  readonly #output: FrameOutput;
+  readonly #reader: FrameReader;
   readonly #headers: HeaderAssembly;
   readonly #window: ReceiveWindow;
   #settings: Settings | undefined;
@@ -38,13 +47,18 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   #data: ReceivedData | undefined;
   #dataStream: Stream | undefined;
   #dataState: StreamState = 'open';
+  /** A window was widened. Handled once per read: a peer may send many small WINDOW_UPDATEs. */
+  #hasWidened = false;
 
-  constructor(session: ReceivingSession<Stream>, { peer, window, limits, rules }: SessionReceiverOptions) {
+  constructor(session: ReceivingSession<Stream>, options: SessionReceiverOptions) {
+    const { peer, window, limits, rules, output, maximumFrameSize = defaultMaximumFrameSize } = options;
     this.#session = session;
     this.#peer = peer;
     this.#rules = rules;
+    this.#output = output;
     this.#window = new ReceiveWindow(window);
     this.#headers = new HeaderAssembly(limits);
+    this.#reader = new FrameReader(this, maximumFrameSize);
   }
 
   /** The peer's settings; `undefined` until they are received. */
@@ -52,22 +66,27 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     return this.#settings;
   }
 
-  /** The identity of the incomplete header block. */
-  get unfinishedBlock(): object | undefined {
-    return this.#headers.unfinished;
+  /** The identity of the incomplete header block or frame. */
+  get unfinished(): object | undefined {
+    return this.#headers.unfinished ?? this.#reader.unfinished;
   }
 
-  /** Memory of the incomplete header block, in bytes. */
+  /** Memory of both, in bytes. */
   get heldBytes(): number {
-    return this.#headers.heldBytes;
+    return this.#headers.heldBytes + (this.#reader.unfinished?.length ?? 0);
   }
 
-  dropUnfinishedBlock(): void {
-    this.#headers.stop();
+  /** Handles what one read of the connection brought. @throws {Http2Error} of scope `connection` */
+  receive(bytes: Buffer): void {
+    this.#reader.receive(bytes);
+    if (!this.#hasWidened) return;
+    this.#hasWidened = false;
+    this.#output.proceed();
   }
 
-  /** The connection is over: drops what was received, for an object that still refers to this one. */
+  /** Discards everything from now on, and drops what was received: an object may still refer to this one. */
   stop(): void {
+    this.#reader.stop();
     this.#headers.stop();
     this.#data = undefined;
     this.#dataStream = undefined;
@@ -116,30 +135,30 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     }
     // Granted at once: the windows of the streams limit the peer, and one slow reader must not starve other streams.
     const granted = this.#window.release(length);
-    if (granted > 0) this.#session.writeWindowUpdate(0, granted);
+    if (granted > 0) this.#output.windowUpdate(0, granted);
     const data = new ReceivedData(flags, streamId, length);
     this.#data = data;
     const stream = this.#streamOf(streamId);
     const state = this.#stateOf(streamId, stream);
     this.#dataState = state;
     if (state === 'closed by us') this.#session.lateDataReceived?.(streamId, length);
-    const isTaken = this.#apply(this.#rules[dataKind(data, length)][state], streamId, stream);
+    const isTaken = this.#apply(this.#rules[dataKind(length, data.endStream)][state], streamId, stream);
     this.#dataStream = isTaken ? stream : undefined;
     onStream(this.#dataStream, (open) => open.receiveDataHead(length));
   }
 
   dataPiece(piece: Buffer): void {
-    const content = (this.#data as ReceivedData).contentOf(piece);
+    const content = this.#data?.contentOf(piece);
     const stream = this.#dataStream;
-    if (stream === undefined || stream.isClosed) return;
+    if (content === undefined || stream === undefined || stream.isClosed) return;
     if (content.length < piece.length) stream.dropPadding(piece.length - content.length);
     if (content.length > 0) onStream(stream, () => stream.receiveData(content));
   }
 
   dataEnds(): void {
-    const { endStream, isAllPadding } = this.#data as ReceivedData;
-    if (endStream) onStream(this.#dataStream, (stream) => stream.receiveEnd());
-    else if (isAllPadding) {
+    // `undefined` if its content stopped us.
+    if (this.#data?.endStream === true) onStream(this.#dataStream, (stream) => stream.receiveEnd());
+    else if (this.#data?.isAllPadding === true) {
       // Only now is it known that there was no content.
       const rule = this.#rules['DATA without content or end'][this.#dataState];
       if ((rule.action === 'take' || rule.action === 'ignore') && rule.counts !== undefined) {
@@ -151,7 +170,7 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   }
 
   #streamOf(streamId: number): Stream | undefined {
-    return streamId === 0 ? undefined : this.#session.streamOf(streamId);
+    return streamId === 0 ? undefined : this.streams.get(streamId);
   }
 
   #stateOf(streamId: number, stream: Stream | undefined): StreamState {
@@ -226,14 +245,18 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     if (this.#settings !== undefined || streamId !== 0) this.#isTaken('SETTINGS', streamId, undefined);
     const before = this.#settings ?? initialSettings;
     this.#settings = changedSettings(before, payload, this.#peer);
-    this.#session.settingsReceived(this.#settings, before);
+    const wider = this.#settings.initialWindowSize - before.initialWindowSize;
+    for (const stream of this.streams.all()) stream.sendWindow.widenOrThrow(wider);
+    if (wider > 0) this.#hasWidened = true;
+    this.#output.write(frameHead(0, frameType.settings, frameFlag.ack, 0));
+    this.#session.settingsReceived?.();
   }
 
   #receivePing(flags: number, streamId: number, payload: Buffer): void {
     expectLength(payload, 8);
     const isAck = (flags & frameFlag.ack) !== 0;
     if (this.#isTaken(isAck ? 'PING that acknowledges' : 'PING', streamId, undefined)) {
-      this.#session.pingReceived(payload.toString('latin1'));
+      this.#output.write(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload.toString('latin1'));
     }
   }
 
@@ -250,7 +273,8 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     const increment = payload.readUInt32BE(0) & 0x7fff_ffff;
     if (streamId === 0) {
       if (increment === 0) throw connectionError(errorCode.protocolError, 'a WINDOW_UPDATE has no increment');
-      this.#session.connectionWindowWidened(increment);
+      this.#output.sendWindow.widenOrThrow(increment);
+      this.#hasWidened = true;
       return;
     }
     onStream(stream, (open) => {
@@ -268,27 +292,8 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
 
 const notAllowed = 'a frame is not allowed in the state of its stream';
 
-function dataKind({ endStream }: ReceivedData, length: number): FrameKind {
-  if (endStream || length >= smallData) return 'DATA';
-  return length === 0 ? 'DATA without content or end' : 'DATA with little content';
-}
-
 /** @throws {Http2Error} RFC 9113 section 4.2 */
 function expectLength(payload: Buffer, length: number): void {
   if (payload.length !== length)
     throw connectionError(errorCode.frameSizeError, 'a frame has the wrong length');
-}
-
-/** A stream error resets only its own stream (RFC 9113 section 5.4.2). Does nothing on a closed stream. */
-export function onStream<Stream extends ReceivingStream>(
-  stream: Stream | undefined,
-  act: (stream: Stream) => void,
-): void {
-  if (stream === undefined || stream.isClosed) return;
-  try {
-    act(stream);
-  } catch (error) {
-    if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
-    stream.reset(error.errorCode, error);
-  }
 }

@@ -1,16 +1,16 @@
 import type { TLSSocket } from 'node:tls';
-import { errorCode, frameFlag, frameHead, frameType, initialConnectionWindow } from '../frames/frame.ts';
+import { errorCode, initialConnectionWindow } from '../frames/frame.ts';
 import { FrameOutput } from '../frames/frame-output.ts';
-import { FrameReader, Preface } from '../frames/frame-reader.ts';
+import { Preface } from '../frames/frame-reader.ts';
 import type { Budget, StreamState } from '../frames/frame-rules.ts';
 import type { ReceivedHeaders } from '../frames/header-assembly.ts';
 import { connectionError, Http2Error, malformedRequest } from '../frames/http2-error.ts';
-import type { ReceivingSession } from '../frames/receiving-session.ts';
-import { onStream, SessionReceiver } from '../frames/session-receiver.ts';
-import { initialSettings, type Settings, serverSettings } from '../frames/settings.ts';
+import { onStream, type ReceivingSession } from '../frames/receiving-session.ts';
+import { SessionReceiver } from '../frames/session-receiver.ts';
+import { initialSettings, serverSettings } from '../frames/settings.ts';
 import { ClientBudgets } from './client-budgets.ts';
 import { clientFrameRules } from './client-frame-rules.ts';
-import { ClientStreams } from './client-streams.ts';
+import { ClosedStreams } from './closed-streams.ts';
 import { lingeringClose } from './lingering-close.ts';
 import type { RequestContent } from './request-content.ts';
 import { parseRequestHead, type RequestHead, unreadHead } from './request-head.ts';
@@ -32,10 +32,9 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   readonly output: FrameOutput;
   readonly #host: ServerSessionHost;
   readonly #preface = new Preface();
-  readonly #reader: FrameReader;
   readonly #receiver: SessionReceiver<ServerStream>;
   readonly #budgets: ClientBudgets;
-  readonly #streams: ClientStreams;
+  readonly #closedStreams = new ClosedStreams();
   readonly #unfinishedHeads: UnfinishedHeads;
   /** The header block or the frame that was incomplete after the last read. */
   #unfinished: object | undefined;
@@ -43,8 +42,6 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   #idleChecks = 0;
   #goAwayReceived = false;
   #isEnding = false;
-  /** A window was widened. Handled once per read: a client may send many small WINDOW_UPDATEs. */
-  #hasWidened = false;
   /** Content that the current read brought. */
   #received: RequestContent[] = [];
 
@@ -53,7 +50,6 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#host = host;
     const { maxConcurrentStreams, maxSessionRejectedStreams, maximumHeaderLines, streamWindow } = host.limits;
     const isVerified = host.isVerified(socket);
-    this.#streams = new ClientStreams(streamWindow);
     this.#unfinishedHeads = host.unfinishedHeads(isVerified);
     this.#budgets = new ClientBudgets({
       maximumRefused: maxSessionRejectedStreams,
@@ -70,8 +66,13 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     const window = streamWindow * maxConcurrentStreams;
     const maximumHeaderBytes = host.maximumHeaderBytes(isVerified);
     const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
-    this.#receiver = new SessionReceiver(this, { peer: 'client', window, limits, rules: clientFrameRules });
-    this.#reader = new FrameReader(this.#receiver);
+    this.#receiver = new SessionReceiver(this, {
+      peer: 'client',
+      window,
+      limits,
+      rules: clientFrameRules,
+      output: this.output,
+    });
     const settings = { maxConcurrentStreams, initialWindowSize: streamWindow };
     this.output.write(serverSettings({ ...settings, maxHeaderListSize: maximumHeaderBytes }));
     this.output.windowUpdate(0, window - initialConnectionWindow);
@@ -91,7 +92,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
 
   /** @returns how many consecutive checks found no open stream and none closed since the check before */
   checkIdle(): number {
-    this.#idleChecks = this.#streams.size > 0 ? 0 : this.#idleChecks + 1;
+    this.#idleChecks = this.#receiver.streams.size > 0 ? 0 : this.#idleChecks + 1;
     return this.#idleChecks;
   }
 
@@ -99,18 +100,16 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#fail(connectionError(errorCode.enhanceYourCalm, reason));
   }
 
-  writeWindowUpdate(streamId: number, increment: number): void {
-    this.output.windowUpdate(streamId, increment);
-  }
-
   contentReceived(content: RequestContent): void {
     if (this.#received.at(-1) !== content) this.#received.push(content);
   }
 
   streamClosed(stream: ServerStream): void {
-    this.#streams.closed(stream);
+    this.#receiver.streams.delete(stream.id);
+    // Frames in transit may still arrive.
+    if (!stream.isReceived) this.#closedStreams.giveUp(stream.id, stream.receiveWindow);
     this.#idleChecks = 0;
-    if (this.#streams.isGoAwaySent || this.#goAwayReceived) this.#endIfUnused();
+    if (this.#closedStreams.isGoAwaySent || this.#goAwayReceived) this.#endIfUnused();
   }
 
   clientCausedReset(): void {
@@ -123,12 +122,8 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     }, resetDelayMilliseconds).unref();
   }
 
-  streamOf(streamId: number): ServerStream | undefined {
-    return this.#streams.get(streamId);
-  }
-
   stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'> {
-    return this.#streams.stateOf(streamId);
+    return this.#closedStreams.stateOf(streamId);
   }
 
   headersReceived(headers: ReceivedHeaders, stream: ServerStream | undefined): void {
@@ -137,12 +132,12 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       onStream(stream, (open) => open.receiveTrailers(headers.lines, headers.endStream));
       return;
     }
-    this.#streams.opened(streamId);
+    this.#closedStreams.opened(streamId);
     try {
       this.#open(headers);
     } catch (error) {
       if (!(error instanceof Http2Error) || error.scope !== 'stream') throw error;
-      this.#streams.refused(streamId, headers.endStream);
+      this.#refused(headers);
       this.refuseStream(streamId, error.errorCode);
     }
   }
@@ -152,24 +147,13 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   lateDataReceived(streamId: number, bytes: number): void {
-    this.#streams.lateData(streamId, bytes);
+    this.#closedStreams.receive(streamId, bytes);
   }
 
   refuseStream(streamId: number, code: number): void {
-    if (streamId > this.#streams.lastId) this.#streams.opened(streamId);
+    if (streamId > this.#closedStreams.lastId) this.#closedStreams.opened(streamId);
     this.output.reset(streamId, code);
     this.clientCausedReset();
-  }
-
-  settingsReceived(settings: Settings, before: Settings): void {
-    const wider = settings.initialWindowSize - before.initialWindowSize;
-    for (const stream of this.#streams.all()) stream.sendWindow.widenOrThrow(wider);
-    this.output.write(frameHead(0, frameType.settings, frameFlag.ack, 0));
-    if (wider > 0) this.#hasWidened = true;
-  }
-
-  pingReceived(payload: string): void {
-    this.output.write(frameHead(8, frameType.ping, frameFlag.ack, 0) + payload);
   }
 
   goAwayReceived(): void {
@@ -177,15 +161,11 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#endIfUnused();
   }
 
-  connectionWindowWidened(increment: number): void {
-    this.output.sendWindow.widenOrThrow(increment);
-    this.#hasWidened = true;
-  }
-
-  #open({ streamId, lines, endStream, exceedLimits }: ReceivedHeaders): void {
-    if (this.#streams.size >= this.#host.limits.maxConcurrentStreams) {
+  #open(headers: ReceivedHeaders): void {
+    const { streamId, lines, endStream, exceedLimits } = headers;
+    if (this.#receiver.streams.size >= this.#host.limits.maxConcurrentStreams) {
       this.#budgets.refused();
-      this.#streams.refused(streamId, endStream);
+      this.#refused(headers);
       this.output.reset(streamId, errorCode.refusedStream);
       return;
     }
@@ -204,6 +184,11 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#host.requested(stream);
   }
 
+  /** A stream was closed before it was opened. */
+  #refused({ streamId, endStream }: ReceivedHeaders): void {
+    if (!endStream) this.#closedStreams.giveUp(streamId, this.#host.limits.streamWindow);
+  }
+
   #newStream(id: number, endStream: boolean, head: RequestHead): ServerStream {
     const stream = new ServerStream({
       id,
@@ -213,21 +198,17 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       receiveWindow: this.#host.limits.streamWindow,
       sendWindow: (this.#receiver.settings ?? initialSettings).initialWindowSize,
     });
-    this.#streams.add(stream);
+    this.#receiver.streams.add(stream);
     return stream;
   }
 
   #read(bytes: Buffer): void {
     try {
-      this.#reader.receive(this.#preface.skip(bytes));
+      this.#receiver.receive(this.#preface.skip(bytes));
       const received = this.#received;
       if (received.length > 0) {
         this.#received = [];
         for (const content of received) if (content.deliver()) this.#budgets.count('small data');
-      }
-      if (this.#hasWidened) {
-        this.#hasWidened = false;
-        this.output.proceed();
       }
       const { unread, unreadHeads, unreadContent } = this.output;
       this.#budgets.leftUnread(unread + unreadHeads, unreadContent);
@@ -239,25 +220,23 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
 
   /** Counts the bytes kept of an incomplete head or frame; mostly there are none. */
   #accountForUnfinished(): void {
-    const frame = this.#reader.unfinished;
-    const unfinished = this.#receiver.unfinishedBlock ?? frame;
+    const { unfinished } = this.#receiver;
     if (unfinished === undefined) {
       if (this.#unfinished !== undefined) this.#unfinishedHeads.release(this);
     } else {
-      const bytes = this.#receiver.heldBytes + (frame?.length ?? 0);
-      this.#unfinishedHeads.hold(this, bytes, unfinished !== this.#unfinished);
+      this.#unfinishedHeads.hold(this, this.#receiver.heldBytes, unfinished !== this.#unfinished);
     }
     this.#unfinished = unfinished;
   }
 
   #sendGoAway(code: number): void {
-    if (this.#streams.isGoAwaySent || this.#isEnding) return;
-    this.#streams.isGoAwaySent = true;
-    this.output.goAway(this.#streams.lastId, code);
+    if (this.#closedStreams.isGoAwaySent || this.#isEnding) return;
+    this.#closedStreams.isGoAwaySent = true;
+    this.output.goAway(this.#closedStreams.lastId, code);
   }
 
   #endIfUnused(): void {
-    if (this.#streams.size === 0) this.#end('responses');
+    if (this.#receiver.streams.size === 0) this.#end('responses');
   }
 
   /** The client broke the protocol or exceeded a budget, or we failed: the whole connection ends. */
@@ -273,20 +252,25 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     if (this.#isEnding) return;
     this.#isEnding = true;
     // A request that arrives from now on would get no response, so it must not be processed.
-    this.#reader.stop();
-    this.#receiver.dropUnfinishedBlock();
+    this.#receiver.stop();
     this.#unfinishedHeads.release(this);
     this.output.flush();
     lingeringClose(this.socket, lingerMilliseconds[after]);
   }
 
   #abandonStreams(): void {
-    this.#streams.abandon((error) => this.#host.failed(error));
+    for (const stream of this.#receiver.streams.all()) {
+      try {
+        stream.abandon();
+      } catch (error) {
+        // The other streams must still be told.
+        this.#host.failed(error);
+      }
+    }
   }
 
   #closed(): void {
     this.#isEnding = true;
-    this.#reader.stop();
     this.#receiver.stop();
     this.#unfinishedHeads.release(this);
     this.#abandonStreams();
