@@ -4,6 +4,7 @@ import {
   frameHead,
   frameType,
   initialConnectionWindow,
+  preface,
   uint32,
 } from '../frames/frame.ts';
 import { FrameOutput } from '../frames/frame-output.ts';
@@ -12,7 +13,7 @@ import type { ReceivedHeaders } from '../frames/header-assembly.ts';
 import { connectionError, errorCodeName, Http2Error, malformedResponse } from '../frames/http2-error.ts';
 import { onStream, type ReceivingSession } from '../frames/receiving-session.ts';
 import { SessionReceiver } from '../frames/session-receiver.ts';
-import { clientSettings, initialSettings, type Settings } from '../frames/settings.ts';
+import { initialSettings, type Settings, settingsFrame } from '../frames/settings.ts';
 import type { PieceWriter } from '../sockets/gathered-writes.ts';
 import type { ClientRequest, ClientSessionOptions } from './client-session-options.ts';
 import { ClientStream, type StreamConnection, type StreamListener } from './client-stream.ts';
@@ -20,8 +21,6 @@ import { requestBlock } from './message-heads.ts';
 import { RequestUpload } from './request-upload.ts';
 import { serverFrameRules } from './server-frame-rules.ts';
 
-/** RFC 9113 section 3.4. */
-const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 /** Identifiers cannot be used twice, and end at 2³¹−1 (RFC 9113 section 5.1.1). */
 const lastStreamId = 0x7fff_ffff;
 /**
@@ -74,7 +73,13 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       output: this.output,
       maximumFrameSize,
     });
-    this.output.write(preface + clientSettings(streamWindow, maximumHeaderBytes, maximumFrameSize));
+    const settings = settingsFrame(
+      ['enablePush', 0],
+      ['initialWindowSize', streamWindow],
+      ['maxFrameSize', maximumFrameSize],
+      ['maxHeaderListSize', maximumHeaderBytes],
+    );
+    this.output.write(preface + settings);
     this.output.windowUpdate(0, connectionWindow - initialConnectionWindow);
     inbox.take((bytes) => this.#received(bytes));
     socket.on('error', (error) => {

@@ -1,4 +1,11 @@
-import { defaultMaximumFrameSize, errorCode, frameFlag, frameHeadLength, frameType } from './frame.ts';
+import {
+  defaultMaximumFrameSize,
+  errorCode,
+  frameFlag,
+  frameHeadLength,
+  frameType,
+  preface,
+} from './frame.ts';
 import { connectionError } from './http2-error.ts';
 
 /** Handles frames. Bytes are overwritten as soon as a method returns. */
@@ -123,8 +130,7 @@ function payloadLength(bytes: Buffer, offset: number): number {
   );
 }
 
-/** RFC 9113 section 3.4. */
-const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+const prefaceBytes = Buffer.from(preface);
 
 /** Checks the connection preface of a client, in whatever pieces it arrives. */
 export class Preface {
@@ -132,9 +138,9 @@ export class Preface {
 
   /** @returns the bytes after the preface. @throws {Http2Error} if the preface is wrong */
   skip(bytes: Buffer): Buffer {
-    if (this.#received === preface.length) return bytes;
-    const part = bytes.subarray(0, preface.length - this.#received);
-    const expected = preface.subarray(this.#received, this.#received + part.length);
+    if (this.#received === prefaceBytes.length) return bytes;
+    const part = bytes.subarray(0, prefaceBytes.length - this.#received);
+    const expected = prefaceBytes.subarray(this.#received, this.#received + part.length);
     if (!part.equals(expected)) {
       throw connectionError(errorCode.protocolError, 'the connection preface is wrong');
     }

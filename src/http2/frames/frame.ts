@@ -37,6 +37,9 @@ export const errorCode = {
   enhanceYourCalm: 0xb,
 } as const;
 
+/** What a client sends first (RFC 9113 section 3.4). */
+export const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+
 /** Bytes in front of each frame's payload (RFC 9113 section 4.1). */
 export const frameHeadLength = 9;
 

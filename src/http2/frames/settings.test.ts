@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Http2Error } from './http2-error.ts';
-import { changedSettings, clientSettings, initialSettings } from './settings.ts';
+import { changedSettings, initialSettings, settingsFrame } from './settings.ts';
 
 /** @param entries identifier, value, identifier, value, … (RFC 9113 section 6.5.1) */
 function payload(...entries: number[]): Buffer {
@@ -81,8 +81,15 @@ test('attack: any bytes are read as settings or refused with an Http2Error', () 
   );
 });
 
-test('our settings disable push, and name the window and the largest frame', () => {
-  const frame = Buffer.from(clientSettings(262_144, 1_048_576, 131_072), 'latin1');
-  assert.deepEqual(frame.subarray(0, 9), Buffer.from([0, 0, 24, 4, 0, 0, 0, 0, 0]));
-  assert.deepEqual(frame.subarray(9), payload(2, 0, 4, 262_144, 5, 131_072, 6, 1_048_576));
+test('a SETTINGS frame has the settings that it is made of', () => {
+  const settings = settingsFrame(
+    ['enablePush', 0],
+    ['maxConcurrentStreams', 100],
+    ['initialWindowSize', 262_144],
+    ['maxFrameSize', 131_072],
+    ['maxHeaderListSize', 1_048_576],
+  );
+  const frame = Buffer.from(settings, 'latin1');
+  assert.deepEqual(frame.subarray(0, 9), Buffer.from([0, 0, 30, 4, 0, 0, 0, 0, 0]));
+  assert.deepEqual(frame.subarray(9), payload(2, 0, 3, 100, 4, 262_144, 5, 131_072, 6, 1_048_576));
 });

@@ -35,26 +35,12 @@ export const initialSettings: Settings = {
   maxHeaderListSize: Number.POSITIVE_INFINITY,
 };
 
-/** The SETTINGS frame that a client sends; it disables push. */
-export function clientSettings(
-  initialWindowSize: number,
-  maxHeaderListSize: number,
-  maxFrameSize: number,
-): string {
-  const payload =
-    setting(identifier.enablePush, 0) +
-    setting(identifier.initialWindowSize, initialWindowSize) +
-    setting(identifier.maxFrameSize, maxFrameSize) +
-    setting(identifier.maxHeaderListSize, maxHeaderListSize);
-  return frameHead(payload.length, frameType.settings, frameFlag.none, 0) + payload;
-}
-
-/** The SETTINGS frame that a server sends. */
-export function serverSettings(settings: Settings): string {
-  const payload =
-    setting(identifier.maxConcurrentStreams, settings.maxConcurrentStreams) +
-    setting(identifier.initialWindowSize, settings.initialWindowSize) +
-    setting(identifier.maxHeaderListSize, settings.maxHeaderListSize);
+/** A SETTINGS frame. */
+export function settingsFrame(...settings: readonly (readonly [keyof typeof identifier, number])[]): string {
+  let payload = '';
+  for (const [name, value] of settings) {
+    payload += String.fromCharCode(0, identifier[name]) + uint32(value);
+  }
   return frameHead(payload.length, frameType.settings, frameFlag.none, 0) + payload;
 }
 
@@ -96,8 +82,4 @@ export function changedSettings(settings: Settings, payload: Buffer, from: PeerR
     }
   }
   return { maxConcurrentStreams, initialWindowSize, maxHeaderListSize };
-}
-
-function setting(id: number, value: number): string {
-  return String.fromCharCode(id >>> 8, id & 0xff) + uint32(value);
 }

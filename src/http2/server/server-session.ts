@@ -7,7 +7,7 @@ import type { ReceivedHeaders } from '../frames/header-assembly.ts';
 import { connectionError, Http2Error, malformedRequest } from '../frames/http2-error.ts';
 import { onStream, type ReceivingSession } from '../frames/receiving-session.ts';
 import { SessionReceiver } from '../frames/session-receiver.ts';
-import { initialSettings, serverSettings } from '../frames/settings.ts';
+import { initialSettings, settingsFrame } from '../frames/settings.ts';
 import { ClientBudgets } from './client-budgets.ts';
 import { clientFrameRules } from './client-frame-rules.ts';
 import { ClosedStreams } from './closed-streams.ts';
@@ -73,8 +73,12 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       rules: clientFrameRules,
       output: this.output,
     });
-    const settings = { maxConcurrentStreams, initialWindowSize: streamWindow };
-    this.output.write(serverSettings({ ...settings, maxHeaderListSize: maximumHeaderBytes }));
+    const settings = settingsFrame(
+      ['maxConcurrentStreams', maxConcurrentStreams],
+      ['initialWindowSize', streamWindow],
+      ['maxHeaderListSize', maximumHeaderBytes],
+    );
+    this.output.write(settings);
     this.output.windowUpdate(0, window - initialConnectionWindow);
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
     // A client that closes its side waits for no response; Go's server closes the connection as well.
