@@ -1,25 +1,16 @@
 import {
   contentLengthValue,
-  fieldValue,
   type HeaderLines,
   http2FieldValue,
   isHttp2FieldName,
   isOmittedFromRequest,
   memoizeByName,
   token,
-  withoutSurroundingWhitespace,
 } from '../fields/header-fields.ts';
 import { malformedResponse } from '../frames/http2-error.ts';
-import { indexedLine, literalLine, literalName, literalValue } from '../hpack/header-encoder.ts';
+import { encodedValue, indexedLine, literalLine, nameEncoder } from '../hpack/header-encoder.ts';
 
-/**
- * The encoded name of a header line, in lower case (RFC 9113 section 8.2.1). Empty for a line that is left out; `false`
- * for an invalid name.
- */
-const encodedName = memoizeByName((name) => {
-  if (isOmittedFromRequest(name)) return '';
-  return token.test(name) && literalName(name.toLowerCase());
-});
+const encodedName = nameEncoder(isOmittedFromRequest);
 /** Visible ASCII, as `acceptRequestTarget` requires. */
 const visible = /^[!-~]+$/;
 /** `false` for an invalid method. */
@@ -43,10 +34,9 @@ export function requestBlock(
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = encodedName(headers[index] as string);
     if (name === '') continue;
-    // RFC 9113 section 8.2.1 allows no whitespace at either end.
-    const value = withoutSurroundingWhitespace(headers[index + 1] as string);
-    if (name === false || !fieldValue.test(value)) throw invalidCharacters('a header line');
-    block += name + literalValue(value);
+    const value = encodedValue(headers[index + 1] as string);
+    if (name === false || value === undefined) throw invalidCharacters('a header line');
+    block += name + value;
   }
   return block;
 }

@@ -1,4 +1,4 @@
-import { memoizeByName } from '../fields/header-fields.ts';
+import { fieldValue, memoizeByName, token, withoutSurroundingWhitespace } from '../fields/header-fields.ts';
 import { staticTable } from './static-table.ts';
 
 /**
@@ -33,6 +33,25 @@ export const literalName = memoizeByName((name) => {
   const index = staticTable.findIndex((text, at) => at % 2 === 0 && text === name);
   return index === -1 ? `\x10${integer(name.length, 7, 0)}${name}` : integer(index / 2 + 1, 4, neverIndexed);
 });
+
+/**
+ * Encodes the names of given header lines, in lower case (RFC 9113 section 8.2.1): empty for a line that is left out,
+ * `false` for an invalid name. `encodedValue` follows.
+ * @param isLeftOut of a name in lower case
+ */
+export function nameEncoder(isLeftOut: (name: string) => boolean): (name: string) => string | false {
+  return memoizeByName((given) => {
+    const name = given.toLowerCase();
+    if (isLeftOut(name)) return '';
+    return token.test(name) && literalName(name);
+  });
+}
+
+/** The value of a given header line: no whitespace at either end (RFC 9113 section 8.2.1). `undefined` if it is invalid. */
+export function encodedValue(given: string): string | undefined {
+  const value = withoutSurroundingWhitespace(given);
+  return fieldValue.test(value) ? literalValue(value) : undefined;
+}
 
 /** @param value a byte string */
 export function literalValue(value: string): string {

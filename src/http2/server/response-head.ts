@@ -1,22 +1,14 @@
+import { connectionSpecific, type HeaderLines } from '../fields/header-fields.ts';
 import {
-  connectionSpecific,
-  fieldValue,
-  type HeaderLines,
-  memoizeByName,
-  token,
-  withoutSurroundingWhitespace,
-} from '../fields/header-fields.ts';
-import { indexedLine, literalName, literalValue } from '../hpack/header-encoder.ts';
+  encodedValue,
+  indexedLine,
+  literalName,
+  literalValue,
+  nameEncoder,
+} from '../hpack/header-encoder.ts';
 
-/**
- * The encoded name of a header line, in lower case (RFC 9113 section 8.2.1). Empty for a connection-specific header,
- * which is left out (section 8.2.2); `false` for an invalid name.
- */
-const encodedName = memoizeByName((given) => {
-  const name = given.toLowerCase();
-  if (connectionSpecific.has(name) || name === 'te') return '';
-  return token.test(name) && literalName(name);
-});
+/** Connection-specific headers are left out (RFC 9113 section 8.2.2). */
+const encodedName = nameEncoder((name) => connectionSpecific.has(name) || name === 'te');
 const encodedDate = literalName('date');
 const encodedContentLength = literalName('content-length');
 const statusLines = new Map<number, string>();
@@ -41,14 +33,13 @@ export function responseBlock(status: number, headers: HeaderLines): string {
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = encodedName(headers[index] as string);
     if (name === '') continue;
-    // RFC 9113 section 8.2.1 allows no whitespace at either end.
-    const value = withoutSurroundingWhitespace(headers[index + 1] as string);
-    if (name === false || !fieldValue.test(value)) {
+    const value = encodedValue(headers[index + 1] as string);
+    if (name === false || value === undefined) {
       throw new TypeError('the response cannot be written: a header line is not valid HTTP');
     }
     if (name === encodedContentLength && !mayHaveLength) continue;
     if (name === encodedDate) hasDate = true;
-    block += name + literalValue(value);
+    block += name + value;
   }
   // RFC 9110 section 6.6.1.
   return hasDate ? block : block + encodedDate + literalValue(httpDate());
