@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { stringify } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { type Dispatcher, errors } from 'undici';
 import type { HeaderLines } from '../fields/header-fields.ts';
@@ -55,7 +56,7 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     this.#headers = headerLinesOf(options.headers);
     this.#body = contentOf(options.body);
     this.#retry = retry;
-    this.size = headSize(options.method, options.path, authority, this.#headers);
+    this.size = headSize(options.method, targetOf(options), authority, this.#headers);
   }
 
   get aborted(): boolean {
@@ -89,11 +90,12 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
   /** Sends the request on a connection that has room. */
   sendOn(connection: Http2Connection): void {
     if (!this.#isBegun()) return;
-    const { method, path } = this.#options as Dispatcher.DispatchOptions;
+    const options = this.#options as Dispatcher.DispatchOptions;
     // Since it was dispatched more of the body may have arrived.
     this.#body = takeWhole(this.#body) ?? this.#body;
     try {
-      const request = { method, target: path, headers: this.#headers, content: this.#body };
+      const { method } = options;
+      const request = { method, target: targetOf(options), headers: this.#headers, content: this.#body };
       this.#stream = connection.request(request, this);
     } catch (error) {
       this.notSent(error);
@@ -224,6 +226,14 @@ export interface WholeBody {
   takeWhole(): Uint8Array | undefined;
 }
 
+/** @throws {errors.InvalidArgumentError} for a path that has a query of its own */
+function targetOf({ path, query }: Dispatcher.DispatchOptions): string {
+  if (query === undefined || query === null) return path;
+  if (/[?#]/.test(path)) throw new errors.InvalidArgumentError('the path has a query already');
+  const text = stringify(query);
+  return text === '' ? path : `${path}?${text}`;
+}
+
 /** @throws {errors.InvalidArgumentError} for headers of a form that undici does not have */
 function headerLinesOf(headers: Dispatcher.DispatchOptions['headers']): HeaderLines {
   if (headers === undefined || headers === null) return [];
@@ -240,7 +250,7 @@ function headerLinesOf(headers: Dispatcher.DispatchOptions['headers']): HeaderLi
 }
 
 /** @throws {errors.InvalidArgumentError} for a body of another type */
-export function contentOf(body: unknown): Uint8Array | Readable | undefined {
+function contentOf(body: unknown): Uint8Array | Readable | undefined {
   if (body === undefined || body === null) return undefined;
   if (body instanceof Uint8Array || body instanceof Readable) return body;
   if (typeof body === 'string') return Buffer.from(body);
@@ -257,7 +267,7 @@ function isIterable(body: unknown): body is AsyncIterable<Uint8Array> | Iterable
   );
 }
 
-export function takeWhole(body: Uint8Array | Readable | undefined): Uint8Array | undefined {
+function takeWhole(body: Uint8Array | Readable | undefined): Uint8Array | undefined {
   if (body === undefined || body instanceof Uint8Array) return body;
   return isWholeBody(body) ? body.takeWhole() : undefined;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
@@ -76,6 +77,32 @@ test('request of undici goes over it, with headers as pairs, as an object or as 
     assert.equal(answered['x-served'], 'one, two');
     assert.equal(((await body.json()) as { header: string }).header, 'yes');
   }
+});
+
+test('a query that undici takes apart from the path is sent with it, and a second one is refused', async (context) => {
+  const dispatcher = poolTo(context, await startPeer(context, 'h2', echo));
+  const { body } = await dispatcher.request({
+    path: '/a',
+    method: 'GET',
+    query: { b: ['c', 'd'], e: 'f g' },
+  });
+  assert.equal(((await body.json()) as { url: string }).url, '/a?b=c&b=d&e=f%20g');
+  const twice = dispatcher.request({ path: '/a?b=c', method: 'GET', query: { d: 'e' } });
+  await assert.rejects(twice, errors.InvalidArgumentError);
+});
+
+test('a stream of strings is a body, and one of anything else fails its request only', async (context) => {
+  const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
+    incoming.on('error', () => {});
+    incoming.on('data', (piece: Buffer) => outgoing.write(piece)).on('end', () => outgoing.end());
+  });
+  const dispatcher = poolTo(context, peer);
+  const post = (pieces: unknown[]) =>
+    dispatcher.request({ path: '/', method: 'POST', body: Readable.from(pieces) });
+  assert.equal(await (await post(['a', '', 'bç', Buffer.from('d')])).body.text(), 'abçd');
+  await assert.rejects(post([{ no: 'bytes' }]), TypeError);
+  assert.equal((await post([])).statusCode, 200);
+  assert.equal(peer.connections(), 1);
 });
 
 test('interceptors of undici work with it', async (context) => {
@@ -208,6 +235,17 @@ test('drain is emitted when waiting requests have a connection', async (context)
   assert.equal(pool.dispatch({ path: '/', method: 'GET' }, {}), false);
   await drained;
   assert.equal(pool.dispatch({ path: '/', method: 'GET' }, {}), true);
+});
+
+test('drain is emitted when waiting requests have failed, too', async (context) => {
+  const connect = async (): Promise<never> => Promise.reject(new Error('no connection'));
+  const pool = poolTo(context, { port: 1 }, { connect });
+  const drained = once(pool, 'drain');
+  const failed = Promise.withResolvers<Error>();
+  const handler = { onResponseError: (_controller: unknown, error: Error) => failed.resolve(error) };
+  assert.equal(pool.dispatch({ path: '/', method: 'GET' }, handler), false);
+  assert.match((await failed.promise).message, /no connection/);
+  await drained;
 });
 
 describe('a server that agrees on HTTP/1.1 only', () => {

@@ -223,6 +223,8 @@ export class Http2Pool extends Dispatcher {
           // Other connections will serve the queue.
           if (this.#connections.length > 0) return;
           for (const request of this.#queue.splice(0)) request.notSent(error);
+          // Tells who waits for 'drain' that nothing is queued any more.
+          this.#serveQueue();
         },
       )
       .then(() => {

@@ -73,10 +73,16 @@ export class RequestUpload implements WaitingStream {
     this.#source?.off('data', this.#taken).off('end', this.#finished).pause();
   }
 
-  readonly #taken = (chunk: Uint8Array): void => {
-    if (chunk.length === 0) return;
+  readonly #taken = (chunk: unknown): void => {
+    // A stream in object mode, or with an encoding, has strings.
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    if (!(bytes instanceof Uint8Array)) {
+      this.#failed(new TypeError('a piece of the request body is neither bytes nor a string'));
+      return;
+    }
+    if (bytes.length === 0) return;
     this.#source?.pause();
-    this.#pending = chunk;
+    this.#pending = bytes;
     this.proceed();
   };
 
