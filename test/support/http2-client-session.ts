@@ -105,10 +105,8 @@ export async function openSession(
     socket,
     inbox,
     authority: `127.0.0.1:${port}`,
-    streamWindow: 65_536,
+    limits: { streamWindow: 65_536, maximumHeaderLines: 100, maximumHeaderBytes: 64 * 1024 },
     connectionWindow: 10 * 65_536,
-    maximumHeaderLines: 100,
-    maximumHeaderBytes: 64 * 1024,
     events: {
       onRoom: () => {
         rooms++;

@@ -20,19 +20,35 @@ export interface SessionSocket extends Duplex {
   destroySoon(): void;
 }
 
+/** Limits for what one server may send, and for one request. */
+export interface ClientLimits {
+  /** Flow-control window of one stream, in bytes. Default 262,144. */
+  readonly streamWindow: number;
+  /** Lines of all heads of one response together, interim ones included. Default 4,096. */
+  readonly maximumHeaderLines: number;
+  /** Bytes of the same, and of trailers. Default 65,536. */
+  readonly maximumHeaderBytes: number;
+  /** Bytes of the head of a request. Default 1,048,576, or what the server announces if that is less. */
+  readonly maximumRequestHead: number;
+}
+
+export const defaultClientLimits: ClientLimits = {
+  streamWindow: 256 * 1024,
+  maximumHeaderLines: 4_096,
+  maximumHeaderBytes: 64 * 1024,
+  maximumRequestHead: 1024 * 1024,
+};
+
 export interface ClientSessionOptions {
   /** Dialled with `inbox.onread`, for this session only. */
   readonly socket: SessionSocket;
   readonly inbox: ConnectionInbox;
   /** Host and port of the server. */
   readonly authority: string;
-  /** Flow-control window of one stream, in bytes. */
-  readonly streamWindow: number;
+  /** `maximumRequestHead` is the caller's to check. */
+  readonly limits: Omit<ClientLimits, 'maximumRequestHead'>;
   /** Flow-control window of the connection, in bytes. */
   readonly connectionWindow: number;
-  /** Limits for the head of a response. */
-  readonly maximumHeaderLines: number;
-  readonly maximumHeaderBytes: number;
   readonly events: ClientSessionEvents;
 }
 

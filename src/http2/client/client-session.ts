@@ -46,7 +46,8 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
   #error: Error | undefined;
 
   constructor(options: ClientSessionOptions) {
-    const { socket, inbox, streamWindow, connectionWindow, maximumHeaderBytes, maximumHeaderLines } = options;
+    const { socket, inbox, connectionWindow } = options;
+    const { streamWindow, maximumHeaderLines, maximumHeaderBytes } = options.limits;
     this.#options = options;
     const writer: PieceWriter = {
       write: (bytes, onWritten) => {
@@ -125,8 +126,8 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       connection: this,
       listener,
       isHead: method === 'HEAD',
-      receiveWindow: this.#options.streamWindow,
-      maximumHeaderLines: this.#options.maximumHeaderLines,
+      receiveWindow: this.#options.limits.streamWindow,
+      maximumHeaderLines: this.#options.limits.maximumHeaderLines,
       sendWindow: settings.initialWindowSize,
       gatheredAt: this.#writes,
     });

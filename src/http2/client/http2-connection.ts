@@ -2,7 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import { errorCode } from '../frames/frame.ts';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
 import { ClientSession } from './client-session.ts';
-import type { ClientRequest, ConnectionInbox } from './client-session-options.ts';
+import type { ClientLimits, ClientRequest, ConnectionInbox } from './client-session-options.ts';
 import type { ClientStream, StreamListener } from './client-stream.ts';
 import { SettingsTimeoutError } from './request-errors.ts';
 
@@ -24,25 +24,6 @@ export interface Http2ConnectionEvents {
  * a connection at half of that, which leaves room for the resets of the streams that are still open then.
  */
 const resets = { burst: 500, perSecond: 16 };
-
-/** Limits for what one server may send, and for one request. */
-export interface ClientLimits {
-  /** Flow-control window of one stream, in bytes. Default 262,144. */
-  readonly streamWindow: number;
-  /** Lines of all heads of one response together, interim ones included. Default 4,096. */
-  readonly maximumHeaderLines: number;
-  /** Bytes of the same, and of trailers. Default 65,536. */
-  readonly maximumHeaderBytes: number;
-  /** Bytes of the head of a request. Default 1,048,576, or what the server announces if that is less. */
-  readonly maximumRequestHead: number;
-}
-
-export const defaultClientLimits: ClientLimits = {
-  streamWindow: 256 * 1024,
-  maximumHeaderLines: 4_096,
-  maximumHeaderBytes: 64 * 1024,
-  maximumRequestHead: 1024 * 1024,
-};
 
 /**
  * Bytes of a request head for a server that announces no SETTINGS_MAX_HEADER_LIST_SIZE. A Node server rejects a line of
@@ -77,7 +58,6 @@ export class Http2Connection {
 
   constructor(options: Http2ConnectionOptions) {
     const { socket, inbox, authority, maximumStreams, limits, events } = options;
-    const { streamWindow, maximumHeaderLines, maximumHeaderBytes } = limits;
     this.#limits = limits;
     this.#maximumStreams = maximumStreams;
     this.#events = events;
@@ -96,11 +76,9 @@ export class Http2Connection {
       socket,
       inbox,
       authority,
-      streamWindow,
+      limits,
       // With the initial connection window of 64 KiB one slow reader would starve the others (kubernetes#67902).
-      connectionWindow: streamWindow * maximumStreams,
-      maximumHeaderLines,
-      maximumHeaderBytes,
+      connectionWindow: limits.streamWindow * maximumStreams,
       events: {
         onSettings: () => {
           resolve();

@@ -1,10 +1,10 @@
 import type { OnReadOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { Dispatcher, errors } from 'undici';
-import { ConnectionInbox } from './client-session-options.ts';
+import { type ClientLimits, ConnectionInbox, defaultClientLimits } from './client-session-options.ts';
 import { DispatchedRequest } from './dispatched-request.ts';
 import { Http1Fallback, type OpenHttp1 } from './http1-fallback.ts';
-import { type ClientLimits, defaultClientLimits, Http2Connection } from './http2-connection.ts';
+import { Http2Connection } from './http2-connection.ts';
 import { Http2NotNegotiatedError, RequestHeadTooLargeError } from './request-errors.ts';
 
 export interface Http2PoolOptions {
@@ -40,14 +40,10 @@ export interface Http2PoolOptions {
  * streams; another connection is opened before that one is full. Upgrades and CONNECT are refused.
  */
 export class Http2Pool extends Dispatcher {
-  readonly #connect: Http2PoolOptions['connect'];
   readonly #url: URL;
   readonly #authority: string;
-  readonly #options: Required<
-    Omit<Http2PoolOptions, 'connect' | 'limits' | 'http1' | 'onGoAway' | 'onSilence'>
-  >;
-  readonly #onGoAway: (() => void) | undefined;
-  readonly #onSilence: (() => void) | undefined;
+  readonly #options: Http2PoolOptions &
+    Required<Pick<Http2PoolOptions, 'streamsPerConnection' | 'spreadAt' | 'connections' | 'settingsTimeout'>>;
   readonly #limits: ClientLimits;
   readonly #queue: DispatchedRequest[] = [];
   #connections: Http2Connection[] = [];
@@ -64,16 +60,13 @@ export class Http2Pool extends Dispatcher {
   /** @throws {TypeError} for an invalid URL */
   constructor(origin: string | URL, options: Http2PoolOptions) {
     super();
-    const { connect, limits, http1, onGoAway, onSilence } = options;
     const { streamsPerConnection = 100, spreadAt = 32, connections = 256 } = options;
     const { settingsTimeout = () => 10_000 } = options;
     const url = new URL(origin);
     this.#url = url;
     this.#authority = url.host;
-    this.#connect = connect;
-    this.#options = { streamsPerConnection, spreadAt, connections, settingsTimeout };
-    this.#onGoAway = onGoAway;
-    this.#onSilence = onSilence;
+    this.#options = { ...options, streamsPerConnection, spreadAt, connections, settingsTimeout };
+    const { http1, limits } = options;
     if (http1 !== undefined) this.#http1 = new Http1Fallback(http1, () => this.#endIfEmpty());
     this.#limits = { ...defaultClientLimits, ...limits };
   }
@@ -236,7 +229,7 @@ export class Http2Pool extends Dispatcher {
   /** Opens one more connection, with the protocol that the server chose. @throws if it cannot */
   async #open(): Promise<void> {
     const inbox = new ConnectionInbox();
-    const socket = await this.#connect(inbox.onread);
+    const socket = await this.#options.connect(inbox.onread);
     if (this.#state === 'destroyed') {
       socket.destroy();
     } else if (socket.alpnProtocol === 'h2') {
@@ -256,8 +249,8 @@ export class Http2Pool extends Dispatcher {
       maximumStreams: this.#options.streamsPerConnection,
       events: {
         onRoom: () => this.#serveQueue(),
-        onGoAway: () => this.#onGoAway?.(),
-        onSilence: () => this.#onSilence?.(),
+        onGoAway: () => this.#options.onGoAway?.(),
+        onSilence: () => this.#options.onSilence?.(),
         onDraining: (gone) => {
           this.#connections = this.#connections.filter((other) => other !== gone);
           this.#draining.add(gone);

@@ -24,6 +24,12 @@ const malformedInHttp2: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
+/**
+ * Connection-specific headers of HTTP/1.1, which must not be written to an HTTP/2 stream (RFC 9113 section 8.2.2). Node
+ * throws on them, and through @hono/node-server that ends the process.
+ */
+export const connectionSpecific: ReadonlySet<string> = new Set([...malformedInHttp2, 'http2-settings']);
+
 /** Whether a received HTTP/2 message may have a header line of this name, other than pseudo-header fields. */
 export const isHttp2FieldName = memoizeByName(
   (name) => lowerCaseToken.test(name) && !malformedInHttp2.has(name),
@@ -49,19 +55,6 @@ export function withoutSurroundingWhitespace(text: string, from = 0, to = text.l
 function isSpaceOrTab(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
-
-/**
- * Connection-specific headers of HTTP/1.1, which must not be written to an HTTP/2 stream (RFC 9113 section 8.2.2). Node
- * throws on them, and through @hono/node-server that ends the process.
- */
-export const connectionSpecific: ReadonlySet<string> = new Set([
-  'connection',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-]);
 
 /**
  * The header lines of a request as they are sent to a destination. `Host` is left out: it would name the router, and

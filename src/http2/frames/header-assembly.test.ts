@@ -31,7 +31,7 @@ describe('a block', () => {
       lines,
       exceedLimits: false,
     });
-    assert.equal(assembly.isUnfinished, false);
+    assert.equal(assembly.unfinished, undefined);
   });
 
   test('is read the same however it is cut, also when lent bytes are overwritten', () => {
@@ -45,7 +45,7 @@ describe('a block', () => {
           const type = index === 0 ? headers : continuation;
           const flags = index === 0 ? endStream : none;
           assert.equal(assembly.receive(type, flags, 1, lent.subarray(0, length)), undefined);
-          assert.equal(assembly.isUnfinished, true);
+          assert.ok(assembly.unfinished);
           lent.fill(0xee);
           offset += length;
         }

@@ -40,10 +40,6 @@ export class HeaderAssembly {
   }
 
   /** While a block is incomplete, no other frame may come (RFC 9113 section 6.10). */
-  get isUnfinished(): boolean {
-    return this.#unfinished !== undefined;
-  }
-
   get unfinished(): UnfinishedBlock | undefined {
     return this.#unfinished;
   }

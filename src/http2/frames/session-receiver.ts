@@ -206,14 +206,15 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     if (this.#settings === undefined && type !== frameType.settings) {
       throw connectionError(errorCode.protocolError, 'the first frame is not SETTINGS');
     }
-    if (this.#headers.isUnfinished && type !== frameType.continuation) {
+    if (this.#headers.unfinished !== undefined && type !== frameType.continuation) {
       throw connectionError(errorCode.protocolError, 'a header block is interrupted by another frame');
     }
   }
 
   #receiveHeaders(type: number, flags: number, streamId: number, payload: Buffer): void {
     if (type === frameType.continuation) {
-      if (!this.#headers.isUnfinished) this.#isTaken('CONTINUATION of nothing', streamId, undefined);
+      if (this.#headers.unfinished === undefined)
+        this.#isTaken('CONTINUATION of nothing', streamId, undefined);
       // The CONTINUATION flood (CERT VU#421644).
       if (payload.length === 0) this.#session.count('idle frames');
     }

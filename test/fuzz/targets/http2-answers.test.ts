@@ -121,10 +121,8 @@ fuzz<Answers>({
       socket,
       inbox,
       authority: 'server',
-      streamWindow: 1_024,
+      limits: { streamWindow: 1_024, maximumHeaderLines: 16, maximumHeaderBytes: 1_024 },
       connectionWindow: 4_096,
-      maximumHeaderLines: 16,
-      maximumHeaderBytes: 1_024,
       events: {
         onSettings: nothing,
         onGoAway: nothing,
