@@ -3,10 +3,16 @@ import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
+import { startAdapter } from '../../../test/support/http2-adapter.ts';
 import { askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { servingAuthority } from '../../../test/support/node-exchange.ts';
 import { startServer } from '../../../test/support/node-server.ts';
-import { preface, requestLines, startWithFrames } from '../../../test/support/raw-http2-client.ts';
+import {
+  connectWithFrames,
+  preface,
+  requestLines,
+  startWithFrames,
+} from '../../../test/support/raw-http2-client.ts';
 import { settingsFrame, uint32 } from '../../../test/support/raw-http2-peer.ts';
 import { fieldBlock } from '../../../test/support/security/hpack.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
@@ -184,4 +190,19 @@ test('a silent body is cancelled when its client goes away', async (context) => 
   await once(stream, 'data');
   stream.close(8);
   await eventually(() => cancelled === 1);
+});
+
+test('a client that breaks the protocol after a GOAWAY is told so by a second one (RFC 9113 section 5.4.1)', async (context) => {
+  const { port, http2 } = await startAdapter(context, () => new Promise<Response>(() => {}));
+  const client = await connectWithFrames(context, port, [preface, settingsFrame()]);
+  client.request(1, requestLines());
+  await client.settled();
+  http2.close();
+  await eventually(() => client.of(frameType.goAway).length === 1);
+  client.write(frame(frameType.ping, none, 1, Buffer.alloc(8)));
+  await eventually(() => client.ended);
+  assert.deepEqual(
+    client.of(frameType.goAway).map(({ payload }) => payload),
+    [uint32(1, 0), uint32(1, 0x1)],
+  );
 });

@@ -234,7 +234,8 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   }
 
   #sendGoAway(code: number): void {
-    if (this.#closedStreams.isGoAwaySent || this.#isEnding) return;
+    // After a GOAWAY without an error a second one still says why the connection ends (RFC 9113 section 5.4.1).
+    if (this.#isEnding || (this.#closedStreams.isGoAwaySent && code === errorCode.noError)) return;
     this.#closedStreams.isGoAwaySent = true;
     this.output.goAway(this.#closedStreams.lastId, code);
   }

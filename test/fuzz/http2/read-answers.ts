@@ -21,6 +21,8 @@ export class Answers {
   client = new Client(Buffer.alloc(0));
   /** Of GOAWAY (RFC 9113 section 7). */
   goAwayCode: number | undefined;
+  /** That the latest GOAWAY names. */
+  #lastStream = 2 ** 31 - 1;
   readonly #streams = new Map<number, Answer>();
   readonly #granted = new Map<number, number>();
   #unread = Buffer.alloc(0);
@@ -63,6 +65,14 @@ export class Answers {
     this.#unread = this.#unread.subarray(offset);
   }
 
+  /** Only an error follows a GOAWAY, and names no later stream (RFC 9113 section 6.8). */
+  #goAway(lastStream: number, code: number): void {
+    if (this.goAwayCode !== undefined) assert.notEqual(code, 0);
+    assert.ok(lastStream <= this.#lastStream);
+    this.#lastStream = lastStream;
+    this.goAwayCode = code;
+  }
+
   #frame(received: Frame): void {
     const { type, flags, stream, payload } = received;
     if (this.#frames++ === 0) assert.equal(type, frameType.settings);
@@ -84,8 +94,7 @@ export class Answers {
         break;
       case frameType.goAway:
         assert.equal(stream, 0);
-        assert.equal(this.goAwayCode, undefined);
-        this.goAwayCode = payload.readUInt32BE(4);
+        this.#goAway(payload.readUInt32BE(0), payload.readUInt32BE(4));
         break;
       case frameType.windowUpdate:
         assert.equal(payload.length, 4);
