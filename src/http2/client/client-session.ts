@@ -8,7 +8,7 @@ import {
   uint32,
 } from '../frames/frame.ts';
 import { FrameOutput } from '../frames/frame-output.ts';
-import type { StreamState } from '../frames/frame-rules.ts';
+import type { ClosedState } from '../frames/frame-rules.ts';
 import type { ReceivedHeaders } from '../frames/header-assembly.ts';
 import { connectionError, errorCodeName, Http2Error, malformedResponse } from '../frames/http2-error.ts';
 import { onStream, type ReceivingSession } from '../frames/receiving-session.ts';
@@ -184,7 +184,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     this.destroy(error instanceof Error ? error : new Error(String(error)));
   }
 
-  stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'> {
+  stateOf(streamId: number): ClosedState {
     return streamId % 2 === 0 || streamId >= this.#nextStreamId ? 'idle' : 'closed by us';
   }
 

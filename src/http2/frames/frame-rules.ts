@@ -43,6 +43,9 @@ export const streamStates = [
 
 export type StreamState = (typeof streamStates)[number];
 
+/** The states of a stream that is not open. */
+export type ClosedState = Exclude<StreamState, 'connection' | 'open' | 'half-closed'>;
+
 /** The frames that are counted for each peer. */
 export type Budget = 'resets' | 'idle frames' | 'small data' | 'window updates';
 

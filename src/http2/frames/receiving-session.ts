@@ -1,5 +1,5 @@
 import type { SendWindow } from './flow-window.ts';
-import type { Budget, StreamState } from './frame-rules.ts';
+import type { Budget, ClosedState } from './frame-rules.ts';
 import type { ReceivedHeaders } from './header-assembly.ts';
 import { Http2Error } from './http2-error.ts';
 
@@ -28,7 +28,7 @@ export interface ReceivingStream {
 /** What differs between the two sides of a connection. */
 export interface ReceivingSession<Stream extends ReceivingStream> {
   /** The state of a stream that is not open. @param streamId not 0 */
-  stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'>;
+  stateOf(streamId: number): ClosedState;
   /**
    * A header block was received. @param stream `undefined` if it opens a new one
    * @throws {Http2Error} of scope `connection`

@@ -1,5 +1,5 @@
 import { errorCode } from '../frames/frame.ts';
-import type { StreamState } from '../frames/frame-rules.ts';
+import type { ClosedState } from '../frames/frame-rules.ts';
 import { connectionError } from '../frames/http2-error.ts';
 
 /** Streams that are remembered: more than a connection may have open, and few enough to search. */
@@ -25,7 +25,7 @@ export class ClosedStreams {
     return this.#lastId;
   }
 
-  stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'> {
+  stateOf(streamId: number): ClosedState {
     // Only servers open even ones, and we open none.
     if (streamId % 2 === 0) return 'idle';
     if (streamId > this.#lastId) return this.isGoAwaySent ? 'after our GOAWAY' : 'idle';

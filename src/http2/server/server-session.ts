@@ -2,7 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import { errorCode, initialConnectionWindow } from '../frames/frame.ts';
 import { FrameOutput } from '../frames/frame-output.ts';
 import { Preface } from '../frames/frame-reader.ts';
-import type { Budget, StreamState } from '../frames/frame-rules.ts';
+import type { Budget, ClosedState } from '../frames/frame-rules.ts';
 import type { ReceivedHeaders } from '../frames/header-assembly.ts';
 import { connectionError, Http2Error, malformedRequest } from '../frames/http2-error.ts';
 import { onStream, type ReceivingSession } from '../frames/receiving-session.ts';
@@ -126,7 +126,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     }, resetDelayMilliseconds).unref();
   }
 
-  stateOf(streamId: number): Exclude<StreamState, 'connection' | 'open' | 'half-closed'> {
+  stateOf(streamId: number): ClosedState {
     return this.#closedStreams.stateOf(streamId);
   }
 
