@@ -226,6 +226,33 @@ describe('an upload that does not end', () => {
     assert.equal(isEnded(peer, 1), false);
   });
 
+  test('because its source is closed, now or before, is reset', async (context) => {
+    const { peer, ask } = await openSessionWithPeer(context);
+    const source = new PassThrough();
+    const { response } = ask({ ...methodAndTarget, content: source });
+    source.write('half');
+    await eventually(() => uploaded(peer, 1).length > 0);
+    source.destroy();
+    await assert.rejects(response.whole(), /closed before its end/);
+    const again = ask({ ...methodAndTarget, content: source });
+    await assert.rejects(again.response.whole(), /closed before its end/);
+    assert.deepEqual([await peer.resetCode(1), await peer.resetCode(3)], [0x8, 0x8]);
+    assert.equal(isEnded(peer, 1) || isEnded(peer, 3), false);
+  });
+
+  test('before its response does takes nothing from the response when it fails, which waits for its reader', async (context) => {
+    const { peer, ask } = await openSessionWithPeer(context);
+    const source = new PassThrough();
+    const { stream, response } = ask({ ...methodAndTarget, content: source });
+    stream.pause();
+    peer.write(okFrames(1, 'early'));
+    assert.equal(await peer.resetCode(1), 0x8);
+    source.destroy(new Error('the client went away'));
+    await peer.settled();
+    stream.resume();
+    assert.equal(await response.whole(), 'early');
+  });
+
   test('before its response does is reset, and the response is whole', async (context) => {
     const { peer, ask, session } = await openSessionWithPeer(context);
     const source = new PassThrough();

@@ -21,6 +21,8 @@ export class RequestUpload implements WaitingStream {
   #pending: Uint8Array | undefined;
   /** Nothing follows the pending bytes. */
   #ended: boolean;
+  /** Everything was sent, or the stream is closed. */
+  #isOver = false;
 
   /** @param content is read from the first `proceed` on */
   constructor(output: FrameOutput, stream: UploadStream, content: Uint8Array | Readable) {
@@ -32,7 +34,10 @@ export class RequestUpload implements WaitingStream {
       return;
     }
     this.#source = content;
-    content.on('data', this.#taken).on('end', this.#finished).on('error', this.#failed);
+    content.on('data', this.#taken).on('end', this.#finished);
+    content.on('error', this.#failed).on('close', this.#closed);
+    // Its events are over.
+    if (content.closed) process.nextTick(this.#closed);
   }
 
   get hasQueuedContent(): boolean {
@@ -62,6 +67,7 @@ export class RequestUpload implements WaitingStream {
       return;
     }
     if (!isEndSent) output.endStream(id);
+    this.#isOver = true;
     this.#stream.uploadEnded();
   }
 
@@ -69,6 +75,7 @@ export class RequestUpload implements WaitingStream {
   stop(): void {
     this.#output.stopWaiting(this);
     this.#pending = undefined;
+    this.#isOver = true;
     // The error listener stays: a source that fails later must not throw an unhandled error.
     this.#source?.off('data', this.#taken).off('end', this.#finished).pause();
   }
@@ -92,7 +99,14 @@ export class RequestUpload implements WaitingStream {
   };
 
   readonly #failed = (error: Error): void => {
+    // The response may still wait for its reader.
+    if (this.#isOver) return;
     // Without END_STREAM: the server must not take a part for the whole body.
     this.#stream.reset(errorCode.cancel, error);
+  };
+
+  /** Destroyed without an error, a source has no 'end'. */
+  readonly #closed = (): void => {
+    if (!this.#ended) this.#failed(new Error('the request body was closed before its end'));
   };
 }
