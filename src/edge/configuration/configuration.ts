@@ -34,15 +34,22 @@ export interface DestinationIdentityConfiguration {
   readonly oidc: { readonly issuerUrl: string; readonly audience: string } | undefined;
 }
 
-/** How callers are established. */
-export interface CallerConfiguration {
-  readonly clientCertificates: 'none' | 'cf';
-  readonly issuers: readonly ExternalIssuerConfig[];
+/** How callers are established, by kind of authenticator: `undefined` where one is not configured. */
+export interface CallerMethods {
+  readonly assertion:
+    | {
+        readonly keys: AssertionKeySet;
+        /** What assertions must be meant for. */
+        readonly audience: string;
+        /** Where all isolates look nonces up; `undefined`: each remembers its own alone. */
+        readonly nonces: DurableObjectNamespace | undefined;
+      }
+    | undefined;
+  /** Of the platform, which has verified it. */
+  readonly certificate: 'cf' | undefined;
+  /** The issuers; at least one. */
+  readonly token: readonly ExternalIssuerConfig[] | undefined;
   readonly access: ExternalIssuerConfig | undefined;
-  readonly assertionKeys: AssertionKeySet | undefined;
-  /** Where all isolates look nonces of assertions up; `undefined`: each remembers its own alone. */
-  readonly assertionNonces: DurableObjectNamespace | undefined;
-  readonly allowed: AllowedCallers;
 }
 
 /** An API server that `scheduled` reads. */
@@ -74,7 +81,9 @@ export interface WorkerConfiguration {
   /** Presents none; `undefined` is the global `fetch`. */
   readonly destinations: Fetcher | undefined;
   readonly destinationIdentity: DestinationIdentityConfiguration;
-  readonly callers: CallerConfiguration;
+  readonly callers: CallerMethods;
+  /** Who may use the router's own paths. */
+  readonly allowedCallers: AllowedCallers;
   readonly snapshot: SnapshotConfiguration;
   /** `undefined`: no snapshots are made here. */
   readonly sync: SyncConfiguration | undefined;

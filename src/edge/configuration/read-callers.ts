@@ -1,30 +1,40 @@
-import { type AssertionKeySet, parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
+import { parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
 import {
   type ExternalIssuerConfig,
   parseAuthenticationConfiguration,
 } from '../../identity/jwt/parse-jwt-configuration.ts';
-import { defaultAllowedCallers } from '../../own-paths/allowed-callers.ts';
+import { type AllowedCallers, defaultAllowedCallers } from '../../own-paths/allowed-callers.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
-import type { CallerConfiguration } from './configuration.ts';
+import type { CallerMethods } from './configuration.ts';
 import type { EnvironmentReader } from './environment-reader.ts';
 
 /** Where Cloudflare Access publishes a team's keys (developers.cloudflare.com/cloudflare-one, "Validate JWTs"). */
 const accessKeysPath = '/cdn-cgi/access/certs';
 
-/** Reads how callers are established. */
-export async function readCallers(reader: EnvironmentReader): Promise<CallerConfiguration> {
-  const assertionKeys = await readAssertionKeys(reader);
+/**
+ * Reads how callers are established.
+ * @param serverId what assertions of other routers must be meant for; `undefined` in the gateway form, which has no ID
+ *   that one could be addressed to
+ */
+export async function readCallers(
+  reader: EnvironmentReader,
+  serverId: string | undefined,
+): Promise<CallerMethods> {
+  const certificates = reader.choice('CLIENT_CERTIFICATES', ['none', 'cf']);
+  const issuers = readIssuers(reader, 'AUTHENTICATION_CONFIG') ?? [];
   return {
-    clientCertificates: reader.choice('CLIENT_CERTIFICATES', ['none', 'cf']) ?? 'none',
-    issuers: readIssuers(reader, 'AUTHENTICATION_CONFIG') ?? [],
+    assertion: await readAssertion(reader, serverId),
+    certificate: certificates === 'cf' ? certificates : undefined,
+    token: issuers.length === 0 ? undefined : issuers,
     access: readAccess(reader),
-    assertionKeys,
-    assertionNonces: reader.binding<DurableObjectNamespace>('REPLAY_OBJECT', ['idFromName', 'get']),
-    allowed: {
-      groups: reader.texts('ALLOWED_GROUPS') ?? defaultAllowedCallers.groups,
-      users: reader.texts('ALLOWED_USERS') ?? defaultAllowedCallers.users,
-    },
+  };
+}
+
+export function readAllowedCallers(reader: EnvironmentReader): AllowedCallers {
+  return {
+    groups: reader.texts('ALLOWED_GROUPS') ?? defaultAllowedCallers.groups,
+    users: reader.texts('ALLOWED_USERS') ?? defaultAllowedCallers.users,
   };
 }
 
@@ -65,11 +75,17 @@ function readAccess(reader: EnvironmentReader): ExternalIssuerConfig | undefined
     : issuer;
 }
 
-async function readAssertionKeys(reader: EnvironmentReader): Promise<AssertionKeySet | undefined> {
+async function readAssertion(
+  reader: EnvironmentReader,
+  audience: string | undefined,
+): Promise<CallerMethods['assertion']> {
+  const nonces = reader.binding<DurableObjectNamespace>('REPLAY_OBJECT', ['idFromName', 'get']);
   const text = reader.jsonText('ASSERTION_KEYS');
   if (text === undefined) return undefined;
   const parsed = await parseAssertionKeys(text);
-  if (parsed.ok) return parsed.keys;
-  reader.issue('ASSERTION_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
-  return undefined;
+  if (!parsed.ok) {
+    reader.issue('ASSERTION_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
+    return undefined;
+  }
+  return audience === undefined ? undefined : { keys: parsed.keys, audience, nonces };
 }

@@ -39,7 +39,7 @@ async function issuesOf(environment: object): Promise<{ names: readonly string[]
 
 test('the least that is needed, as text or as values', async () => {
   for (const SNAPSHOT_KEYS of [least.SNAPSHOT_KEYS, JSON.stringify(least.SNAPSHOT_KEYS)]) {
-    const { local, snapshot, destinationIdentity, callers } = await readConfiguration({
+    const { local, snapshot, destinationIdentity, callers, allowedCallers } = await readConfiguration({
       ...least,
       SNAPSHOT_KEYS,
     });
@@ -47,8 +47,8 @@ test('the least that is needed, as text or as values', async () => {
     assert.equal(snapshot.store.kind, 'memory');
     assert.equal(snapshot.stalePolicy, 'serve-stale');
     assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);
-    assert.equal(callers.clientCertificates, 'none');
-    assert.deepEqual(callers.allowed, { users: [], groups: ['system:masters'] });
+    assert.ok(Object.values(callers).every((method) => method === undefined));
+    assert.deepEqual(allowedCallers, { users: [], groups: ['system:masters'] });
   }
 });
 
@@ -73,6 +73,9 @@ test('everything at once', async () => {
   const { destinationIdentity, callers, snapshot, sync: job } = configuration;
   assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'assertion']);
   assert.equal(snapshot.store.kind, 'durable-object');
+  assert.equal(callers.certificate, 'cf');
+  assert.equal(callers.token, undefined);
+  assert.equal(callers.assertion?.audience, 'cp-a');
   assert.equal(callers.access?.keys.kind, 'url');
   assert.deepEqual(callers.access.keys, {
     kind: 'url',

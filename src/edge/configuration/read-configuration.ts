@@ -11,7 +11,7 @@ import type {
   WorkerConfiguration,
 } from './configuration.ts';
 import { EnvironmentReader } from './environment-reader.ts';
-import { readCallers } from './read-callers.ts';
+import { readAllowedCallers, readCallers } from './read-callers.ts';
 import { readDestinationIdentity } from './read-destination-identity.ts';
 import { readSync } from './read-sync.ts';
 
@@ -26,7 +26,8 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   const frontProxy = reader.binding<Fetcher>('PEER_MTLS', ['fetch']);
   const destinations = reader.binding<Fetcher>('DESTINATIONS', ['fetch']);
   const destinationIdentity = await readDestinationIdentity(reader);
-  const callers = await readCallers(reader);
+  const callers = await readCallers(reader, local?.server?.serverId);
+  const allowedCallers = readAllowedCallers(reader);
   const snapshot = await readSnapshot(reader, isGateway);
   const sync = await readSync(reader, snapshot?.keys);
   if (sync !== undefined && snapshot?.store.kind === 'memory') {
@@ -40,7 +41,16 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
     throw new TypeError('A part of the configuration is missing without an error.');
   }
   const { server } = local;
-  return { local: server, frontProxy, destinations, destinationIdentity, callers, snapshot, sync };
+  return {
+    local: server,
+    frontProxy,
+    destinations,
+    destinationIdentity,
+    callers,
+    allowedCallers,
+    snapshot,
+    sync,
+  };
 }
 
 /** Both settings or, where the operator says that it is a gateway, neither: a forgotten one is no gateway. */

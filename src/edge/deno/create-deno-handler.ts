@@ -54,7 +54,7 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
     ...(local === undefined ? {} : { serverId: local.serverId, local: localDestination(local) }),
     routingTable: receiver,
     transport,
-    authenticators: edgeAuthenticators(callers, local?.serverId, keysOf, logger),
+    authenticators: edgeAuthenticators(callers, keysOf, logger),
     identityTokens: identityTokenSigners({ ...destinationIdentity, key: destinationIdentity.signing?.key }),
     stalePolicy: snapshot.stalePolicy,
     preferredVersion: snapshot.preferredVersion,
@@ -67,7 +67,7 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
       oidc === undefined || signing === undefined
         ? undefined
         : createOidcIssuer({ url: oidc.issuerUrl, publicKeys: [signing.publicJwk] }),
-    allowedCallers: callers.allowed,
+    allowedCallers: configuration.allowedCallers,
     inbound: (context: HandlerContext) => (context.env as Bindings).inbound,
   });
   return (request, info) => {

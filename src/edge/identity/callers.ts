@@ -1,6 +1,6 @@
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
 import type { Admission, SharedNonces } from '../../identity/assertion/replay-window.ts';
-import type { Authenticator } from '../../identity/incoming/authenticator.ts';
+import { type Authenticator, inOrder } from '../../identity/incoming/authenticator.ts';
 import { X509Authenticator } from '../../identity/incoming/x509.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
 import { JwtAuthenticator } from '../../identity/jwt/jwt-authenticator.ts';
@@ -10,7 +10,7 @@ import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configur
 import { externalIssuer, type TokenIssuer } from '../../identity/jwt/token-issuer.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { storeTimeout, withinStoreTimeout } from '../../snapshot/receiving/shared-snapshot-store.ts';
-import type { CallerConfiguration } from '../configuration/configuration.ts';
+import type { CallerMethods } from '../configuration/configuration.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
 import { AccessAuthenticator } from './access-authenticator.ts';
 import { IsolateKeys } from './isolate-keys.ts';
@@ -26,12 +26,8 @@ export interface CallerIdentification {
   readonly certificateOf: (cf: unknown) => PlatformCertificate;
 }
 
-/** The Worker's callers. @param audience as of `edgeAuthenticators` */
-export function createCallerIdentification(
-  configuration: CallerConfiguration,
-  audience: string | undefined,
-  logger: Logger,
-): CallerIdentification {
+/** The Worker's callers. */
+export function createCallerIdentification(methods: CallerMethods, logger: Logger): CallerIdentification {
   const keys: IsolateKeys[] = [];
   const keysOf = (issuer: ExternalIssuerConfig): KeySource => {
     const source = new IsolateKeys({ issuer: issuer.issuer, load: loadKeysOf(issuer), logger });
@@ -39,9 +35,9 @@ export function createCallerIdentification(
     return source;
   };
   return {
-    authenticators: edgeAuthenticators(configuration, audience, keysOf, logger),
+    authenticators: edgeAuthenticators(methods, keysOf, logger),
     keys,
-    certificateOf: configuration.clientCertificates === 'cf' ? platformCertificate : () => ({}),
+    certificateOf: methods.certificate === 'cf' ? platformCertificate : () => ({}),
   };
 }
 
@@ -49,34 +45,29 @@ export function createCallerIdentification(
  * How callers are established at the edge. No header that a client can write counts: assertions and tokens are signed,
  * and a certificate is what the platform itself has verified.
  *
- * @param audience what assertions of other routers must be meant for; `undefined` in the gateway form, which has no ID
- *   that one could be addressed to
  * @param keysOf the keys of an issuer, as the runtime can keep them
  */
 export function edgeAuthenticators(
-  { clientCertificates, issuers, access, assertionKeys, assertionNonces }: CallerConfiguration,
-  audience: string | undefined,
+  { assertion, certificate, token, access }: CallerMethods,
   keysOf: (issuer: ExternalIssuerConfig) => KeySource,
   logger: Logger,
 ): readonly Authenticator[] {
   const tokenIssuer = (issuer: ExternalIssuerConfig): TokenIssuer =>
     externalIssuer(issuer.issuer, keysOf(issuer), issuer.policy);
-  const authenticators: Authenticator[] = [];
-  // Before certificates: a connection's own identity must not replace the one that it asserts.
-  if (assertionKeys !== undefined && audience !== undefined) {
-    const sharedNonces = assertionNonces && createObjectNonces(assertionNonces);
-    authenticators.push(
-      new PeerAssertionAuthenticator({ keys: () => assertionKeys, audience, sharedNonces, logger }),
-    );
-  }
-  if (clientCertificates === 'cf') authenticators.push(new X509Authenticator());
-  if (issuers.length > 0) {
-    authenticators.push(new JwtAuthenticator({ issuers: issuers.map(tokenIssuer), logger }));
-  }
-  if (access !== undefined) {
-    authenticators.push(new AccessAuthenticator({ issuer: tokenIssuer(access), logger }));
-  }
-  return authenticators;
+  return inOrder({
+    assertion: assertion && assertionAuthenticator(assertion, logger),
+    certificate: certificate && new X509Authenticator(),
+    token: token && new JwtAuthenticator({ issuers: token.map(tokenIssuer), logger }),
+    access: access && new AccessAuthenticator({ issuer: tokenIssuer(access), logger }),
+  } satisfies Record<keyof CallerMethods, Authenticator | undefined>);
+}
+
+function assertionAuthenticator(
+  { keys, audience, nonces }: NonNullable<CallerMethods['assertion']>,
+  logger: Logger,
+): Authenticator {
+  const sharedNonces = nonces && createObjectNonces(nonces);
+  return new PeerAssertionAuthenticator({ keys: () => keys, audience, sharedNonces, logger });
 }
 
 /** How the keys of an issuer that `readCallers` accepted are fetched. */

@@ -7,6 +7,7 @@ import { hexOf } from '../../runtime/hex.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
 import type {
+  CallerMethods,
   DestinationIdentityConfiguration,
   WorkerConfiguration,
 } from '../configuration/configuration.ts';
@@ -45,7 +46,7 @@ export async function prepareWorker(environment: object, logger: Logger): Promis
   const configuration = await readConfiguration(environment);
   const { local, callers, destinationIdentity, snapshot } = configuration;
   const { receiver, refresh } = await createSnapshotKeeping(snapshot, logger);
-  const identification = await identificationOf(configuration, logger);
+  const identification = await identificationOf(callers, logger);
   return {
     local,
     frontProxy: configuration.frontProxy,
@@ -55,7 +56,7 @@ export async function prepareWorker(environment: object, logger: Logger): Promis
     preferredVersion: snapshot.preferredVersion,
     authenticators: identification.authenticators,
     certificateOf: identification.certificateOf,
-    allowedCallers: callers.allowed,
+    allowedCallers: configuration.allowedCallers,
     sync: configuration.sync,
     pseudonym: await pseudonymOf(configuration),
     ...(await tokensOf(destinationIdentity)),
@@ -69,19 +70,11 @@ export async function prepareWorker(environment: object, logger: Logger): Promis
   };
 }
 
-async function identificationOf(
-  { callers, local }: WorkerConfiguration,
-  logger: Logger,
-): Promise<CallerIdentification> {
-  const { clientCertificates, issuers, access, assertionKeys } = callers;
-  const asksNobody =
-    clientCertificates === 'none' &&
-    issuers.length === 0 &&
-    access === undefined &&
-    assertionKeys === undefined;
+async function identificationOf(callers: CallerMethods, logger: Logger): Promise<CallerIdentification> {
+  const asksNobody = Object.values(callers).every((method) => method === undefined);
   if (asksNobody) return { authenticators: [], keys: [], certificateOf: () => ({}) };
   const { createCallerIdentification } = await import('../identity/callers.ts');
-  return createCallerIdentification(callers, local?.serverId, logger);
+  return createCallerIdentification(callers, logger);
 }
 
 async function tokensOf(

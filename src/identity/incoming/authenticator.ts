@@ -21,6 +21,21 @@ export interface Authenticator {
 }
 
 /**
+ * Kinds of authenticators, in the order in which they are asked. Assertions before certificates: a connection's own
+ * identity must not replace the one that it asserts.
+ */
+const authenticatorKinds = ['requestHeader', 'assertion', 'certificate', 'token', 'access'] as const;
+
+export type AuthenticatorsByKind = {
+  readonly [Kind in (typeof authenticatorKinds)[number]]?: Authenticator | undefined;
+};
+
+/** The authenticators that a router has, in the order in which they are asked. */
+export function inOrder(byKind: AuthenticatorsByKind): readonly Authenticator[] {
+  return authenticatorKinds.flatMap((kind) => byKind[kind] ?? []);
+}
+
+/**
  * A client certificate that was presented and counts for nothing. Told apart from other refusals because a
  * token in the same request may still speak for the caller.
  */

@@ -1,7 +1,7 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
-import type { Authenticator } from '../../identity/incoming/authenticator.ts';
+import { type Authenticator, inOrder } from '../../identity/incoming/authenticator.ts';
 import { RequestHeaderAuthenticator } from '../../identity/incoming/request-header.ts';
 import { X509Authenticator } from '../../identity/incoming/x509.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
@@ -31,20 +31,19 @@ export function nodeAuthenticators(
     };
   }
   if (!canAssertLocally(config)) return { authenticators: [], isVerifiedPeer: () => false };
-  const others = [
-    // Before client certificates: a connection's own identity must not replace the one that it asserts.
-    ...(assertion === undefined ? [] : [assertion]),
-    ...(clientCa === undefined ? [] : [new X509Authenticator()]),
-    ...(jwt === undefined ? [] : [jwt]),
-  ];
-  if (requestHeader === undefined) return { authenticators: others, isVerifiedPeer: () => false };
+  const others = {
+    assertion,
+    certificate: clientCa === undefined ? undefined : new X509Authenticator(),
+    token: jwt,
+  };
+  if (requestHeader === undefined) return { authenticators: inOrder(others), isVerifiedPeer: () => false };
   const frontProxy = new RequestHeaderAuthenticator({
     // For the authenticator, as for Kubernetes, an empty list allows any name.
     allowedNames: requestHeader.allowedNames === 'any' ? [] : requestHeader.allowedNames,
     headerNames: config.identityHeaderNames,
   });
   return {
-    authenticators: [frontProxy, ...others],
+    authenticators: inOrder({ requestHeader: frontProxy, ...others }),
     isVerifiedPeer: (inbound) => frontProxy.isVerifiedPeer(inbound),
   };
 }

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertionKeysFile, speaker } from '../../../test/support/assertions.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { prepareWorker } from './prepare.ts';
+
+const sync = await speaker('sync');
+const router = await speaker('router');
+
+const authentication = {
+  apiVersion: 'apiserver.config.k8s.io/v1',
+  kind: 'AuthenticationConfiguration',
+  jwt: [
+    {
+      issuer: { url: 'https://issuer.example', audiences: ['kubernetes'] },
+      claimMappings: { username: { claim: 'sub', prefix: '' } },
+    },
+  ],
+};
+/** In the order in which they are asked. */
+const methods: readonly (readonly [variables: object, authenticator: string])[] = [
+  [{ ASSERTION_KEYS: assertionKeysFile([router]) }, 'peer-assertion'],
+  [{ CLIENT_CERTIFICATES: 'cf' }, 'x509'],
+  [{ AUTHENTICATION_CONFIG: authentication }, 'jwt'],
+  [{ ACCESS_CONFIG: authentication }, 'cloudflare-access'],
+];
+
+async function authenticatorsWith(variables: object): Promise<readonly string[]> {
+  const { authenticators } = await prepareWorker(
+    {
+      SERVER_ID: 'cp-a',
+      LOCAL_SERVER: 'https://cp-a.example:6443',
+      SNAPSHOT_KEYS: { keys: [sync.publicJwk] },
+      ...variables,
+    },
+    silentLogger,
+  );
+  return authenticators.map(({ name }) => name);
+}
+
+for (const [variables, authenticator] of methods) {
+  test(`callers are established by ${authenticator} where nothing else is configured`, async () => {
+    assert.deepEqual(await authenticatorsWith(variables), [authenticator]);
+  });
+}
+
+test('of all ways to establish callers an assertion is asked first, and none is asked without any', async () => {
+  const everything = Object.assign({}, ...methods.map(([variables]) => variables));
+  assert.deepEqual(
+    await authenticatorsWith(everything),
+    methods.map(([, authenticator]) => authenticator),
+  );
+  assert.deepEqual(await authenticatorsWith({}), []);
+});
