@@ -186,15 +186,23 @@ test("each request of the Worker's handler passes the app once, and is fetched o
   };
   const worker = createWorkerApp(
     {
-      local: { serverId: 'local', origin: 'https://10.0.0.1:6443' },
+      configuration: {
+        local: {
+          kind: 'local',
+          id: 'local',
+          origin: 'https://10.0.0.1:6443',
+          serverName: '10.0.0.1',
+          trust: { kind: 'peer-ca' },
+        },
+        destinations: { fetch: answer },
+        frontProxy: { fetch: answer },
+        snapshot: { stalePolicy: 'serve-stale' },
+      },
       receiver: await receiverHolding(
         snapshotOf({ local: { serves: ['v1/pods'] }, peer: { serves: ['v1/pods', 'batch/v1/jobs'] } }),
       ),
       certificateOf: () => ({}),
-      destinations: { fetch: answer },
-      frontProxy: { fetch: answer },
       authenticators: [],
-      stalePolicy: 'serve-stale',
       pseudonym: 'worker-under-test',
       beforeRequest: () => Promise.resolve(),
     } as unknown as PreparedWorker,

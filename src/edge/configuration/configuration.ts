@@ -2,6 +2,7 @@ import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
 import type { AllowedCallers } from '../../own-paths/allowed-callers.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { PreferredVersionOptions, StalePolicy } from '../../routing/decision.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
@@ -73,9 +74,7 @@ export interface SyncConfiguration {
 /** Everything the Worker was told, checked. Made by `readConfiguration` alone. */
 export interface WorkerConfiguration {
   /** `undefined`: the gateway form. */
-  readonly local:
-    | { readonly serverId: string /** `https://name:port`. */; readonly origin: string }
-    | undefined;
+  readonly local: Destination | undefined;
   /** Presents the front-proxy certificate. */
   readonly frontProxy: Fetcher | undefined;
   /** Presents none; `undefined` is the global `fetch`. */

@@ -43,7 +43,13 @@ test('the least that is needed, as text or as values', async () => {
       ...least,
       SNAPSHOT_KEYS,
     });
-    assert.deepEqual(local, { serverId: 'cp-a', origin: 'https://cp-a.example:6443' });
+    assert.deepEqual(local, {
+      kind: 'local',
+      id: 'cp-a',
+      origin: 'https://cp-a.example:6443',
+      serverName: 'cp-a.example',
+      trust: { kind: 'peer-ca' },
+    });
     assert.equal(snapshot.store.kind, 'memory');
     assert.equal(snapshot.stalePolicy, 'serve-stale');
     assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);

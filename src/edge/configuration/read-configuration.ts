@@ -26,7 +26,7 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   const frontProxy = reader.binding<Fetcher>('PEER_MTLS', ['fetch']);
   const destinations = reader.binding<Fetcher>('DESTINATIONS', ['fetch']);
   const destinationIdentity = await readDestinationIdentity(reader);
-  const callers = await readCallers(reader, local?.server?.serverId);
+  const callers = await readCallers(reader, local?.server?.id);
   const allowedCallers = readAllowedCallers(reader);
   const snapshot = await readSnapshot(reader, isGateway);
   const sync = await readSync(reader, snapshot?.keys);
@@ -73,7 +73,11 @@ function readLocal(
     'LOCAL_SERVER',
     'https://name:port of the API server that takes what is local',
   );
-  return serverId === undefined || origin === undefined ? undefined : { server: { serverId, origin } };
+  if (serverId === undefined || origin === undefined) return undefined;
+  const { hostname } = new URL(origin);
+  return {
+    server: { kind: 'local', id: serverId, origin, serverName: hostname, trust: { kind: 'peer-ca' } },
+  };
 }
 
 async function readSnapshot(

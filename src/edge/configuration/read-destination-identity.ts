@@ -15,7 +15,8 @@ export async function readDestinationIdentity(
   const local = reader.choice('LOCAL_IDENTITY', identityModes) ?? byDefault;
   const peer = reader.choice('PEER_IDENTITY', identityModes) ?? byDefault;
   const modes = [local, peer];
-  if (modes.some((mode) => mode !== 'front-proxy') && !reader.has('ASSERTION_SIGNING_KEY')) {
+  const signs = modes.some((mode) => mode !== 'front-proxy');
+  if (signs && !reader.has('ASSERTION_SIGNING_KEY')) {
     reader.issue('ASSERTION_SIGNING_KEY', 'is required where assertions or OIDC tokens are signed');
   }
   const assertionIssuer = reader.text('ASSERTION_ISSUER') ?? '';
@@ -25,7 +26,7 @@ export async function readDestinationIdentity(
     reader.issue('ASSERTION_ISSUER', 'must be printable ASCII characters without spaces');
   }
   const oidc = modes.includes('oidc-token') ? readOidc(reader, signing) : undefined;
-  return { local, peer, signing, assertionIssuer, oidc };
+  return { local, peer, signing: signs ? signing : undefined, assertionIssuer, oidc };
 }
 
 function readOidc(reader: EnvironmentReader, signing: LoadedSigningKey | undefined) {

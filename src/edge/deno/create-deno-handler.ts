@@ -1,12 +1,9 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
-import { identityTokenSigners } from '../../identity/assertion/identity-token-signers.ts';
 import { CachedKeys } from '../../identity/jwt/cached-keys.ts';
 import type { FetchDocument } from '../../identity/jwt/fetch-document.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
-import { createOidcIssuer } from '../../identity/outgoing/oidc-issuer.ts';
 import { createRouter } from '../../proxy/create-router.ts';
-import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { HandlerContext } from '../../request/router.ts';
 import type { Transport } from '../../request/transport.ts';
@@ -15,6 +12,7 @@ import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { WorkerConfiguration } from '../configuration/configuration.ts';
 import { edgeAuthenticators, loadKeysOf } from '../identity/callers.ts';
+import { createSigning } from '../identity/signing.ts';
 import { denoInbound, refuseRewrittenTargets } from './deno-inbound.ts';
 import type { DenoHandler } from './deno-runtime.ts';
 
@@ -36,7 +34,7 @@ interface Bindings {
 export async function createDenoHandler(options: DenoHandlerOptions): Promise<DenoHandler> {
   const { configuration, transport, store, fetchDocument, logger } = options;
   const { local, destinationIdentity, callers, snapshot } = configuration;
-  const { oidc, signing } = destinationIdentity;
+  const { identityTokens, oidcIssuer } = createSigning(destinationIdentity);
   const receiver = new SnapshotReceiver({
     keys: () => snapshot.keys,
     addressPolicy: snapshot.addressPolicy,
@@ -51,11 +49,12 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
   const keysOf = (issuer: ExternalIssuerConfig) =>
     new CachedKeys({ issuer: issuer.issuer, load: loadKeysOf(issuer, fetchDocument), logger });
   const routerOptions = {
-    ...(local === undefined ? {} : { serverId: local.serverId, local: localDestination(local) }),
+    serverId: local?.id,
+    local,
     routingTable: receiver,
     transport,
     authenticators: edgeAuthenticators(callers, keysOf, logger),
-    identityTokens: identityTokenSigners({ ...destinationIdentity, key: destinationIdentity.signing?.key }),
+    identityTokens,
     stalePolicy: snapshot.stalePolicy,
     preferredVersion: snapshot.preferredVersion,
     logger,
@@ -63,10 +62,7 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
   const app = createApp({
     ...routerOptions,
     router: refuseRewrittenTargets(createRouter(routerOptions)),
-    oidcIssuer:
-      oidc === undefined || signing === undefined
-        ? undefined
-        : createOidcIssuer({ url: oidc.issuerUrl, publicKeys: [signing.publicJwk] }),
+    oidcIssuer,
     allowedCallers: configuration.allowedCallers,
     inbound: (context: HandlerContext) => (context.env as Bindings).inbound,
   });
@@ -82,22 +78,6 @@ export async function createDenoHandler(options: DenoHandlerOptions): Promise<De
 function beginningWith(store: SnapshotStore, initial: string | undefined): SnapshotStore {
   if (initial === undefined) return store;
   return { ...store, load: async () => (await store.load()) ?? { snapshot: initial } };
-}
-
-function localDestination({
-  serverId,
-  origin,
-}: {
-  readonly serverId: string;
-  readonly origin: string;
-}): Destination {
-  return {
-    kind: 'local',
-    id: serverId,
-    origin,
-    serverName: new URL(origin).hostname,
-    trust: { kind: 'peer-ca' },
-  };
 }
 
 /** Deno has no raw upgrades, and its WebSockets can only be ended here, not passed on as they are. */

@@ -2,7 +2,6 @@ import { isUriHost } from '../../apimachinery/request-target.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
 import { createRouter } from '../../proxy/create-router.ts';
-import type { Destination } from '../../request/destination.ts';
 import { internalError } from '../../request/handle-request.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import type { HandlerContext } from '../../request/router.ts';
@@ -33,26 +32,26 @@ interface PlatformRequest extends Request {
  * router's own paths, and what carries WebSockets are loaded when they are first needed.
  */
 export function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
-  const { local, receiver, certificateOf } = prepared;
+  const { configuration, receiver, certificateOf, oidcIssuer } = prepared;
+  const { local, allowedCallers, snapshot } = configuration;
   const transportOptions = {
-    fetch: fetchOf(prepared.destinations),
-    frontProxyFetch: fetchOf(prepared.frontProxy),
+    fetch: fetchOf(configuration.destinations),
+    frontProxyFetch: fetchOf(configuration.frontProxy),
   };
   const transport = createFetchTransport(transportOptions);
   const routerOptions = {
-    serverId: local?.serverId,
-    local: local && localDestination(local),
+    serverId: local?.id,
+    local,
     routingTable: receiver,
     transport,
     authenticators: prepared.authenticators,
     identityTokens: prepared.identityTokens,
-    stalePolicy: prepared.stalePolicy,
-    preferredVersion: prepared.preferredVersion,
+    stalePolicy: snapshot.stalePolicy,
+    preferredVersion: snapshot.preferredVersion,
     pseudonym: prepared.pseudonym,
     logger,
   };
   const router = createRouter(routerOptions);
-  const { allowedCallers, oidcIssuer } = prepared;
   const inbound = (context: HandlerContext) => (context.env as Bindings).inbound;
   const app = createApp({ ...routerOptions, router, allowedCallers, oidcIssuer, inbound });
 
@@ -86,11 +85,6 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
 /** workerd puts the Host header in front of the target and parses both as one URL. */
 function hostRefused(): Response {
   return statusResponse('BadRequest', "the Host header is no host: send 'Host: name' or 'Host: name:port'");
-}
-
-function localDestination({ serverId, origin }: { serverId: string; origin: string }): Destination {
-  const { hostname } = new URL(origin);
-  return { kind: 'local', id: serverId, origin, serverName: hostname, trust: { kind: 'peer-ca' } };
 }
 
 function fetchOf(binding: Fetcher | undefined): Fetch | undefined {
