@@ -1,15 +1,14 @@
-/** An error of one variable or binding. The message is a predicate and never quotes a value. */
-export interface EnvironmentIssue {
-  readonly name: string;
-  readonly message: string;
-}
+import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 
-/** Thrown for an environment that no router can be made of, with every error. */
+/**
+ * Thrown for an environment that no router can be made of, with every error: its path is a variable's or binding's
+ * name, its message a predicate that never quotes a value.
+ */
 export class WorkerConfigurationError extends Error {
   override readonly name = 'WorkerConfigurationError';
-  readonly issues: readonly EnvironmentIssue[];
-  constructor(issues: readonly EnvironmentIssue[]) {
-    const list = issues.map(({ name, message }) => `${name} ${message}`).join('; ');
+  readonly issues: readonly SnapshotIssue[];
+  constructor(issues: readonly SnapshotIssue[]) {
+    const list = issues.map(({ path, message }) => `${path} ${message}`).join('; ');
     super(`The Worker's variables and bindings have errors: ${list}.`);
     this.issues = issues;
   }

@@ -1,6 +1,7 @@
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
+import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { isJsonObject, parseJsonText } from '../../snapshot/format/json-text.ts';
-import { type EnvironmentIssue, WorkerConfigurationError } from './configuration-error.ts';
+import { WorkerConfigurationError } from './configuration-error.ts';
 
 /** The deepest variable is an AuthenticationConfiguration, 8 deep. */
 const maximumDepth = 32;
@@ -11,14 +12,14 @@ const maximumDepth = 32;
  */
 export class EnvironmentReader {
   readonly #environment: Readonly<Record<string, unknown>>;
-  readonly #issues: EnvironmentIssue[] = [];
+  readonly #issues: SnapshotIssue[] = [];
 
   constructor(environment: object) {
     this.#environment = { ...environment };
   }
 
   issue(name: string, message: string): void {
-    this.#issues.push({ name, message });
+    this.#issues.push({ path: name, message });
   }
 
   /** @throws {WorkerConfigurationError} when there is any error. */

@@ -32,7 +32,7 @@ async function issuesOf(environment: object): Promise<{ names: readonly string[]
     await readConfiguration(environment);
   } catch (error) {
     assert.ok(error instanceof WorkerConfigurationError);
-    return { names: error.issues.map(({ name }) => name), message: error.message };
+    return { names: error.issues.map(({ path }) => path), message: error.message };
   }
   assert.fail('the configuration was accepted');
 }

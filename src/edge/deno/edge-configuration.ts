@@ -8,19 +8,31 @@ const texts = v.record(v.string(), v.string('must be text'));
 const schema = v.strictObject({
   apiVersion: v.literal('mixed-version-proxy/v1alpha1', 'must be mixed-version-proxy/v1alpha1'),
   kind: v.literal('EdgeConfiguration', 'must be EdgeConfiguration'),
+  /** `host:port`; port 0 for a free one. */
   listen: v.pipe(
     text,
     v.regex(/^(?:\[[\da-fA-F:]+\]|[\w.-]+):\d{1,5}$/, 'must be host:port, as in 0.0.0.0:6443'),
   ),
-  tls: v.strictObject({ certFile: text, keyFile: text, clientCAFile: v.optional(text) }),
+  tls: v.strictObject({
+    certFile: text,
+    keyFile: text,
+    /** Whose client certificates are demanded. workerd only. Default: none is. */
+    clientCAFile: v.optional(text),
+  }),
   destinations: v.strictObject({
+    /** What the serving certificates of API servers and routers are checked against. */
     caFile: text,
+    /** The front-proxy pair, both or none. Without it callers' identities travel as signed assertions. */
     certFile: v.optional(text),
     keyFile: v.optional(text),
+    /** Networks that may be connected to: CIDR blocks, or workerd's `private`, `public`. workerd only. */
     networks: v.optional(v.array(text)),
   }),
+  /** For the accepted snapshot; workerd's generated configuration stands there, too. Must exist. */
   stateDirectory: text,
+  /** Variables of the router, under the names of `WorkerEnvironment`. */
   environment: v.optional(texts, {}),
+  /** The same from files: for secrets. */
   environmentFiles: v.optional(v.record(v.string(), text), {}),
 });
 
@@ -28,31 +40,7 @@ const schema = v.strictObject({
  * How a router on a self-hosted edge runtime (workerd, Deno) is started: what a platform would otherwise know of.
  * Paths are relative to the working directory; files of certificates and keys are PEM.
  */
-export interface EdgeConfiguration {
-  /** `host:port`; port 0 for a free one. */
-  readonly listen: string;
-  readonly tls: {
-    readonly certFile: string;
-    readonly keyFile: string;
-    /** Whose client certificates are demanded. workerd only. Default: none is. */
-    readonly clientCAFile?: string | undefined;
-  };
-  readonly destinations: {
-    /** What the serving certificates of API servers and routers are checked against. */
-    readonly caFile: string;
-    /** The front-proxy pair, both or none. Without it callers' identities travel as signed assertions. */
-    readonly certFile?: string | undefined;
-    readonly keyFile?: string | undefined;
-    /** Networks that may be connected to: CIDR blocks, or workerd's `private`, `public`. workerd only. */
-    readonly networks?: readonly string[] | undefined;
-  };
-  /** For the accepted snapshot; workerd's generated configuration stands there, too. Must exist. */
-  readonly stateDirectory: string;
-  /** Variables of the router, under the names of `WorkerEnvironment`. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** The same from files: for secrets. */
-  readonly environmentFiles: Readonly<Record<string, string>>;
-}
+export type EdgeConfiguration = Readonly<Omit<v.InferOutput<typeof schema>, 'apiVersion' | 'kind'>>;
 
 export type ReadEdgeConfigurationResult =
   | { readonly ok: true; readonly configuration: EdgeConfiguration }

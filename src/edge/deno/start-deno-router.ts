@@ -163,7 +163,7 @@ async function workerConfiguration(
     if (notSupported.length === 0) return configuration;
   } catch (error) {
     if (!(error instanceof WorkerConfigurationError)) throw error;
-    notSupported.push(...error.issues.map(({ name, message }) => ({ path: name, message })));
+    notSupported.push(...error.issues);
   }
   throw new DenoConfigurationError(notSupported);
 }

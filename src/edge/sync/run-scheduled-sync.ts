@@ -1,3 +1,4 @@
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { readText } from '../../runtime/read-text.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
@@ -54,7 +55,7 @@ export async function runScheduledSync(environment: object, logger: Logger): Pro
     {
       servers,
       clusterSource: createListedCluster(servers, Date.now),
-      targets: [receiverTarget(receiver, key, Date.now)],
+      targets: [receiverTarget(receiver, key)],
       signingKey: key,
       previous: receiver.current()?.snapshot,
       // A Worker cannot trust the certificates of extension API servers: it goes through the aggregators.
@@ -89,22 +90,20 @@ function serversOf(
     addressSource: 'listed',
     serverName,
     hostname,
-    documents: fetchDocuments({ fetch: send, origin: readFrom, bearerToken: token }),
+    documents: fetchDocuments(send, readFrom, token),
   }));
 }
 
 /**
  * Delivers to this Worker's own receiver, which checks what comes as it checks a push. A snapshot that it holds
  * already is renewed: nothing else keeps it in force between two rounds.
- *
- * @param clock milliseconds since the epoch
  */
-function receiverTarget(receiver: SnapshotReceiver, key: SigningKey, clock: () => number): SnapshotTarget {
+function receiverTarget(receiver: SnapshotReceiver, key: SigningKey): SnapshotTarget {
   async function take({ snapshot, sealed }: Delivery): Promise<Acceptance> {
     const digest = receiver.digest();
     if (receiver.current()?.snapshot === snapshot && digest !== undefined) {
       const { generation, lifetimeSeconds } = snapshot.metadata;
-      const createdAt = new Date(clock()).toISOString();
+      const createdAt = new Date().toISOString();
       return receiver.renew(await sealRenewal({ generation, digest, createdAt, lifetimeSeconds }, key));
     }
     return receiver.accept(sealed?.snapshot ?? '');
@@ -129,19 +128,11 @@ function receiverTarget(receiver: SnapshotReceiver, key: SigningKey, clock: () =
   };
 }
 
-interface FetchDocumentsOptions {
-  readonly fetch: Fetch;
-  /** `https://name:port`. */
-  readonly origin: string;
-  readonly bearerToken: string;
-  /** Of one document, unpacked. Default 16 MiB: an isolate has 128 MiB for everything. */
-  readonly maximumBytes?: number;
-}
+/** Of one document, unpacked: an isolate has 128 MiB for everything. */
+const maximumBytes = 16 * 1024 * 1024;
 
-/** The documents of an API server that `fetch` reaches, read as an ordinary client. */
-function fetchDocuments(options: FetchDocumentsOptions): ServerDocuments {
-  const { fetch: send, origin, bearerToken, maximumBytes = 16 * 1024 * 1024 } = options;
-
+/** The documents of an API server, `https://name:port`, that `send` reaches, read as an ordinary client. */
+function fetchDocuments(send: Fetch, origin: string, bearerToken: string): ServerDocuments {
   async function read(
     path: string,
     accept: string,
@@ -163,7 +154,7 @@ function fetchDocuments(options: FetchDocumentsOptions): ServerDocuments {
       try {
         return await read(path, accept, signal);
       } catch (cause) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
+        const reason = errorMessage(cause);
         throw new ReadError('Unreachable', `${path.split('?', 1)[0]}: ${reason}`, { cause });
       }
     },
