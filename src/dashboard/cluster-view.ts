@@ -2,6 +2,7 @@ import type { Snapshot } from '../snapshot/format/types.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type ServedMatrix, servedMatrix } from './served-matrix.ts';
 import { type ServerColumn, serverColumns } from './server-columns.ts';
+import type { Hostnames } from './wording/display-names.ts';
 
 /** What a snapshot says of who serves what. */
 export interface ClusterView {
@@ -9,7 +10,7 @@ export interface ClusterView {
   readonly matrix: ServedMatrix;
   readonly upgrade: UpgradeState;
   /** By server ID, where the snapshot has them: what people call a server whose ID is a hash. */
-  readonly hostnames: ReadonlyMap<string, string>;
+  readonly hostnames: Hostnames;
 }
 
 /** Made once for each snapshot: every open page asks every two seconds, on the thread that forwards requests. */

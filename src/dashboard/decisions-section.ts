@@ -2,39 +2,35 @@ import { html } from 'hono/html';
 import type { RecentDecision } from '../own-paths/status/recent-decisions.ts';
 import type { PageState } from './page-state.ts';
 import { destinationText, reasonTexts } from './wording/decision-text.ts';
-import { displayName } from './wording/display-names.ts';
-import { badge, type Markup, timeOfDay } from './wording/markup.ts';
+import { displayName, type Hostnames } from './wording/display-names.ts';
+import { badge, type Markup, scrolling, stackingTable, timeOfDay } from './wording/markup.ts';
 
 /** The last decisions, as they were made: a sample. */
-export function decisionsSection(
-  { recentDecisions }: PageState,
-  hostnames: ReadonlyMap<string, string>,
-): Markup {
+export function decisionsSection({ recentDecisions }: PageState, hostnames: Hostnames): Markup {
   return html`<section id="decisions" class="card" aria-labelledby="decisions-heading">
 <h2 id="decisions-heading">Live decisions</h2>
 ${body(recentDecisions, hostnames)}
 </section>`;
 }
 
-function body(
-  decisions: readonly RecentDecision[] | undefined,
-  hostnames: ReadonlyMap<string, string>,
-): Markup {
+function body(decisions: readonly RecentDecision[] | undefined, hostnames: Hostnames): Markup {
   if (decisions === undefined) return html`<p class="muted">This runtime keeps no record of decisions.</p>`;
   if (decisions.length === 0) {
     return html`<p class="muted">None yet: requests show up here as they pass.</p>`;
   }
   return html`<p class="muted">A sample of the last requests, the newest first. Queries are never kept.</p>
-<div class="scroll" role="region" aria-label="Table of decisions" tabindex="0">
-<table class="decisions stacking" role="table">
-<caption class="visually-hidden">The last decisions, the newest first</caption>
-<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Time</th><th scope="col" role="columnheader">Request</th><th scope="col" role="columnheader">Sent to</th><th scope="col" role="columnheader">Response</th></tr></thead>
-<tbody role="rowgroup">${decisions.map((decision) => decisionRow(decision, hostnames))}</tbody>
-</table>
-</div>`;
+${scrolling(
+  'Table of decisions',
+  stackingTable(
+    'decisions',
+    'The last decisions, the newest first',
+    [{ name: 'Time' }, { name: 'Request' }, { name: 'Sent to' }, { name: 'Response' }],
+    decisions.map((decision) => decisionRow(decision, hostnames)),
+  ),
+)}`;
 }
 
-function decisionRow(decision: RecentDecision, hostnames: ReadonlyMap<string, string>): Markup {
+function decisionRow(decision: RecentDecision, hostnames: Hostnames): Markup {
   const { at, method, path, decision: kind, reason, destination, attempts } = decision;
   const server = destination === undefined ? undefined : displayName(destination, hostnames);
   return html`<tr role="row" class="${kind}">

@@ -4,8 +4,8 @@ import type { DiscoveryConflict } from '../discovery/merging/merge-resource.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { MatrixCell, MatrixGroup, MatrixRow, ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
-import { compareNames, displayName } from './wording/display-names.ts';
-import { count, icon, type Markup, versionMarkup } from './wording/markup.ts';
+import { compareNames, displayName, type Hostnames } from './wording/display-names.ts';
+import { count, icon, type Markup, resourceMarkup, scrolling, versionMarkup } from './wording/markup.ts';
 
 /** Servers of a column that are named in its head; of more only their number is, and their names can be unfolded. */
 const namedInHead = 1;
@@ -14,7 +14,7 @@ const namedInHead = 1;
 export function differencesSection(
   columns: readonly ServerColumn[],
   matrix: ServedMatrix,
-  hostnames: ReadonlyMap<string, string>,
+  hostnames: Hostnames,
 ): Markup {
   const { differing, differingRows } = matrix;
   return html`<section id="differences" class="card" aria-labelledby="differences-heading">
@@ -25,13 +25,14 @@ ${
     : html`<p class="legend"><span>${symbol('served')} served</span> <span>${symbol('missing')} not served</span>${
         hasUnknown(differing) ? html` <span>${symbol('unknown')} not known, taken as served</span>` : ''
       }</p>
-<div class="scroll" role="region" aria-label="Table of what differs" tabindex="0">
-<table class="matrix">
+${scrolling(
+  'Table of what differs',
+  html`<table class="matrix">
 <caption class="visually-hidden">Resources that not every server serves, and which servers do</caption>
 <thead><tr><th scope="col" data-sort>Resource</th>${columns.map((column, index) => columnHead(column, index, hostnames))}</tr></thead>
 ${differing.map((group) => groupBody(group, columns.length))}
-</table>
-</div>`
+</table>`,
+)}`
 }
 </section>`;
 }
@@ -41,11 +42,7 @@ export function unchangedSection(id: 'differences' | 'shared'): Markup {
   return html`<section id="${id}" data-unchanged></section>`;
 }
 
-function columnHead(
-  { version, servers }: ServerColumn,
-  index: number,
-  hostnames: ReadonlyMap<string, string>,
-): Markup {
+function columnHead({ version, servers }: ServerColumn, index: number, hostnames: Hostnames): Markup {
   const names = servers
     .map(({ id }) => displayName(id, hostnames))
     .sort(compareNames)
@@ -66,8 +63,7 @@ ${rows.map(matrixRow)}
 }
 
 function matrixRow({ version, resource, subresource, cells }: MatrixRow): Markup {
-  const name = subresource === '' ? resource : `${resource}/${subresource}`;
-  return html`<tr><th scope="row"><span class="name">${name}</span> <span class="version">${version}</span></th>${cells.map(
+  return html`<tr><th scope="row">${resourceMarkup(resource, subresource, version)}</th>${cells.map(
     (cell) =>
       html`<td class="${cell}">${symbol(cell)}<span class="visually-hidden">${words[cell]}</span></td>`,
   )}</tr>`;
@@ -97,7 +93,7 @@ function hasUnknown(groups: readonly MatrixGroup[]): boolean {
 /** Resources that servers describe in ways that exclude each other (docs/explanation/discovery.md). */
 export function conflictsSection(
   { snapshot, documents, discovery: { conflicts, conflictCount } }: RouterStatus,
-  hostnames: ReadonlyMap<string, string>,
+  hostnames: Hostnames,
 ): Markup {
   return html`<section id="conflicts" class="card" aria-labelledby="conflicts-heading">
 <h2 id="conflicts-heading">Conflicts</h2>
@@ -126,11 +122,10 @@ function noConflicts(hasSnapshot: boolean, missingDocuments: number): string {
     : `None is known: in what could be read, ${none}. ${count(missingDocuments, 'document')} could not be, or may be old.`;
 }
 
-function conflictRow(conflict: DiscoveryConflict, hostnames: ReadonlyMap<string, string>): Markup {
+function conflictRow(conflict: DiscoveryConflict, hostnames: Hostnames): Markup {
   const { group, version, resource, subresource, field, claims } = conflict;
-  const name = subresource === '' ? resource : `${resource}/${subresource}`;
   return html`<tr>
-<th scope="row"><span class="name">${name}</span> <span class="version">${groupVersionString(group, version)}</span>
+<th scope="row">${resourceMarkup(resource, subresource, groupVersionString(group, version))}
 <span class="detail">${field}</span></th>
 <td><ol class="claims">${claims.map(
     ({ value, serverIds }) =>

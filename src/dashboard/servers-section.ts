@@ -4,7 +4,7 @@ import type { ProbeOutcome } from '../health/health-state.ts';
 import type { RouterStatus, ServerHealthStatus } from '../own-paths/status/router-status.ts';
 import type { PageState } from './page-state.ts';
 import { compareNames, displayName, type Hostnames } from './wording/display-names.ts';
-import { age, badge, count, type Markup, versionMarkup } from './wording/markup.ts';
+import { age, badge, count, type Markup, stackingTable, versionMarkup } from './wording/markup.ts';
 
 type ListedServer = RouterStatus['servers'][number];
 
@@ -53,11 +53,17 @@ function serversTable(
   state: PageState,
   hostnames: Hostnames,
 ): Markup {
-  return html`<table class="servers stacking" role="table">
-<caption class="visually-hidden">${caption}: version, health and requests in flight from this router</caption>
-<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" data-sort>Server</th><th scope="col" role="columnheader" data-sort>Version</th><th scope="col" role="columnheader" data-sort>Health</th><th scope="col" role="columnheader" class="number" data-sort>In flight</th></tr></thead>
-<tbody role="rowgroup">${servers.map((server) => serverRow(server, state, hostnames.get(server.id)))}</tbody>
-</table>`;
+  return stackingTable(
+    'servers',
+    `${caption}: version, health and requests in flight from this router`,
+    [
+      { name: 'Server', sorts: true },
+      { name: 'Version', sorts: true },
+      { name: 'Health', sorts: true },
+      { name: 'In flight', isNumber: true, sorts: true },
+    ],
+    servers.map((server) => serverRow(server, state, hostnames.get(server.id))),
+  );
 }
 
 function serverRow(server: ListedServer, state: PageState, hostname: string | undefined): Markup {

@@ -1,8 +1,9 @@
 import { html } from 'hono/html';
+import { groupVersionString } from '../apimachinery/group-version.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
-import { badge, count, type Markup } from './wording/markup.ts';
+import { badge, count, type Markup, resourceMarkup } from './wording/markup.ts';
 
 /** Of `RouterStatus`; `status` may have it from a router of another release. */
 type ListedServer = Pick<RouterStatus['servers'][number], 'id' | 'local' | 'address' | 'departedAt'> & {
@@ -80,6 +81,6 @@ ${
 function list(resources: readonly UnservedResource[]): Markup {
   return html`<ul class="names">${resources.map(
     ({ group, version, resource, subresource }) =>
-      html`<li><span class="name">${resource}${subresource === '' ? '' : `/${subresource}`}</span> <span class="version">${group === '' ? version : `${group}/${version}`}</span></li>`,
+      html`<li>${resourceMarkup(resource, subresource, groupVersionString(group, version))}</li>`,
   )}</ul>`;
 }

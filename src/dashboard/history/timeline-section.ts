@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { HistoryView } from '../../own-paths/history/history-view.ts';
-import { displayName, shortVersion } from '../wording/display-names.ts';
+import { displayName, type Hostnames, shortVersion } from '../wording/display-names.ts';
 import { age, type Markup, timeOfDay } from '../wording/markup.ts';
 
 type Happened = HistoryView['timeline'][number];
@@ -9,11 +9,7 @@ type Happened = HistoryView['timeline'][number];
 const shownAtOnce = 8;
 
 /** Events of the cluster, as this router noticed them. */
-export function timelineSection(
-  history: HistoryView | undefined,
-  hostnames: ReadonlyMap<string, string>,
-  now: number,
-): Markup {
+export function timelineSection(history: HistoryView | undefined, hostnames: Hostnames, now: number): Markup {
   if (history === undefined) return html``;
   const events = history.timeline.map((event) => listed(event, hostnames, now));
   const rest = events.slice(shownAtOnce);
@@ -24,7 +20,7 @@ ${rest.length === 0 ? '' : html`<details data-key="earlier-events"><summary>${re
 </section>`;
 }
 
-function listed(event: Happened, hostnames: ReadonlyMap<string, string>, now: number): Markup {
+function listed(event: Happened, hostnames: Hostnames, now: number): Markup {
   const at = Date.parse(event.at);
   const server =
     event.server === undefined

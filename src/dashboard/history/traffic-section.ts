@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import type { HistoryView, Traffic } from '../../own-paths/history/history-view.ts';
 import { reasonTexts } from '../wording/decision-text.ts';
 import { compareNames, displayName, type Hostnames, type VersionColours } from '../wording/display-names.ts';
-import { count, type Markup, timeOfDay, versionMarkup } from '../wording/markup.ts';
+import { count, type Markup, stackingTable, timeOfDay, versionMarkup } from '../wording/markup.ts';
 
 /** Rerouted resources that are named. */
 const namedResources = 10;
@@ -66,11 +66,13 @@ ${rerouted(history)}`;
 }
 
 function table(caption: string, first: string, rows: readonly Markup[]): Markup {
-  return html`<table class="traffic-table stacking" role="table">
-<caption class="visually-hidden">${caption}: number, a second, latency until the response begins, refused and failed</caption>
-<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" data-sort>${first}</th><th scope="col" role="columnheader" data-sort class="number">Requests</th><th scope="col" role="columnheader" data-sort class="number">A second</th><th scope="col" role="columnheader" data-sort class="number">Latency, half</th><th scope="col" role="columnheader" data-sort class="number">Latency, 99 %</th><th scope="col" role="columnheader" data-sort class="number">429</th><th scope="col" role="columnheader" data-sort class="number">5xx</th></tr></thead>
-<tbody role="rowgroup">${rows}</tbody>
-</table>`;
+  const numbers = ['Requests', 'A second', 'Latency, half', 'Latency, 99 %', '429', '5xx'];
+  return stackingTable(
+    'traffic-table',
+    `${caption}: number, a second, latency until the response begins, refused and failed`,
+    [{ name: first, sorts: true }, ...numbers.map((name) => ({ name, isNumber: true, sorts: true }))],
+    rows,
+  );
 }
 
 function row(name: Markup, key: string, traffic: Traffic, colour: string): Markup {

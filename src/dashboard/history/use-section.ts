@@ -1,6 +1,7 @@
 import { html } from 'hono/html';
+import { groupVersionString } from '../../apimachinery/group-version.ts';
 import type { HistoryView, PartlyServed } from '../../own-paths/history/history-view.ts';
-import { age, badge, count, type Markup } from '../wording/markup.ts';
+import { age, badge, count, type Markup, resourceMarkup, stackingTable } from '../wording/markup.ts';
 
 /** Clients named at once; the others can be unfolded. */
 const namedAtOnce = 3;
@@ -23,11 +24,12 @@ ${
           ? 'Nothing that was used in the last hour goes with the upgrade.'
           : `${count(vanishing, 'resource')} in use ${vanishing === 1 ? 'is' : 'are'} served by no server of the newest version.`
       } <span class="muted">Clients of this router in the last hour.</span></p>
-<table class="clients stacking" role="table">
-<caption class="visually-hidden">Resources that not all servers serve, and which user agents and users asked for them</caption>
-<thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader">Resource</th><th scope="col" role="columnheader" class="number">Requests</th><th scope="col" role="columnheader">User agents</th><th scope="col" role="columnheader">Users</th></tr></thead>
-<tbody role="rowgroup">${sorted.map((use) => useRow(use, now))}</tbody>
-</table>${otherPartlyServed === 0 ? '' : html`<p class="muted">And ${count(otherPartlyServed, 'request')} for further resources.</p>`}`
+${stackingTable(
+  'clients',
+  'Resources that not all servers serve, and which user agents and users asked for them',
+  [{ name: 'Resource' }, { name: 'Requests', isNumber: true }, { name: 'User agents' }, { name: 'Users' }],
+  sorted.map((use) => useRow(use, now)),
+)}${otherPartlyServed === 0 ? '' : html`<p class="muted">And ${count(otherPartlyServed, 'request')} for further resources.</p>`}`
 }
 </section>`;
 }
@@ -36,7 +38,7 @@ function useRow(use: PartlyServed, now: number): Markup {
   const { group, version, resource, subresource, vanishes, requests, lastSeen } = use;
   const key = `${group}/${version}/${resource}/${subresource}`;
   return html`<tr role="row" data-key="${key}">
-<th scope="row" role="rowheader"><span class="name">${resource}${subresource === '' ? '' : `/${subresource}`}</span> <span class="version">${group === '' ? version : `${group}/${version}`}</span>
+<th scope="row" role="rowheader">${resourceMarkup(resource, subresource, groupVersionString(group, version))}
 ${vanishes === true ? html`<span class="detail">${badge('warning', 'Goes with the upgrade')}</span>` : ''}</th>
 <td role="cell" class="number">${requests}<span class="when-narrow"> requests</span><span class="detail">last ${age(Date.parse(lastSeen), now)} ago</span></td>
 <td role="cell">${clients(use.userAgents, use.otherUserAgents, 'no user agent', `${key} agents`)}</td>

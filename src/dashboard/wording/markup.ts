@@ -49,6 +49,45 @@ export function count(number: number, one: string, several = `${one}s`): string 
   return `${number} ${number === 1 ? one : several}`;
 }
 
+/** A resource, or a subresource of one, and where it is. @param place its version, with the group where none stands by */
+export function resourceMarkup(resource: string, subresource: string, place: string): Markup {
+  const name = subresource === '' ? resource : `${resource}/${subresource}`;
+  return html`<span class="name">${name}</span> <span class="version">${place}</span>`;
+}
+
+/** A column of a table. */
+interface Column {
+  readonly name: string;
+  /** Its cells are numbers, and stand on the right. */
+  readonly isNumber?: boolean;
+  /** Rows can be sorted by it (client/rows.ts). */
+  readonly sorts?: boolean;
+}
+
+/** A table whose rows become blocks where no column is wide enough (narrow.css). Roles keep it a table there. */
+export function stackingTable(
+  kind: string,
+  caption: string,
+  columns: readonly Column[],
+  rows: readonly Markup[],
+): Markup {
+  return html`<table class="${kind} stacking" role="table">
+<caption class="visually-hidden">${caption}</caption>
+<thead role="rowgroup"><tr role="row">${columns.map(
+    ({ name, isNumber = false, sorts = false }) =>
+      html`<th scope="col" role="columnheader"${isNumber ? html` class="number"` : ''}${sorts ? html` data-sort` : ''}>${name}</th>`,
+  )}</tr></thead>
+<tbody role="rowgroup">${rows}</tbody>
+</table>`;
+}
+
+/** What scrolls within the page, by keyboard too. */
+export function scrolling(label: string, content: Markup): Markup {
+  return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">
+${content}
+</div>`;
+}
+
 /** A server's version, which may be longer than any that a server reports. */
 export function versionMarkup(version: string | null | undefined): Markup {
   const text = shortVersion(version ?? 'not known');
