@@ -97,9 +97,9 @@ ${rulesLeft(ruleNumber(trace.at(-1)) + 1)}</div>`;
 /** @param first number of the first rule that was not evaluated */
 function rulesLeft(first: number): Markup {
   if (first > lastRule) return html``;
-  if (first === lastRule) return html`<p class="muted">Rule ${lastRule} was not asked any more.</p>`;
+  if (first === lastRule) return html`<p class="muted">Rule ${lastRule} was not evaluated.</p>`;
   const range = first === lastRule - 1 ? `${first} and ${lastRule}` : `${first} to ${lastRule}`;
-  return html`<p class="muted">Rules ${range} were not asked any more.</p>`;
+  return html`<p class="muted">Rules ${range} were not evaluated.</p>`;
 }
 
 function ruleNumber(step: DecisionStep | undefined): number {

@@ -105,7 +105,7 @@ describe('what the status page says of an upgrade', () => {
     );
     const explained = await shown({ ...options, path: explain('/apis/batch/v1/jobs') });
     assert.match(explained, /No healthy server ServedByPeer .* unless it is back the response is 503/);
-    assert.doesNotMatch(explained, /Sent to control-plane-2/);
+    assert.doesNotMatch(explained, /Would go to control-plane-2/);
     assert.match(
       await shown({ ...options, down: ['cp-a', 'cp-b', 'cp-c'] }),
       /Every API server is down or cannot be reached/,
@@ -130,12 +130,12 @@ describe('an explanation on the status page', () => {
 
   it('names the server that gets the request, by its host name, in rules too', async () => {
     const text = await shown({ snapshot, path: explain('/apis/batch/v1/jobs') });
-    assert.match(text, /Peer ServedByPeer .* Sent to control-plane-2\./);
+    assert.match(text, /Peer ServedByPeer .* Would go to control-plane-2\./);
     assert.match(text, /served by control-plane-2; local is control-plane-10/);
     assert.match(text, /by generation 1 of the snapshot/);
     assert.match(
       await shown({ snapshot, path: explain('/api/v1/pods') }),
-      /Local server ServedLocally .* Sent to control-plane-10\./,
+      /Local server ServedLocally .* Would go to control-plane-10\./,
     );
   });
 
@@ -165,7 +165,7 @@ describe('an explanation on the status page', () => {
 
   it('is asked again with every update', async () => {
     const query = 'live?generation=1&method=GET&url=/apis/batch/v1/jobs';
-    assert.match(await shown({ snapshot, path: query }), /Sent to control-plane-2\./);
+    assert.match(await shown({ snapshot, path: query }), /Would go to control-plane-2\./);
     assert.match(await shown({ snapshot, down: ['cp-b'], path: query }), /No healthy server ServedByPeer/);
   });
 });
@@ -236,13 +236,13 @@ describe('the last hour on the status page', () => {
   it('has requests by version and server, what was rerouted, the timeline, and who uses what vanishes', async () => {
     const text = plainText(await (await afterRequests())(''));
     assert.match(text, /The last hour 2 requests since 12:00:00 UTC by this router/);
-    assert.match(text, /v1\.24\.0 1 requests/);
+    assert.match(text, /v1\.24\.0 1 request 0 per second/);
     assert.match(text, /Not to the local server: 1 request 1 ServedByPeer .* batch\/v1beta1\/cronjobs 1/);
     assert.match(text, /Timeline 12:00:00 UTC , 0 s ago This router has its first snapshot since it started/);
     assert.match(text, /1 resource in use is served by no server of the newest version/);
     assert.match(
       text,
-      /cronjobs batch\/v1beta1 Goes with the upgrade 1 requests .* old-operator\/1\.0 1 admin 1/,
+      /cronjobs batch\/v1beta1 Removed by the upgrade 1 request last .* old-operator\/1\.0 1 admin 1/,
     );
   });
 

@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import type { HistoryView, Traffic } from '../../own-paths/history/history-view.ts';
 import { reasonTexts } from '../wording/decision-text.ts';
 import { compareNames, displayName, type Hostnames, type VersionColours } from '../wording/display-names.ts';
-import { count, type Markup, stackingTable, timeOfDay, versionMarkup } from '../wording/markup.ts';
+import { count, type Markup, nounFor, stackingTable, timeOfDay, versionMarkup } from '../wording/markup.ts';
 
 /** Rerouted resources that are named. */
 const namedResources = 10;
@@ -42,9 +42,9 @@ function body(history: HistoryView, colourOf: VersionColours, hostnames: Hostnam
     ),
   );
   const serverTable = table('Requests by server', 'Server', serverRows);
-  return html`<p>${count(total.requests, 'request')} since ${timeOfDay(Date.parse(since))} by this router, ${total.perSecond} a second in the last whole minute. Refused (429): ${total.refused}. Failed (5xx): ${total.failed}.</p>
+  return html`<p>${count(total.requests, 'request')} since ${timeOfDay(Date.parse(since))} by this router, ${total.perSecond} per second in the last whole minute. Refused (429): ${total.refused}. Failed (5xx): ${total.failed}.</p>
 ${trafficChart(history, colourOf, now)}
-<p class="axis muted" aria-hidden="true"><span>an hour ago</span><span>requests a minute by version; lines: events</span><span>now</span></p>
+<p class="axis muted" aria-hidden="true"><span>an hour ago</span><span>requests per minute by version; lines: events</span><span>now</span></p>
 ${table(
   'Requests by version',
   'Version',
@@ -66,10 +66,10 @@ ${rerouted(history)}`;
 }
 
 function table(caption: string, first: string, rows: readonly Markup[]): Markup {
-  const numbers = ['Requests', 'A second', 'Latency, half', 'Latency, 99 %', '429', '5xx'];
+  const numbers = ['Requests', 'Per second', 'Latency, median', 'Latency, 99 %', '429', '5xx'];
   return stackingTable(
     'traffic-table',
-    `${caption}: number, a second, latency until the response begins, refused and failed`,
+    `${caption}: number, per second, latency until the response begins, refused and failed`,
     [{ name: first, sorts: true }, ...numbers.map((name) => ({ name, isNumber: true, sorts: true }))],
     rows,
   );
@@ -81,7 +81,7 @@ function row(name: Markup, key: string, traffic: Traffic, colour: string): Marku
     html`<td role="cell" class="number">${value}<span class="when-narrow"> ${label}</span></td>`;
   return html`<tr role="row" data-key="${key}">
 <th scope="row" role="rowheader">${name}${sparkline(perMinute, colour)}</th>
-${cell(requests, 'requests')}${cell(perSecond, 'a second')}${cell(latency(milliseconds.p50), 'for half of them')}${cell(latency(milliseconds.p99), 'for 99 %')}${cell(refused, 'refused (429)')}${cell(failed, 'failed (5xx)')}
+${cell(requests, nounFor(requests, 'request'))}${cell(perSecond, 'per second')}${cell(latency(milliseconds.p50), 'median latency')}${cell(latency(milliseconds.p99), 'latency, 99 %')}${cell(refused, 'refused (429)')}${cell(failed, 'failed (5xx)')}
 </tr>`;
 }
 

@@ -1,12 +1,12 @@
 import { html } from 'hono/html';
 import { groupVersionString } from '../../apimachinery/group-version.ts';
 import type { HistoryView, PartlyServed } from '../../own-paths/history/history-view.ts';
-import { age, badge, count, type Markup, resourceMarkup, stackingTable } from '../wording/markup.ts';
+import { age, badge, count, type Markup, nounFor, resourceMarkup, stackingTable } from '../wording/markup.ts';
 
 /** Clients named at once; the others can be unfolded. */
 const namedAtOnce = 3;
 
-/** Who used what not all servers serve. What goes with the upgrade stands first. */
+/** Who used what not all servers serve. What the upgrade removes stands first. */
 export function useSection(history: HistoryView | undefined, now: number): Markup {
   if (history === undefined) return html``;
   const { partlyServed, otherPartlyServed } = history;
@@ -21,7 +21,7 @@ ${
     ? html`<p class="muted">Nobody has, in the last hour and through this router.</p>`
     : html`<p>${
         vanishing === 0
-          ? 'Nothing that was used in the last hour goes with the upgrade.'
+          ? 'Nothing that was used in the last hour is removed by the upgrade.'
           : `${count(vanishing, 'resource')} in use ${vanishing === 1 ? 'is' : 'are'} served by no server of the newest version.`
       } <span class="muted">Clients of this router in the last hour.</span></p>
 ${stackingTable(
@@ -39,8 +39,8 @@ function useRow(use: PartlyServed, now: number): Markup {
   const key = `${group}/${version}/${resource}/${subresource}`;
   return html`<tr role="row" data-key="${key}">
 <th scope="row" role="rowheader">${resourceMarkup(resource, subresource, groupVersionString(group, version))}
-${vanishes === true ? html`<span class="detail">${badge('warning', 'Goes with the upgrade')}</span>` : ''}</th>
-<td role="cell" class="number">${requests}<span class="when-narrow"> requests</span><span class="detail">last ${age(Date.parse(lastSeen), now)} ago</span></td>
+${vanishes === true ? html`<span class="detail">${badge('warning', 'Removed by the upgrade')}</span>` : ''}</th>
+<td role="cell" class="number">${requests}<span class="when-narrow"> ${nounFor(requests, 'request')}</span><span class="detail">last ${age(Date.parse(lastSeen), now)} ago</span></td>
 <td role="cell">${clients(use.userAgents, use.otherUserAgents, 'no user agent', `${key} agents`)}</td>
 <td role="cell">${clients(use.users, use.otherUsers, 'not authenticated by the router', `${key} users`)}</td>
 </tr>`;

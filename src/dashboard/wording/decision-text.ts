@@ -122,11 +122,11 @@ export function chosenText(
   nameOf: (id: string) => string,
   local: string | null,
 ): string {
-  if (decision === 'local') return local === null ? '' : `Sent to ${nameOf(local)}.`;
+  if (decision === 'local') return local === null ? '' : `Would go to ${nameOf(local)}.`;
   if (decision !== 'peer') return '';
   const usable = candidates.filter(({ health }) => health !== 'unhealthy');
   const [only] = usable;
   if (only === undefined) return '';
-  if (usable.length === 1) return `Sent to ${nameOf(only.id)}.`;
-  return `Sent to one of ${usable.length}: of two drawn at random, to the one with fewer requests in flight.`;
+  if (usable.length === 1) return `Would go to ${nameOf(only.id)}.`;
+  return `Would go to one of ${usable.length}: of two drawn at random, to the one with fewer requests in flight.`;
 }
