@@ -22,8 +22,10 @@ export function differencesSection(
 ${
   differingRows === 0
     ? html`<p class="muted">${columns.length === 0 ? 'Nothing is known yet.' : 'Every server serves the same resources.'}</p>`
-    : html`<p class="legend"><span>${symbol('served')} served</span> <span>${symbol('missing')} not served</span>${
-        hasUnknown(differing) ? html` <span>${symbol('unknown')} not known, taken as served</span>` : ''
+    : html`<p class="legend"><b>${count(differingRows, 'row')}, ${count(columns.length, 'column')}</b> <span class="meaning">${symbol('served')} served</span> <span class="meaning">${symbol('missing')} not served</span>${
+        hasUnknown(differing)
+          ? html` <span class="meaning">${symbol('unknown')} not known, taken as served</span>`
+          : ''
       }</p>
 ${scrolling(
   'Table of what differs',

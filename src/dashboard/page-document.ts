@@ -23,6 +23,8 @@ import { preferredVersionText } from './wording/preferred-version-text.ts';
 const sections = [
   ['servers', 'API servers'],
   ['traffic', 'Last hour'],
+  ['timeline', 'Timeline'],
+  ['clients', 'Who uses what differs'],
   ['differences', 'What differs'],
   ['explain', 'Explain'],
   ['decisions', 'Live decisions'],
@@ -30,12 +32,16 @@ const sections = [
   ['shared', 'Served by all'],
 ] as const;
 
+/** Sections that a runtime without a history does not have. */
+const ofHistory: ReadonlySet<string> = new Set(['timeline', 'clients']);
+
 /** The whole page. */
 export function pageDocument(state: PageState, explained: Explained | undefined): Markup {
   const { serverId } = state.status;
   const { hostnames } = clusterView(state.table);
   const router = serverId === null ? 'Gateway' : (hostnames.get(serverId) ?? serverId);
   const { overview, activity } = liveParts(state, undefined);
+  const listed = sections.filter(([id]) => state.history !== undefined || !ofHistory.has(id));
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -51,8 +57,8 @@ export function pageDocument(state: PageState, explained: Explained | undefined)
 <header class="page-header">
 <div class="title"><p>Mixed Version Proxy</p><h1>${router}</h1></div>
 <div class="live-state"><p id="live-state" role="status"></p><button id="live-toggle" type="button" hidden>Pause updates</button></div>
-<div id="filter-field" class="field" hidden><label for="filter">Filter rows</label><input id="filter" type="search" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="server, version, resource, user agent …"><p id="filter-found" class="muted" role="status"></p></div>
-<nav aria-label="Sections"><ul class="sections">${sections.map(([id, name]) => html`<li><a href="#${id}">${name}</a></li>`)}</ul></nav>
+<div id="filter-field" class="field" hidden><label for="filter">Filter rows</label><input id="filter" type="search" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="server, version, resource, user agent"><p id="filter-found" class="muted" role="status"></p></div>
+<nav aria-label="Sections"><ul class="sections">${listed.map(([id, name]) => html`<li><a href="#${id}">${name}</a></li>`)}</ul></nav>
 </header>
 <main id="main" tabindex="-1">
 <p id="outdated" class="card" hidden></p>

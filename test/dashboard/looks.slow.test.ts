@@ -40,6 +40,30 @@ describe('the status page', inChromium, () => {
     });
   }
 
+  it('cuts neither the hint of the filter nor the ends of the chart at any width', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    await router.ask('/api/v1/namespaces/default/pods');
+    const { page } = await router.open(browser());
+    await page.locator('.axis').waitFor();
+    for (const width of [1280, 390, 320]) {
+      await page.setViewportSize({ width, height: 900 });
+      const [hint, room] = await page.evaluate<[number, number]>(`(() => {
+        const filter = document.querySelector('#filter');
+        const { font, paddingLeft, paddingRight } = getComputedStyle(filter);
+        const context = document.createElement('canvas').getContext('2d');
+        context.font = font;
+        const room = filter.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+        return [context.measureText(filter.placeholder).width, room];
+      })()`);
+      assert.ok(hint > 0 && hint <= room, `${hint} of ${room} pixels at ${width}`);
+      const lines = await page.evaluate(
+        "['first', 'last'].map((end) => { const range = document.createRange(); range.selectNodeContents(document.querySelector('.axis > :' + end + '-child')); return range.getClientRects().length; })",
+      );
+      assert.deepEqual(lines, [1, 1], `${width} pixels`);
+    }
+  });
+
   it('of a version of 512 characters is no wider than the screen', async (context) => {
     const router = await startPageRouter(context);
     const version = `v1.36.0-${'x'.repeat(504)}`;

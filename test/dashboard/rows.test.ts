@@ -40,6 +40,60 @@ describe('rows of the status page', inChromium, () => {
     assert.deepEqual(complaints, []);
   });
 
+  it('have no heads over nothing where no row matches, in any table, with every update', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    const { page, complaints } = await router.open(browser());
+    const heads = page.locator('main thead:visible');
+    const all = await heads.count();
+    const filter = page.getByLabel('Filter rows');
+    await filter.fill('nosuchrow');
+    for (const when of ['at once', 'after an update']) {
+      assert.equal(await heads.count(), 0, when);
+      await page.getByText(/^0 of \d+ rows$/).waitFor();
+      const told = await page.evaluate(
+        "[...document.querySelectorAll('main table')].filter((table) => table.checkVisibility()).map((table) => getComputedStyle(table, '::after').content)",
+      );
+      assert.ok(Array.isArray(told) && told.length > 0);
+      for (const text of told) assert.equal(text, '"No row matches the filter."', when);
+      await update(page);
+    }
+    await filter.fill('');
+    assert.equal(await heads.count(), all);
+    assert.deepEqual(complaints, []);
+  });
+
+  it('are counted, and fade on the sides where there are more than can be seen', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(fiftyServers(router.ports));
+    const { page } = await router.open(browser(), { width: 390 });
+    await page
+      .locator('#differences .legend')
+      .getByText(/^\d+ rows, \d+ columns$/)
+      .waitFor();
+    const region = page.getByRole('region', { name: 'Table of what differs' });
+    const [rows, columns] = [
+      await page.locator('.matrix tbody tr:not(:has(th[scope=rowgroup]))').count(),
+      await page.locator('.matrix thead th').count(),
+    ];
+    await page.getByText(`${rows} rows, ${columns - 1} columns`, { exact: true }).waitFor();
+    for (const when of ['at once', 'after an update']) {
+      assert.deepEqual(
+        await region.evaluate((element) => [
+          element.hasAttribute('data-more-below'),
+          element.hasAttribute('data-more-right'),
+        ]),
+        [true, true],
+        when,
+      );
+      await update(page);
+    }
+    await region.evaluate((element) => element.scrollTo(element.scrollWidth, element.scrollHeight));
+    await page
+      .locator('.scroll:has(.matrix):not([data-more-below], [data-more-right])')
+      .waitFor({ state: 'attached' });
+  });
+
   it('are sorted by a column, by keyboard, one way and the other, and stay so with every update', async (context) => {
     const router = await startPageRouter(context);
     await router.push(threeServers(router.ports));

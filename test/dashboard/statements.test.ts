@@ -262,6 +262,37 @@ describe('the last hour on the status page', () => {
   });
 });
 
+describe('the navigation of the status page', () => {
+  /** Where its links go, and the sections that there are, in the order of the page. */
+  async function linksAndSections(options: Pick<AppOptions, 'history'>) {
+    const { app } = await testApp({ snapshot: differing(), connection, clock: () => now, ...options });
+    const text = await (await app.fetch(new Request(page))).text();
+    const found = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, id]) => id ?? '');
+    return {
+      links: found(/<a href="#([^"]+)">/g),
+      sections: found(/<section id="([^"]+)"/g),
+    };
+  }
+
+  it('leads to every section below the summary, in their order', async () => {
+    const history = new RouterHistory({ preferredMinor: () => undefined, clock: () => now });
+    const { links, sections } = await linksAndSections({ history });
+    assert.deepEqual(
+      links,
+      sections.filter((id) => id !== 'summary' && id !== 'upgrade'),
+    );
+    assert.ok(links.includes('timeline') && links.includes('clients'));
+  });
+
+  it('leads nowhere where a runtime keeps no history', async () => {
+    const { links, sections } = await linksAndSections({});
+    assert.deepEqual(
+      links.filter((id) => !sections.includes(id)),
+      [],
+    );
+  });
+});
+
 it('the page is sent compressed to those who take it', async () => {
   const { app } = await testApp({ snapshot: differing(), connection });
   const headers = { 'accept-encoding': 'gzip, br' };

@@ -1,4 +1,5 @@
 import { elementOf } from './page-elements.ts';
+import { updateHints } from './scroll-hints.ts';
 
 /** How a reader has sorted a table: by which column, and which way. */
 interface Order {
@@ -49,6 +50,12 @@ export function rearrangeRows(): void {
     const others = [...(row.closest('tbody')?.rows ?? [])].filter((other) => other !== row);
     row.hidden = others.every(({ hidden }) => hidden);
   }
+  for (const table of document.querySelectorAll<HTMLTableElement>('main table')) {
+    const isEmpty =
+      wanted !== '' && [...table.tBodies].every(({ rows }) => [...rows].every(({ hidden }) => hidden));
+    table.toggleAttribute('data-no-match', isEmpty);
+  }
+  updateHints();
   const found = elementOf('filter-found', HTMLElement);
   const text = wanted === '' ? '' : `${shown} of ${all} rows`;
   if (found.textContent !== text) found.textContent = text;
