@@ -48,7 +48,8 @@ export function createDenoTransport(options: DenoTransportOptions): Transport {
         throw unsent('TLSFailed', 'extension API servers are reached through the local server here');
       }
       const body = inbound.body();
-      const deadline = startDeadline(inbound, outbound.longRunning ? undefined : headTimeout);
+      const limit = new AbortController();
+      const timer = outbound.longRunning ? undefined : setTimeout(() => limit.abort(), headTimeout);
       let response: Response;
       try {
         response = await denoFetch(`${outbound.destination.origin}${outbound.target}`, {
@@ -58,14 +59,14 @@ export function createDenoTransport(options: DenoTransportOptions): Transport {
           body,
           // A redirect is the destination's response, never followed (CVE-2022-3172).
           redirect: 'manual',
-          signal: deadline.signal,
+          signal: outbound.longRunning ? inbound.signal : AbortSignal.any([inbound.signal, limit.signal]),
           // Required for streamed bodies (Fetch section 5.4).
           ...(body === null ? {} : { duplex: 'half' as const }),
         });
       } catch (error) {
-        throw transportError(error, inbound, deadline.hasPassed());
+        throw transportError(error, inbound, limit.signal.aborted);
       } finally {
-        deadline.end();
+        clearTimeout(timer);
       }
       const disposition = onResponseHead({
         status: response.status,
@@ -99,24 +100,6 @@ function linesToSend({ headers }: OutboundRequest): [string, string][] {
 
 function pairsOf(headers: RawHeaders): [name: string, value: string][] {
   return [...headerLines(headers)].map(([name, value]) => [name, value]);
-}
-
-interface Deadline {
-  /** Aborts when the client goes away, at any time, or when the time is up before `end`. */
-  readonly signal: AbortSignal;
-  hasPassed(): boolean;
-  end(): void;
-}
-
-function startDeadline({ signal }: InboundRequest, milliseconds: number | undefined): Deadline {
-  if (milliseconds === undefined) return { signal, hasPassed: () => false, end() {} };
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), milliseconds);
-  return {
-    signal: AbortSignal.any([signal, timeout.signal]),
-    hasPassed: () => timeout.signal.aborted,
-    end: () => clearTimeout(timer),
-  };
 }
 
 function transportError(error: unknown, inbound: InboundRequest, timedOut: boolean): TransportError {
