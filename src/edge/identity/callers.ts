@@ -9,8 +9,8 @@ import { keysFromDiscovery, keysFromUrl } from '../../identity/jwt/load-keys.ts'
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import { externalIssuer, type TokenIssuer } from '../../identity/jwt/token-issuer.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { storeTimeout, withinStoreTimeout } from '../../snapshot/receiving/shared-snapshot-store.ts';
 import type { CallerMethods } from '../configuration/configuration.ts';
+import { askDurableObject } from '../platform/ask-durable-object.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
 import { AccessAuthenticator } from './access-authenticator.ts';
 import { IsolateKeys } from './isolate-keys.ts';
@@ -88,17 +88,13 @@ const admissions: readonly Admission[] = ['fresh', 'replayed', 'full'];
 function createObjectNonces(namespace: DurableObjectNamespace): SharedNonces {
   return {
     async take(issuer, nonce, deadline) {
-      // A new stub each time: one that has met an error stays broken (developers.cloudflare.com/durable-objects).
-      const stub = namespace.get(namespace.idFromName(issuer));
-      // The host is never resolved. A nonce has base64url characters alone (assertion-claims.ts).
+      // A nonce has base64url characters alone (assertion-claims.ts).
       const url = `https://replay-object/${nonce}?deadline=${deadline}`;
-      const signal = AbortSignal.timeout(storeTimeout);
-      const asked = stub.fetch(url, { method: 'PUT', signal });
-      const { status, body } = await withinStoreTimeout('the Durable Object of nonces', asked);
+      const what = 'the Durable Object of nonces';
+      const { status, body } = await askDurableObject(namespace, issuer, what, url, { method: 'PUT' });
       await body?.cancel();
       const admission = admissions.find((each) => admissionStatus[each] === status);
-      if (admission === undefined)
-        throw new Error(`the Durable Object of nonces responded with status ${status}`);
+      if (admission === undefined) throw new Error(`${what} responded with status ${status}`);
       return admission;
     },
   };

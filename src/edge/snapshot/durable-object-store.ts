@@ -1,19 +1,14 @@
 import { readText } from '../../runtime/read-text.ts';
-import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
-import {
-  type SharedSnapshotStore,
-  storeTimeout,
-  type TaggedSnapshot,
-  withinStoreTimeout,
-} from '../../snapshot/receiving/shared-snapshot-store.ts';
+import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import type { SharedSnapshotStore, TaggedSnapshot } from '../../snapshot/receiving/shared-snapshot-store.ts';
 import {
   parseStoredSnapshotText,
   StoreChangedError,
   storedSnapshotText,
 } from '../../snapshot/receiving/snapshot-store.ts';
+import { askDurableObject } from '../platform/ask-durable-object.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
 
-/** Never resolved: a Durable Object's stub uses only the path, and this object ignores even that. */
 const url = 'https://snapshot-object/';
 const nothingStored = '';
 
@@ -24,12 +19,8 @@ export function createDurableObjectStore(
 ): SharedSnapshotStore {
   let knownTag = nothingStored;
 
-  /** A new stub each time: one that has met an error stays broken (developers.cloudflare.com/durable-objects). */
-  async function ask(init: RequestInit): Promise<Response> {
-    const stub = namespace.get(namespace.idFromName(name));
-    const signal = AbortSignal.timeout(storeTimeout);
-    return withinStoreTimeout('the Durable Object', stub.fetch(url, { ...init, signal }));
-  }
+  const ask = (init: RequestInit): Promise<Response> =>
+    askDurableObject(namespace, name, 'the Durable Object', url, init);
 
   async function read(tag: string): Promise<TaggedSnapshot | undefined> {
     const response = await ask({ headers: tag === nothingStored ? {} : { 'if-none-match': tag } });
@@ -38,9 +29,10 @@ export function createDurableObjectStore(
       await response.body?.cancel();
       return tag === nothingStored ? undefined : { tag: nothingStored, stored: undefined };
     }
-    const limit = sealedSnapshotLimit + sealedRenewalLimit + 2;
     const text =
-      response.status === 200 && response.body !== null ? await readText(response.body, limit) : undefined;
+      response.status === 200 && response.body !== null
+        ? await readText(response.body, storedSnapshotLimit)
+        : undefined;
     if (text === undefined) throw new Error(`the Durable Object responded with status ${response.status}`);
     return { tag: response.headers.get('etag') ?? nothingStored, stored: parseStoredSnapshotText(text) };
   }

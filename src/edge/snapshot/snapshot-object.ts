@@ -1,6 +1,6 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import { readText } from '../../runtime/read-text.ts';
-import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import type { DurableObjectState, SqlStorage } from '../platform/bindings.ts';
 
 /**
@@ -8,8 +8,6 @@ import type { DurableObjectState, SqlStorage } from '../platform/bindings.ts';
  * /platform/limits); emulators take more, so that it has to be held to here. All of it is ASCII.
  */
 const rowLength = 1024 * 1024;
-
-const maximumLength = sealedSnapshotLimit + sealedRenewalLimit + 2;
 
 /**
  * The one place that a Worker's isolates keep their snapshot in: one object for the whole Worker, whose requests are
@@ -47,11 +45,11 @@ export class SnapshotObject {
   }
 
   async #put(request: Request): Promise<Response> {
-    const text = request.body === null ? '' : await readText(request.body, maximumLength);
+    const text = request.body === null ? '' : await readText(request.body, storedSnapshotLimit);
     if (text === undefined) {
       return statusResponse(
         'RequestEntityTooLarge',
-        `a stored snapshot has at most ${maximumLength} characters`,
+        `a stored snapshot has at most ${storedSnapshotLimit} characters`,
       );
     }
     // No await from here on: nothing can come between the comparison and the write.

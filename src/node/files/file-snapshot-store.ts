@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import {
   parseStoredSnapshotText,
   type SnapshotStore,
@@ -58,9 +58,9 @@ async function readStored(path: string, isUnsigned: boolean): Promise<StoredSnap
   try {
     const { size, uid, mode } = await file.stat();
     if (isUnsigned) requireOwnFile(path, uid, mode);
-    // Both lines and their ends. A larger file cannot be accepted, and is not read.
-    const limit = sealedSnapshotLimit + sealedRenewalLimit + 4;
-    if (size > limit) throw new Error(`${path} is larger than ${limit} bytes: it is not a snapshot.`);
+    // A larger file cannot be accepted, and is not read.
+    if (size > storedSnapshotLimit)
+      throw new Error(`${path} is larger than ${storedSnapshotLimit} bytes: it is not a snapshot.`);
     return parseStoredSnapshotText(await file.readFile('utf8'));
   } finally {
     await file.close();

@@ -48,3 +48,6 @@ export const sealedSnapshotLimit = Math.ceil((snapshotLimits.bytes * 4) / 3) + 4
 
 /** A renewal holds four short fields. */
 export const sealedRenewalLimit = 4_096;
+
+/** Both as they are stored: two lines and their ends. */
+export const storedSnapshotLimit = sealedSnapshotLimit + sealedRenewalLimit + 4;

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { errorMessage } from '../../runtime/error-message.ts';
-import { sealedRenewalLimit, sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseStoredSnapshotText, storedSnapshotText } from '../../snapshot/receiving/snapshot-store.ts';
 import type { Delivery } from '../delivery/deliver.ts';
 import { httpsAgent, readText, sendRequest } from './http-client.ts';
@@ -80,8 +80,7 @@ export function workersKvTarget(options: WorkersKvTargetOptions): HoldingTarget 
       }
     },
     async held(signal) {
-      const limit = sealedSnapshotLimit + sealedRenewalLimit + 4;
-      const { status, body } = await send('GET', undefined, signal, limit);
+      const { status, body } = await send('GET', undefined, signal, storedSnapshotLimit);
       if (status === 404) return undefined;
       if (status !== 200) throw new Error(`Workers KV returned ${status}: ${errorsOf(body)}`);
       return parseStoredSnapshotText(body).snapshot;
