@@ -7,15 +7,15 @@ export interface IsolateKeysOptions {
   /** Whose keys, for log lines. */
   readonly issuer: string;
   readonly load: LoadKeys;
-  /** Milliseconds between two attempts. Default 30,000, as `CachedKeys`. */
-  readonly coolDown?: number;
-  /** Milliseconds after which keys are due to be loaded again. Default 600,000. */
-  readonly maximumAge?: number;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;
   readonly logger: Logger;
 }
 
+/** Milliseconds between two attempts, as `CachedKeys`. */
+const coolDown = 30_000;
+/** Milliseconds after which keys are due to be loaded again. */
+const maximumAge = 600_000;
 /** Loads under way at once. Enough to live through one that hangs, few enough to spare the issuer. */
 const concurrentLoads = 3;
 /** Milliseconds after which a load that has not ended is given up: its request was broken off. */
@@ -34,7 +34,7 @@ export class IsolateKeys implements KeySource {
   #begun: readonly number[] = [];
 
   constructor(options: IsolateKeysOptions) {
-    this.#options = { coolDown: 30_000, maximumAge: 600_000, clock: Date.now, ...options };
+    this.#options = { clock: Date.now, ...options };
   }
 
   async current(): Promise<KeySet> {
@@ -49,8 +49,7 @@ export class IsolateKeys implements KeySource {
   }
 
   async refresh(): Promise<void> {
-    const { clock, coolDown } = this.#options;
-    const now = clock();
+    const now = this.#options.clock();
     this.#begun = this.#begun.filter((at) => now - at < abandonedAfter && now >= at);
     if (!hasPassed(coolDown, this.#attemptedAt, now) || this.#begun.length >= concurrentLoads) return;
     this.#begun = [...this.#begun, now];
@@ -60,8 +59,8 @@ export class IsolateKeys implements KeySource {
 
   /** Loads keys anew when they are due, after a request. @returns what has to be kept alive until it ends. */
   renewal(): Promise<void> | undefined {
-    const { clock, maximumAge } = this.#options;
-    const isDue = this.#keys !== undefined && hasPassed(maximumAge, this.#loadedAt, clock());
+    const now = this.#options.clock();
+    const isDue = this.#keys !== undefined && hasPassed(maximumAge, this.#loadedAt, now);
     return isDue ? this.refresh() : undefined;
   }
 

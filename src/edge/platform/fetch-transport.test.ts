@@ -10,7 +10,7 @@ import { createAssertionSigner } from '../../identity/assertion/sign-assertion.t
 import { X509Authenticator } from '../../identity/incoming/x509.ts';
 import type { IdentityTokenSigners } from '../../identity/outgoing/identity-token.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
-import { createFetchTransport } from './fetch-transport.ts';
+import { createFetchSender, createFetchTransport } from './fetch-transport.ts';
 
 const edge = await speaker('edge');
 const signer = createAssertionSigner({ key: edge.key, issuer: 'edge' });
@@ -32,12 +32,14 @@ async function throughTheEdge(identityTokens: IdentityTokenSigners) {
     authenticators: [new X509Authenticator()],
     inbound: (context) => inboundFromRequest(context.req.raw, userConnection('jane', ['a, b'])),
     identityTokens,
-    transport: createFetchTransport({
-      fetch: async (url, init) => {
-        fetched.push(new Request(url, init));
-        return Response.json({});
-      },
-    }),
+    transport: createFetchTransport(
+      createFetchSender({
+        fetch: async (url, init) => {
+          fetched.push(new Request(url, init));
+          return Response.json({});
+        },
+      }),
+    ),
   });
   return { response: await app.request(`https://edge.example${target}`), fetched };
 }

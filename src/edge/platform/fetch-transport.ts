@@ -7,14 +7,15 @@ import { WorkerInboundRequest } from './worker-inbound.ts';
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-export interface FetchTransportOptions {
+interface FetchSenderOptions {
   /** Sends without a client certificate. Default: the runtime's own `fetch`. */
   readonly fetch?: Fetch | undefined;
   /** Sends with the front-proxy certificate: a binding that holds it. Without one, such requests fail closed. */
   readonly frontProxyFetch?: Fetch | undefined;
-  /** Milliseconds until the head of a response must be there. Default 60,000. */
-  readonly headTimeout?: number | undefined;
 }
+
+/** Milliseconds until the head of a response must be there. */
+const headTimeout = 60_000;
 
 /** RFC 9110 sections 15.3.5 and 15.4.5, Fetch section 2.2.3: responses that have no body. */
 const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
@@ -30,12 +31,10 @@ export type FetchSender = (
  * Reaches destinations through `fetch`, for runtimes that have nothing else. The TLS name is the host of the
  * destination's address: `fetch` cannot set another, so peers need names that their certificates carry.
  */
-export function createFetchSender(options: FetchTransportOptions = {}): FetchSender {
-  const {
-    fetch: plainFetch = (url, init) => fetch(url, init),
-    frontProxyFetch,
-    headTimeout = 60_000,
-  } = options;
+export function createFetchSender({
+  fetch: plainFetch = (url, init) => fetch(url, init),
+  frontProxyFetch,
+}: FetchSenderOptions): FetchSender {
   return async (outbound, inbound, { headers, body = null }) => {
     const { trust } = outbound.destination;
     if (trust.kind === 'ca-bundle' && trust.pem !== undefined) {
@@ -84,8 +83,7 @@ export function outboundHeaders({ headers }: OutboundRequest, inbound: InboundRe
   return written;
 }
 
-export function createFetchTransport(options: FetchTransportOptions = {}): Transport {
-  const send = createFetchSender(options);
+export function createFetchTransport(send: FetchSender): Transport {
   return {
     async send(outbound, inbound, onResponseHead) {
       const headers = outboundHeaders(outbound, inbound);

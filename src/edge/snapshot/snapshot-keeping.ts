@@ -29,14 +29,12 @@ function createIsolateStore(): SharedSnapshotStore {
 }
 
 /** Milliseconds between two looks at the store: with the look itself, a change is in use within 2 s. */
-const defaultInterval = 1_000;
+const interval = 1_000;
 
 interface SnapshotRefreshOptions {
   readonly receiver: { current(): RoutingTable | undefined; catchUp(): Promise<void> };
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: (() => number) | undefined;
-  /** Milliseconds. Default 1,000. */
-  readonly interval?: number | undefined;
   readonly logger: Logger;
 }
 
@@ -54,15 +52,13 @@ interface SnapshotRefreshOptions {
 export class SnapshotRefresh {
   readonly #receiver: SnapshotRefreshOptions['receiver'];
   readonly #clock: () => number;
-  readonly #interval: number;
   readonly #logger: Logger;
   #begunAt = Number.NEGATIVE_INFINITY;
   #hasLooked = false;
 
-  constructor({ receiver, clock = Date.now, interval = defaultInterval, logger }: SnapshotRefreshOptions) {
+  constructor({ receiver, clock = Date.now, logger }: SnapshotRefreshOptions) {
     this.#receiver = receiver;
     this.#clock = clock;
-    this.#interval = interval;
     this.#logger = logger;
   }
 
@@ -72,7 +68,7 @@ export class SnapshotRefresh {
     if (!this.#hasLooked) return this.#look(now);
     const elapsed = now - this.#begunAt;
     // A clock that was set back counts as time passed.
-    if (elapsed >= 0 && elapsed < this.#interval) return undefined;
+    if (elapsed >= 0 && elapsed < interval) return undefined;
     const look = this.#look(now);
     const table = this.#receiver.current();
     if (table === undefined || now >= table.expiresAt) return look;

@@ -34,16 +34,15 @@ interface PlatformRequest extends Request {
 export function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
   const { configuration, receiver, certificateOf, oidcIssuer } = prepared;
   const { local, allowedCallers, snapshot } = configuration;
-  const transportOptions = {
+  const send = createFetchSender({
     fetch: fetchOf(configuration.destinations),
     frontProxyFetch: fetchOf(configuration.frontProxy),
-  };
-  const transport = createFetchTransport(transportOptions);
+  });
   const routerOptions = {
     serverId: local?.id,
     local,
     routingTable: receiver,
-    transport,
+    transport: createFetchTransport(send),
     authenticators: prepared.authenticators,
     identityTokens: prepared.identityTokens,
     stalePolicy: snapshot.stalePolicy,
@@ -57,7 +56,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
 
   async function upgrade(inbound: WorkerInboundRequest): Promise<Response> {
     const { upgradeWebSocket } = await import('./websocket-upgrade.ts');
-    return upgradeWebSocket(inbound, router, createFetchSender(transportOptions), logger);
+    return upgradeWebSocket(inbound, router, send, logger);
   }
 
   return {
