@@ -102,7 +102,7 @@ describe('explaining a request', () => {
     // The sets of this snapshot know nothing of OpenAPI.
     assert.equal(explain('GET', '/openapi/v3').reason, 'NotAResourceRequest');
     const without = explainRequest({ method: 'GET', url: '/apis' }, undefined, context);
-    assert.equal(without.reason, 'NotAResourceRequest');
+    assert.equal(without.reason, 'NoSnapshot');
   });
 
   it('refuses an ambiguous path, whose meaning an absolute URL cannot hide', () => {
