@@ -20,12 +20,7 @@ import { RouterMetrics } from '../metrics/router-metrics.ts';
 import type { ConfigurationUsers } from '../reload/apply-configuration.ts';
 import type { ConfigurationSource } from '../reload/configuration-source.ts';
 import { CredentialWatch } from '../reload/credential-watch.ts';
-import {
-  credentialsOf,
-  localDestination,
-  serverTlsOf,
-  transportCredentialsOf,
-} from '../reload/credentials.ts';
+import { credentialsOf, localDestination } from '../reload/credentials.ts';
 import { createGeneration, LiveGeneration, liveAddressPolicy } from '../reload/generation.ts';
 import { embeddedSyncOf, type OpenEmbeddedSync } from '../reload/open-embedded-sync.ts';
 import { processFacts } from '../reload/process-facts.ts';
@@ -113,7 +108,7 @@ async function start(
     // What no other server can be asked for waits for --request-timeout, which the API server has, too.
     headTimeout: 0,
     openStreams: traffic.openStreams,
-    credentials: transportCredentialsOf(credentialsOf(config)),
+    credentials: credentialsOf(config).transport,
     guard: { addressPolicy },
     onBrokenOff: (origin) => servers?.brokenOff(origin),
     onConnectionLost: (origin) => servers?.connectionLost(origin),
@@ -214,7 +209,7 @@ async function start(
   const server = createRouterServer({
     fetch: live.fetch,
     disableHttp2Serving: config.disableHttp2Serving,
-    tls: serverTlsOf(live.current.credentials),
+    tls: live.current.credentials.server,
     clientCertificateOf: live.clientCertificateOf,
     onUpgrade: live.onUpgrade,
     deadlines: traffic.deadlines,
@@ -230,7 +225,7 @@ async function start(
   await receiver.restore();
   // The local server is known from the start.
   if (receiver.current() === undefined) servers?.follow(undefined);
-  const admin = await startAdminServer(config, live.admin, live.current.credentials.serving);
+  const admin = await startAdminServer(config, live.admin, live.current.credentials.admin);
   if (admin !== undefined) {
     opened.push(() => admin.close());
     logger.info({ origin: admin.origin }, 'Health and metrics');

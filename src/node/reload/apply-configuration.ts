@@ -4,7 +4,7 @@ import type { FollowedServers } from '../health/followed-servers.ts';
 import type { EndpointServer } from '../serving/endpoint-server.ts';
 import type { RouterServer } from '../serving/server.ts';
 import type { ConfigurationReading } from './configuration-source.ts';
-import { type Credentials, serverTlsOf, transportCredentialsOf } from './credentials.ts';
+import type { Credentials } from './credentials.ts';
 import type { Generation, LiveGeneration } from './generation.ts';
 import type { EmbeddedSync } from './open-embedded-sync.ts';
 import type { LimitedParts, TrafficControl } from './traffic-control.ts';
@@ -77,17 +77,17 @@ function takeCertificates(
   next: Credentials,
   { server, admin, transport }: ConfigurationUsers,
 ): void {
-  server.setSecureContext(serverTlsOf(next));
+  server.setSecureContext(next.server);
   // A pair that the server has taken.
-  admin?.setCertificate(next.serving);
+  admin?.setCertificate(next.admin);
   try {
     const isChanged =
-      JSON.stringify(transportCredentialsOf(last)) !== JSON.stringify(transportCredentialsOf(next)) ||
+      JSON.stringify(last.transport) !== JSON.stringify(next.transport) ||
       last.localAuthorities !== next.localAuthorities;
-    if (isChanged) transport.updateCredentials(transportCredentialsOf(next));
+    if (isChanged) transport.updateCredentials(next.transport);
   } catch (error) {
-    server.setSecureContext(serverTlsOf(last));
-    admin?.setCertificate(last.serving);
+    server.setSecureContext(last.server);
+    admin?.setCertificate(last.admin);
     throw error;
   }
 }

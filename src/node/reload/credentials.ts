@@ -3,10 +3,9 @@ import type { Destination, DestinationTrust } from '../../request/destination.ts
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { type ClientAuthorities, readClientAuthorities } from '../callers/client-authorities.ts';
 import { clientCertificateTlsOptions } from '../callers/client-certificate.ts';
-import type { ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
+import type { CertificatePair, ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
 import type { TransportCredentials } from '../destinations/tls-dialer.ts';
 import type { ServerTlsOptions } from '../serving/https-server.ts';
-import type { NamedPair } from '../serving/named-certificates.ts';
 
 /** PEM text of a certificate (with its chain) and of its key. */
 export interface PemPair {
@@ -16,12 +15,13 @@ export interface PemPair {
 
 /** What the router trusts and proves itself with. Every text PEM, each part replaced whole. */
 export interface Credentials {
-  readonly serving: PemPair & TlsParameters;
-  readonly namedServing: readonly NamedPair[];
+  /** Towards clients. */
+  readonly server: ServerTlsOptions;
+  /** Towards clients of the admin address. */
+  readonly admin: PemPair & TlsParameters;
+  /** Towards API servers. */
+  readonly transport: TransportCredentials;
   readonly clientAuthorities: ClientAuthorities;
-  /** `undefined` only where no caller is authenticated. */
-  readonly frontProxy: PemPair | undefined;
-  readonly peerAuthorities: string;
   readonly localAuthorities: string;
   readonly snapshotKeys: PinnedKeySet;
   /** Of other routers. Without any no assertion is believed. */
@@ -34,31 +34,42 @@ export interface Credentials {
  * @throws {TypeError} when the configuration has a CA bundle neither for peers nor for the local server.
  */
 export function credentialsOf(config: ServeConfig): Credentials {
-  const { serving, proxyClient, local, peerCa, clientCa, requestHeader, snapshot } = config;
+  const { serving, proxyClient, local, peerCa, clientCa, requestHeader, snapshot, tls } = config;
   // With the gate off there are no peers, and in the gateway form no local server: the other's is all there is.
   const peerAuthorities = (peerCa ?? local?.ca)?.pem;
   if (peerAuthorities === undefined) throw new TypeError('There is no CA bundle for any API server.');
+  const clientAuthorities = readClientAuthorities({
+    clientCa: clientCa?.pem,
+    requestHeaderCa: requestHeader?.clientCa.pem,
+  });
+  const pair = pemPair(serving);
   return {
-    serving: { certificate: serving.certificate.pem, key: serving.privateKey.pem, ...config.tls },
-    namedServing: config.namedServing.map(({ certificate, privateKey, names }) => ({
-      cert: certificate.pem,
-      key: privateKey.pem,
-      names,
-    })),
-    clientAuthorities: readClientAuthorities({
-      clientCa: clientCa?.pem,
-      requestHeaderCa: requestHeader?.clientCa.pem,
-    }),
-    frontProxy: proxyClient && {
-      certificate: proxyClient.certificate.pem,
-      key: proxyClient.privateKey.pem,
+    server: {
+      cert: pair.certificate,
+      key: pair.key,
+      namedPairs: config.namedServing.map(({ certificate, privateKey, names }) => ({
+        cert: certificate.pem,
+        key: privateKey.pem,
+        names,
+      })),
+      ...tls,
+      ...clientCertificateTlsOptions(clientAuthorities),
     },
-    peerAuthorities,
+    admin: { ...pair, ...tls },
+    transport: {
+      peerCertificateAuthorities: peerAuthorities,
+      frontProxy: proxyClient && pemPair(proxyClient),
+    },
+    clientAuthorities,
     localAuthorities: local?.ca.pem ?? peerAuthorities,
     // Without keys every snapshot is refused: none can be signed with a key that is pinned.
     snapshotKeys: snapshot.keys?.pinned ?? new Map(),
     assertionKeys: config.destinationIdentity.assertionKeys?.pinned ?? new Map(),
   };
+}
+
+function pemPair({ certificate, privateKey }: CertificatePair): PemPair {
+  return { certificate: certificate.pem, key: privateKey.pem };
 }
 
 /** `undefined` in the gateway form. @param credentials those in use */
@@ -74,29 +85,11 @@ export function localDestination(
     serverName: local.serverName,
     // Asked anew for each request: its authority can change.
     get trust(): DestinationTrust {
-      const { localAuthorities, peerAuthorities } = credentials();
+      const { localAuthorities, transport } = credentials();
       // An authority of its own is trusted for the local server only, never for peers.
-      return localAuthorities === peerAuthorities
+      return localAuthorities === transport.peerCertificateAuthorities
         ? { kind: 'peer-ca' }
         : { kind: 'ca-bundle', pem: localAuthorities };
     },
   };
-}
-
-/** The server's side of the credentials. */
-export function serverTlsOf({
-  serving,
-  namedServing: namedPairs,
-  clientAuthorities,
-}: Pick<Credentials, 'serving' | 'namedServing' | 'clientAuthorities'>): ServerTlsOptions {
-  const { certificate: cert, key, minVersion, ciphers } = serving;
-  return { cert, key, namedPairs, minVersion, ciphers, ...clientCertificateTlsOptions(clientAuthorities) };
-}
-
-/** The transport's side of the credentials. */
-export function transportCredentialsOf({
-  peerAuthorities,
-  frontProxy,
-}: Pick<Credentials, 'peerAuthorities' | 'frontProxy'>): TransportCredentials {
-  return { peerCertificateAuthorities: peerAuthorities, frontProxy };
 }
