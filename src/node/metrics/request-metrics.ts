@@ -21,8 +21,7 @@ export interface RequestMetricsOptions {
 }
 
 /**
- * Counts requests. A request costs a few additions and three reads of the clock; series are looked up once and kept
- * (`npm run bench:metrics` measures it).
+ * Counts requests. A request costs a few additions and three reads of the clock; series are looked up once and kept.
  */
 export class RequestMetrics implements RequestObserver {
   readonly registry: MetricRegistry;

@@ -6,17 +6,17 @@
  * Exits 1 when a bound is missed.
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import type { APIGroupDiscovery } from '../../../src/apimachinery/discovery-types.ts';
-import { servedSetFromDiscovery } from '../../../src/discovery/forms/served-set-of.ts';
-import { createAddressPolicy } from '../../../src/snapshot/addresses/address-policy.ts';
-import type { ServedSet, Snapshot } from '../../../src/snapshot/format/types.ts';
-import { SnapshotReceiver } from '../../../src/snapshot/receiving/receiver.ts';
-import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/snapshot-store.ts';
-import { parseSnapshotKeys } from '../../../src/snapshot/signing/keys.ts';
-import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
-import { buildSnapshot } from '../../../src/sync/content/build-snapshot.ts';
-import type { ServerReading } from '../../../src/sync/servers/server-reading.ts';
+import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
+import { servedSetFromDiscovery } from '../../src/discovery/forms/served-set-of.ts';
+import { createAddressPolicy } from '../../src/snapshot/addresses/address-policy.ts';
+import type { ServedSet, Snapshot } from '../../src/snapshot/format/types.ts';
+import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
+import { createMemorySnapshotStore } from '../../src/snapshot/receiving/snapshot-store.ts';
+import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { buildSnapshot } from '../../src/sync/content/build-snapshot.ts';
+import type { ServerReading } from '../../src/sync/servers/server-reading.ts';
 
 const serverCount = 50;
 const resourceCount = 400;
