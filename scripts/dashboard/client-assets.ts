@@ -9,7 +9,7 @@ export const clientAssetsModule = 'src/dashboard/client-assets.ts';
 /** What the module is to say: style and script of the status page, bundled from `src/dashboard/client/`. */
 export async function clientAssetsText(): Promise<string> {
   const [style, script] = await Promise.all([bundle('status-page.css'), bundle('main.ts')]);
-  return `// Made from src/dashboard/client/ by \`npm run build:dashboard\`: edit it there.
+  return `// Made from src/dashboard/client/ by \`npm run generate\`: edit it there.
 
 /** The page's style sheet, as it stands between its tags. */
 export const clientStyle =

@@ -12,6 +12,13 @@ export const helm = process.env['TEST_ASSET_HELM'] ?? 'helm';
 /** Of the plain manifests: nobody renders a certificate for them. */
 export const manifestValues = ['gateway.servingSecret=mixed-version-proxy-serving'];
 
+/** The text of the plain manifests. */
+export function manifestsText(): string {
+  return `# What the chart in deploy/helm makes in kube-system with the Secret mixed-version-proxy-serving, which has to be there
+# (docs/start/install-helm.md); written by \`npm run generate\`.
+${renderChart(manifestValues)}`;
+}
+
 /** Whether there is a `helm`. */
 export function hasHelm(): boolean {
   return spawnSync(helm, ['version']).error === undefined;

@@ -16,7 +16,7 @@ export function errorsPage(): string {
 const introduction = [
   '# Errors',
   '',
-  '<!-- Written by `npm run docs:reference` from the sources that each section names. Change those, not this page. -->',
+  '<!-- Written by `npm run generate` from the sources that each section names. Change those, not this page. -->',
   '',
   'Every code that logs, responses and commands use. Codes are stable; messages may change. By symptom: [troubleshooting](../guides/troubleshooting.md).',
   '',

@@ -20,7 +20,7 @@ export function flagsPage(): string {
 const introduction = [
   '# Commands and flags',
   '',
-  '<!-- Written by `npm run docs:reference` from src/cli. Change that, not this page. -->',
+  '<!-- Written by `npm run generate` from src/cli. Change that, not this page. -->',
   '',
   'Every command with its flags. Exit codes: 0 done, 1 failed while running, 2 usage or configuration error, with a line for each. `mixed-version-proxy <command> --help` prints the same, with examples.',
   '',

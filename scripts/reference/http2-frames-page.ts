@@ -19,7 +19,7 @@ export function http2FramesPage(): string {
 const introduction = [
   '# What HTTP/2 clients may send',
   '',
-  '<!-- Written by `npm run docs:reference` from src/http2/server/client-frame-rules.ts and client-budgets.ts. Change those, not this page. -->',
+  '<!-- Written by `npm run generate` from src/http2/server/client-frame-rules.ts and client-budgets.ts. Change those, not this page. -->',
   '',
   'What each frame of an HTTP/2 client does, by its type and the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)), and which budget limits it. The code uses the same table; `src/http2/server/client-frame-rules.test.ts` tries every cell. Memory: [limits](../reference/limits.md).',
   '',

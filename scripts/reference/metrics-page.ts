@@ -18,7 +18,7 @@ export function metricsPage(): string {
 const introduction = [
   '# Metrics',
   '',
-  '<!-- Written by `npm run docs:reference` from src/node/metrics/metric-registry.ts. Change that, not this page. -->',
+  '<!-- Written by `npm run generate` from src/node/metrics/metric-registry.ts. Change that, not this page. -->',
   '',
   'Every metric of the router. They are served under `/.mixed-version-proxy/metrics` on the serving port, for `--allowed-users`, `--allowed-groups` and `system:monitoring`, and under `/metrics` at the [admin address](admin-address.md), as Prometheus text or OpenMetrics. `--enable-metrics=false` turns them off. How to scrape: [monitoring](../guides/monitoring.md#metrics).',
   '',

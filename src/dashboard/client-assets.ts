@@ -1,4 +1,4 @@
-// Made from src/dashboard/client/ by `npm run build:dashboard`: edit it there.
+// Made from src/dashboard/client/ by `npm run generate`: edit it there.
 
 /** The page's style sheet, as it stands between its tags. */
 export const clientStyle =

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { compareTrees } from '../../scripts/bench/quick/against.ts';
 import { compareWithRecorded } from '../../scripts/bench/quick/compare.ts';
@@ -16,7 +15,7 @@ import { throughputResultsSchema } from '../../scripts/bench/throughput/results.
 import type { Workbench } from '../../scripts/bench/workbench.ts';
 import { Cleanup } from '../../scripts/harness/cleanup.ts';
 import { UsageError } from '../../scripts/harness/command-line.ts';
-import { readResults, resultsDirectory } from '../../scripts/harness/results-file.ts';
+import { readResults } from '../../scripts/harness/results-file.ts';
 import { roundOf, workloadOf } from './throughput-figures.ts';
 
 const everyWorkload = (cpuTimes: Readonly<Record<string, number>>) =>
@@ -103,7 +102,7 @@ test('the table says what was measured, what was recorded, and what would be no 
 });
 
 test('what is recorded was measured as a quick run measures now, in as many rounds as a recording has', async () => {
-  const recorded = await readResults(join(resultsDirectory, 'quick.json'), throughputResultsSchema);
+  const recorded = await readResults('quick', throughputResultsSchema);
   assert.ok(recorded);
   const conditions = quickWorkloads.map((name) => {
     const results = recorded.workloads[name];

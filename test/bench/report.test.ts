@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, ValiError } from 'valibot';
 import { barChart } from '../../scripts/bench/report/bar-chart.ts';
+import { fillPage, tablesPage } from '../../scripts/bench/report/bench-report.ts';
 import { performanceChart } from '../../scripts/bench/report/performance-chart.ts';
-import { fillPage, tablesPage } from '../../scripts/bench/report/write-report.ts';
 import { throughputResultsSchema } from '../../scripts/bench/throughput/results.ts';
 import { throughputRows } from '../../scripts/bench/throughput/throughput-table.ts';
 import { transferResultsSchema } from '../../scripts/bench/transfer/transfer-results.ts';
 import { watchResultsSchema } from '../../scripts/bench/watches/watch-results.ts';
-import { readResults, resultsDirectory } from '../../scripts/harness/results-file.ts';
+import { readResults } from '../../scripts/harness/results-file.ts';
 import { figure, spreadText } from '../../scripts/report/format.ts';
 import { replaceBetweenMarkers } from '../../scripts/report/markers.ts';
 import { markdownTable, terminalTable } from '../../scripts/report/text-table.ts';
@@ -135,11 +135,11 @@ test('the plot can be drawn of what is recorded, and of nothing', () => {
 });
 
 test('results: what is recorded in bench/results is what its schema says', async () => {
-  await readResults(join(resultsDirectory, 'throughput.json'), throughputResultsSchema);
-  await readResults(join(resultsDirectory, 'quick.json'), throughputResultsSchema);
-  await readResults(join(resultsDirectory, 'watches.json'), watchResultsSchema);
-  await readResults(join(resultsDirectory, 'transfer.json'), transferResultsSchema);
-  assert.equal(await readResults(join(resultsDirectory, 'no-such.json'), watchResultsSchema), undefined);
+  await readResults('throughput', throughputResultsSchema);
+  await readResults('quick', throughputResultsSchema);
+  await readResults('watches', watchResultsSchema);
+  await readResults('transfer', transferResultsSchema);
+  assert.equal(await readResults('no-such', watchResultsSchema), undefined);
 });
 
 test('results: an unknown contender or a figure that is missing is refused', () => {

@@ -6,7 +6,6 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import * as v from 'valibot';
 import { parse } from 'yaml';
-import { dashboardOf } from '../../scripts/monitoring/dashboard.ts';
 import { panelRows } from '../../scripts/monitoring/dashboard-panels.ts';
 import { namesIn } from './support/expression-names.ts';
 import { knownMetrics } from './support/known-metrics.ts';
@@ -99,13 +98,6 @@ describe('alerts', () => {
 });
 
 describe('the dashboard', () => {
-  test('is the one that `node scripts/monitoring/write-dashboard.ts` writes', () => {
-    assert.deepEqual(
-      JSON.parse(readFileSync(join(folder, 'dashboard.json'), 'utf8')),
-      dashboardOf(panelRows),
-    );
-  });
-
   test('asks only for metrics and labels that routers and sync jobs expose, and shows labels that are left', () => {
     for (const { title, queries } of panelRows.flatMap(({ panels }) => panels)) {
       for (const { expression, legend } of queries) {

@@ -9,7 +9,7 @@ import { completeServeOptions, serveFiles } from '../support/serve-options.ts';
 /*
  * What an operator sees of the flags of `serve` and `sync`, held as it was: help, every message of a bad value, which
  * of file and flag counts, and what a reload says of each changed key. A change of these texts has to be one on
- * purpose: `node --test --test-update-snapshots test/flags/golden.test.ts`, and the difference read.
+ * purpose: `npm run generate`, and the difference read.
  */
 
 type Flags = Readonly<Record<string, readonly string[]>>;

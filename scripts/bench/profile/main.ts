@@ -1,13 +1,13 @@
 /** Where the CPU time of a request goes, in the router and in its rivals. `npm run bench:profile`. */
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { writeGenerated } from '../../generate/generated-file.ts';
 import { withCleanup } from '../../harness/cleanup.ts';
 import { countFrom, namesFrom, runMainWithOptions } from '../../harness/command-line.ts';
 import { type Cores, chooseCores, describeMachine } from '../../harness/machine.ts';
-import { resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { writeResults } from '../../harness/results-file.ts';
 import { median, significant } from '../../harness/statistics.ts';
 import { terminalTable } from '../../report/text-table.ts';
-import { writeReport } from '../report/write-report.ts';
+import { benchReport } from '../report/bench-report.ts';
 import { startBackend } from '../rivals/backend.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
 import { enter } from '../rivals/contenders.ts';
@@ -73,8 +73,8 @@ await runMainWithOptions(
       console.log(`\n${one.name}\n${terminalTable(profileRows(one))}`);
     }
     if (only !== undefined || workload !== undefined) return 0;
-    await writeResults(join(resultsDirectory, 'profile.json'), profileResultsSchema, results);
-    await writeReport();
+    await writeResults('profile', profileResultsSchema, results);
+    await writeGenerated(benchReport);
     return 0;
   },
 );

@@ -3,12 +3,12 @@
  * the same way, or with another revision in the same run. `npm run bench:quick`; ends with 1 when it has, with 2 when
  * there is nothing to compare with.
  */
-import { join } from 'node:path';
+import { writeGenerated } from '../../generate/generated-file.ts';
 import { namesFrom, runMainWithOptions, UsageError } from '../../harness/command-line.ts';
 import { findProgram } from '../../harness/programs.ts';
-import { readResults, resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { readResults, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
-import { writeReport } from '../report/write-report.ts';
+import { benchReport } from '../report/bench-report.ts';
 import { type ThroughputRound, throughputResultsSchema } from '../throughput/results.ts';
 import { runThroughput } from '../throughput/run-throughput.ts';
 import { throughputRows } from '../throughput/throughput-table.ts';
@@ -41,8 +41,7 @@ await runMainWithOptions(usage, options, async ({ record, against, workload }) =
     const chosen = workload === undefined ? quickWorkloads : namesFrom('workload', workload, workloadNames);
     return measureAgainst(against, chosen);
   }
-  const path = join(resultsDirectory, 'quick.json');
-  const recorded = record ? undefined : (await readResults(path, throughputResultsSchema))?.workloads;
+  const recorded = record ? undefined : (await readResults('quick', throughputResultsSchema))?.workloads;
   if (!record && recorded === undefined) {
     throw new UsageError('Nothing has been recorded yet: npm run bench:quick -- --record does.');
   }
@@ -60,8 +59,8 @@ await runMainWithOptions(usage, options, async ({ record, against, workload }) =
     throw new Error(`Not every workload could be measured beside ${rival}; what failed stands above.`);
   }
   if (recorded === undefined) {
-    await writeResults(path, throughputResultsSchema, { kind: 'throughput', workloads: now });
-    await writeReport();
+    await writeResults('quick', throughputResultsSchema, { kind: 'throughput', workloads: now });
+    await writeGenerated(benchReport);
     for (const [name, measured] of Object.entries(now)) {
       console.log(`\n${name}\n${terminalTable(throughputRows(measured))}`);
     }

@@ -1,9 +1,9 @@
 /** The router and its rivals side by side: `npm run bench`, docs/explanation/performance.md. */
-import { join } from 'node:path';
+import { writeGenerated } from '../../generate/generated-file.ts';
 import { countFrom, namesFrom, runMainWithOptions, secondsFrom } from '../../harness/command-line.ts';
-import { readResults, resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { readResults, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
-import { writeReport } from '../report/write-report.ts';
+import { benchReport } from '../report/bench-report.ts';
 import { contenderNames } from '../rivals/contender.ts';
 import { throughputResultsSchema } from './results.ts';
 import { runThroughput } from './run-throughput.ts';
@@ -48,13 +48,12 @@ await runMainWithOptions(
       if (measured !== undefined) console.log(`\n${title}\n${terminalTable(throughputRows(measured))}`);
     }
     if (only !== undefined || quick) return 0;
-    const path = join(resultsDirectory, 'throughput.json');
-    const recorded = (await readResults(path, throughputResultsSchema))?.workloads ?? {};
-    await writeResults(path, throughputResultsSchema, {
+    const recorded = (await readResults('throughput', throughputResultsSchema))?.workloads ?? {};
+    await writeResults('throughput', throughputResultsSchema, {
       kind: 'throughput',
       workloads: { ...recorded, ...results },
     });
-    await writeReport();
+    await writeGenerated(benchReport);
     return 0;
   },
 );

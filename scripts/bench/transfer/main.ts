@@ -1,11 +1,11 @@
 /** Large answers: how fast they come through, and what a slow reader of one costs. `npm run bench:transfer`. */
-import { join } from 'node:path';
+import { writeGenerated } from '../../generate/generated-file.ts';
 import { withCleanup } from '../../harness/cleanup.ts';
 import { countFrom, namesFrom, runMainWithOptions } from '../../harness/command-line.ts';
 import { chooseCores, describeMachine } from '../../harness/machine.ts';
-import { resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
-import { writeReport } from '../report/write-report.ts';
+import { benchReport } from '../report/bench-report.ts';
 import { startBackend } from '../rivals/backend.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
 import { enter } from '../rivals/contenders.ts';
@@ -65,8 +65,8 @@ await runMainWithOptions(
     });
     console.log(`\n${terminalTable(transferRows(results))}`);
     if (values.only !== undefined) return 0;
-    await writeResults(join(resultsDirectory, 'transfer.json'), transferResultsSchema, results);
-    await writeReport();
+    await writeResults('transfer', transferResultsSchema, results);
+    await writeGenerated(benchReport);
     return 0;
   },
 );

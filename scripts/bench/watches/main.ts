@@ -2,14 +2,14 @@
  * What idle watches cost: memory for each, and how long an event takes to reach all. `npm run bench:watches`,
  * docs/explanation/performance.md.
  */
-import { join } from 'node:path';
+import { writeGenerated } from '../../generate/generated-file.ts';
 import { withCleanup } from '../../harness/cleanup.ts';
 import { countFrom, namesFrom, runMainWithOptions, UsageError } from '../../harness/command-line.ts';
 import { chooseCores, describeMachine } from '../../harness/machine.ts';
 import { openFileLimit } from '../../harness/open-files.ts';
-import { readResults, resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { readResults, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
-import { writeReport } from '../report/write-report.ts';
+import { benchReport } from '../report/bench-report.ts';
 import { startBackend } from '../rivals/backend.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
 import { type Entrant, enter } from '../rivals/contenders.ts';
@@ -31,8 +31,6 @@ const usage = `npm run bench:watches -- [options]
   --events N           events that are sent to all, after 15 that do not count (15)
   --rounds N           fresh processes of each (2)
   --only LIST          contenders; figures are then shown, not recorded (all but Caddy and Hono + fetch)`;
-
-const resultsPath = join(resultsDirectory, 'watches.json');
 
 const defaultContenders: readonly ContenderName[] = contenderNames.filter(
   (name) => name !== 'caddy' && name !== 'hono-fetch',
@@ -58,7 +56,7 @@ await runMainWithOptions(
     const perConnection = countFrom('per-connection', values['per-connection']);
     const machine = describeMachine();
     // What cannot be read is told before anything is measured: a run may replace one of the modes only.
-    if (values.only === undefined) await readResults(resultsPath, watchResultsSchema);
+    if (values.only === undefined) await readResults('watches', watchResultsSchema);
 
     return withCleanup(async (cleanup) => {
       const workbench = await createWorkbench(cleanup);
@@ -127,10 +125,10 @@ async function record(
   mode: WatchMode,
   results: NonNullable<WatchResults['modes'][WatchMode]>,
 ): Promise<void> {
-  const { modes } = (await readResults(resultsPath, watchResultsSchema)) ?? { modes: {} };
-  await writeResults(resultsPath, watchResultsSchema, {
+  const { modes } = (await readResults('watches', watchResultsSchema)) ?? { modes: {} };
+  await writeResults('watches', watchResultsSchema, {
     kind: 'watches',
     modes: { ...modes, [mode]: results },
   });
-  await writeReport();
+  await writeGenerated(benchReport);
 }

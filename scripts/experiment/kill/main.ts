@@ -1,12 +1,12 @@
 /** Rounds of SIGKILL under load: `npm run experiment:kill`, docs/explanation/upgrade-experiment.md. */
-import { join } from 'node:path';
+import { writeGenerated } from '../../generate/generated-file.ts';
 import { countFrom, namesFrom } from '../../harness/command-line.ts';
 import { describeMachine } from '../../harness/machine.ts';
-import { resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
 import { setUpTitles } from '../cluster/set-ups.ts';
 import { faultsOf } from '../record/verdict.ts';
-import { writeExperimentReport } from '../report/write-experiment-report.ts';
+import { experimentReport } from '../report/experiment-report.ts';
 import { runExperiment, seedFrom, seedOption } from '../run-experiment.ts';
 import { type KillResults, killedSetUps, killResultsSchema } from './kill-results.ts';
 import { killRows } from './kill-table.ts';
@@ -58,8 +58,8 @@ await runExperiment(
     }
     console.log(`\n${terminalTable(killRows(results))}`);
     if (!values.try) {
-      await writeResults(join(resultsDirectory, 'kill.json'), killResultsSchema, results);
-      await writeExperimentReport();
+      await writeResults('kill', killResultsSchema, results);
+      await writeGenerated(experimentReport);
     }
     return faults === 0 ? 0 : 1;
   },

@@ -2,10 +2,10 @@
  * Thousands of watches for a long time, with snapshots that change: `npm run soak`,
  * docs/explanation/upgrade-experiment.md.
  */
-import { join } from 'node:path';
+import { writeGenerated } from '../../generate/generated-file.ts';
 import { countFrom } from '../../harness/command-line.ts';
-import { resultsDirectory, writeResults } from '../../harness/results-file.ts';
-import { writeExperimentReport } from '../report/write-experiment-report.ts';
+import { writeResults } from '../../harness/results-file.ts';
+import { experimentReport } from '../report/experiment-report.ts';
 import { runExperiment, seedFrom, seedOption } from '../run-experiment.ts';
 import { runSoak } from './run-soak.ts';
 import { soakResultsSchema } from './soak-results.ts';
@@ -41,8 +41,8 @@ await runExperiment(
       );
     }
     if (!values.try) {
-      await writeResults(join(resultsDirectory, 'soak.json'), soakResultsSchema, results);
-      await writeExperimentReport();
+      await writeResults('soak', soakResultsSchema, results);
+      await writeGenerated(experimentReport);
     }
     const grown = growing(samples);
     if (grown.length > 0) console.log(`FAULT: still growing: ${grown.join(', ')}`);

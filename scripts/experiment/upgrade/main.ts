@@ -1,14 +1,14 @@
 /**
  * A rolling upgrade under load in four set-ups: `npm run experiment:upgrade`, docs/explanation/upgrade-experiment.md.
  */
-import { join } from 'node:path';
+import { writeGenerated } from '../../generate/generated-file.ts';
 import { namesFrom } from '../../harness/command-line.ts';
 import { describeMachine } from '../../harness/machine.ts';
-import { resultsDirectory, writeResults } from '../../harness/results-file.ts';
+import { writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
 import { hasRouters, setUpNames, setUpTitles } from '../cluster/set-ups.ts';
 import { faultsOf } from '../record/verdict.ts';
-import { writeExperimentReport } from '../report/write-experiment-report.ts';
+import { experimentReport } from '../report/experiment-report.ts';
 import { runExperiment, seedFrom, seedOption } from '../run-experiment.ts';
 import { paces } from './paces.ts';
 import { serverEnds } from './rolling-upgrade.ts';
@@ -74,8 +74,8 @@ await runExperiment(
       console.log(`\n${terminalTable(upgradeRows(outcomes))}`);
     }
     if (!values.quick && names.length === setUpNames.length && ends.length === serverEnds.length) {
-      await writeResults(join(resultsDirectory, 'upgrade.json'), upgradeResultsSchema, results);
-      await writeExperimentReport();
+      await writeResults('upgrade', upgradeResultsSchema, results);
+      await writeGenerated(experimentReport);
     }
     return faults === 0 ? 0 : 1;
   },

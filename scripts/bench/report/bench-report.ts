@@ -1,7 +1,9 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { GeneratedFile } from '../../generate/generated-file.ts';
 import type { Machine } from '../../harness/machine-schema.ts';
-import { readResults, resultsDirectory } from '../../harness/results-file.ts';
+import { readResults } from '../../harness/results-file.ts';
+import { measuredOn } from '../../report/format.ts';
 import { replaceBetweenMarkers } from '../../report/markers.ts';
 import { markdownTable } from '../../report/text-table.ts';
 import { pacedWindows } from '../load/paced.ts';
@@ -22,27 +24,33 @@ import { performanceChart } from './performance-chart.ts';
 
 /** Of the cores: what ran in the minute before is in the load average for minutes. */
 const quietShare = 0.5;
-const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
+const root = join(import.meta.dirname, '..', '..', '..');
+const pagePath = 'docs/explanation/performance.md';
 
-/**
- * Brings docs/explanation/performance.md, its plot, and bench/results/README.md, which has every contender of every
- * workload, up to what is recorded in bench/results.
- */
-export async function writeReport(): Promise<void> {
-  const [throughput, quick, watches, transfer, profile] = await Promise.all([
-    readResults(join(resultsDirectory, 'throughput.json'), throughputResultsSchema),
-    readResults(join(resultsDirectory, 'quick.json'), throughputResultsSchema),
-    readResults(join(resultsDirectory, 'watches.json'), watchResultsSchema),
-    readResults(join(resultsDirectory, 'transfer.json'), transferResultsSchema),
-    readResults(join(resultsDirectory, 'profile.json'), profileResultsSchema),
-  ]);
-  const page = join(docs, 'explanation', 'performance.md');
-  const recorded = { throughput, quick, watches, transfer, profile };
-  await writeFile(page, fillPage(await readFile(page, 'utf8'), recorded));
-  await writeFile(join(resultsDirectory, 'README.md'), tablesPage(recorded));
-  const chart = join(docs, 'images', 'performance.svg');
-  await mkdir(dirname(chart), { recursive: true });
-  await writeFile(chart, performanceChart(throughput, watches));
+/** docs/explanation/performance.md, its plot, and bench/results/README.md, which has every contender of every workload. */
+export const benchReport: readonly GeneratedFile[] = [
+  {
+    path: pagePath,
+    text: async () => fillPage(await readFile(join(root, pagePath), 'utf8'), await recordedResults()),
+  },
+  { path: 'bench/results/README.md', text: async () => tablesPage(await recordedResults()) },
+  {
+    path: 'docs/images/performance.svg',
+    async text() {
+      const { throughput, watches } = await recordedResults();
+      return performanceChart(throughput, watches);
+    },
+  },
+];
+
+async function recordedResults(): Promise<RecordedResults> {
+  return {
+    throughput: await readResults('throughput', throughputResultsSchema),
+    quick: await readResults('quick', throughputResultsSchema),
+    watches: await readResults('watches', watchResultsSchema),
+    transfer: await readResults('transfer', transferResultsSchema),
+    profile: await readResults('profile', profileResultsSchema),
+  };
 }
 
 /** What bench/results holds; `undefined` is what has not been recorded. */
@@ -71,7 +79,7 @@ export function fillPage(page: string, { throughput, watches, transfer }: Record
 export function tablesPage({ throughput, quick, watches, profile }: RecordedResults): string {
   return [
     '# Recorded figures of requests and watches',
-    'Every contender in every workload. `npm run bench:report` writes this page; [performance](../../docs/explanation/performance.md) says how the figures come about and what they mean.',
+    'Every contender in every workload. `npm run generate` writes this page; [performance](../../docs/explanation/performance.md) says how the figures come about and what they mean.',
     throughput && throughputText(throughput, ''),
     quick && throughputText(quick, 'Under steady load: '),
     profile && profileText(profile),
@@ -145,16 +153,12 @@ function transferText(results: TransferResults): string {
   return `${markdownTable(transferRows(results))}\n\n${provenance(results)}`;
 }
 
-function provenance({
-  measuredAt,
-  machine,
-  versions,
-}: {
+function provenance(measured: {
   readonly measuredAt: string;
   readonly machine: Machine;
   readonly versions: Readonly<Partial<Record<string, string>>>;
 }): string {
-  const { processor, cores, memory, kernel, loadBefore } = machine;
+  const { machine, versions } = measured;
   const named = Object.entries(versions)
     // `go-http2` of the same version is the same program.
     .filter(
@@ -164,8 +168,8 @@ function provenance({
     .map(([name, version]) => `${name} ${version}`)
     .join('; ');
   const warning =
-    loadBefore > cores * quietShare
+    machine.loadBefore > machine.cores * quietShare
       ? ' **The machine was not quiet: take these figures for provisional.**'
       : '';
-  return `Measured ${measuredAt.slice(0, 10)} on ${processor}, ${cores} cores, ${memory} GiB, Linux ${kernel}, load before ${loadBefore.toFixed(1)}. ${named}.${warning}`;
+  return `Measured ${measuredOn(measured)}. ${named}.${warning}`;
 }

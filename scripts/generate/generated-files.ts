@@ -1,0 +1,31 @@
+import { routerConfiguration, syncConfiguration } from '../../src/cli/config/configuration-kind.ts';
+import { benchReport } from '../bench/report/bench-report.ts';
+import { clientAssetsModule, clientAssetsText } from '../dashboard/client-assets.ts';
+import { experimentReport } from '../experiment/report/experiment-report.ts';
+import { dashboardOf } from '../monitoring/dashboard.ts';
+import { panelRows } from '../monitoring/dashboard-panels.ts';
+import { configurationJsonSchema } from '../reference/configuration-schema.ts';
+import { errorsPage } from '../reference/errors-page.ts';
+import { flagsPage } from '../reference/flags-page.ts';
+import { http2FramesPage } from '../reference/http2-frames-page.ts';
+import { lostFieldsPicture } from '../reference/lost-fields-picture.ts';
+import { metricsPage } from '../reference/metrics-page.ts';
+import type { GeneratedFile } from './generated-file.ts';
+
+/** `npm run generate` writes them, and a test fails for one that is not up to date. */
+export const generatedFiles: readonly GeneratedFile[] = [
+  { path: clientAssetsModule, text: clientAssetsText },
+  { path: 'docs/reference/metrics.md', text: metricsPage },
+  { path: 'docs/reference/errors.md', text: errorsPage },
+  { path: 'docs/reference/flags.md', text: flagsPage },
+  { path: 'docs/explanation/http2-frames.md', text: http2FramesPage },
+  { path: 'docs/images/lost-fields.svg', text: lostFieldsPicture },
+  { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
+  { path: 'deploy/sync-config.schema.json', text: () => configurationJsonSchema(syncConfiguration) },
+  {
+    path: 'deploy/monitoring/dashboard.json',
+    text: () => JSON.stringify(dashboardOf(panelRows), undefined, 2),
+  },
+  ...benchReport,
+  ...experimentReport,
+];
