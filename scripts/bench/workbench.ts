@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createDemoCertificates, type DemoCertificates } from '../../demo/certificates.ts';
 import type { Cleanup } from '../harness/cleanup.ts';
-import { findProgram } from '../harness/programs.ts';
+import { installedProgram } from '../harness/programs.ts';
 
 const run = promisify(execFile);
 const sources = import.meta.dirname;
@@ -19,13 +19,16 @@ export interface Workbench {
   /** Certificate and key in one file each, as HAProxy reads them. */
   readonly servingPem: string;
   readonly frontProxyPem: string;
-  /** The Go programs; `undefined` without a Go toolchain. */
-  readonly goPrograms: string | undefined;
-  /** Preloaded, gives load generators a client certificate; `undefined` without a C compiler. */
-  readonly clientCertificateLibrary: string | undefined;
+  /** The Go programs. */
+  readonly goPrograms: string;
+  /** Preloaded, gives load generators a client certificate. */
+  readonly clientCertificateLibrary: string;
 }
 
-/** Makes certificates and builds what can be built here; `cleanup` removes it all. */
+/**
+ * Makes certificates and builds the programs; `cleanup` removes it all.
+ * @throws {UsageError} without a Go toolchain or a C compiler
+ */
 export async function createWorkbench(cleanup: Cleanup): Promise<Workbench> {
   const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-bench-'));
   cleanup.add(() => rm(directory, { recursive: true, force: true }));
@@ -63,9 +66,8 @@ async function concatenated(directory: string, name: string, paths: readonly str
   return path;
 }
 
-async function buildGoPrograms(directory: string): Promise<string | undefined> {
-  const go = findProgram('go');
-  if (go === undefined) return undefined;
+async function buildGoPrograms(directory: string): Promise<string> {
+  const go = installedProgram('go', 'golang');
   const output = join(directory, 'bench');
   // No toolchain or module is fetched: it needs the standard library only.
   const env = { ...process.env, GOTOOLCHAIN: 'local', GOPROXY: 'off' };
@@ -73,9 +75,8 @@ async function buildGoPrograms(directory: string): Promise<string | undefined> {
   return output;
 }
 
-async function buildClientCertificateLibrary(directory: string): Promise<string | undefined> {
-  const compiler = findProgram('cc');
-  if (compiler === undefined) return undefined;
+async function buildClientCertificateLibrary(directory: string): Promise<string> {
+  const compiler = installedProgram('cc', 'gcc');
   const output = join(directory, 'client-certificate.so');
   const source = join(sources, 'load', 'client-certificate.c');
   await run(compiler, ['-O1', '-shared', '-fPIC', '-o', output, source, '-ldl']);

@@ -10,7 +10,6 @@ import {
   quickWorkloads,
 } from '../../scripts/bench/quick/conditions.ts';
 import { earlierRouter } from '../../scripts/bench/quick/earlier-router.ts';
-import { chooseRival } from '../../scripts/bench/quick/rival.ts';
 import { throughputResultsSchema } from '../../scripts/bench/throughput/results.ts';
 import type { Workbench } from '../../scripts/bench/workbench.ts';
 import { Cleanup } from '../../scripts/harness/cleanup.ts';
@@ -21,35 +20,6 @@ import { roundOf, workloadOf } from './throughput-figures.ts';
 const everyWorkload = (cpuTimes: Readonly<Record<string, number>>) =>
   Object.fromEntries(quickWorkloads.map((name) => [name, workloadOf([roundOf(cpuTimes)])]));
 
-test('what was recorded beside one rival is compared with a run beside the same one', () => {
-  const besideNginx = everyWorkload({ router: 1, nginx: 1 });
-  assert.equal(
-    chooseRival(besideNginx, () => true),
-    'nginx',
-  );
-  assert.throws(
-    () => chooseRival(besideNginx, (program) => program !== 'nginx'),
-    (error) => error instanceof UsageError && /beside nginx.*--record/.test(error.message),
-  );
-});
-
-test('a rival that failed in one of the recorded workloads is none to compare with', () => {
-  const [first = 'http1-get'] = quickWorkloads;
-  const halfBesideGo = {
-    ...everyWorkload({ router: 1, nginx: 1 }),
-    [first]: everyWorkload({ go: 1 })[first],
-  };
-  assert.throws(() => chooseRival(halfBesideGo, () => true), /beside nothing/);
-});
-
-test('to record, the first rival that is installed is taken', () => {
-  assert.equal(
-    chooseRival(undefined, (program) => program !== 'go'),
-    'nginx',
-  );
-  assert.throws(() => chooseRival(undefined, () => false), UsageError);
-});
-
 test('ratios that came about in another way are not compared', () => {
   const [name = 'http1-get'] = quickWorkloads;
   const now = everyWorkload({ router: 1, go: 1 });
@@ -59,8 +29,6 @@ test('ratios that came about in another way are not compared', () => {
     passes: { ...base, passes: 7 },
     'warm-up': { ...base, warmUp: 1 },
     'length of a pass': { ...base, seconds: 2 },
-    'client certificate': { ...base, clientCertificate: 'none' as const },
-    server: { ...base, backend: 'nginx' as const },
   };
   for (const [aspect, results] of Object.entries(otherwise)) {
     const { decisive } = differencesBetween(now, { [name]: results });
@@ -93,7 +61,6 @@ test('the table says what was measured, what was recorded, and what would be no 
     { [name]: workloadOf([roundOf({ router: 90, go: 50 })]) },
     { [name]: workloadOf([roundOf({ router: 40, go: 50 }), roundOf({ router: 50, go: 50 })]) },
     [name],
-    'go',
   );
   assert.deepEqual(comparisonRows(comparisons), [
     ['', 'best CPU × go now', 'recorded', 'unchanged is', ''],
@@ -112,11 +79,10 @@ test('what is recorded was measured as a quick run measures now, in as many roun
         warmUp: results.warmUp,
         seconds: results.seconds,
         rounds: results.rounds.length,
-        clientCertificate: results.clientCertificate,
       }
     );
   });
-  const expected = { ...quickConditions, rounds: quickRounds.recording, clientCertificate: 'presented' };
+  const expected = { ...quickConditions, rounds: quickRounds.recording };
   assert.deepEqual(
     conditions,
     quickWorkloads.map(() => expected),

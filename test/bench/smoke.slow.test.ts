@@ -16,17 +16,16 @@ import { chooseCores } from '../../scripts/harness/machine.ts';
 import { findProgram } from '../../scripts/harness/programs.ts';
 
 const lacksPrograms = ['h2load', 'wrk'].some((name) => findProgram(name) === undefined);
-const lacksServer = ['go', 'nginx'].every((name) => findProgram(name) === undefined);
-const skipLoad = lacksPrograms || lacksServer ? 'h2load, wrk, and Go or nginx have to be installed' : false;
-const skipNginx =
-  lacksPrograms || findProgram('nginx') === undefined ? 'h2load, wrk and nginx have to be installed' : false;
-const skipWatches = findProgram('go') === undefined ? 'Go has to be installed' : false;
+const skipWatches = ['go', 'cc'].some((name) => findProgram(name) === undefined)
+  ? 'Go and a C compiler have to be installed'
+  : false;
+const skipLoad = lacksPrograms ? 'h2load and wrk have to be installed' : skipWatches;
 
 test('bench: every contender that is installed starts and says who calls', { skip: skipLoad }, async () => {
   await withCleanup(async (cleanup) => {
     const workbench = await createWorkbench(cleanup);
     const backend = await startBackend(workbench, cleanup, undefined);
-    const { entrants } = await enter(contenderNames, workbench);
+    const { entrants } = await enter(contenderNames, [], workbench);
     const environment = { workbench, servers: backend.servers, core: undefined, cleanup };
     // Resolves only once the caller's name has come through.
     const running = await Promise.all(
@@ -49,8 +48,13 @@ test('bench: a few requests of each kind of load are measured, and nothing is le
       cleanup,
     });
     const options = { workbench, cores: chooseCores(), warmUp: 0.1, seconds: 0.2, rate: 100 };
-    const paced = workbench.goPrograms === undefined ? [] : (['http1-rate', 'http2-rate'] as const);
-    for (const name of ['http1-post', 'http2-get-local', 'http1-connections', ...paced] as const) {
+    for (const name of [
+      'http1-post',
+      'http2-get-local',
+      'http1-connections',
+      'http1-rate',
+      'http2-rate',
+    ] as const) {
       const workload = workloads.find((candidate) => candidate.name === name);
       assert.ok(workload);
       const figures = await measureWorkload(workload, running, options);
@@ -65,28 +69,13 @@ test('bench: a few requests of each kind of load are measured, and nothing is le
   await assert.rejects(access(directory));
 });
 
-test('bench: without Go, nginx stands behind the proxies', { skip: skipNginx }, async () => {
-  await withCleanup(async (cleanup) => {
-    const workbench = { ...(await createWorkbench(cleanup)), goPrograms: undefined };
-    const { kind, servers } = await startBackend(workbench, cleanup, undefined);
-    assert.equal(kind, 'nginx');
-    const running = await startContender(router, { workbench, servers, core: undefined, cleanup });
-    const options = { workbench, cores: chooseCores(), warmUp: 0.1, seconds: 0.2 };
-    for (const name of ['http1-get', 'http2-post', 'http2-list-64k'] as const) {
-      const workload = workloads.find((candidate) => candidate.name === name);
-      assert.ok(workload);
-      assert.ok((await measureWorkload(workload, running, options)).requestsPerSecond > 0, name);
-    }
-  });
-});
-
 test('bench: watches through the router are counted, and an event reaches each', {
   skip: skipWatches,
 }, async () => {
   await withCleanup(async (cleanup) => {
     const workbench = await createWorkbench(cleanup);
     const backend = await startBackend(workbench, cleanup, undefined);
-    const bench = { workbench, program: workbench.goPrograms ?? '', backend, cores: chooseCores() };
+    const bench = { workbench, backend, cores: chooseCores() };
     const figures = await measureWatches(router, bench, {
       watches: 20,
       perConnection: 10,

@@ -25,8 +25,6 @@ export function workloadOf(rounds: readonly ThroughputRound[]): WorkloadResults 
     passes: 1,
     warmUp: 0.3,
     seconds: 1,
-    clientCertificate: 'presented',
-    backend: 'go',
     versions: { direct: '', router: '1.0', go: '1.26' },
     rounds: [...rounds],
   };

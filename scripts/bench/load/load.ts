@@ -30,9 +30,10 @@ export interface LoadFigures {
 }
 
 /** What makes wrk and h2load present the client certificate, for which they have no option. */
-export function clientCertificateEnvironment(workbench: Workbench): Readonly<Record<string, string>> {
-  const { clientCertificateLibrary, certificates } = workbench;
-  if (clientCertificateLibrary === undefined) return {};
+export function clientCertificateEnvironment({
+  clientCertificateLibrary,
+  certificates,
+}: Workbench): Readonly<Record<string, string>> {
   return {
     LD_PRELOAD: clientCertificateLibrary,
     BENCH_CLIENT_CERTIFICATE: certificates.alice.certificate,

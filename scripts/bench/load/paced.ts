@@ -34,10 +34,8 @@ export function pacedArguments(load: Load & { readonly rate: number }, workbench
     `-duration=${Math.round(seconds * 1_000)}ms`,
     `-window=${Math.ceil((seconds * 1_000) / pacedWindows)}ms`,
     `-authority=${clusterCa}`,
-    // As the other generators: none of them presents a certificate where they cannot.
-    ...(workbench.clientCertificateLibrary === undefined
-      ? []
-      : [`-certificate=${alice.certificate}`, `-key=${alice.privateKey}`]),
+    `-certificate=${alice.certificate}`,
+    `-key=${alice.privateKey}`,
   ];
 }
 

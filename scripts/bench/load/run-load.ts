@@ -1,7 +1,6 @@
 import { type Child, type Command, startChild } from '../../harness/child-process.ts';
-import { UsageError } from '../../harness/command-line.ts';
 import { type ProcessUsage, usageOf } from '../../harness/process-usage.ts';
-import { findProgram } from '../../harness/programs.ts';
+import { installedProgram } from '../../harness/programs.ts';
 import type { Workbench } from '../workbench.ts';
 import { h2loadArguments, h2loadPhases, parseH2load } from './h2load.ts';
 import { clientCertificateEnvironment, type Load, type LoadFigures } from './load.ts';
@@ -32,7 +31,7 @@ const patience = 20_000;
 export async function runH2load(load: Load, environment: LoadEnvironment): Promise<LoadRun> {
   const { workbench } = environment;
   const command = {
-    executable: installed('h2load'),
+    executable: installedProgram('h2load', 'nghttp2-client'),
     arguments: h2loadArguments(load),
     environment: clientCertificateEnvironment(workbench),
   };
@@ -44,13 +43,11 @@ export async function runH2load(load: Load, environment: LoadEnvironment): Promi
   return { figures, cpuTime };
 }
 
-/** The same at a fixed rate: `load` has one. @throws when a request fails, and where there is no Go toolchain. */
+/** The same at a fixed rate: `load` has one. @throws when a request fails. */
 export async function runPaced(load: Load, environment: LoadEnvironment): Promise<LoadRun> {
   const { workbench } = environment;
   const { rate } = load;
   if (rate === undefined) throw new TypeError('A paced load has a rate.');
-  if (workbench.goPrograms === undefined)
-    throw new UsageError('The generator of loads at a fixed rate is written in Go: install Go.');
   const command = {
     executable: workbench.goPrograms,
     arguments: pacedArguments({ ...load, rate }, workbench),
@@ -65,7 +62,7 @@ export async function runPaced(load: Load, environment: LoadEnvironment): Promis
 export async function runWrk(load: Load, environment: LoadEnvironment): Promise<LoadRun> {
   const before = await proxyUsage(environment.pid);
   const command = {
-    executable: installed('wrk'),
+    executable: installedProgram('wrk', 'wrk'),
     arguments: wrkArguments(load),
     environment: clientCertificateEnvironment(environment.workbench),
   };
@@ -93,13 +90,6 @@ async function runInPhases(
   const output = await outputOf(generator, load);
   const cpuTime = ((await usage.end)?.cpuTime ?? 0) - ((await usage.begin)?.cpuTime ?? 0);
   return { output, cpuTime };
-}
-
-function installed(name: 'h2load' | 'wrk'): string {
-  const executable = findProgram(name);
-  if (executable === undefined)
-    throw new UsageError(`${name} is not installed (Debian: nghttp2-client, wrk).`);
-  return executable;
 }
 
 async function outputOf(generator: Child, { warmUp, seconds }: Load): Promise<string> {

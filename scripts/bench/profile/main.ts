@@ -3,18 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { writeGenerated } from '../../generate/generated-file.ts';
 import { withCleanup } from '../../harness/cleanup.ts';
 import { countFrom, namesFrom, runMainWithOptions } from '../../harness/command-line.ts';
-import { type Cores, chooseCores, describeMachine } from '../../harness/machine.ts';
 import { writeResults } from '../../harness/results-file.ts';
 import { median, significant } from '../../harness/statistics.ts';
 import { terminalTable } from '../../report/text-table.ts';
+import { type Bench, openBench } from '../open-bench.ts';
 import { benchReport } from '../report/bench-report.ts';
-import { startBackend } from '../rivals/backend.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
-import { enter } from '../rivals/contenders.ts';
 import { type RunningContender, startContender } from '../rivals/running-contender.ts';
 import { measureWorkload } from '../throughput/measure-workload.ts';
 import { type Workload, type WorkloadName, workloadNames, workloads } from '../throughput/workloads.ts';
-import { createWorkbench, type Workbench } from '../workbench.ts';
 import { sampleProcess } from './perf.ts';
 import { type Sample, sharesOf } from './places.ts';
 import { type ProfileFigures, type ProfileResults, profileResultsSchema } from './profile-results.ts';
@@ -42,32 +39,20 @@ await runMainWithOptions(
     const passes = countFrom('passes', asked);
     const names = only === undefined ? usualContenders : namesFrom('only', only, contenderNames);
     const chosen = workload === undefined ? usualWorkloads : namesFrom('workload', workload, workloadNames);
-    const machine = describeMachine();
     const results = await withCleanup(async (cleanup): Promise<ProfileResults> => {
-      const workbench = await createWorkbench(cleanup);
-      const { entrants, missing } = await enter(names, workbench);
-      if (missing.length > 0) console.log(`Not installed, left out: ${missing.join(', ')}.`);
-      const cores = chooseCores();
-      const { servers } = await startBackend(workbench, cleanup, cores.others);
+      const { bench, entrants, measurement } = await openBench(names, cleanup);
+      const { workbench, cores, backend } = bench;
       const running: RunningContender[] = [];
       for (const { contender } of entrants) {
-        running.push(await startContender(contender, { workbench, servers, core: cores.proxy, cleanup }));
+        const environment = { workbench, servers: backend.servers, core: cores.proxy, cleanup };
+        running.push(await startContender(contender, environment));
       }
       const measured: ProfileResults['workloads'] = [];
       for (const each of workloads.filter(({ name }) => chosen.includes(name))) {
         console.log(each.title);
-        measured.push({
-          name: each.name,
-          contenders: await profileAll(each, running, passes, { workbench, cores }),
-        });
+        measured.push({ name: each.name, contenders: await profileAll(each, running, passes, bench) });
       }
-      return {
-        kind: 'profile',
-        measuredAt: new Date().toISOString(),
-        machine,
-        versions: Object.fromEntries(entrants.map(({ contender, version }) => [contender.name, version])),
-        workloads: measured,
-      };
+      return { kind: 'profile', ...measurement, workloads: measured };
     });
     for (const one of results.workloads) {
       console.log(`\n${one.name}\n${terminalTable(profileRows(one))}`);
@@ -78,11 +63,6 @@ await runMainWithOptions(
     return 0;
   },
 );
-
-interface Bench {
-  readonly workbench: Workbench;
-  readonly cores: Cores;
-}
 
 /** What has a process to look at. */
 type Proxy = RunningContender & { readonly pid: number };

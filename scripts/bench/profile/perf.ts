@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { startChild } from '../../harness/child-process.ts';
 import { UsageError } from '../../harness/command-line.ts';
 import { processTree } from '../../harness/process-usage.ts';
-import { findProgram } from '../../harness/programs.ts';
+import { installedProgram } from '../../harness/programs.ts';
 import type { Workbench } from '../workbench.ts';
 import type { Sample } from './places.ts';
 
@@ -19,8 +19,7 @@ export async function sampleProcess(
   seconds: number,
   { directory }: Workbench,
 ): Promise<readonly Sample[]> {
-  const executable = findProgram('perf');
-  if (executable === undefined) throw new UsageError('perf is not installed (Debian: linux-perf).');
+  const executable = installedProgram('perf', 'linux-perf');
   const file = join(directory, 'perf.data');
   const recording = await startChild({
     executable,

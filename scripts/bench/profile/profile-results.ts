@@ -1,5 +1,5 @@
-import { array, type InferOutput, number, object, picklist, record, string } from 'valibot';
-import { machineSchema } from '../../harness/machine-schema.ts';
+import { array, type InferOutput, number, object, picklist, record } from 'valibot';
+import { measurementEntries } from '../measurement.ts';
 import { contenderNames } from '../rivals/contender.ts';
 import { workloadNames } from '../throughput/workloads.ts';
 import { places } from './places.ts';
@@ -16,9 +16,7 @@ export type ProfileFigures = InferOutput<typeof figures>;
 /** `bench/results/profile.json`. */
 export const profileResultsSchema = object({
   kind: picklist(['profile']),
-  measuredAt: string(),
-  machine: machineSchema,
-  versions: record(picklist(contenderNames), string()),
+  ...measurementEntries,
   workloads: array(
     object({
       name: picklist(workloadNames),

@@ -39,7 +39,6 @@ export function measureAgainst(
       contenders: ['router'],
       also: [await earlierRouter(revision, cleanup)],
       rounds: quickRounds.against,
-      tell: console.log,
     });
     const comparisons = compareTrees(results, workloads);
     if (comparisons.length < workloads.length) {

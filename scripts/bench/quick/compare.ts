@@ -1,13 +1,11 @@
 import type { Spread } from '../../harness/statistics.ts';
-import type { ContenderName } from '../rivals/contender.ts';
 import { leastCpuTime, ratioOver } from '../throughput/ratios.ts';
 import type { ThroughputResults } from '../throughput/results.ts';
 import type { WorkloadName } from '../throughput/workloads.ts';
 
-/** What became of the router's CPU time for a request in its best pass, in units of a rival's, since it was last recorded. */
+/** What became of the router's CPU time for a request in its best pass, in units of Go's proxy, since it was last recorded. */
 export interface Comparison {
   readonly workload: WorkloadName;
-  readonly rival: ContenderName;
   readonly now: Spread;
   readonly recorded: Spread;
   /** Ratios from `from` to `to` cannot be told from the recorded ones. */
@@ -19,19 +17,18 @@ export interface Comparison {
 const allowance = 0.05;
 
 /**
- * Compares where both runs have the workload with the router and the rival.
+ * Compares where both runs have the workload with both.
  * @returns none for a workload that was not recorded.
  */
 export function compareWithRecorded(
   now: ThroughputResults['workloads'],
   recorded: ThroughputResults['workloads'],
   workloads: readonly WorkloadName[],
-  rival: ContenderName,
 ): Comparison[] {
   return workloads.flatMap((workload): Comparison[] => {
     const ratios = [now, recorded].map((results) => {
       const rounds = results[workload]?.rounds;
-      return rounds && ratioOver(rounds, 'router', rival, leastCpuTime);
+      return rounds && ratioOver(rounds, 'router', 'go', leastCpuTime);
     });
     const [nowRatio, recordedRatio] = ratios;
     if (nowRatio === undefined || recordedRatio === undefined) return [];
@@ -39,9 +36,7 @@ export function compareWithRecorded(
       from: recordedRatio.minimum * (1 - allowance),
       to: recordedRatio.maximum * (1 + allowance),
     };
-    return [
-      { workload, rival, now: nowRatio, recorded: recordedRatio, band, verdict: verdictOf(nowRatio, band) },
-    ];
+    return [{ workload, now: nowRatio, recorded: recordedRatio, band, verdict: verdictOf(nowRatio, band) }];
   });
 }
 

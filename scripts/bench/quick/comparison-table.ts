@@ -4,8 +4,7 @@ import type { Comparison } from './compare.ts';
 
 /** A row for each workload. */
 export function comparisonRows(comparisons: readonly Comparison[]): Rows {
-  const [first] = comparisons;
-  const headings = ['', `best CPU × ${first?.rival ?? ''} now`, 'recorded', 'unchanged is', ''];
+  const headings = ['', 'best CPU × go now', 'recorded', 'unchanged is', ''];
   return [
     headings,
     ...comparisons.map(({ workload, now, recorded, band, verdict }) => [

@@ -17,8 +17,6 @@ const decisive: readonly (readonly [string, (results: WorkloadResults) => string
   ['passes', ({ passes }) => String(passes)],
   ['warm-up', ({ warmUp }) => `${warmUp} s`],
   ['length of a pass', ({ seconds }) => `${seconds} s`],
-  ['client certificate', ({ clientCertificate }) => clientCertificate],
-  ['server', ({ backend }) => backend],
 ];
 
 /** What may bear on a ratio without making it worthless. */
@@ -26,8 +24,6 @@ const worthKnowing: readonly (readonly [string, (results: WorkloadResults) => st
   ['processor', ({ machine }) => `${machine.processor}, ${machine.cores} cores`],
   ['kernel', ({ machine }) => machine.kernel],
   ['Go', ({ versions }) => versions.go ?? 'none'],
-  ['nginx', ({ versions }) => versions.nginx ?? 'none'],
-  ['HAProxy', ({ versions }) => versions.haproxy ?? 'none'],
 ];
 
 /** In what the two runs differ, each difference in words. */

@@ -1,11 +1,10 @@
 /**
- * Whether the router has become slower: the main workloads beside one rival, compared with ratios that were recorded in
+ * Whether the router has become slower: the main workloads beside Go's proxy, compared with ratios that were recorded in
  * the same way, or with another revision in the same run. `npm run bench:quick`; ends with 1 when it has, with 2 when
  * there is nothing to compare with.
  */
 import { writeGenerated } from '../../generate/generated-file.ts';
 import { namesFrom, runMainWithOptions, UsageError } from '../../harness/command-line.ts';
-import { findProgram } from '../../harness/programs.ts';
 import { readResults, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
 import { benchReport } from '../report/bench-report.ts';
@@ -17,7 +16,6 @@ import { measureAgainst } from './against.ts';
 import { compareWithRecorded } from './compare.ts';
 import { comparisonRows } from './comparison-table.ts';
 import { differencesBetween, quickConditions, quickRounds, quickWorkloads } from './conditions.ts';
-import { chooseRival } from './rival.ts';
 
 const usage = `npm run bench:quick -- [options]
   --record   measures ${quickRounds.recording} rounds and keeps them in bench/results/quick.json, for later runs to compare with
@@ -45,18 +43,16 @@ await runMainWithOptions(usage, options, async ({ record, against, workload }) =
   if (!record && recorded === undefined) {
     throw new UsageError('Nothing has been recorded yet: npm run bench:quick -- --record does.');
   }
-  const rival = chooseRival(recorded, (program) => findProgram(program) !== undefined);
   const hasBoth = ({ contenders }: ThroughputRound): boolean =>
-    contenders.router !== undefined && contenders[rival] !== undefined;
+    contenders.router !== undefined && contenders.go !== undefined;
   const now = await runThroughput({
     ...quickConditions,
     workloads: quickWorkloads,
-    contenders: ['router', rival],
+    contenders: ['router', 'go'],
     rounds: record ? quickRounds.recording : quickRounds.comparison,
-    tell: console.log,
   });
   if (!quickWorkloads.every((workload) => now[workload]?.rounds.some(hasBoth))) {
-    throw new Error(`Not every workload could be measured beside ${rival}; what failed stands above.`);
+    throw new Error('Not every workload could be measured with both; what failed stands above.');
   }
   if (recorded === undefined) {
     await writeResults('quick', throughputResultsSchema, { kind: 'throughput', workloads: now });
@@ -66,7 +62,7 @@ await runMainWithOptions(usage, options, async ({ record, against, workload }) =
     }
     return 0;
   }
-  const comparisons = compareWithRecorded(now, recorded, quickWorkloads, rival);
+  const comparisons = compareWithRecorded(now, recorded, quickWorkloads);
   const { decisive, worthKnowing } = differencesBetween(now, recorded);
   if (decisive.length > 0) {
     throw new UsageError(

@@ -106,9 +106,6 @@ function throughputText(results: ThroughputResults, prefix: string): string {
         '',
         note === noteBefore ? 'Measured as the table before.' : note,
         ...(rates.length > 0 ? [`Requests a second asked for in each round: ${rates.join(', ')}.`] : []),
-        ...(measured.clientCertificate === 'none'
-          ? ['Without client certificates: no identity was stamped.']
-          : []),
         '',
       ];
       noteBefore = note;

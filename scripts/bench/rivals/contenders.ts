@@ -34,12 +34,13 @@ export interface Entrant {
   readonly version: string;
 }
 
-/** Those of `names` that are installed, and the names of those that are not. */
+/** Those of `names` and `also` that are installed, and the names of those that are not. */
 export async function enter(
   names: readonly ContenderName[],
+  also: readonly Contender[],
   workbench: Workbench,
 ): Promise<{ readonly entrants: readonly Entrant[]; readonly missing: readonly ContenderName[] }> {
-  const asked = contenders.filter(({ name }) => names.includes(name));
+  const asked = [...contenders.filter(({ name }) => names.includes(name)), ...also];
   const found = await Promise.all(
     asked.map(async (contender) => ({ contender, version: await contender.version(workbench) })),
   );

@@ -18,7 +18,7 @@ function goContender(name: 'go' | 'go-http2', title: string, overHttp2: boolean)
     async command({ workbench, port, servers }) {
       const { clusterCa, router, frontProxyClient } = workbench.certificates;
       return {
-        executable: workbench.goPrograms ?? 'bench',
+        executable: workbench.goPrograms,
         arguments: [
           'proxy',
           `-listen=127.0.0.1:${port}`,

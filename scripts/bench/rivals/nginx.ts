@@ -13,22 +13,17 @@ export const nginx: Contender = {
   },
   async command(setup) {
     const path = join(setup.directory, 'nginx.conf');
-    await writeFile(path, nginxConfiguration(setup.directory, proxyServer(setup)));
-    return nginxCommand(setup.directory, path);
+    await writeFile(path, configuration(setup));
+    return {
+      executable: findProgram('nginx') ?? 'nginx',
+      arguments: ['-p', setup.directory, '-c', path, '-e', 'stderr'],
+    };
   },
 };
 
-export function nginxCommand(directory: string, configurationPath: string) {
-  return {
-    executable: findProgram('nginx') ?? 'nginx',
-    arguments: ['-p', directory, '-c', configurationPath, '-e', 'stderr'],
-  };
-}
-
-/**
- * A configuration around what stands in `http`: one worker in the foreground, nothing written outside `directory`.
- */
-export function nginxConfiguration(directory: string, http: string): string {
+/** One worker in the foreground; nothing is written outside the directory. */
+function configuration({ workbench, directory, port, servers }: ProxySetup): string {
+  const { clusterCa, router, frontProxyClient } = workbench.certificates;
   // As root, the worker must be able to read what root has written into a private directory.
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
@@ -45,14 +40,6 @@ http {
   access_log off;
   tcp_nodelay on;
   ${temporary}
-  ${http.trim()}
-}
-`.trimStart();
-}
-
-function proxyServer({ workbench, port, servers }: ProxySetup): string {
-  const { clusterCa, router, frontProxyClient } = workbench.certificates;
-  return `
   map $ssl_client_s_dn $caller { default ''; '~CN=(?<name>[^,]+)' $name; }
   map $ssl_client_verify $everybody { default ''; SUCCESS system:authenticated; }
   upstream api {
@@ -85,5 +72,7 @@ function proxyServer({ workbench, port, servers }: ProxySetup): string {
       proxy_ssl_name ${serverName};
       proxy_ssl_server_name on;
     }
-  }`;
+  }
+}
+`.trimStart();
 }

@@ -41,7 +41,6 @@ await runMainWithOptions(
       passes: countFrom('passes', values.passes ?? (quick ? '2' : '4')),
       warmUp: secondsFrom('warm-up', values['warm-up'] ?? '1'),
       seconds: secondsFrom('seconds', values.seconds ?? '0.4'),
-      tell: console.log,
     });
     for (const { name, title } of workloads) {
       const measured = results[name];

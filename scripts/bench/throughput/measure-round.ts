@@ -1,20 +1,15 @@
 import { withCleanup } from '../../harness/cleanup.ts';
 import { UsageError } from '../../harness/command-line.ts';
-import type { Cores } from '../../harness/machine.ts';
-import type { Backend } from '../rivals/backend.ts';
+import type { Bench } from '../open-bench.ts';
 import type { ContenderName } from '../rivals/contender.ts';
 import type { Entrant } from '../rivals/contenders.ts';
 import { type RunningContender, startContender } from '../rivals/running-contender.ts';
-import type { Workbench } from '../workbench.ts';
 import { measureWorkload } from './measure-workload.ts';
 import { middleOf } from './middle-of.ts';
 import type { ThroughputFigures, ThroughputRound } from './results.ts';
 import { type Workload, type WorkloadName, workloads } from './workloads.ts';
 
 export interface RoundOptions {
-  readonly workbench: Workbench;
-  readonly cores: Cores;
-  readonly backend: Backend;
   readonly entrants: readonly Entrant[];
   readonly workloads: readonly Workload[];
   /** Goes through the contenders from the last to the first, so that none always comes after the same one. */
@@ -25,7 +20,6 @@ export interface RoundOptions {
   readonly warmUp: number;
   /** Seconds of each pass that count. */
   readonly seconds: number;
-  readonly tell: (line: string) => void;
 }
 
 /**
@@ -39,25 +33,31 @@ const firstWarmUp = { requests: 60_000, seconds: 2, repetitions: 6 } as const;
  * One round: fresh processes of all contenders; then workload by workload, one contender after the other in several
  * passes, so that what is compared lies close together in time. Processes that are not being measured are idle.
  */
-export function measureRound(options: RoundOptions): Promise<ReadonlyMap<WorkloadName, ThroughputRound>> {
+export function measureRound(
+  bench: Bench,
+  options: RoundOptions,
+): Promise<ReadonlyMap<WorkloadName, ThroughputRound>> {
   return withCleanup(async (cleanup) => {
-    const { workbench, cores, backend, entrants, tell } = options;
+    const { workbench, cores, backend } = bench;
+    const { entrants } = options;
     const running: RunningContender[] = [];
     for (const { contender } of options.reversed ? entrants.toReversed() : entrants) {
       const environment = { workbench, servers: backend.servers, core: cores.proxy, cleanup };
       try {
         running.push(await startContender(contender, environment));
       } catch (error) {
-        tell(`${contender.title} did not start: ${String(error)}`);
+        console.log(`${contender.title} did not start: ${String(error)}`);
       }
     }
-    await warmUpAll(running, options);
+    await warmUpAll(running, bench, options);
     const rounds = new Map<WorkloadName, ThroughputRound>();
     for (const workload of options.workloads) {
       const rate =
-        workload.kind === 'rate' ? await halfOfSaturation(workload, running, rounds, options) : undefined;
-      tell(`${workload.title}${rate === undefined ? '' : `, ${rate} a second`}`);
-      const contenders = await measurePasses(workload, running, rate, options);
+        workload.kind === 'rate'
+          ? await halfOfSaturation(workload, running, rounds, bench, options)
+          : undefined;
+      console.log(`${workload.title}${rate === undefined ? '' : `, ${rate} a second`}`);
+      const contenders = await measurePasses(workload, running, rate, bench, options);
       rounds.set(workload.name, { ...(rate !== undefined && { rate }), contenders });
     }
     return rounds;
@@ -69,7 +69,8 @@ async function measurePasses(
   workload: Workload,
   running: readonly RunningContender[],
   rate: number | undefined,
-  { workbench, cores, passes, warmUp, seconds, tell }: RoundOptions,
+  { workbench, cores }: Bench,
+  { passes, warmUp, seconds }: RoundOptions,
 ): Promise<ThroughputRound['contenders']> {
   const measured = new Map(running.map((contender) => [contender, [] as ThroughputFigures[]]));
   for (let pass = 0; pass < passes; pass++) {
@@ -81,7 +82,7 @@ async function measurePasses(
         measured.get(contender)?.push(figures);
       } catch (error) {
         measured.delete(contender);
-        tell(`  ${contender.title} failed: ${String(error)}`);
+        console.log(`  ${contender.title} failed: ${String(error)}`);
       }
     }
   }
@@ -89,22 +90,26 @@ async function measurePasses(
   for (const [{ name, title }, all] of measured) {
     const figures = middleOf(all);
     contenders[name] = figures;
-    tell(`  ${title}: ${figures.requestsPerSecond}/s, ${figures.cpuTimePerRequest} µs each`);
+    console.log(`  ${title}: ${figures.requestsPerSecond}/s, ${figures.cpuTimePerRequest} µs each`);
   }
   return contenders;
 }
 
-async function warmUpAll(running: readonly RunningContender[], options: RoundOptions): Promise<void> {
+async function warmUpAll(
+  running: readonly RunningContender[],
+  bench: Bench,
+  options: RoundOptions,
+): Promise<void> {
   const paths = new Set(options.workloads.map(pathOf));
   for (const workload of workloads.filter(({ kind }) => kind === 'saturation')) {
     // One for each is enough: the first, which is the smallest.
     if (!paths.delete(pathOf(workload))) continue;
     for (const contender of running) {
       try {
-        await warmUpOne(workload, contender, options);
+        await warmUpOne(workload, contender, bench);
       } catch (error) {
         if (error instanceof UsageError) throw error;
-        options.tell(`${contender.title} failed while it warmed up: ${String(error)}`);
+        console.log(`${contender.title} failed while it warmed up: ${String(error)}`);
       }
     }
   }
@@ -118,7 +123,7 @@ function pathOf({ protocol, method }: Workload): string {
 async function warmUpOne(
   workload: Workload,
   contender: RunningContender,
-  { workbench, cores }: RoundOptions,
+  { workbench, cores }: Bench,
 ): Promise<void> {
   const { seconds, repetitions } = firstWarmUp;
   let requests = 0;
@@ -133,7 +138,8 @@ async function halfOfSaturation(
   workload: Workload,
   running: readonly RunningContender[],
   rounds: ReadonlyMap<WorkloadName, ThroughputRound>,
-  { workbench, cores, warmUp, seconds }: RoundOptions,
+  { workbench, cores }: Bench,
+  { warmUp, seconds }: RoundOptions,
 ): Promise<number> {
   const saturated = saturatedFormOf(workload);
   const reference =

@@ -6,7 +6,6 @@ import { significant } from '../../harness/statistics.ts';
 import type { Load } from '../load/load.ts';
 import { pacedWindows } from '../load/paced.ts';
 import { runH2load, runPaced, runWrk } from '../load/run-load.ts';
-import { documentSizes } from '../rivals/backend.ts';
 import type { RunningContender } from '../rivals/running-contender.ts';
 import type { Workbench } from '../workbench.ts';
 import type { ThroughputFigures } from './results.ts';
@@ -63,6 +62,6 @@ async function loadOf(workload: Workload, origin: string, options: MeasureOption
 
 async function bodyFile({ directory }: Workbench): Promise<string> {
   const path = join(directory, 'body.json');
-  await writeFile(path, JSON.stringify({ data: 'a'.repeat(documentSizes[0] - '{"data":""}'.length) }));
+  await writeFile(path, JSON.stringify({ data: 'a'.repeat(1024 - '{"data":""}'.length) }));
   return path;
 }

@@ -1,17 +1,14 @@
-/** Large answers: how fast they come through, and what a slow reader of one costs. `npm run bench:transfer`. */
+/** What a slow reader of a large answer makes a proxy hold. `npm run bench:transfer`. */
 import { writeGenerated } from '../../generate/generated-file.ts';
 import { withCleanup } from '../../harness/cleanup.ts';
 import { countFrom, namesFrom, runMainWithOptions } from '../../harness/command-line.ts';
-import { chooseCores, describeMachine } from '../../harness/machine.ts';
 import { writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
+import { inRounds, openBench } from '../open-bench.ts';
 import { benchReport } from '../report/bench-report.ts';
-import { startBackend } from '../rivals/backend.ts';
 import { type ContenderName, contenderNames } from '../rivals/contender.ts';
-import { enter } from '../rivals/contenders.ts';
-import { createWorkbench } from '../workbench.ts';
 import { measureTransfer } from './measure-transfer.ts';
-import { type TransferFigures, type TransferResults, transferResultsSchema } from './transfer-results.ts';
+import { type TransferResults, transferResultsSchema } from './transfer-results.ts';
 import { transferRows } from './transfer-table.ts';
 
 const usage = `npm run bench:transfer -- [options]
@@ -36,32 +33,13 @@ await runMainWithOptions(
     const rounds = countFrom('rounds', values.rounds);
     const slowMegabytes = countFrom('slow-megabytes', values['slow-megabytes']);
     const slowRate = countFrom('slow-rate', values['slow-rate']);
-    const machine = describeMachine();
     const results = await withCleanup(async (cleanup): Promise<TransferResults> => {
-      const workbench = await createWorkbench(cleanup);
-      const { entrants, missing } = await enter(names, workbench);
-      if (missing.length > 0) console.log(`Not installed, left out: ${missing.join(', ')}.`);
-      const cores = chooseCores();
-      const backend = await startBackend(workbench, cleanup, cores.others);
-      const measured: TransferResults['rounds'] = [];
-      for (let round = 0; round < rounds; round++) {
-        const figures: Partial<Record<ContenderName, TransferFigures>> = {};
-        for (const { contender } of round % 2 === 0 ? entrants : entrants.toReversed()) {
-          console.log(`round ${round + 1}: ${contender.title}`);
-          const options = { workbench, backend, cores, seconds: 3, slowMegabytes, slowRate };
-          figures[contender.name] = await measureTransfer(contender, options);
-        }
-        measured.push(figures);
-      }
-      return {
-        kind: 'transfer',
-        measuredAt: new Date().toISOString(),
-        machine,
-        slowMegabytes,
-        slowRate,
-        versions: Object.fromEntries(entrants.map(({ contender, version }) => [contender.name, version])),
-        rounds: measured,
-      };
+      const { bench, entrants, measurement } = await openBench(names, cleanup);
+      const slow = { slowMegabytes, slowRate };
+      const measured = await inRounds(rounds, entrants, (contender) =>
+        measureTransfer(contender, bench, slow),
+      );
+      return { kind: 'transfer', ...measurement, ...slow, rounds: measured };
     });
     console.log(`\n${terminalTable(transferRows(results))}`);
     if (values.only !== undefined) return 0;

@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cleanup, withCleanup } from '../../harness/cleanup.ts';
-import type { Cores } from '../../harness/machine.ts';
 import { resetPeak, socketsOf, usageOf } from '../../harness/process-usage.ts';
 import { significant } from '../../harness/statistics.ts';
-import type { Backend } from '../rivals/backend.ts';
+import type { Bench } from '../open-bench.ts';
 import { peerCollection } from '../rivals/bench-snapshot.ts';
 import type { Contender } from '../rivals/contender.ts';
 import { startContender } from '../rivals/running-contender.ts';
-import type { Workbench } from '../workbench.ts';
 import { WatchClients } from './watch-clients.ts';
 import type { WatchFigures } from './watch-results.ts';
 
@@ -18,14 +16,6 @@ export interface WatchMeasurement {
   readonly events: number;
   /** Milliseconds for which memory must hardly move before it counts. Default 2,000. */
   readonly settling?: number;
-}
-
-export interface WatchBench {
-  readonly workbench: Workbench;
-  /** The Go programs. */
-  readonly program: string;
-  readonly backend: Backend;
-  readonly cores: Cores;
 }
 
 /** Watches that are opened and closed before memory is first looked at: code and buffers that every proxy needs. */
@@ -39,7 +29,7 @@ const warmUpEvents = 15;
 /** One fresh process of a contender, watched through. @throws when a watch fails or misses an event. */
 export function measureWatches(
   contender: Contender,
-  bench: WatchBench,
+  bench: Bench,
   measurement: WatchMeasurement,
 ): Promise<WatchFigures> {
   return withCleanup(async (cleanup) => {
@@ -81,13 +71,13 @@ export function measureWatches(
 }
 
 async function openWatches(
-  { workbench, program, cores }: WatchBench,
+  { workbench, cores }: Bench,
   cleanup: Cleanup,
   url: string,
   watches: number,
   perConnection: number,
 ): Promise<WatchClients> {
-  const clients = await WatchClients.open(workbench, program, {
+  const clients = await WatchClients.open(workbench, {
     url,
     watches,
     perConnection,

@@ -20,10 +20,10 @@ export class WatchClients {
   }
 
   /** Resolves once every watch has had its first event. @throws when one fails. */
-  static async open(workbench: Workbench, program: string, options: WatchOptions): Promise<WatchClients> {
-    const { certificates } = workbench;
+  static async open(workbench: Workbench, options: WatchOptions): Promise<WatchClients> {
+    const { certificates, goPrograms } = workbench;
     const command = {
-      executable: program,
+      executable: goPrograms,
       arguments: [
         'watches',
         `-certificate=${certificates.alice.certificate}`,

@@ -1,5 +1,5 @@
-import { array, type InferOutput, number, object, picklist, record, string } from 'valibot';
-import { machineSchema } from '../../harness/machine-schema.ts';
+import { array, type InferOutput, number, object, picklist, record } from 'valibot';
+import { measurementEntries } from '../measurement.ts';
 import { contenderNames } from '../rivals/contender.ts';
 
 /** How long an event that was sent to all took, in milliseconds. */
@@ -42,11 +42,9 @@ export const watchResultsSchema = object({
   modes: record(
     picklist(watchModes),
     object({
-      measuredAt: string(),
-      machine: machineSchema,
+      ...measurementEntries,
       watches: number(),
       perConnection: number(),
-      versions: record(picklist(contenderNames), string()),
       /** Each a fresh process of every contender. */
       rounds: array(record(picklist(contenderNames), figures)),
     }),

@@ -1,0 +1,13 @@
+import { type InferOutput, object, picklist, record, string } from 'valibot';
+import { machineSchema } from '../harness/machine-schema.ts';
+import { contenderNames, earlierRouterName } from './rivals/contender.ts';
+
+/** What figures of any benchmark have to be read with. */
+export const measurementEntries = {
+  measuredAt: string(),
+  machine: machineSchema,
+  versions: record(picklist([...contenderNames, earlierRouterName]), string()),
+};
+
+const measurementSchema = object(measurementEntries);
+export type Measurement = InferOutput<typeof measurementSchema>;
