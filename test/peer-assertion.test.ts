@@ -49,7 +49,7 @@ for (const protocol of protocols) {
       assert.deepEqual(identityLines(received.headers), arrives);
       assert.deepEqual([...others, ...requestsFor(backendOfA, jobs)], []);
       const accepted = b.logLines
-        .filter((line) => line.includes('A peer assertion was accepted') && line.includes('jürgen'))
+        .filter((line) => /^\{"level".*A peer assertion was accepted/.test(line) && line.includes('jürgen'))
         .map((line) => JSON.parse(line) as { readonly issuer: string; readonly kid: string });
       assert.deepEqual(
         accepted.map(({ issuer, kid }) => ({ issuer, kid })),

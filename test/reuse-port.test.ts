@@ -2,17 +2,82 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
-import type { CertificatePair } from './support/certificates.ts';
-import { startCommandProcess } from './support/command-process.ts';
-import {
-  type CommandRouter,
-  type CommandRouterFixture,
-  createCommandRouterFixture,
-  startCommandRouter,
-} from './support/command-router.ts';
+import { flagArguments } from '../scripts/harness/command.ts';
+import { sealSnapshot } from '../src/snapshot/signing/seal.ts';
+import { signingKeyOf } from '../src/snapshot/signing/signing-key.ts';
+import { assertionKeysFile, speaker } from './support/assertions.ts';
+import type { Authority, CertificatePair } from './support/certificates.ts';
+import { type CommandProcess, startCommandProcess } from './support/command-process.ts';
 import { eventually } from './support/eventually.ts';
 import { parseScrape } from './support/prometheus-text.ts';
+import { snapshotOf } from './support/snapshot-builder.ts';
+import { routerFiles } from './support/started-router.ts';
 import { readUntil } from './support/tls-client.ts';
+
+/** The files of a router that is started as a command. */
+interface CommandRouterFixture {
+  readonly cluster: Authority;
+  path(name: string): string;
+  /** `serve` with these flags beside those that every router needs. */
+  args(flags?: Readonly<Record<string, readonly string[] | undefined>>): readonly string[];
+  /** A sealed snapshot of this generation, in which the local server serves pods. */
+  sealed(generation: number): Promise<string>;
+  superuser(): Promise<CertificatePair>;
+}
+
+/** A router that runs as a command. */
+interface CommandRouter {
+  readonly command: CommandProcess;
+  readonly port: number;
+  /** Where it has an admin address. */
+  readonly adminOrigin: string | undefined;
+}
+
+async function createCommandRouterFixture(context: TestContext): Promise<CommandRouterFixture> {
+  const files = await routerFiles(context);
+  const { apiServer, authorities, path, snapshotKey } = files;
+  await files.write('assertion-keys.json', assertionKeysFile([await speaker('edge')]));
+  return {
+    cluster: authorities.cluster,
+    path,
+    args: (flags = {}) => [
+      'serve',
+      ...flagArguments({
+        ...files.flags,
+        'snapshot-file': [path('snapshot')],
+        'assertion-keys': [path('assertion-keys.json')],
+        'allow-loopback-peers': ['true'],
+        'logging-format': ['json'],
+        ...flags,
+      }),
+    ],
+    sealed: (generation) =>
+      sealSnapshot(
+        snapshotOf(
+          { 'cp-a': { serves: ['v1/pods'], address: `127.0.0.1:${apiServer.port}` } },
+          { generation },
+        ),
+        signingKeyOf(snapshotKey.privateJwk),
+      ),
+    superuser: () =>
+      authorities.cluster.issue({ commonName: 'admin', organizations: ['system:masters'], usage: 'client' }),
+  };
+}
+
+/** Starts `serve` with these flags; killed, if it still runs, when the test is over. */
+async function startCommandRouter(
+  context: TestContext,
+  fixture: CommandRouterFixture,
+  flags: Readonly<Record<string, readonly string[] | undefined>> = {},
+): Promise<CommandRouter> {
+  const command = startCommandProcess(context, fixture.args(flags));
+  // The admin address is told of before that.
+  const serving = (): string | undefined => /^.*"msg":"Serving".*$/m.exec(command.log())?.[0];
+  await eventually(() => serving() !== undefined || !command.isRunning(), 60_000);
+  assert.ok(command.isRunning(), `the router did not start: ${command.log()}`);
+  const { origin, adminOrigin } = JSON.parse(serving() ?? '');
+  return { command, port: Number(new URL(origin).port), adminOrigin };
+}
 
 const snapshotPath = '/.mixed-version-proxy/v1/snapshot';
 

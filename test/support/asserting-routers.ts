@@ -1,32 +1,16 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
-import { createPinoLogger } from '../../src/node/logging/pino-logger.ts';
-import { startRouter } from '../../src/node/process/start-router.ts';
-import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { assertionKeysFile, type Speaker, speaker } from './assertions.ts';
-import { clusterAuthority, frontProxyAuthority, proxyClientPair } from './security/certificates.ts';
 import {
   type Protocol,
   type ReceivedRequest,
   type RecordingBackend,
   startRecordingBackend,
 } from './security/recording-backend.ts';
-import { pushText } from './security/router-under-test.ts';
-import { assertNoSecretIn, keepSecret } from './security/secrets.ts';
+import { pushSnapshot, startOne } from './security/router-under-test.ts';
+import { keepSecret } from './security/secrets.ts';
 import type { FlagChanges } from './serve-options.ts';
 import { snapshotOf } from './snapshot-builder.ts';
-
-/** A router's certificate, for clients (`localhost`) and for other routers. */
-const routerPair = await clusterAuthority.issue({
-  commonName: 'router',
-  dnsNames: ['localhost', 'kubernetes.default.svc'],
-  ipAddresses: ['127.0.0.1'],
-  usage: 'server',
-});
-
-const syncJob = await speaker('sync');
-keepSecret(String(syncJob.privateJwk.d));
 
 export interface TokenRouter {
   readonly port: number;
@@ -40,55 +24,19 @@ export async function startTokenRouter(
   serverId: string,
   local: RecordingBackend,
   flags: FlagChanges,
-  moreFiles: Readonly<Record<string, string>> = {},
+  files: Readonly<Record<string, string>> = {},
 ): Promise<TokenRouter> {
-  const files: Readonly<Record<string, string>> = {
-    'ca.crt': clusterAuthority.certificate,
-    'front-proxy-ca.crt': frontProxyAuthority.certificate,
-    'router.crt': routerPair.chain,
-    'router.key': routerPair.privateKey,
-    'front-proxy-client.crt': proxyClientPair.chain,
-    'front-proxy-client.key': proxyClientPair.privateKey,
-    'snapshot-keys.json': JSON.stringify({ keys: [syncJob.publicJwk] }),
-    ...moreFiles,
-  };
+  const logLines: string[] = [];
   const given: FlagChanges = {
     'server-id': [serverId],
     'local-server': [local.origin],
-    'bind-address': ['127.0.0.1'],
-    'secure-port': ['0'],
-    'tls-cert-file': ['router.crt'],
-    'tls-private-key-file': ['router.key'],
-    'client-ca-file': ['ca.crt'],
-    'peer-ca-file': ['ca.crt'],
-    'proxy-client-cert-file': ['front-proxy-client.crt'],
-    'proxy-client-key-file': ['front-proxy-client.key'],
     'requestheader-client-ca-file': ['front-proxy-ca.crt'],
     'requestheader-allowed-names': ['front-proxy-client'],
-    'snapshot-keys': ['snapshot-keys.json'],
-    'allow-loopback-peers': ['true'],
-    // Tests look at every request that the backends get.
-    'health-check-interval': ['0s'],
+    // Routing to extension servers needs a front-proxy pair.
+    'extension-routing': undefined,
     ...flags,
   };
-  const raw = Object.fromEntries(Object.entries(given).filter(([, values]) => values !== undefined));
-  const result = await validateServeOptions(raw, {
-    network: { addresses: [], defaultRouteInterfaces: [] },
-    now: Date.now(),
-    readFile: (path) => files[path] ?? assert.fail(`no file ${path}`),
-  });
-  assert.ok(result.ok, JSON.stringify(result));
-  const logLines: string[] = [];
-  const logger = createPinoLogger(
-    { format: 'json', verbosity: 10 },
-    { write: (line) => logLines.push(line) },
-  );
-  const running = await startRouter(result.config, logger);
-  context.after(async () => {
-    await running.close(0);
-    for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);
-  });
-  return { port: Number(new URL(running.origin).port), logLines };
+  return { port: await startOne(context, logLines, given, files), logLines };
 }
 
 export interface AssertingRouters {
@@ -137,8 +85,7 @@ export async function startAssertingRouters(
     'cp-a': { serves: ['v1/pods', 'apps/v1/deployments'], address: `127.0.0.1:${a.port}` },
     'cp-b': { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${b.port}` },
   });
-  const sealed = await sealSnapshot(snapshot, syncJob.key);
-  for (const { port } of [a, b]) assert.equal((await pushText(port, sealed)).status, 200);
+  for (const { port } of [a, b]) assert.equal((await pushSnapshot(port, snapshot)).status, 200);
   return { a, b, backendOfA, backendOfB, speakerA };
 }
 

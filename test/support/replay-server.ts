@@ -1,13 +1,10 @@
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { negotiateMediaType } from '../../src/apimachinery/accept.ts';
-import { everyConnectionOf } from '../../src/node/serving/endpoint-server.ts';
 import type { CertificatePair } from './certificates.ts';
+import { openHttpsServer } from './https-server.ts';
 import type { RecordedClusterName } from './recorded-cluster.ts';
 
 /** An answer that stands in for the recorded one. */
@@ -52,7 +49,7 @@ export async function startReplayServer(
     body: '404 page not found\n',
   };
   const answers = new Map<string, ReplayAnswer>();
-  const server = createServer({ cert: chain, key: privateKey }, (request, response) => {
+  const { port, close } = await openHttpsServer({ cert: chain, key: privateKey }, (request, response) => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     const instead = answers.get(path);
     if (instead !== undefined) {
@@ -63,21 +60,7 @@ export async function startReplayServer(
     response.writeHead(recorded.code, { 'content-type': recorded.contentType, vary: 'Accept' });
     response.end(recorded.body);
   });
-  const cutConnections = everyConnectionOf(server);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    id,
-    port,
-    url: `https://127.0.0.1:${port}`,
-    answers,
-    async close() {
-      cutConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return { id, port, url: `https://127.0.0.1:${port}`, answers, close };
 }
 
 function plainAnswers(folder: string, id: string): ReadonlyMap<string, Recorded> {

@@ -67,13 +67,22 @@ const serverNames = {
   ipAddresses: ['127.0.0.1'],
 } as const;
 
-/** Its files are looked at only when the test says so. Closed at the end of the test. */
-export async function startRouterWithFiles(
+/** The folder of a router and the API server that it stands in front of. */
+export interface RouterFiles
+  extends Pick<StartedRouter, 'authorities' | 'apiServer' | 'write' | 'path' | 'snapshotKey'> {
+  /** Those that every router needs. */
+  readonly flags: RawServeOptions;
+}
+
+/** Made anew, without a router. */
+export async function routerFiles(
   context: TestContext,
-  options: StartedRouterOptions = {},
-): Promise<StartedRouter> {
-  const { protocol = 'h2', flags = {}, configuration, localAuthority } = options;
-  const { withoutFlags = [], files = {}, fileFlags = {} } = options;
+  {
+    protocol = 'h2',
+    localAuthority,
+    ...options
+  }: Pick<StartedRouterOptions, 'protocol' | 'localAuthority' | 'authorities'> = {},
+): Promise<RouterFiles> {
   const directory = await temporaryDirectory(context);
   const path = (name: string): string => join(directory, name);
   const write = async (name: string, text: string): Promise<void> => {
@@ -101,12 +110,13 @@ export async function startRouterWithFiles(
   if (localAuthority !== undefined) await write('local-ca.crt', localAuthority.certificate);
   const snapshotKey = await generateSigningKey('EdDSA');
   await write('keys.json', JSON.stringify({ keys: [snapshotKey.publicJwk] }));
-
-  for (const [name, text] of Object.entries(files)) await write(name, text);
-  const configure = (next: Configuration): Promise<void> => write('router.yaml', configurationText(next));
-  if (configuration !== undefined) await configure(configuration);
-  const given: ServeArguments = {
-    flags: without(withoutFlags, {
+  return {
+    authorities,
+    apiServer,
+    write,
+    path,
+    snapshotKey,
+    flags: {
       'server-id': ['cp-a'],
       'local-server': [`https://127.0.0.1:${apiServer.port}`],
       'bind-address': ['127.0.0.1'],
@@ -124,6 +134,24 @@ export async function startRouterWithFiles(
       // Tests look at every request that the API server gets.
       'health-check-interval': ['0s'],
       ...(localAuthority === undefined ? {} : { 'local-server-ca-file': [path('local-ca.crt')] }),
+    },
+  };
+}
+
+/** Its files are looked at only when the test says so. Closed at the end of the test. */
+export async function startRouterWithFiles(
+  context: TestContext,
+  options: StartedRouterOptions = {},
+): Promise<StartedRouter> {
+  const { flags = {}, configuration, withoutFlags = [], files = {}, fileFlags = {} } = options;
+  const { flags: common, ...made } = await routerFiles(context, options);
+  const { path, write, authorities } = made;
+  for (const [name, text] of Object.entries(files)) await write(name, text);
+  const configure = (next: Configuration): Promise<void> => write('router.yaml', configurationText(next));
+  if (configuration !== undefined) await configure(configuration);
+  const given: ServeArguments = {
+    flags: without(withoutFlags, {
+      ...common,
       ...Object.fromEntries(Object.entries(fileFlags).map(([flag, name]) => [flag, [path(name)]])),
       ...flags,
     }),
@@ -141,17 +169,14 @@ export async function startRouterWithFiles(
   });
   context.after(() => router.close(0));
   return {
+    ...made,
     router,
     port: Number(new URL(router.origin).port),
-    authorities,
-    apiServer,
     logs,
-    write,
     configure,
     applied,
-    path,
-    snapshotKey,
-    user: (commonName, organizations = []) => cluster.issue({ commonName, organizations, usage: 'client' }),
+    user: (commonName, organizations = []) =>
+      authorities.cluster.issue({ commonName, organizations, usage: 'client' }),
   };
 }
 

@@ -12,7 +12,8 @@ const rogueAuthority = await createAuthority('kubernetes');
 
 export const servingPair = await clusterAuthority.issue({
   commonName: 'router',
-  dnsNames: ['localhost'],
+  // For clients, and for other routers.
+  dnsNames: ['localhost', 'kubernetes.default.svc'],
   ipAddresses: ['127.0.0.1'],
   usage: 'server',
 });

@@ -29,16 +29,19 @@ const generated = await generateSigningKey('EdDSA');
 export const snapshotKey = signingKeyOf(generated.privateJwk);
 keepSecret(String(generated.privateJwk.d));
 
+/** Files by name. */
+type Files = Readonly<Record<string, string>>;
+
 /** Pinned by every router under test; `readFile` of the command line finds them under these names. */
-const files: ReadonlyMap<string, string> = new Map([
-  ['cluster-ca.crt', clusterAuthority.certificate],
-  ['front-proxy-ca.crt', frontProxyAuthority.certificate],
-  ['serving.crt', servingPair.chain],
-  ['serving.key', servingPair.privateKey],
-  ['front-proxy-client.crt', proxyClientPair.chain],
-  ['front-proxy-client.key', proxyClientPair.privateKey],
-  ['snapshot-keys.json', JSON.stringify({ keys: [generated.publicJwk] })],
-]);
+const commonFiles: Files = {
+  'cluster-ca.crt': clusterAuthority.certificate,
+  'front-proxy-ca.crt': frontProxyAuthority.certificate,
+  'serving.crt': servingPair.chain,
+  'serving.key': servingPair.privateKey,
+  'front-proxy-client.crt': proxyClientPair.chain,
+  'front-proxy-client.key': proxyClientPair.privateKey,
+  'snapshot-keys.json': JSON.stringify({ keys: [generated.publicJwk] }),
+};
 
 /** Which resources tell the servers apart. */
 export const targets = {
@@ -129,7 +132,7 @@ export async function startRouterUnderTest(
     pair: extensionServerPair,
   });
   const flags: FlagChanges = { 'server-id': [serverId], 'local-server': [local.origin], ...options.flags };
-  const running = await startRunning(context, logLines, flags, options.configure);
+  const running = await startRunning(context, logLines, flags, options);
   const port = portOf(running);
   const router: RouterUnderTest = {
     local,
@@ -146,14 +149,17 @@ export async function startRouterUnderTest(
   return router;
 }
 
-/** One router by its flags; its port. Everything it logs is kept in `logLines` and searched at the end. */
+/**
+ * One router by its flags; its port. Everything it logs is kept in `logLines` and searched at the end.
+ * @param files beside those of every router
+ */
 export async function startOne(
   context: TestContext,
   logLines: string[],
   flags: FlagChanges,
-  configure?: Configure,
+  files?: Files,
 ): Promise<number> {
-  return portOf(await startRunning(context, logLines, flags, configure));
+  return portOf(await startRunning(context, logLines, flags, { files }));
 }
 
 function portOf({ origin }: RunningRouter): number {
@@ -164,9 +170,12 @@ async function startRunning(
   context: TestContext,
   logLines: string[],
   flags: FlagChanges,
-  configure: Configure = (config) => config,
+  {
+    configure = (config) => config,
+    files,
+  }: { readonly configure?: Configure | undefined; readonly files?: Files | undefined },
 ): Promise<RunningRouter> {
-  const result = await validateFlags(flags);
+  const result = await validateFlags(flags, files);
   assert.ok(result.ok, JSON.stringify(result));
   const running = await startRouter(configure(result.config), keptLog(logLines));
   context.after(async () => {
@@ -177,12 +186,13 @@ async function startRunning(
 }
 
 /** What `serve` would say to these flags. */
-export function validateFlags(flags: FlagChanges): Promise<ServeOptionsResult> {
+export function validateFlags(flags: FlagChanges, moreFiles: Files = {}): Promise<ServeOptionsResult> {
+  const files: Files = { ...commonFiles, ...moreFiles };
   const given = Object.entries({ ...commonFlags, ...flags }).filter(([, values]) => values !== undefined);
   return validateServeOptions(Object.fromEntries(given), {
     network: { addresses: [], defaultRouteInterfaces: [] },
     now: Date.now(),
-    readFile: (path) => files.get(path) ?? assert.fail(`no file ${path}`),
+    readFile: (path) => files[path] ?? assert.fail(`no file ${path}`),
   });
 }
 
