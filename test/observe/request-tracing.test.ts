@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
@@ -7,7 +9,70 @@ import { type ObservedRouter, startObservedRouter } from '../support/observed-ro
 import { snapshotOf } from '../support/snapshot-builder.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { askOverHttp2, openHttp2 } from '../support/tls-client.ts';
-import { attributesOf, type CollectedSpan, startTraceCollector } from '../support/trace-collector.ts';
+
+/** A span as OTLP's JSON encoding has it (opentelemetry-proto trace/v1). */
+interface CollectedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  /** 2: server, 3: client. */
+  readonly kind: number;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, unknown>> }[];
+  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
+  readonly status: { readonly code?: number };
+}
+
+interface ExportRequest {
+  readonly resourceSpans: readonly {
+    readonly resource: Pick<CollectedSpan, 'attributes'>;
+    readonly scopeSpans: readonly { readonly spans: readonly CollectedSpan[] }[];
+  }[];
+}
+
+interface TraceCollector {
+  readonly port: number;
+  readonly spans: CollectedSpan[];
+  /** What the senders say of themselves. */
+  readonly resources: Readonly<Record<string, unknown>>[];
+}
+
+/** Takes OTLP over HTTP, as JSON. Closed at the end of the test. @param status what it answers. */
+async function startTraceCollector(context: TestContext, status = 200): Promise<TraceCollector> {
+  const spans: CollectedSpan[] = [];
+  const resources: Readonly<Record<string, unknown>>[] = [];
+  const server = createServer(async (incoming, outgoing) => {
+    const body = Buffer.concat(await incoming.toArray()).toString();
+    const isExport = incoming.method === 'POST' && incoming.url === '/v1/traces';
+    if (isExport && status === 200) {
+      for (const { resource, scopeSpans } of (JSON.parse(body) as ExportRequest).resourceSpans) {
+        resources.push(attributesOf(resource));
+        for (const scope of scopeSpans) spans.push(...scope.spans);
+      }
+    }
+    outgoing.writeHead(isExport ? status : 404, { 'content-type': 'application/json' }).end('{}');
+  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, '127.0.0.1', resolve);
+  await promise;
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, spans, resources };
+}
+
+/** Attributes by name; whole numbers as numbers. */
+function attributesOf({ attributes }: Pick<CollectedSpan, 'attributes'>): Record<string, unknown> {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => [
+      key,
+      'intValue' in value ? Number(value['intValue']) : Object.values(value)[0],
+    ]),
+  );
+}
 
 const trace = '0af7651916cd43dd8448eb211c80319c';
 const span = 'b7ad6b7169203331';
