@@ -13,7 +13,7 @@ export interface Bench {
   readonly backend: Backend;
 }
 
-export interface OpenBench {
+interface OpenBench {
   readonly bench: Bench;
   /** What is measured: those of the contenders that are installed. */
   readonly entrants: readonly Entrant[];

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
 /** Where Debian's package `chromium` puts it. */
-export const chromiumPath = '/usr/bin/chromium';
+const chromiumPath = '/usr/bin/chromium';
 
 /** Why no page can be looked at; `undefined` when it can. */
 export function chromiumMissing(): string | undefined {

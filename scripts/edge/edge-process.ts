@@ -9,7 +9,7 @@ const closeGrace = 2_000;
 /** Characters of output that are kept. */
 const keptOutput = 64 * 1024;
 
-export interface EdgeProcessOptions {
+interface EdgeProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly directory: string;

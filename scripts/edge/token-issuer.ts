@@ -5,7 +5,7 @@ import { CompactSign } from 'jose';
 import type { CertificatePaths } from '../../demo/certificates.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
 
-export interface TokenSubject {
+interface TokenSubject {
   readonly name: string;
   readonly groups: readonly string[];
 }

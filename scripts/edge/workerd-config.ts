@@ -1,5 +1,5 @@
 /** A file of the configuration's own directory, which Cap'n Proto's `embed` reads relative to the configuration. */
-export type EmbeddedFile = string;
+type EmbeddedFile = string;
 
 export interface WorkerdKeypair {
   readonly privateKey: EmbeddedFile;
@@ -13,7 +13,7 @@ export interface DurableObjectClass {
   readonly className: string;
 }
 
-export interface WorkerdConfigOptions {
+interface WorkerdConfigOptions {
   readonly compatibilityDate: string;
   readonly compatibilityFlags: readonly string[];
   /** Of the built Worker: name as the others import it, and file. The main module first. */

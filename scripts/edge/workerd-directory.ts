@@ -5,7 +5,7 @@ import type { EdgeTls, PemPair } from './running-edge.ts';
 import type { WorkerBuild } from './worker-build.ts';
 import { type WorkerdKeypair, workerdConfig } from './workerd-config.ts';
 
-export interface WorkerdDirectoryOptions {
+interface WorkerdDirectoryOptions {
   readonly directory: string;
   readonly build: WorkerBuild;
   readonly tls: EdgeTls;

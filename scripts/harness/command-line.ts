@@ -42,7 +42,7 @@ export function secondsFrom(flag: string, given: string): number {
 }
 
 /** Runs a command's main function; a failure is told on standard error and ends it with 1, a mistake in the command line with 2. */
-export async function runMain(main: () => Promise<number>): Promise<void> {
+async function runMain(main: () => Promise<number>): Promise<void> {
   try {
     process.exitCode = await main();
   } catch (error) {

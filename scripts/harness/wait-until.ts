@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface WaitOptions {
+interface WaitOptions {
   /** Milliseconds. Default two minutes: real servers take seconds to start, and more on a busy machine. */
   readonly within?: number;
   /** Milliseconds between two looks. Default 100. */

@@ -12,7 +12,7 @@ export interface OwnPathsClient {
   close(): Promise<void>;
 }
 
-export interface RouterStatusView {
+interface RouterStatusView {
   readonly serverId: string | null;
   readonly found: readonly { readonly flag: string; readonly value: string; readonly source: string }[];
   readonly snapshot: { readonly generation: number; readonly expired: boolean } | null;
@@ -28,7 +28,7 @@ export interface RouterStatusView {
   }[];
 }
 
-export interface ExplainView {
+interface ExplainView {
   readonly decision: string;
   readonly reason: string;
   readonly candidates: readonly { readonly id: string }[];

@@ -1,5 +1,5 @@
 /** One code of a union, with what its comment in the source says; empty where it has none. */
-export interface CodeMember {
+interface CodeMember {
   readonly code: string;
   readonly comment: string;
 }

@@ -7,7 +7,7 @@ import type { WorkerModule } from './bundle-worker.ts';
  */
 const limits = { bytes: 86_000, gzippedBytes: 33_000 };
 
-export interface BundleSize {
+interface BundleSize {
   readonly bytes: number;
   /** Of all modules in one stream, as an upload compresses them. */
   readonly gzippedBytes: number;
@@ -32,7 +32,7 @@ const occasions = {
 } as const;
 
 /** What an isolate has loaded after each occasion, with all before it. */
-export function loadedSoFar(modules: readonly WorkerModule[]): ReadonlyMap<string, BundleSize> {
+function loadedSoFar(modules: readonly WorkerModule[]): ReadonlyMap<string, BundleSize> {
   const loaded = new Set<WorkerModule>();
   const sizes = new Map<string, BundleSize>();
   for (const [occasion, sources] of Object.entries(occasions)) {

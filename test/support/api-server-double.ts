@@ -45,7 +45,7 @@ export interface Http1ApiServerDouble extends ApiServerDouble {
   answer: Answer;
 }
 
-export interface ApiServerTls {
+interface ApiServerTls {
   readonly pair: CertificatePair;
   /** PEM; whose client certificates are accepted. */
   readonly clientAuthorities: string;

@@ -12,7 +12,7 @@ import { keepSecret } from './security/secrets.ts';
 import type { FlagChanges } from './serve-options.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 
-export interface TokenRouter {
+interface TokenRouter {
   readonly port: number;
   /** What it logged, at its most talkative; searched for secrets at the end. */
   readonly logLines: readonly string[];
@@ -39,7 +39,7 @@ export async function startTokenRouter(
   return { port: await startOne(context, logLines, given, files), logLines };
 }
 
-export interface AssertingRouters {
+interface AssertingRouters {
   /** Router A, which clients ask; pods and deployments are its own, jobs B's. */
   readonly a: TokenRouter;
   /** Router B, which has pinned A's key. */
@@ -50,7 +50,7 @@ export interface AssertingRouters {
   readonly speakerA: Speaker;
 }
 
-export interface AssertingRoutersOptions {
+interface AssertingRoutersOptions {
   /** What both API servers speak. */
   readonly protocol?: Protocol;
   /** Whose keys B has pinned. Default: A's. */

@@ -29,7 +29,7 @@ export interface CertificatePair {
   readonly privateKey: string;
 }
 
-export interface IssueOptions {
+interface IssueOptions {
   /** Several only for hostile certificates. */
   readonly commonName?: string | readonly string[];
   readonly organizations?: readonly string[];

@@ -18,7 +18,7 @@ registerHooks({
 const { createApp: createRealApp } = (await import(countedApp)) as { createApp: typeof CreateApp };
 
 /** A request as the app was given it, with what its adapter gave beside. */
-export interface Passage {
+interface Passage {
   readonly request: Request;
   readonly environment: unknown;
 }

@@ -57,7 +57,7 @@ export const jobsDiscovery = {
 } as const;
 
 /** Addresses (`host:port`) by server ID, and that of the extension server under `metrics-server`. */
-export type ClusterAddresses = Readonly<Record<string, string>>;
+type ClusterAddresses = Readonly<Record<string, string>>;
 
 /** The local server, peers that serve more, and one server that cannot be reached. */
 export function mixedClusterAt(addresses: ClusterAddresses): Snapshot {

@@ -17,7 +17,7 @@ import { type CommandContextOptions, runCommand } from './command-context.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 import { servingPair } from './started-router.ts';
 
-export interface InstallationOptions {
+interface InstallationOptions {
   /** Texts of files, in the place of good ones. */
   readonly changes?: Readonly<Record<string, string>>;
   /** Whether the snapshot has a peer, which does not run. Default: it has not. */
@@ -27,12 +27,12 @@ export interface InstallationOptions {
 }
 
 /** PEM of the authorities of an installation. */
-export interface InstallationAuthorities {
+interface InstallationAuthorities {
   readonly cluster: string;
   readonly frontProxies: string;
 }
 
-export interface Installation {
+interface Installation {
   readonly apiServer: ExampleApiServer;
   /** Where a file of it is. */
   path(name: string): string;

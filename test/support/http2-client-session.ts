@@ -15,7 +15,7 @@ import { peerName, servingAuthority } from './node-exchange.ts';
 import { type RawHttp2Peer, type RawHttp2ServerOptions, startRawHttp2Server } from './raw-http2-peer.ts';
 
 /** What becomes of one request. */
-export class RecordedResponse implements StreamListener {
+class RecordedResponse implements StreamListener {
   /** Of each head. More than one would be a fault. */
   readonly statuses: number[] = [];
   lines: readonly string[] = [];
@@ -68,7 +68,7 @@ export interface Asked {
   readonly response: RecordedResponse;
 }
 
-export interface OpenSession {
+interface OpenSession {
   readonly session: ClientSession;
   /** What the session told of itself, in order: `settings`, `goaway`, `stream <code>`, `closed`. */
   readonly events: string[];

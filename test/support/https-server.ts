@@ -6,7 +6,7 @@ import { everyConnectionOf } from '../../src/node/serving/endpoint-server.ts';
 
 export type HttpListener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-export interface HttpsServer {
+interface HttpsServer {
   readonly port: number;
   /** Closes everything on it, too. */
   close(): Promise<void>;

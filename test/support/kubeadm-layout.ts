@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { DemoCertificates } from '../../demo/certificates.ts';
 
 /** What differs between nodes, and between tests. */
-export interface KubeadmManifestOptions {
+interface KubeadmManifestOptions {
   /** Where the node has what the container has at /etc/kubernetes/pki. */
   readonly pki: string;
   readonly securePort: number;

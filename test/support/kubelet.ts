@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { securePortOf } from '../../src/cli/install/move-kube-apiserver.ts';
 
-export interface KubeletOptions {
+interface KubeletOptions {
   /** /etc/kubernetes/manifests of the node. */
   readonly manifests: string;
   readonly tls: { readonly cert: string; readonly key: string };

@@ -8,7 +8,7 @@ export interface Listening extends NodeJS.EventEmitter {
   close(callback: () => void): unknown;
 }
 
-export interface LoopbackServer {
+interface LoopbackServer {
   readonly port: number;
   /** How many connections it has accepted so far. */
   connections(): number;

@@ -69,7 +69,7 @@ export interface Peer {
   stop(): Promise<void>;
 }
 
-export interface PeerOptions {
+interface PeerOptions {
   readonly pair?: { readonly chain: string; readonly privateKey: string };
   readonly port?: number;
   /** HTTP/2 streams at a time on a connection. Default: any number. */

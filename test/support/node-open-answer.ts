@@ -7,7 +7,7 @@ import { http2Client } from './node-clients.ts';
 import { type Protocol, servingAuthority } from './node-exchange.ts';
 
 /** An answer in progress at the client's end, whichever protocol it came by. */
-export interface OpenAnswer {
+interface OpenAnswer {
   readonly status: number;
   readonly body: NodeJS.ReadableStream & { destroyed: boolean };
   /** The client goes away. */
@@ -16,7 +16,7 @@ export interface OpenAnswer {
   readonly ended: Promise<string>;
 }
 
-export type OpenRequest = (
+type OpenRequest = (
   context: TestContext,
   port: number,
   write?: (body: NodeJS.WritableStream) => void,

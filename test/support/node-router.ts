@@ -26,7 +26,7 @@ export interface TestRouter {
   readonly failures: TransportError[];
 }
 
-export interface TestRouterOptions {
+interface TestRouterOptions {
   readonly destination: Destination;
   /** Header lines put behind those that survive the hygiene, as identity stamping does. */
   readonly stamped?: RawHeaders;

@@ -1,5 +1,5 @@
 /** One line of a scrape. */
-export interface ParsedSample {
+interface ParsedSample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;

@@ -73,7 +73,7 @@ export class FrameClient extends RawHttp2 {
   }
 }
 
-export interface FrameClientOptions {
+interface FrameClientOptions {
   /** What the connection begins with, each in a TLS record of its own. Default: preface and empty SETTINGS. */
   readonly first?: readonly Buffer[];
   readonly server?: Partial<RouterServerOptions>;

@@ -17,7 +17,7 @@ const role = v.object({
 });
 
 /** One thing that a role allows: a verb on a resource, or on a path. */
-export interface Permission {
+interface Permission {
   /** For messages. */
   readonly name: string;
   allows(request: RequestInfo): boolean;

@@ -6,7 +6,7 @@ import type {
 import { jsonDocument } from './fake-server-documents.ts';
 
 /** A watch that was opened, and what to do with it. */
-export interface OpenWatch {
+interface OpenWatch {
   readonly query: URLSearchParams;
   /** Whether the one who watches has given it up. */
   readonly isGivenUp: () => boolean;
@@ -16,7 +16,7 @@ export interface OpenWatch {
   breakOff(): void;
 }
 
-export interface ScriptedWatch extends WatchConnection {
+interface ScriptedWatch extends WatchConnection {
   /** Path and query of every list. */
   readonly lists: string[];
   readonly watches: OpenWatch[];

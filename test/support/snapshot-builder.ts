@@ -15,7 +15,7 @@ import type {
  * `apps/v1/deployments/scale`. As soon as one line of a server names a subresource, its set knows
  * subresources and lacks all that are not listed; else it knows nothing of them.
  */
-export type ServedPaths = readonly string[];
+type ServedPaths = readonly string[];
 
 export interface ServerOptions extends Partial<Omit<SnapshotServer, 'id' | 'serves'>> {
   readonly serves: ServedPaths;

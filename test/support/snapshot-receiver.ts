@@ -35,7 +35,7 @@ export function at(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
 
-export interface Setup {
+interface Setup {
   readonly store?: SnapshotStore;
   readonly policy?: AddressPolicyOptions;
   readonly pinnedKeys?: PinnedKeySet;

@@ -14,7 +14,7 @@ import { type LogLine, recordingLogger } from './recording-logger.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 /** The authorities of a cluster. */
-export interface ClusterAuthorities {
+interface ClusterAuthorities {
   readonly cluster: Authority;
   readonly frontProxies: Authority;
 }
@@ -68,7 +68,7 @@ const serverNames = {
 } as const;
 
 /** The folder of a router and the API server that it stands in front of. */
-export interface RouterFiles
+interface RouterFiles
   extends Pick<StartedRouter, 'authorities' | 'apiServer' | 'write' | 'path' | 'snapshotKey'> {
   /** Those that every router needs. */
   readonly flags: RawServeOptions;

@@ -11,7 +11,7 @@ export async function syncCluster(context: TestContext): Promise<EmbeddedCluster
   return cluster;
 }
 
-export interface RunningSync {
+interface RunningSync {
   readonly loop: SyncLoop;
   /** Ends it as a signal does. */
   stop(): Promise<void>;

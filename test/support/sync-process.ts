@@ -3,7 +3,7 @@ import type { ExampleApiServer } from '../../demo/example-api-server/index.ts';
 import type { EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
 import { type CommandProcess, startCommandProcess } from './command-process.ts';
 
-export interface SyncProcessOptions {
+interface SyncProcessOptions {
   readonly servers: readonly ExampleApiServer[];
   readonly flags: readonly string[];
   /** A shell command that the process is started behind, such as `ulimit -f 8`. */

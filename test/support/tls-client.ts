@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import type { CertificatePair } from './certificates.ts';
 
-export interface TlsClientOptions {
+interface TlsClientOptions {
   readonly port: number;
   /** PEM; what the server's certificate is checked against. */
   readonly ca: string;

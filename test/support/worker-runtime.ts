@@ -97,7 +97,7 @@ export const snapshotObject = { type: 'durable-object', worker: objectHolder, ex
 export const replayObject = { type: 'durable-object', worker: objectHolder, exportName: 'ReplayObject' };
 
 /** One Worker of several. */
-export interface RunningWorker {
+interface RunningWorker {
   fetch(url: string, init: object): Promise<Response>;
   /** As the cron trigger does. */
   scheduled(event: { readonly cron: string }): Promise<{ readonly outcome: string }>;

@@ -8,13 +8,13 @@ import { pacedArguments, parsePaced, phaseOf } from './paced.ts';
 import { parseWrk, wrkArguments } from './wrk.ts';
 
 /** What the load generator has seen, and what the proxy has used for it. */
-export interface LoadRun {
+interface LoadRun {
   readonly figures: LoadFigures;
   /** Microseconds of CPU time of the proxy while it was measured; 0 without one. */
   readonly cpuTime: number;
 }
 
-export interface LoadEnvironment {
+interface LoadEnvironment {
   readonly workbench: Workbench;
   readonly core: number | undefined;
   /** Process of the proxy. */

@@ -15,7 +15,7 @@ import { earlierRouter } from './earlier-router.ts';
 const unchanged = { from: 0.95, to: 1.05 } as const;
 
 /** The router's CPU time for a request in units of that of another revision, both in one run. */
-export interface TreeComparison {
+interface TreeComparison {
   readonly workload: WorkloadName;
   /** Of the best passes, by which it is judged. */
   readonly best: Spread;

@@ -54,7 +54,7 @@ async function recordedResults(): Promise<RecordedResults> {
 }
 
 /** What bench/results holds; `undefined` is what has not been recorded. */
-export interface RecordedResults {
+interface RecordedResults {
   readonly throughput?: ThroughputResults | undefined;
   readonly quick?: ThroughputResults | undefined;
   readonly watches?: WatchResults | undefined;

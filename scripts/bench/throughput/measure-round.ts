@@ -9,7 +9,7 @@ import { middleOf } from './middle-of.ts';
 import type { ThroughputFigures, ThroughputRound } from './results.ts';
 import { type Workload, type WorkloadName, workloads } from './workloads.ts';
 
-export interface RoundOptions {
+interface RoundOptions {
   readonly entrants: readonly Entrant[];
   readonly workloads: readonly Workload[];
   /** Goes through the contenders from the last to the first, so that none always comes after the same one. */

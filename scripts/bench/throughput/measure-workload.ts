@@ -13,7 +13,7 @@ import type { Workload } from './workloads.ts';
 
 const generators = { saturation: runH2load, connections: runWrk, rate: runPaced } as const;
 
-export interface MeasureOptions {
+interface MeasureOptions {
   readonly workbench: Workbench;
   readonly cores: Cores;
   /** Seconds, before and while it counts; at a fixed rate each window counts for as long. */

@@ -5,7 +5,7 @@ import { measureRound } from './measure-round.ts';
 import type { ThroughputResults, ThroughputRound, WorkloadResults } from './results.ts';
 import { type WorkloadName, workloads } from './workloads.ts';
 
-export interface ThroughputOptions {
+interface ThroughputOptions {
   readonly workloads: readonly WorkloadName[];
   readonly contenders: readonly ContenderName[];
   /** Measured besides. */

@@ -10,7 +10,7 @@ import { readSlowly } from './slow-reader.ts';
 import type { TransferFigures } from './transfer-results.ts';
 
 /** MB to read, at most the 100 that the server has, and MB a second. */
-export interface SlowReading {
+interface SlowReading {
   readonly slowMegabytes: number;
   readonly slowRate: number;
 }

@@ -1,7 +1,7 @@
 import { connect } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface SlowReaderOptions {
+interface SlowReaderOptions {
   readonly origin: string;
   readonly path: string;
   readonly tls: { readonly ca: string; readonly cert: string; readonly key: string };

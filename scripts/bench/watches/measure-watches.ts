@@ -9,7 +9,7 @@ import { startContender } from '../rivals/running-contender.ts';
 import { WatchClients } from './watch-clients.ts';
 import type { WatchFigures } from './watch-results.ts';
 
-export interface WatchMeasurement {
+interface WatchMeasurement {
   readonly watches: number;
   readonly perConnection: number;
   /** Events that are sent to all. */

@@ -26,7 +26,7 @@ const steadyLoad = {
   execs: { count: 1, every: 1_500 },
 } as const;
 
-export interface RunningLoad {
+interface RunningLoad {
   readonly watchers: readonly Watcher[];
   /** Creations that were confirmed. */
   created(): number;

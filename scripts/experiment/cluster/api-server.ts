@@ -12,7 +12,7 @@ import { serveStore } from './serve-store.ts';
 import type { ServerProcessConfiguration } from './server-configuration.ts';
 import { storeDescriptors } from './store-calls.ts';
 
-export interface ApiServerOptions {
+interface ApiServerOptions {
   readonly name: string;
   readonly port: number;
   readonly certificates: DemoCertificates;

@@ -28,7 +28,7 @@ export interface ExperimentCluster {
   close(): Promise<void>;
 }
 
-export interface ExperimentClusterOptions {
+interface ExperimentClusterOptions {
   readonly setUp: SetUpName;
   /** Of each server. */
   readonly versions: readonly KubernetesVersionName[];

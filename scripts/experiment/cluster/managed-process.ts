@@ -14,7 +14,7 @@ export interface ManagedProcess {
   kill(): Promise<void>;
 }
 
-export interface ManagedProgram {
+interface ManagedProgram {
   /** Flags of Node itself. */
   readonly nodeFlags?: readonly string[];
   readonly arguments: readonly string[];

@@ -5,7 +5,7 @@ import { SeededRandom } from '../seeded-random.ts';
 import { type KilledSetUp, type KillOutcome, type VictimName, victimNames } from './kill-results.ts';
 import { killRound } from './kill-round.ts';
 
-export interface KillRun {
+interface KillRun {
   readonly setUp: KilledSetUp;
   readonly rounds: number;
   readonly seed: number;

@@ -1,7 +1,7 @@
 import type { Counts } from './counts.ts';
 
 /** A line of the tables: what must be zero behind a router of this project stands bold. */
-export type CountLine = readonly [title: string, value: (counts: Counts) => number];
+type CountLine = readonly [title: string, value: (counts: Counts) => number];
 
 export const countLines: readonly CountLine[] = [
   ['requests', ({ requests }) => requests],

@@ -7,7 +7,7 @@ import type { Counts } from './counts.ts';
 import { type Finding, Findings } from './findings.ts';
 import { ChangeTimes, doubledWrites, type MissedEvent, missedEvents, untilCaughtUp } from './outcome.ts';
 
-export interface LoadedRun {
+interface LoadedRun {
   readonly setUp: SetUpName;
   /** Of the servers, at the beginning. */
   readonly versions: readonly KubernetesVersionName[];
@@ -19,7 +19,7 @@ export interface LoadedRun {
   readonly keepDirectory?: boolean | undefined;
 }
 
-export interface LoadedOutcome {
+interface LoadedOutcome {
   readonly counts: Counts;
   readonly findings: readonly Finding[];
   readonly missed: readonly MissedEvent[];

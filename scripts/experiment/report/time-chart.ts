@@ -13,7 +13,7 @@ export interface TimePanel {
   readonly spans?: readonly TimeSpan[];
 }
 
-export interface TimeSeries {
+interface TimeSeries {
   /** Of the style below. */
   readonly color: TimeColor;
   readonly points: readonly { readonly at: number; readonly value: number }[];
@@ -27,7 +27,7 @@ export interface TimeSpan {
 
 export type TimeColor = 'first' | 'second' | 'third' | 'fourth';
 
-export interface TimeChart {
+interface TimeChart {
   /** For readers who do not see it. */
   readonly description: string;
   readonly seconds: number;

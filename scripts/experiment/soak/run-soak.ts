@@ -13,7 +13,7 @@ import { reconnectingClient, slowReader } from './restless-clients.ts';
 import { sampleRouters } from './sample-routers.ts';
 import type { Sample, SoakResults } from './soak-results.ts';
 
-export interface SoakRun {
+interface SoakRun {
   readonly minutes: number;
   readonly watches: number;
   readonly seed: number;

@@ -6,7 +6,7 @@ const warmUp = 0.3;
 /** How much more than at the beginning there may be at the end, behind the warm-up, to count as flat. */
 const allowedGrowth = 0.05;
 
-export interface Trend {
+interface Trend {
   /** Mean after the warm-up. */
   readonly mean: number;
   /** Growth from the end of the warm-up to the end of the run by the fitted line, as a share of the mean. */

@@ -14,7 +14,7 @@ export interface UpgradePace {
 
 /** How servers end: told to (SIGTERM), or without a word (SIGKILL), as with the power of a node. */
 export const serverEnds = ['drained', 'killed'] as const;
-export type ServerEnd = (typeof serverEnds)[number];
+type ServerEnd = (typeof serverEnds)[number];
 
 export interface UpgradeStep {
   readonly title: string;

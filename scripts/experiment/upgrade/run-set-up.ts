@@ -5,7 +5,7 @@ import { SeededRandom } from '../seeded-random.ts';
 import { type RollingUpgrade, rollingUpgrade, type UpgradeStep } from './rolling-upgrade.ts';
 import type { SetUpOutcome } from './upgrade-results.ts';
 
-export interface UpgradeRun extends RollingUpgrade {
+interface UpgradeRun extends RollingUpgrade {
   readonly setUp: SetUpName;
   readonly from: KubernetesVersionName;
   readonly seed: number;

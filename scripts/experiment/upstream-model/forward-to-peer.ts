@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import type { ExampleUser } from '../../../demo/example-api-server/authentication.ts';
 
-export interface PeerForwarding {
+interface PeerForwarding {
   readonly request: Http2ServerRequest;
   readonly response: Http2ServerResponse;
   /** `host:port` of the peer. */

@@ -12,7 +12,7 @@ interface Peer {
   readonly served: ServedGroupVersions;
 }
 
-export interface PeerCacheOptions {
+interface PeerCacheOptions {
   readonly ownId: string;
   readonly store: ExampleStore;
   readonly certificateAuthority: string;

@@ -21,7 +21,7 @@ import {
 } from './merged-discovery.ts';
 import { PeerCache } from './peer-cache.ts';
 
-export interface PeerProxyOptions {
+interface PeerProxyOptions {
   readonly version: KubernetesVersionName;
   readonly name: string;
   readonly store: ExampleStore;

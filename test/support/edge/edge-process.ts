@@ -17,7 +17,7 @@ import { type TokenSigner, tokenSigner } from '../token-signer.ts';
 import { createEdgeCluster, type EdgeCluster } from './edge-cluster.ts';
 
 /** The cluster of a router in a process of its own, whose callers are known by tokens. */
-export interface EdgeProcessCluster extends EdgeCluster {
+interface EdgeProcessCluster extends EdgeCluster {
   /** A client that may connect. */
   readonly client: CertificatePair;
   /** Variables of a router in front of `local`. */
@@ -118,7 +118,7 @@ export async function startEdge(
   return edge;
 }
 
-export interface EdgeAnswer {
+interface EdgeAnswer {
   readonly status: number;
   readonly text: string;
 }

@@ -39,7 +39,7 @@ export interface WorkerCluster extends EdgeCluster {
   close(): Promise<void>;
 }
 
-export interface PushAnswer {
+interface PushAnswer {
   readonly result?: string;
   readonly persisted?: boolean;
   readonly reason?: string;

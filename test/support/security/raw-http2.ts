@@ -51,7 +51,7 @@ export function frame(
 }
 
 /** How a request ended. */
-export interface StreamOutcome {
+interface StreamOutcome {
   /** `undefined` when the stream or the connection ended without an answer. */
   readonly status: number | undefined;
   readonly body: string;

@@ -46,9 +46,9 @@ export interface BackendOutgoing {
 /** Called once the body is in. */
 export type Answer = (outgoing: BackendOutgoing, request: ReceivedRequest) => void;
 /** Answers an upgrade request on its bare socket. Default: 101, and then every byte back in upper case. */
-export type AnswerUpgrade = (socket: Duplex, request: ReceivedRequest) => void;
+type AnswerUpgrade = (socket: Duplex, request: ReceivedRequest) => void;
 
-export interface BackendOptions {
+interface BackendOptions {
   readonly protocol?: Protocol;
   readonly pair?: CertificatePair;
   /** Can be changed while it runs: `backend.answer = …`. */
