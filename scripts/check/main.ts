@@ -16,7 +16,6 @@ const steps = [
   typeCheck('src/dashboard/client/tsconfig.json'),
   ['biome', 'ci', '.', `--colors=${isTerminal ? 'force' : 'off'}`],
   [process.execPath, 'scripts/check/portable-core.ts'],
-  [process.execPath, 'scripts/check/http2-room.ts'],
   [process.execPath, 'scripts/check/rooms.ts'],
 ];
 

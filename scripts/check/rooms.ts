@@ -1,7 +1,8 @@
 /**
  * Holds the rooms of src to their order: what stands in one imports from its own and from those below it only, so there
  * is no circle of folders, nor one of modules, by their types either. A room is small enough to be looked over, and no two
- * files share a name. Exits 1 and names every fault.
+ * files share a name. src/http2 is a room of its own besides (src/http2/README.md): it imports nothing of what is around
+ * it, and nobody around it speaks of frames. Exits 1 and names every fault.
  */
 import { basename, dirname } from 'node:path';
 import { importsOf, sourceFiles } from './imports.ts';
@@ -102,6 +103,11 @@ const rooms = [
   'src/runtime',
 ];
 const maximumFiles = 25;
+const http2Room = 'src/http2/';
+/** What the HTTP/2 room may import besides its own files. */
+const packagesOfHttp2 = /^(?:node:|undici$|@hono\/node-server\/)/;
+/** What of the HTTP/2 room is for the room alone. */
+const innerHttp2 = /^src\/http2\/(?:frames|hpack)\//;
 /** Entries of a room, and of a program. */
 const namesOfMany = ['index.ts', 'main.ts'];
 
@@ -118,6 +124,13 @@ for (const file of files) {
   for (const imported of importsOf(file)) {
     if (/^(?:demo|scripts|test|examples)\//.test(imported)) {
       faults.push(`${file}: imports ${imported}, which is no part of the product`);
+    }
+    if (file.startsWith(http2Room)) {
+      if (!imported.startsWith(http2Room) && !packagesOfHttp2.test(imported)) {
+        faults.push(`${file}: imports ${imported}: HTTP/2 knows nothing of what is around it`);
+      }
+    } else if (innerHttp2.test(imported)) {
+      faults.push(`${file}: imports ${imported}: frames are a matter of ${http2Room} alone`);
     }
     if (!imported.startsWith('src/') || dirname(imported) === dirname(file)) continue;
     if (rooms.indexOf(dirname(imported)) < room) {

@@ -17,6 +17,7 @@ import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
 import { buildSnapshot } from '../../src/sync/content/build-snapshot.ts';
 import type { ServerReading } from '../../src/sync/servers/server-reading.ts';
+import { median } from '../harness/statistics.ts';
 
 const serverCount = 50;
 const resourceCount = 400;
@@ -83,12 +84,10 @@ function kilobytes(bytes: number): string {
 
 /** The median and the worst; the first runs compile the code and count for the worst all the same. */
 function report(name: string, values: readonly number[], unit: string, bound: number, more = ''): void {
-  const sorted = values.toSorted((left, right) => left - right);
-  const median = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-  const worst = sorted.at(-1) ?? Number.NaN;
-  const shown = `${median.toFixed(1)} ${unit}, worst ${worst.toFixed(1)} (bound ${bound}) ${more}`;
+  const middle = median(values);
+  const shown = `${middle.toFixed(1)} ${unit}, worst ${Math.max(...values).toFixed(1)} (bound ${bound}) ${more}`;
   console.log(`  ${name.padEnd(20)}${shown}`);
-  if (median > bound) missed.push(`${name}: ${median.toFixed(1)} ${unit} > ${bound}`);
+  if (middle > bound) missed.push(`${name}: ${middle.toFixed(1)} ${unit} > ${bound}`);
 }
 
 async function timed<Result>(work: () => Promise<Result>) {

@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util';
 import type { ExampleApiServer, KubernetesVersionName } from '../../demo/example-api-server/index.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { type RunSyncOptions, runSync } from '../../src/sync/node/index.ts';
+import { median, quantile } from '../harness/statistics.ts';
 import { waitUntil } from '../harness/wait-until.ts';
 import { createEmbeddedCluster, type EmbeddedCluster } from './embedded-cluster.ts';
 import { type OwnPathsClient, ownPathsClient } from './own-paths-client.ts';
@@ -185,20 +186,21 @@ function print(changes: ReadonlyMap<string, readonly number[]>, served: readonly
     ['changes', all, changeBound],
     ['restarts', served, restartBound],
   ] as const) {
-    if (quantile(taken, 0.99) < bound) continue;
+    if (p99Of(taken) < bound) continue;
     console.error(`missed: p99 of the ${what} is not under ${bound} ms`);
     process.exitCode = 1;
   }
 }
 
 function line(name: string, taken: readonly number[]): string {
-  const figures = [taken.length, quantile(taken, 0.5), quantile(taken, 0.99), Math.max(...taken)];
+  const figures = [taken.length, median(taken), p99Of(taken), Math.max(...taken)];
   const [n = 0, ...rest] = figures;
   return `${name.padEnd(20)}${String(n).padStart(6)}${rest.map((value) => value.toFixed(0).padStart(8)).join('')}`;
 }
 
-/** The smallest value that so large a share of all does not exceed. */
-function quantile(taken: readonly number[], share: number): number {
-  const sorted = taken.toSorted((left, right) => left - right);
-  return sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
+function p99Of(taken: readonly number[]): number {
+  return quantile(
+    taken.toSorted((left, right) => left - right),
+    0.99,
+  );
 }

@@ -23,3 +23,33 @@ export function element(
     .join('');
   return content === undefined ? `<${name}${written}/>` : `<${name}${written}>${content}</${name}>`;
 }
+
+/** A whole document, on lines of their own what it draws. */
+export function svgDocument(
+  { width, height, description, style }: SvgDocument,
+  content: readonly string[],
+): string {
+  const root = {
+    xmlns: 'http://www.w3.org/2000/svg',
+    viewBox: `0 0 ${width} ${height}`,
+    width,
+    height,
+    role: 'img',
+    'aria-label': description,
+  };
+  const lines = [element('title', {}, escapeXml(description)), element('style', {}, style), ...content];
+  return `${element('svg', root, `\n${lines.join('\n')}\n`)}\n`;
+}
+
+interface SvgDocument {
+  readonly width: number;
+  readonly height: number;
+  /** For readers who do not see it. */
+  readonly description: string;
+  readonly style: string;
+}
+
+/** Tenths: what a coordinate can mean. */
+export function tenths(value: number): number {
+  return Math.round(value * 10) / 10;
+}

@@ -1,6 +1,6 @@
 import type { Spread } from '../../harness/statistics.ts';
 import { figure } from '../../report/format.ts';
-import { element, escapeXml } from '../../report/svg-text.ts';
+import { element, escapeXml, svgDocument, tenths } from '../../report/svg-text.ts';
 
 /** One bar; `emphasized` for the one that the chart is about. */
 export interface Bar {
@@ -50,20 +50,7 @@ export function barChart(description: string, panels: readonly Panel[]): string 
     top += titleHeight + panel.bars.length * rowHeight + margin;
     return lines;
   });
-  const root = {
-    xmlns: 'http://www.w3.org/2000/svg',
-    viewBox: `0 0 ${width} ${top}`,
-    width,
-    height: top,
-    role: 'img',
-    'aria-label': description,
-  };
-  const content = [
-    element('title', {}, escapeXml(description)),
-    element('style', {}, style),
-    ...drawn.flat(),
-  ];
-  return `${element('svg', root, `\n${content.join('\n')}\n`)}\n`;
+  return svgDocument({ width, height: top, description, style }, drawn.flat());
 }
 
 function drawPanel({ title, unit, bars }: Panel, top: number): string[] {
@@ -87,7 +74,7 @@ function drawPanel({ title, unit, bars }: Panel, top: number): string[] {
 
 function drawBar({ label, spread, emphasized }: Bar, top: number, scale: number): string[] {
   const { median, minimum, maximum } = spread;
-  const at = (value: number): number => round(labelWidth + value * scale);
+  const at = (value: number): number => tenths(labelWidth + value * scale);
   const middle = top + barHeight / 2;
   const baseline = top + barHeight - 4;
   return [
@@ -96,15 +83,11 @@ function drawBar({ label, spread, emphasized }: Bar, top: number, scale: number)
       class: emphasized ? 'bar emphasized' : 'bar',
       x: labelWidth,
       y: top,
-      width: round(median * scale),
+      width: tenths(median * scale),
       height: barHeight,
       rx: 2,
     }),
     element('line', { class: 'spread', x1: at(minimum), x2: at(maximum), y1: middle, y2: middle }),
     element('text', { class: 'value', x: at(maximum) + 8, y: baseline }, figure(median)),
   ];
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
 }

@@ -1,4 +1,4 @@
-import { element, escapeXml } from '../../report/svg-text.ts';
+import { element, escapeXml, svgDocument, tenths } from '../../report/svg-text.ts';
 
 /** What was measured over time, drawn below one another with the same seconds above one another. */
 export interface TimePanel {
@@ -74,22 +74,12 @@ export function timeChart({ description, seconds, legend, panels }: TimeChart): 
   const scale = (width - left - right) / seconds;
   const panelHeight = titleHeight + plotHeight + panelGap;
   const height = legendHeight + panels.length * panelHeight + axisHeight;
-  const root = {
-    xmlns: 'http://www.w3.org/2000/svg',
-    viewBox: `0 0 ${width} ${height}`,
-    width,
-    height,
-    role: 'img',
-    'aria-label': description,
-  };
   const content = [
-    element('title', {}, escapeXml(description)),
-    element('style', {}, style),
     ...drawLegend(legend),
     ...panels.flatMap((panel, index) => drawPanel(panel, legendHeight + index * panelHeight, scale, seconds)),
     ...drawSeconds(seconds, scale, height - axisHeight - panelGap + 16),
   ];
-  return `${element('svg', root, `\n${content.join('\n')}\n`)}\n`;
+  return svgDocument({ width, height, description, style }, content);
 }
 
 function drawLegend(legend: TimeChart['legend']): string[] {
@@ -107,8 +97,8 @@ function drawLegend(legend: TimeChart['legend']): string[] {
 function drawPanel(panel: TimePanel, top: number, scale: number, seconds: number): string[] {
   const { title, unit, spans = [] } = panel;
   const base = top + titleHeight + plotHeight;
-  const x = (at: number): number => round(left + at * scale);
-  const y = (value: number): number => round(base - (Math.min(value, panel.top) / panel.top) * plotHeight);
+  const x = (at: number): number => tenths(left + at * scale);
+  const y = (value: number): number => tenths(base - (Math.min(value, panel.top) / panel.top) * plotHeight);
   const heading = escapeXml(title) + element('tspan', { class: 'unit', dx: 8 }, escapeXml(unit));
   const end = x(seconds);
   return [
@@ -118,7 +108,7 @@ function drawPanel(panel: TimePanel, top: number, scale: number, seconds: number
         class: 'span',
         x: x(from),
         y: y(panel.top),
-        width: round((until - from) * scale),
+        width: tenths((until - from) * scale),
         height: plotHeight,
       }),
       element('text', { class: 'label', x: x(from) + 2, y: y(panel.top) + 11 }, escapeXml(label)),
@@ -151,8 +141,8 @@ function drawBars({ series }: TimePanel, x: Place, y: Place, scale: number): str
     points.map(({ at, value }) => {
       const from = below.get(at) ?? 0;
       below.set(at, from + value);
-      const size = round(y(from) - y(from + value));
-      const bar = { class: color, x: x(at), y: y(from + value), width: round(Math.max(scale - 1, 1)) };
+      const size = tenths(y(from) - y(from + value));
+      const bar = { class: color, x: x(at), y: y(from + value), width: tenths(Math.max(scale - 1, 1)) };
       return element('rect', { ...bar, height: size });
     }),
   );
@@ -172,7 +162,7 @@ function drawSeconds(seconds: number, scale: number, y: number): string[] {
   const ticks = Array.from({ length: Math.floor(seconds / step) + 1 }, (_, index) => index * step);
   const name = step >= 60 ? (at: number) => `${at / 60} min` : (at: number) => `${at} s`;
   return ticks.map((at) =>
-    element('text', { class: 'tick', x: round(left + at * scale), y, 'text-anchor': 'middle' }, name(at)),
+    element('text', { class: 'tick', x: tenths(left + at * scale), y, 'text-anchor': 'middle' }, name(at)),
   );
 }
 
@@ -180,8 +170,4 @@ function drawSeconds(seconds: number, scale: number, y: number): string[] {
 export function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, 1)));
   return ([1, 2, 3, 4, 5, 6, 8, 10].find((factor) => factor * power >= value) ?? 10) * power;
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
 }
