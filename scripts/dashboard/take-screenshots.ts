@@ -3,11 +3,11 @@
  * Needs Chromium (`apt-get install chromium`).
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { BrowserContextOptions } from 'playwright-core';
 import { type RunningDemo, runDemo } from '../../demo/run-demo.ts';
+import { getText } from '../harness/get-text.ts';
 import { chromiumMissing, launchChromium } from './chromium.ts';
 
 const images = resolve(import.meta.dirname, '../../docs/images');
@@ -73,7 +73,9 @@ async function takePictures({ routers, certificates }: RunningDemo): Promise<voi
     cert: await readFile(certificates.admin.certificate),
     key: await readFile(certificates.admin.privateKey),
   };
-  for (const path of requests) await ask(`${origin}${path}`, pair);
+  // The demo's authority is its own, so that nobody else could answer on this port.
+  const tls = { ...pair, rejectUnauthorized: false };
+  for (const path of requests) await getText(`${origin}${path}`, tls);
   const browser = await launchChromium();
   try {
     for (const { name, options, part } of pictures) {
@@ -93,13 +95,4 @@ async function takePictures({ routers, certificates }: RunningDemo): Promise<voi
   } finally {
     await browser.close();
   }
-}
-
-/** Asks and drops the answer; the demo's authority is its own, so that nobody else could answer on this port. */
-function ask(url: string, pair: { cert: Buffer; key: Buffer }): Promise<void> {
-  const { promise, resolve: done, reject } = Promise.withResolvers<void>();
-  request(url, { ...pair, rejectUnauthorized: false }, (response) => response.resume().once('end', done))
-    .once('error', reject)
-    .end();
-  return promise;
 }

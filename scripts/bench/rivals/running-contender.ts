@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Child, startChild } from '../../harness/child-process.ts';
 import type { Cleanup } from '../../harness/cleanup.ts';
 import { freePort } from '../../harness/free-port.ts';
+import { getText } from '../../harness/get-text.ts';
 import { newDirectory, type Workbench } from '../workbench.ts';
 import { peerCollection } from './bench-snapshot.ts';
 import type { Contender, ContenderName, ProxySetup } from './contender.ts';
@@ -64,7 +64,7 @@ async function untilIdentityArrives(
   });
   while (Date.now() < deadline && !hasEnded) {
     try {
-      last = await get(`${origin}${peerCollection}?echo=identity`, tls);
+      last = (await getText(`${origin}${peerCollection}?echo=identity`, tls)).text;
       const { user } = JSON.parse(last) as { readonly user?: readonly string[] };
       // Caddy says the whole subject.
       if (user?.length === 1 && /^(.*CN=)?alice\b/.test(user[0] ?? '')) return;
@@ -90,21 +90,4 @@ export async function clientTls({ certificates }: Workbench): Promise<ClientTls>
     ),
   );
   return { ca: ca ?? '', cert: cert ?? '', key: key ?? '' };
-}
-
-function get(url: string, tls: ClientTls): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const request = httpsRequest(url, { ...tls, agent: false, timeout: 5_000 }, (answer) => {
-    let text = '';
-    answer.setEncoding('utf8');
-    answer.on('data', (part: string) => {
-      text += part;
-    });
-    answer.on('end', () => resolve(text));
-    answer.on('error', reject);
-  });
-  request.on('timeout', () => request.destroy(new Error('no answer within five seconds')));
-  request.on('error', reject);
-  request.end();
-  return promise;
 }

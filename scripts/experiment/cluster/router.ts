@@ -1,9 +1,9 @@
-import { request } from 'node:https';
 import { join } from 'node:path';
 import type { DemoCertificates } from '../../../demo/certificates.ts';
 import { serveFlags } from '../../../demo/routers.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { commandModule, flagArguments } from '../../harness/command.ts';
+import { getText } from '../../harness/get-text.ts';
 import { waitUntil } from '../../harness/wait-until.ts';
 import type { ApiServer } from './api-server.ts';
 import { type ManagedProcess, startProcess } from './managed-process.ts';
@@ -60,7 +60,9 @@ export class Router {
 
   /** @throws when it is not ready within two minutes */
   async ready(): Promise<void> {
-    await waitUntil(`${this.name} is ready (see its log)`, () => this.#isReady(), { every: 50 });
+    const ca = this.#options.certificateAuthority;
+    const isReady = async () => (await getText(`${this.url}/readyz`, { ca }, 2_000)).status === 200;
+    await waitUntil(`${this.name} is ready (see its log)`, isReady, { every: 50 });
   }
 
   /** SIGTERM: it drains as docs/guides/shutdown.md says. */
@@ -90,22 +92,5 @@ export class Router {
       'shutdown-watch-termination-grace-period': ['3s'],
       'logging-format': ['json'],
     });
-  }
-
-  #isReady(): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const outgoing = request(`${this.url}/readyz`, {
-      ca: this.#options.certificateAuthority,
-      agent: false,
-      timeout: 2_000,
-    });
-    outgoing.once('response', (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    });
-    outgoing.once('timeout', () => outgoing.destroy());
-    outgoing.once('error', () => resolve(false));
-    outgoing.end();
-    return promise;
   }
 }

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { request } from 'node:https';
+import { getText } from '../../harness/get-text.ts';
 import { parseStatus, socketsOf } from '../../harness/process-usage.ts';
-import type { ClientOptions } from '../clients/api-client.ts';
 import type { ExperimentCluster } from '../cluster/experiment-cluster.ts';
 import { liveHeap } from './live-heap.ts';
 import type { Sample } from './soak-results.ts';
@@ -15,7 +14,7 @@ export async function sampleRouters({ routers, access }: ExperimentCluster): Pro
     if (pid === undefined) continue;
     const heap = await liveHeap(logFile);
     const status = await readFile(`/proc/${pid}/status`, 'utf8');
-    const metrics = await textOf(`${url}/.mixed-version-proxy/metrics`, access.tls);
+    const { text: metrics } = await getText(`${url}/.mixed-version-proxy/metrics`, access.tls);
     sum = {
       resident: sum.resident + parseStatus(status).resident / 1024,
       heap: sum.heap + heap / mebibyte,
@@ -35,18 +34,4 @@ function metricValue(metrics: string, name: string): number {
   const value = new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(metrics)?.[1];
   if (value === undefined) throw new Error(`the router has no metric ${name}`);
   return Number(value);
-}
-
-function textOf(url: string, tls: ClientOptions['tls']): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  request(url, { ...tls, agent: false }, (response) => {
-    let text = '';
-    response.setEncoding('utf8').on('data', (piece: string) => {
-      text += piece;
-    });
-    response.on('end', () => resolve(text));
-  })
-    .on('error', reject)
-    .end();
-  return promise;
 }

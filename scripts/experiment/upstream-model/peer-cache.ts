@@ -1,7 +1,7 @@
-import { request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExampleStore } from '../../../demo/example-api-server/index.ts';
 import { textAt } from '../../../demo/example-api-server/kubernetes-object.ts';
+import { getText } from '../../harness/get-text.ts';
 import { type ServedGroupVersions, servedPath } from './merged-discovery.ts';
 
 const leases = { group: 'coordination.k8s.io', resource: 'leases' };
@@ -82,30 +82,12 @@ export class PeerCache {
     return { peers, failed };
   }
 
-  #read(address: string): Promise<ServedGroupVersions> {
+  async #read(address: string): Promise<ServedGroupVersions> {
     const { certificateAuthority, frontProxyClient } = this.#options;
-    const { promise, resolve, reject } = Promise.withResolvers<ServedGroupVersions>();
-    const outgoing = request(`https://${address}${servedPath}`, {
-      ca: certificateAuthority,
-      ...frontProxyClient,
-      servername: 'kubernetes.default.svc',
-      agent: false,
-      // Without a limit, as upstream has it, a silent peer would hold up all others.
-      timeout: 2_000,
-    });
-    outgoing.on('response', (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (piece: string) => {
-        text += piece;
-      });
-      response.on('end', () => {
-        if (response.statusCode === 200) resolve(JSON.parse(text));
-        else reject(new Error(`discovery request failed with status: ${response.statusCode}`));
-      });
-    });
-    outgoing.on('timeout', () => outgoing.destroy(new Error('no response in time')));
-    outgoing.on('error', reject);
-    outgoing.end();
-    return promise;
+    const tls = { ca: certificateAuthority, ...frontProxyClient, servername: 'kubernetes.default.svc' };
+    // Without a limit, as upstream has it, a silent peer would hold up all others.
+    const { status, text } = await getText(`https://${address}${servedPath}`, tls, 2_000);
+    if (status !== 200) throw new Error(`discovery request failed with status: ${status}`);
+    return JSON.parse(text);
   }
 }
