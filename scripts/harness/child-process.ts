@@ -1,7 +1,8 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import type { Readable, Writable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import { lifeOf, type ProcessLife } from './process-life.ts';
 
 /** A program and what it is started with. */
@@ -10,6 +11,12 @@ export interface Command {
   readonly arguments: readonly string[];
   /** In addition to the environment of this process. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** Where its standard error goes, added to what is there. Default: nowhere. */
+  readonly logFile?: string;
+  /** Descriptors beside input, output and error. */
+  readonly furtherPipes?: number;
+  /** Milliseconds between SIGTERM and SIGKILL. Default 5,000. */
+  readonly stopWithin?: number;
 }
 
 /** A running program that somebody has to stop. */
@@ -25,11 +32,16 @@ export interface Child {
   readonly ended: Promise<{ readonly code: number | null; readonly output: string }>;
   /** The last of what it wrote to standard error. */
   errors(): string;
-  /** SIGTERM, and SIGKILL after five seconds; resolves when it is gone. */
+  /** This side of its descriptors. */
+  readonly pipes: ChildProcess['stdio'];
+  /** Sends a signal without waiting for what comes of it. */
+  signal(name: NodeJS.Signals): void;
+  /** SIGTERM, and SIGKILL when it has not ended in time; resolves when it is gone. */
   stop(): Promise<void>;
+  /** SIGKILL: nothing of it is left to say goodbye. */
+  kill(): Promise<void>;
 }
 
-const stopGrace = 5_000;
 const keptErrorCharacters = 4_000;
 
 /**
@@ -42,36 +54,41 @@ export async function startChild(command: Command, core?: number): Promise<Child
   const [executable = '', ...rest] =
     core === undefined ? words : ['taskset', '--cpu-list', String(core), ...words];
   const child = spawn(executable, rest, {
-    stdio: ['pipe', 'pipe', 'pipe'],
+    stdio: Array.from({ length: 3 + (command.furtherPipes ?? 0) }, () => 'pipe' as const),
     env: { ...process.env, ...command.environment },
   });
   await once(child, 'spawn');
-  return new RunningChild(child, command.executable);
+  return new RunningChild(child, command);
 }
 
 class RunningChild implements Child {
   readonly ended: Child['ended'];
-  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
-  readonly #name: string;
+  readonly #child: ChildProcess;
+  readonly #input: Writable;
+  readonly #command: Command;
   readonly #life: ProcessLife;
   readonly #unread: string[] = [];
   #listener: (line: string) => void = (line) => this.#unread.push(line);
   #errors = '';
 
-  constructor(child: ChildProcessByStdio<Writable, Readable, Readable>, name: string) {
+  constructor(child: ChildProcess, command: Command) {
+    const { stdin, stdout, stderr } = child;
+    if (stdin === null || stdout === null || stderr === null) throw new TypeError('the pipes are missing');
     this.#child = child;
-    this.#name = name;
+    this.#input = stdin;
+    this.#command = command;
     this.#life = lifeOf(child);
     const lines: string[] = [];
-    createInterface({ input: child.stdout }).on('line', (line) => {
+    createInterface({ input: stdout }).on('line', (line) => {
       lines.push(line);
       this.#listener(line);
     });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    if (command.logFile !== undefined) stderr.pipe(createWriteStream(command.logFile, { flags: 'a' }));
+    stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#errors = (this.#errors + text).slice(-keptErrorCharacters);
     });
     // It may have closed its input, or be gone, when something is told.
-    child.stdin.on('error', () => {});
+    stdin.on('error', () => {});
     this.ended = once(child, 'close').then(([code]) => ({ code, output: lines.join('\n') }));
   }
 
@@ -89,7 +106,7 @@ class RunningChild implements Child {
     if (told !== undefined) return told;
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const timer = setTimeout(
-      () => reject(new Error(`${this.#name} said nothing for ${milliseconds} ms`)),
+      () => reject(new Error(`${this.#command.executable} said nothing for ${milliseconds} ms`)),
       milliseconds,
     );
     const keep = (line: string): void => void this.#unread.push(line);
@@ -99,7 +116,7 @@ class RunningChild implements Child {
       resolve(line);
     };
     this.ended.then(
-      ({ code }) => reject(new Error(`${this.#name} ended with ${code}: ${this.#errors}`)),
+      ({ code }) => reject(new Error(`${this.#command.executable} ended with ${code}: ${this.#errors}`)),
       reject,
     );
     try {
@@ -111,14 +128,26 @@ class RunningChild implements Child {
   }
 
   tell(line: string): void {
-    this.#child.stdin.write(`${line}\n`);
+    this.#input.write(`${line}\n`);
   }
 
   errors(): string {
     return this.#errors;
   }
 
+  get pipes(): ChildProcess['stdio'] {
+    return this.#child.stdio;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
   async stop(): Promise<void> {
-    await this.#life.stop(stopGrace);
+    await this.#life.stop(this.#command.stopWithin ?? 5_000);
+  }
+
+  kill(): Promise<void> {
+    return this.#life.kill();
   }
 }

@@ -7,9 +7,10 @@ import {
   type KubernetesVersionName,
 } from '../../../demo/example-api-server/index.ts';
 import { kubernetesVersions } from '../../../demo/example-api-server/tables/versions.ts';
-import { firstLine, type ManagedProcess, startProcess } from './managed-process.ts';
+import type { Child } from '../../harness/child-process.ts';
 import { serveStore } from './serve-store.ts';
 import type { ServerProcessConfiguration } from './server-configuration.ts';
+import { startScript } from './start-script.ts';
 import { storeDescriptors } from './store-calls.ts';
 
 interface ApiServerOptions {
@@ -35,7 +36,7 @@ export class ApiServer {
   readonly port: number;
   readonly #options: ApiServerOptions;
   readonly #lives: Life[] = [];
-  #process: ManagedProcess | undefined;
+  #process: Child | undefined;
 
   constructor(options: ApiServerOptions) {
     this.#options = options;
@@ -47,16 +48,8 @@ export class ApiServer {
     return `https://127.0.0.1:${this.port}`;
   }
 
-  get name(): string {
-    return this.#options.name;
-  }
-
   get version(): KubernetesVersionName | undefined {
     return this.#lives.at(-1)?.version;
-  }
-
-  get pid(): number | undefined {
-    return this.#process?.pid;
   }
 
   async start(version: KubernetesVersionName): Promise<void> {
@@ -69,19 +62,19 @@ export class ApiServer {
       peerProxy,
       bookmarkInterval,
     };
-    const running = startProcess({
+    const running = await startScript({
       arguments: [join(import.meta.dirname, 'server-process.ts'), JSON.stringify(configuration)],
       logFile,
       furtherPipes: 2,
       stopWithin: 10_000,
     });
     this.#process = running;
-    const calls = running.child.stdio[storeDescriptors.calls];
-    const news = running.child.stdio[storeDescriptors.news];
+    const calls = running.pipes[storeDescriptors.calls];
+    const news = running.pipes[storeDescriptors.news];
     if (!(calls instanceof Duplex) || !(news instanceof Writable))
       throw new TypeError('the pipes are missing');
     serveStore(store, calls, news);
-    await firstLine(running);
+    await running.nextLine();
     this.#lives.push({ version, from: performance.now(), until: Number.POSITIVE_INFINITY });
   }
 
@@ -99,7 +92,7 @@ export class ApiServer {
 
   /** Turns a group version off, or on again, so that the next snapshot differs. */
   changeServedSet(): void {
-    this.#process?.child.kill('SIGUSR2');
+    this.#process?.signal('SIGUSR2');
   }
 
   /** Whether it answered during all of the time and serves the resource. */

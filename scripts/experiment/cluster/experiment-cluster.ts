@@ -11,7 +11,7 @@ import { ApiServer } from './api-server.ts';
 import { Router } from './router.ts';
 import { hasRouters, type SetUpName } from './set-ups.ts';
 import { SyncJob } from './sync-job.ts';
-import { startTcpLoadBalancer, type TcpLoadBalancer } from './tcp-load-balancer.ts';
+import { startTcpLoadBalancer } from './tcp-load-balancer.ts';
 
 /** A control plane of three servers with what stands in front of them, every part a process of its own. */
 export interface ExperimentCluster {
@@ -20,7 +20,6 @@ export interface ExperimentCluster {
   /** None in the set-ups without this project. */
   readonly routers: readonly Router[];
   readonly syncJob: SyncJob | undefined;
-  readonly loadBalancer: TcpLoadBalancer;
   /** What clients need to use the cluster as its administrator. */
   readonly access: Pick<ClientOptions, 'origin' | 'tls' | 'wasServed'>;
   /** For logs and state. */
@@ -106,8 +105,8 @@ export async function startExperimentCluster(options: ExperimentClusterOptions):
   };
   try {
     for (const [index, version] of versions.entries()) await servers[index]?.start(version);
-    for (const router of routers) router.start();
-    syncJob?.start();
+    for (const router of routers) await router.start();
+    await syncJob?.start();
     await Promise.all(routers.map((router) => router.ready()));
   } catch (error) {
     await close();
@@ -118,7 +117,6 @@ export async function startExperimentCluster(options: ExperimentClusterOptions):
     servers,
     routers,
     syncJob,
-    loadBalancer,
     directory,
     close,
     access: {

@@ -2,11 +2,12 @@ import { join } from 'node:path';
 import type { DemoCertificates } from '../../../demo/certificates.ts';
 import { serveFlags } from '../../../demo/routers.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
+import type { Child } from '../../harness/child-process.ts';
 import { commandModule, flagArguments } from '../../harness/command.ts';
 import { getText } from '../../harness/get-text.ts';
 import { waitUntil } from '../../harness/wait-until.ts';
 import type { ApiServer } from './api-server.ts';
-import { type ManagedProcess, startProcess } from './managed-process.ts';
+import { startScript } from './start-script.ts';
 
 export interface RouterOptions {
   readonly name: string;
@@ -27,7 +28,7 @@ export class Router {
   readonly port: number;
   readonly name: string;
   readonly #options: RouterOptions;
-  #process: ManagedProcess | undefined;
+  #process: Child | undefined;
 
   constructor(options: RouterOptions) {
     this.#options = options;
@@ -49,11 +50,11 @@ export class Router {
   }
 
   /** Starts it without waiting until it serves. */
-  start(): void {
-    this.#process = startProcess({
-      // Port 0: any free one, which Node says on standard error.
-      ...(this.#options.inspect ? { nodeFlags: ['--inspect=127.0.0.1:0'] } : {}),
-      arguments: [commandModule, 'serve', ...this.#flags()],
+  async start(): Promise<void> {
+    // Port 0: any free one, which Node says on standard error.
+    const nodeFlags = this.#options.inspect ? ['--inspect=127.0.0.1:0'] : [];
+    this.#process = await startScript({
+      arguments: [...nodeFlags, commandModule, 'serve', ...this.#flags()],
       logFile: this.logFile,
     });
   }

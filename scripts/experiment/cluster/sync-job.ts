@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { DemoCertificates } from '../../../demo/certificates.ts';
+import type { Child } from '../../harness/child-process.ts';
 import { commandModule } from '../../harness/command.ts';
 import type { ApiServer } from './api-server.ts';
-import { type ManagedProcess, startProcess } from './managed-process.ts';
 import type { Router } from './router.ts';
+import { startScript } from './start-script.ts';
 
 export interface SyncJobOptions {
   readonly servers: readonly ApiServer[];
@@ -17,19 +18,15 @@ export interface SyncJobOptions {
 /** `mixed-version-proxy sync` as a process. */
 export class SyncJob {
   readonly #options: SyncJobOptions;
-  #process: ManagedProcess | undefined;
+  #process: Child | undefined;
 
   constructor(options: SyncJobOptions) {
     this.#options = options;
   }
 
-  get pid(): number | undefined {
-    return this.#process?.pid;
-  }
-
-  start(): void {
+  async start(): Promise<void> {
     const { servers, routers, certificates, signingKey, directory } = this.#options;
-    this.#process = startProcess({
+    this.#process = await startScript({
       arguments: [
         commandModule,
         'sync',
@@ -45,10 +42,6 @@ export class SyncJob {
       ],
       logFile: join(directory, 'sync.log'),
     });
-  }
-
-  stop(): Promise<void> {
-    return this.#process?.stop() ?? Promise.resolve();
   }
 
   kill(): Promise<void> {

@@ -4,12 +4,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /** Milliseconds between two health checks of a backend, and for one of them to succeed. */
 const checkInterval = 500;
 
-export interface TcpLoadBalancer {
+interface TcpLoadBalancer {
   /** `https://host:port` that clients use. */
   readonly origin: string;
-  readonly port: number;
-  /** Connections that clients have open. */
-  readonly connections: number;
   close(): Promise<void>;
 }
 
@@ -65,10 +62,6 @@ export async function startTcpLoadBalancer(backends: readonly number[]): Promise
   }, checkInterval);
   return {
     origin: `https://127.0.0.1:${port}`,
-    port,
-    get connections() {
-      return open.size / 2;
-    },
     async close() {
       clearInterval(checks);
       server.close();

@@ -16,7 +16,7 @@ export async function killRound(cluster: ExperimentCluster, random: SeededRandom
     const router = random.pick(routers);
     await router.kill();
     await sleep(random.between(...gone));
-    router.start();
+    await router.start();
     await router.ready();
   } else if (victim === 'server') {
     const server = random.pick(servers);
@@ -27,7 +27,7 @@ export async function killRound(cluster: ExperimentCluster, random: SeededRandom
   } else {
     await syncJob?.kill();
     await sleep(random.between(...gone));
-    syncJob?.start();
+    await syncJob?.start();
   }
   return victim;
 }

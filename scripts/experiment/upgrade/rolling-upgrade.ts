@@ -47,7 +47,7 @@ export async function rollingUpgrade(
     if (router !== undefined) {
       step(`router ${index + 1} restarts`);
       await router.stop();
-      router.start();
+      await router.start();
       await router.ready();
     }
     await sleep(pace.between / 2);
