@@ -5,15 +5,16 @@ import { readResults } from '../../harness/results-file.ts';
 import { measuredOn } from '../../report/format.ts';
 import { replaceBetweenMarkers } from '../../report/markers.ts';
 import { markdownTable, type Rows } from '../../report/text-table.ts';
+import { setUpNames } from '../cluster/set-ups.ts';
 import { type KillResults, killResultsSchema } from '../kill/kill-results.ts';
 import { killRows } from '../kill/kill-table.ts';
+import { countTable } from '../record/count-table.ts';
 import { soakChart } from '../soak/soak-chart.ts';
 import { type SoakResults, soakResultsSchema } from '../soak/soak-results.ts';
 import { trendOf } from '../soak/trend.ts';
 import { serverEnds } from '../upgrade/rolling-upgrade.ts';
 import { upgradeChart } from '../upgrade/upgrade-chart.ts';
 import { type UpgradeResults, upgradeResultsSchema } from '../upgrade/upgrade-results.ts';
-import { upgradeRows } from '../upgrade/upgrade-table.ts';
 
 const pagePath = 'docs/explanation/upgrade-experiment.md';
 
@@ -41,7 +42,7 @@ async function filledPage(): Promise<string> {
   const { upgrade, kill, soak } = await recordedResults();
   const texts = [
     ...serverEnds.map((serverEnd) => {
-      const table = markdownTable(upgradeRows(upgrade.upgrades[serverEnd] ?? {}));
+      const table = markdownTable(countTable(setUpNames, upgrade.upgrades[serverEnd] ?? {}));
       return [`upgrade-${serverEnd}`, `${table}\n\n${provenance(upgrade)}`] as const;
     }),
     ['kill', `${markdownTable(killRows(kill))}\n\n${provenance(kill)}`] as const,

@@ -7,6 +7,7 @@ import { describeMachine } from '../../harness/machine.ts';
 import { writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
 import { hasRouters, setUpNames, setUpTitles } from '../cluster/set-ups.ts';
+import { countTable } from '../record/count-table.ts';
 import { faultsOf } from '../record/verdict.ts';
 import { experimentReport } from '../report/experiment-report.ts';
 import { runExperiment, seedFrom, seedOption } from '../run-experiment.ts';
@@ -14,7 +15,6 @@ import { paces } from './paces.ts';
 import { serverEnds } from './rolling-upgrade.ts';
 import { runSetUp } from './run-set-up.ts';
 import { type UpgradeOutcomes, type UpgradeResults, upgradeResultsSchema } from './upgrade-results.ts';
-import { upgradeRows } from './upgrade-table.ts';
 
 const usage = `npm run experiment:upgrade -- [options]
   --set-ups LIST   ${setUpNames.join(', ')} (all)
@@ -71,7 +71,7 @@ await runExperiment(
         }
       }
       results.upgrades[serverEnd] = outcomes;
-      console.log(`\n${terminalTable(upgradeRows(outcomes))}`);
+      console.log(`\n${terminalTable(countTable(setUpNames, outcomes))}`);
     }
     if (!values.quick && names.length === setUpNames.length && ends.length === serverEnds.length) {
       await writeResults('upgrade', upgradeResultsSchema, results);
