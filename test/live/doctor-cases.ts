@@ -36,7 +36,8 @@ export function registerDoctorCases(suite: GetSuite): void {
     for (const identity of identities) assert.match(identity, /^ok: /);
     const rights = resultsOf(findings, /^rights of the sync job$/);
     assert.equal(rights.length, servers.length, rights.join('\n'));
-    for (const right of rights) assert.match(right, new RegExp(`^ok: .* allows "${syncJobName}" all `));
+    for (const right of rights)
+      assert.match(right, new RegExp(`^ok: .* gives "${syncJobName}" every right it needs`));
   });
 
   test('doctor sees that they do not believe another front proxy, and what users may not do', async () => {
