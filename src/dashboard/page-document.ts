@@ -104,7 +104,7 @@ ${unservedSection(without)}
 ${upgradeSection(upgrade, matrix, status, colourOf)}
 ${serversSection(state, hostnames)}
 ${trafficSection(history, colourOf, hostnames, now)}
-${timelineSection(history, hostnames, now)}
+${timelineSection(history, hostnames, now, status.embeddedSync !== null)}
 ${useSection(history, now)}
 ${isKnown ? unchangedSection('differences') : differencesSection(columns, matrix, hostnames)}
 </div>`,

@@ -13,7 +13,7 @@ const page = 'https://router.test/.mixed-version-proxy/';
 const connection = userConnection('admin', ['system:masters']);
 const now = Date.parse('2026-01-31T12:00:00Z');
 
-interface Shown extends Partial<Pick<AppOptions, 'enabled' | 'stalePolicy'>> {
+interface Shown extends Partial<Pick<AppOptions, 'enabled' | 'stalePolicy' | 'history' | 'embeddedSync'>> {
   readonly snapshot?: Snapshot;
   /** IDs of servers that are unreachable. */
   readonly down?: readonly string[];
@@ -205,6 +205,17 @@ describe('names and versions on the status page', () => {
 });
 
 describe('the last hour on the status page', () => {
+  it('sends nobody to a sync job where the router reads the cluster itself', async () => {
+    const snapshot = differing(expired);
+    const history = new RouterHistory({ preferredMinor: () => undefined, clock: () => now });
+    history.tableInUse(buildRoutingTable(snapshot));
+    assert.match(await shown({ snapshot, history }), /passed its lifetime: see to the sync job/);
+    const embeddedSync = () => ({ source: 'in-cluster', lastReadAt: undefined, servers: [], warnings: [] });
+    const text = await shown({ snapshot, history, embeddedSync });
+    assert.match(text, /passed its lifetime: no newer one came/);
+    assert.doesNotMatch(text, /see to the sync job/);
+  });
+
   async function afterRequests() {
     const snapshot = snapshotOf(
       {

@@ -8,10 +8,18 @@ type Happened = HistoryView['timeline'][number];
 /** Shown at once; the others can be unfolded. */
 const shownAtOnce = 8;
 
-/** Events of the cluster, as this router noticed them. */
-export function timelineSection(history: HistoryView | undefined, hostnames: Hostnames, now: number): Markup {
+/**
+ * Events of the cluster, as this router noticed them.
+ * @param readsCluster the router makes its snapshots itself: no sync job pushes them
+ */
+export function timelineSection(
+  history: HistoryView | undefined,
+  hostnames: Hostnames,
+  now: number,
+  readsCluster: boolean,
+): Markup {
   if (history === undefined) return html``;
-  const events = history.timeline.map((event) => listed(event, hostnames, now));
+  const events = history.timeline.map((event) => listed(event, hostnames, now, readsCluster));
   const rest = events.slice(shownAtOnce);
   return html`<section id="timeline" class="card" aria-labelledby="timeline-heading">
 <h2 id="timeline-heading">Timeline</h2>
@@ -20,13 +28,13 @@ ${rest.length === 0 ? '' : html`<details data-key="earlier-events"><summary>${re
 </section>`;
 }
 
-function listed(event: Happened, hostnames: Hostnames, now: number): Markup {
+function listed(event: Happened, hostnames: Hostnames, now: number, readsCluster: boolean): Markup {
   const at = Date.parse(event.at);
   const server =
     event.server === undefined
       ? ''
       : html`<span class="name">${displayName(event.server, hostnames)}</span> `;
-  return html`<li class="${troubling.has(event.event) ? 'troubling' : ''}" data-key="${event.at} ${event.event} ${event.server ?? ''}"><span class="muted nowrap">${timeOfDay(at)}, ${age(at, now)} ago</span> <span>${server}${textOf(event)}</span></li>`;
+  return html`<li class="${troubling.has(event.event) ? 'troubling' : ''}" data-key="${event.at} ${event.event} ${event.server ?? ''}"><span class="muted nowrap">${timeOfDay(at)}, ${age(at, now)} ago</span> <span>${server}${textOf(event, readsCluster)}</span></li>`;
 }
 
 const troubling: ReadonlySet<Happened['event']> = new Set([
@@ -35,7 +43,7 @@ const troubling: ReadonlySet<Happened['event']> = new Set([
   'ServerDeparted',
 ]);
 
-function textOf({ event, from, to }: Happened): string {
+function textOf({ event, from, to }: Happened, readsCluster: boolean): string {
   const [was, is] = [from, to].map((version) =>
     version === undefined ? 'not known' : shortVersion(version),
   );
@@ -60,7 +68,7 @@ function textOf({ event, from, to }: Happened): string {
         ? `Version ${is} is preferred where servers differ`
         : `Version ${is} is preferred where servers differ, in place of ${was}`;
     case 'SnapshotLate':
-      return 'The snapshot passed its lifetime: see to the sync job';
+      return `The snapshot passed its lifetime: ${readsCluster ? 'no newer one came' : 'see to the sync job'}`;
     case 'SnapshotRenewed':
       return 'A snapshot within its lifetime came';
     case 'ServerUnhealthy':
