@@ -36,7 +36,7 @@ function viewOf(columns: readonly ServerColumn[], servers: Snapshot['servers']):
   };
 }
 
-/** Servers of one version. */
+/** Servers of one version that are there. At least one. */
 interface VersionShare {
   /** `undefined`: not known. */
   readonly version: string | undefined;
@@ -51,24 +51,32 @@ interface VersionShare {
  */
 type UpgradeStateName = 'uniform' | 'differing' | 'mixed' | 'unknown';
 
+/** Of the servers that are there: those that have left run no version. */
 export interface UpgradeState {
   readonly state: UpgradeStateName;
   /** The oldest first. */
   readonly shares: readonly VersionShare[];
   readonly servers: number;
+  /** Servers that have left and may come back. */
+  readonly departed: number;
 }
 
 /** Whether an upgrade is in progress, as far as versions and served sets tell. Pure. */
 function upgradeState(columns: readonly ServerColumn[]): UpgradeState {
-  const shares = new Map<string | undefined, number>();
-  for (const { version, servers } of columns) {
-    shares.set(version, (shares.get(version) ?? 0) + servers.length);
-  }
-  const listed = [...shares].map(([version, servers]) => ({ version, servers }));
+  const servers = columns.flatMap((column) => column.servers);
+  const present = columns
+    .map(({ version, servers: those }) => ({ version, servers: those.filter(({ departed }) => !departed) }))
+    .filter(({ servers: those }) => those.length > 0);
+  const shares = [...Map.groupBy(present, ({ version }) => version)].map(([version, group]) => ({
+    version,
+    servers: group.reduce((sum, { servers: those }) => sum + those.length, 0),
+  }));
+  const there = shares.reduce((sum, share) => sum + share.servers, 0);
   return {
-    state: stateOf(listed, columns.length),
-    shares: listed,
-    servers: listed.reduce((count, { servers }) => count + servers, 0),
+    state: stateOf(shares, present.length),
+    shares,
+    servers: there,
+    departed: servers.length - there,
   };
 }
 

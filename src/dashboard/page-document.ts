@@ -13,11 +13,11 @@ import type { PageState } from './page-state.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import { serversSection } from './servers-section.ts';
 import { summarySection } from './summary-section.ts';
-import { unserved, unservedSection } from './unserved.ts';
+import { type Unserved, unserved, unservedSection } from './unserved.ts';
 import { reroutingText } from './wording/decision-text.ts';
 import { shortVersion, type VersionColours, versionColours } from './wording/display-names.ts';
 import { badge, count, type Markup } from './wording/markup.ts';
-import { preferredVersionText } from './wording/preferred-version-text.ts';
+import { preferenceText } from './wording/preferred-version-text.ts';
 
 /** Parts of the page that a reader may want to go to. */
 const sections = [
@@ -101,7 +101,7 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
     overview: html`<div id="overview" data-now="${state.now}" data-generation="${table?.generation ?? ''}">
 ${summarySection(state, upgrade, without, hostnames)}
 ${unservedSection(without)}
-${upgradeSection(upgrade, matrix, status, colourOf)}
+${upgradeSection(upgrade, matrix, status, without, colourOf)}
 ${serversSection(state, hostnames)}
 ${trafficSection(history, colourOf, hostnames, now)}
 ${timelineSection(history, hostnames, now, status.embeddedSync !== null)}
@@ -164,22 +164,25 @@ function upgradeSection(
   upgrade: UpgradeState,
   matrix: ServedMatrix,
   status: RouterStatus,
+  without: Unserved,
   colourOf: VersionColours,
 ): Markup {
-  const { state, shares, servers } = upgrade;
-  if (servers === 0) return html``;
+  const { state, shares, servers, departed } = upgrade;
+  if (servers + departed === 0) return html``;
+  const preference = preferenceText(status);
   return html`<section id="upgrade" class="card upgrade ${state}" aria-labelledby="upgrade-heading">
 <h2 id="upgrade-heading">${heading(upgrade)}</h2>
-<p>${explanation(upgrade, matrix, status)}${preference(status)}</p>
-${bar(upgrade, colourOf)}
+<p>${explanation(upgrade, matrix, status, without)}${preference === undefined ? '' : ` Version ${preference}.`}</p>
+${servers === 0 ? '' : bar(upgrade, colourOf)}
 <ul class="shares">${shares.map(
     ({ version, servers: number }) =>
       html`<li><span class="swatch ${colourOf(version)}" aria-hidden="true"></span><b>${version === undefined ? 'Version not known' : shortVersion(version)}</b> ${count(number, 'server')}</li>`,
-  )}</ul>
+  )}${departed === 0 ? '' : html`<li>${count(departed, 'server')} departed</li>`}</ul>
 </section>`;
 }
 
-function heading({ state, shares }: UpgradeState): string {
+function heading({ state, shares, servers, departed }: UpgradeState): string {
+  if (servers === 0) return `${count(departed, 'server')}, all departed`;
   const known = shares.flatMap(({ version }) => (version === undefined ? [] : [shortVersion(version)]));
   if (state === 'mixed') return `${count(known.length, 'version')} side by side`;
   const unknown = shares.find(({ version }) => version === undefined)?.servers ?? 0;
@@ -189,21 +192,19 @@ function heading({ state, shares }: UpgradeState): string {
   return state === 'differing' ? `All on ${version}, but they differ` : `All on ${version}`;
 }
 
-function explanation({ state }: UpgradeState, { differingRows }: ServedMatrix, status: RouterStatus): string {
+function explanation(
+  { state }: UpgradeState,
+  { differingRows }: ServedMatrix,
+  status: RouterStatus,
+  without: Unserved,
+): string {
   const unknown = state === 'unknown' ? 'Whether an upgrade is in progress is not known. ' : '';
   if (differingRows === 0) return `${unknown}Every server serves the same.`;
-  const differs = `${count(differingRows, 'resource is', 'resources are')} not served by every server; ${reroutingText(status)}.`;
+  const notServed = without.everything ? differingRows : without.resources.length;
+  const differs = `${count(differingRows, 'resource is', 'resources are')} not served by every server; ${reroutingText(status, differingRows, notServed)}.`;
   return state === 'differing'
     ? `No upgrade: look for feature gates and --runtime-config. ${differs}`
     : `${unknown}${differs}`;
-}
-
-/** Empty while it makes no difference. */
-function preference({ preferredVersion, servers }: RouterStatus): string {
-  const { configured, minor, enforcementDiffers } = preferredVersion;
-  if (minor === null) return '';
-  const writes = enforcementDiffers ? ', and every write: the servers enforce different policies' : '';
-  return ` Version ${preferredVersionText(configured, minor, servers)} serves what servers understand differently${writes}.`;
 }
 
 /** Decoration: the list beside it says the same in words. Widths are attributes, since the page allows no style. */

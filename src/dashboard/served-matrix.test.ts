@@ -30,6 +30,7 @@ describe('the view of a cluster', () => {
     assert.deepEqual(upgrade, {
       state: 'mixed',
       servers: 5,
+      departed: 0,
       shares: [
         { version: undefined, servers: 1 },
         { version: 'v1.9.0', servers: 1 },

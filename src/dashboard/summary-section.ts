@@ -34,15 +34,18 @@ ${notices(state, hostnames)}
 function sentence({ status }: PageState, upgrade: UpgradeState, without: Unserved): string {
   const { snapshot, readiness } = status;
   const versions = upgrade.shares.filter(({ version }) => version !== undefined).length;
-  const unhealthy = status.servers.filter(({ health }) => health.status === 'unhealthy').length;
-  const isKnown = status.servers.every(({ health }) => health.status !== 'unknown');
+  const present = status.servers.filter(({ departedAt }) => departedAt === null);
+  const departed = status.servers.length - present.length;
+  const unhealthy = present.filter(({ health }) => health.status === 'unhealthy').length;
+  const isKnown = present.every(({ health }) => health.status !== 'unknown');
   const none = isKnown ? 'none of them' : 'none of them known to be';
   return [
     readiness.ready ? 'The router is ready.' : 'The router is not ready.',
     snapshot === null
       ? 'There has been no snapshot yet.'
       : `Snapshot generation ${snapshot.generation}${snapshot.expired ? ', expired' : ''}.`,
-    `${count(upgrade.servers, 'API server')}, ${unhealthy === 0 ? none : `${unhealthy} of them`} unhealthy.`,
+    `${count(present.length, 'API server')}, ${unhealthy === 0 ? none : `${unhealthy} of them`} unhealthy.`,
+    departed === 0 ? '' : `${departed} departed.`,
     upgrade.state === 'mixed' ? `They run ${count(versions, 'version')}.` : '',
     without.everything ? 'Nothing is served.' : '',
     without.resources.length === 0
@@ -63,21 +66,24 @@ ${failures.map(({ name, reason }) => html`<span class="detail">${name}: ${reason
 }
 
 function servers({ servers: listed }: RouterStatus): Markup {
-  const countOf = (wanted: string) => listed.filter(({ health }) => health.status === wanted).length;
-  const [unhealthy, unknown] = [countOf('unhealthy'), countOf('unknown')];
-  const healthy = listed.length - unhealthy - unknown;
   if (listed.length === 0) return badge('neutral', 'None known');
+  const present = listed.filter(({ departedAt }) => departedAt === null);
+  const departed = listed.length - present.length;
+  const countOf = (wanted: string) => present.filter(({ health }) => health.status === wanted).length;
+  const [unhealthy, unknown] = [countOf('unhealthy'), countOf('unknown')];
+  const healthy = present.length - unhealthy - unknown;
   const others = [
     ...(unhealthy > 0 && healthy > 0 ? [`${healthy} healthy`] : []),
     ...(unknown > 0 ? [`health of ${unknown} not known`] : []),
+    ...(departed > 0 && present.length > 0 ? [`${departed} departed`] : []),
   ].join(', ');
-  const state =
-    unhealthy > 0
-      ? badge('bad', `${unhealthy} unhealthy`)
-      : healthy > 0
-        ? badge('good', `${healthy} healthy`)
-        : badge('neutral', count(listed.length, 'server'));
-  return html`${state}<span class="detail">${others}</span>`;
+  return html`${serversBadge(present.length, healthy, unhealthy)}<span class="detail">${others}</span>`;
+}
+
+function serversBadge(present: number, healthy: number, unhealthy: number): Markup {
+  if (present === 0) return badge('warning', 'All departed');
+  if (unhealthy > 0) return badge('bad', `${unhealthy} unhealthy`);
+  return healthy > 0 ? badge('good', `${healthy} healthy`) : badge('neutral', count(present, 'server'));
 }
 
 function snapshot({ status, table, now }: PageState): Markup {

@@ -1,14 +1,9 @@
 import { html } from 'hono/html';
 import { groupVersionString } from '../apimachinery/group-version.ts';
-import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import { isUsable, type ListedServer } from '../own-paths/status/usable-servers.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
 import { badge, count, type Markup, resourceMarkup } from './wording/markup.ts';
-
-/** Of `RouterStatus`; `status` may have it from a router of another release. */
-type ListedServer = Pick<RouterStatus['servers'][number], 'id' | 'local' | 'address' | 'departedAt'> & {
-  readonly health: { readonly status: string };
-};
 
 /** A resource, or a subresource of one, that no healthy server serves. */
 interface UnservedResource {
@@ -25,10 +20,7 @@ export interface Unserved {
   readonly resources: readonly UnservedResource[];
 }
 
-/**
- * What requests get a 503 for, by what is known of the health of servers: they are unhealthy, have left, or cannot be
- * sent to. A server whose health is not known counts as one that serves. Pure.
- */
+/** What requests get a 503 for: no server that serves it is usable. Pure. */
 export function unserved(
   columns: readonly ServerColumn[],
   matrix: ServedMatrix,
@@ -44,11 +36,6 @@ export function unserved(
       .map(({ version, resource, subresource }) => ({ group, version, resource, subresource })),
   );
   return { everything: false, resources };
-}
-
-function isUsable({ local, address, departedAt, health }: ListedServer): boolean {
-  // The local server's address is its flag's, whatever the snapshot has.
-  return health.status !== 'unhealthy' && (local || (address !== null && departedAt === null));
 }
 
 /** Named at once; the others can be unfolded, and what is beyond counted. */

@@ -12,9 +12,10 @@ import {
   type DecisionReason,
   type DecisionStep,
   defaultStalePolicy,
+  type VersionChoice,
 } from '../routing/decision.ts';
 import { isOlder } from '../routing/preferred-version.ts';
-import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown } from './decider.ts';
 import { extensionDestination, peerDestination } from './delivery/destinations.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
@@ -60,6 +61,17 @@ export interface Explanation {
   readonly candidates: readonly ExplainedCandidate[];
   /** Servers of other versions, which are asked when no candidate is healthy. Left out where the version does not matter. */
   readonly otherVersions?: readonly ExplainedCandidate[];
+  /**
+   * The version that responds in place of the preferred one, since no server of that can be asked, or is healthy as far
+   * as is known. Left out where the preferred version responds, and where no server is healthy.
+   */
+  readonly versionInstead?: {
+    /** Minor versions; `unknown` where that of a server is not known. */
+    readonly preferred: string;
+    readonly responding: string;
+    /** IDs of the servers of it that could respond. */
+    readonly serverIds: readonly string[];
+  };
   /** What a reader might otherwise overlook. */
   readonly notes: readonly string[];
   /** The rules that were evaluated, in order. */
@@ -145,6 +157,7 @@ export function explainRequest(
       : {}),
     candidates: candidatesOf(decision, context),
     ...otherVersionsOf(decision, context),
+    ...versionInsteadOf(decision, context),
     notes,
     trace,
   };
@@ -167,10 +180,31 @@ function otherVersionsOf(
   { healthOf }: Pick<ExplainContext, 'healthOf'>,
 ): Pick<Explanation, 'otherVersions'> {
   const versions = decision.decision === 'peer' ? decision.versions : undefined;
-  const others: readonly RoutingServer[] = (versions?.others ?? []).flatMap(({ minor, reachable }) =>
-    versions?.neverOlder === true && isOlder(minor, versions.preferred) ? [] : reachable,
+  const others = (versions === undefined ? [] : askableOthers(versions)).flatMap(
+    ({ reachable }) => reachable,
   );
   return others.length === 0 ? {} : { otherVersions: explained(others.map(peerDestination), healthOf) };
+}
+
+function askableOthers({ preferred, others, neverOlder }: VersionChoice): VersionChoice['others'] {
+  return neverOlder ? others.filter(({ minor }) => !isOlder(minor, preferred)) : others;
+}
+
+/** As `ServerChoice` chooses: the first version that has a server which is not unhealthy. */
+function versionInsteadOf(
+  decision: Decision,
+  { healthOf }: Pick<ExplainContext, 'healthOf'>,
+): Pick<Explanation, 'versionInstead'> {
+  if (decision.decision !== 'peer' || decision.versions === undefined) return {};
+  const { versions, candidates } = decision;
+  const { preferred = 'unknown', asked } = versions;
+  const responding = [{ minor: asked, reachable: candidates }, ...askableOthers(versions)].find(
+    ({ reachable }) => reachable.some(({ id }) => healthOf?.(id) !== 'unhealthy'),
+  );
+  const { minor = 'unknown', reachable = [] } = responding ?? {};
+  if (responding === undefined || minor === preferred) return {};
+  const serverIds = reachable.map(({ id }) => id);
+  return { versionInstead: { preferred, responding: minor, serverIds } };
 }
 
 function explained(

@@ -6,14 +6,17 @@ import { ServerHealth } from '../../src/health/server-health.ts';
 import { RouterHistory } from '../../src/own-paths/history/router-history.ts';
 import type { Snapshot } from '../../src/snapshot/format/types.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
-import { snapshotOf } from '../support/snapshot-builder.ts';
+import { type ServerOptions, snapshotOf } from '../support/snapshot-builder.ts';
 import { testApp, userConnection } from '../support/test-app.ts';
 
 const page = 'https://router.test/.mixed-version-proxy/';
 const connection = userConnection('admin', ['system:masters']);
 const now = Date.parse('2026-01-31T12:00:00Z');
 
-interface Shown extends Partial<Pick<AppOptions, 'enabled' | 'stalePolicy' | 'history' | 'embeddedSync'>> {
+interface Shown
+  extends Partial<
+    Pick<AppOptions, 'enabled' | 'stalePolicy' | 'preferredVersion' | 'history' | 'embeddedSync'>
+  > {
   readonly snapshot?: Snapshot;
   /** IDs of servers that are unreachable. */
   readonly down?: readonly string[];
@@ -61,6 +64,27 @@ const differing = (options: Parameters<typeof snapshotOf>[1] = { createdAt }) =>
     },
     options,
   );
+
+/** Servers of three versions that understand jobs differently and enforce different policies. */
+const threeVersions = (
+  newest: Partial<ServerOptions> = {},
+  options: Parameters<typeof snapshotOf>[1] = { createdAt },
+) => {
+  const policies = 'admissionregistration.k8s.io/v1/validatingadmissionpolicies';
+  const server = (minor: number, ...more: readonly string[]): ServerOptions => ({
+    serves: ['v1/pods', 'batch/v1/jobs', ...more],
+    version: `v1.${minor}.0`,
+    schemas: { 'batch.jobs': { v1: btoa(`min-1.${minor}`) } },
+  });
+  return snapshotOf(
+    {
+      'cp-25': server(25, 'batch/v1beta1/cronjobs'),
+      'cp-26': server(26, 'batch/v1beta1/cronjobs'),
+      'cp-36': { ...server(36, 'resource.k8s.io/v1/deviceclasses', policies), ...newest },
+    },
+    options,
+  );
+};
 
 describe('what the status page says of an upgrade', () => {
   it('is where requests really go: an expired snapshot says its own, by its policy', async () => {
@@ -113,6 +137,67 @@ describe('what the status page says of an upgrade', () => {
     assert.doesNotMatch(await shown({ ...options, down: ['cp-a'] }), /No healthy server/);
   });
 
+  it('promises no server for what no healthy server serves', async () => {
+    const options = { snapshot: threeVersions(), down: ['cp-36'] };
+    const text = await shown(options);
+    assert.match(
+      text,
+      /3 resources are not served by every server; requests for them go to a healthy server that does, but 2 of them get 503\./,
+    );
+    assert.doesNotMatch(text, /go to one that does/);
+    const late = await shown({ ...options, snapshot: threeVersions({}, expired) });
+    assert.match(late, /still go to one that did when it was made, but 2 of them get 503\./);
+    const nothing = await shown({ ...options, down: ['cp-25', 'cp-26', 'cp-36'] });
+    assert.match(nothing, /requests for them get 503: no healthy server serves them\./);
+    assert.doesNotMatch(nothing, /go to one that does|go to a healthy server/);
+    const healthy = await shown({ ...options, down: [] });
+    assert.match(healthy, /requests for them go to one that does\./);
+    assert.doesNotMatch(healthy, /get 503/);
+  });
+
+  it('names the version that answers while no server of the preferred one is healthy', async () => {
+    const options = { snapshot: threeVersions() };
+    const serves =
+      /Version 1\.36 \(no majority: the newest\) serves what servers understand differently, and every write, since/;
+    assert.match(await shown(options), serves);
+    assert.match(await shown({ ...options, down: ['cp-25'] }), serves);
+    for (const changed of [{ down: ['cp-36'] }, { snapshot: threeVersions({ departedAt: createdAt }) }]) {
+      const text = await shown({ ...options, ...changed });
+      assert.match(
+        text,
+        /Version 1\.36 .* is preferred for what servers understand differently, and for every write, but no server of it is healthy: 1\.26 answers\./,
+      );
+      assert.doesNotMatch(text, serves);
+    }
+    const down = ['cp-36'];
+    const preferredVersion = { version: 'newest', scope: 'differing', required: true } as const;
+    assert.match(
+      await shown({ ...options, down, preferredVersion }),
+      /is healthy: 1\.26 answers reads, and writes get 503\./,
+    );
+    const nothing = await shown({ ...options, down: ['cp-25', 'cp-26', 'cp-36'] });
+    assert.match(nothing, /and for every write, but no server is healthy: requests get 503\./);
+    assert.doesNotMatch(nothing, / answers|Version 1\.36 [^.]* serves/);
+    const gateOff = await shown({ ...options, enabled: false });
+    assert.doesNotMatch(gateOff, /understand differently/);
+    const late = await shown({ snapshot: threeVersions({}, expired), stalePolicy: 'unavailable' });
+    assert.doesNotMatch(late, /understand differently/);
+  });
+
+  it('counts servers that have departed apart', async () => {
+    const text = await shown({ snapshot: threeVersions({ departedAt: createdAt }) });
+    assert.match(text, /2 API servers, none of them unhealthy\. 1 departed\. They run 2 versions\./);
+    assert.match(text, /API servers 2 healthy 1 departed/);
+    assert.match(text, /2 versions side by side/);
+    assert.match(text, /v1\.26\.0 1 server 1 server departed/);
+    assert.doesNotMatch(text, /3 versions|3 API servers|3 healthy|health of 1 not known/);
+    const gone = await shown({
+      snapshot: snapshotOf({ 'cp-b': { serves: ['v1/pods'], departedAt: createdAt } }, { createdAt }),
+    });
+    assert.match(gone, /1 server, all departed/);
+    assert.match(gone, /API servers All departed/);
+  });
+
   it('says as of when it is, and knows of no conflicts before there has been a snapshot', async () => {
     const text = await shown({});
     assert.match(text, /As of 12:00:00 UTC/);
@@ -161,6 +246,24 @@ describe('an explanation on the status page', () => {
       await shown({ snapshot: alone, down: ['cp-a'], path: explain('/api/v1/pods') }),
       /It is down: unless it is back the response is 503\./,
     );
+  });
+
+  it('names the version that answers in place of the preferred one', async () => {
+    const path = explain('/apis/batch/v1/namespaces/default/jobs');
+    const text = await shown({ snapshot: threeVersions(), path });
+    assert.match(text, /Peer PreferredVersion .* Would go to cp-36\./);
+    assert.doesNotMatch(text, /no server of it is healthy/);
+    for (const changed of [{ down: ['cp-36'] }, { snapshot: threeVersions({ departedAt: createdAt }) }]) {
+      const without = await shown({ snapshot: threeVersions(), path, ...changed });
+      assert.match(
+        without,
+        /Peer PreferredVersion Servers of several versions serve it and differ\. Version 1\.36 is preferred, but no server of it is healthy: 1\.26 answers\. Would go to cp-26\./,
+      );
+      assert.doesNotMatch(without, /preferred version serves it/);
+    }
+    const nothing = await shown({ snapshot: threeVersions(), path, down: ['cp-25', 'cp-26', 'cp-36'] });
+    assert.match(nothing, /No healthy server PreferredVersion/);
+    assert.doesNotMatch(nothing, / answers|Would go to/);
   });
 
   it('is asked again with every update', async () => {

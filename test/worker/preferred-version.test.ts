@@ -79,5 +79,6 @@ test('v1/status says which version answers', async () => {
     scope: 'differing',
     minor: '1.36',
     enforcementDiffers: false,
+    required: false,
   });
 });

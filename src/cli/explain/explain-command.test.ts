@@ -20,6 +20,23 @@ describe('explain, of servers of several versions', () => {
     assert.doesNotMatch(await explain('/apis/apps/v1/deployments'), /If none is healthy/);
   });
 
+  it('names the version that responds while the server of the preferred one has departed', async () => {
+    const [a, b] = snapshot.servers;
+    assert.ok(a !== undefined && b !== undefined);
+    const departed = { ...snapshot, servers: [a, { ...b, departedAt: snapshot.metadata.createdAt }] };
+    const ask = async (...flags: readonly string[]) => {
+      const input = new Map([['snapshot.json', JSON.stringify(departed)]]);
+      const given = ['explain', 'GET', '/apis/batch/v1/jobs', '--snapshot', 'snapshot.json', ...flags];
+      return (await runCommand(input, given)).output;
+    };
+    const version = /^Version: +1\.36 is preferred, but no server of it is healthy: 1\.35 answers$/m;
+    assert.match(await ask(), version);
+    assert.doesNotMatch(await explain('/apis/batch/v1/jobs'), /^Version:/m);
+    const { decision, reason, versionInstead } = JSON.parse(await ask('-o', 'json'));
+    assert.deepEqual([decision, reason], ['peer', 'PreferredVersion']);
+    assert.deepEqual(versionInstead, { preferred: '1.36', responding: '1.35', serverIds: ['a'] });
+  });
+
   it('does not speak of a comparison where one server alone serves a resource', async () => {
     const text = await explain('/apis/apps/v1/deployments', '--server-id=b');
     assert.match(text, /3a it matters which version responds: the servers that serve it agree$/m);

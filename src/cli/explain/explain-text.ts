@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { versionInsteadText } from '../../dashboard/wording/decision-text.ts';
 import type { Explanation, RequestToExplain } from '../../proxy/explain.ts';
 import { token } from '../../request/identity-header-names.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
@@ -21,6 +22,7 @@ export function explanationText(
     message,
     candidates,
     otherVersions = [],
+    versionInstead,
     notes,
     trace,
   } = explanation;
@@ -44,6 +46,7 @@ export function explanationText(
   if (otherVersions.length > 0) {
     lines.push(row('If none is healthy', otherVersions.map(({ id }) => id).join(', ')));
   }
+  if (versionInstead !== undefined) lines.push(row('Version', versionInsteadText(versionInstead)));
   for (const note of notes) lines.push(row('Note', note));
   return `${lines.map(printable).join('\n')}\n`;
 }

@@ -185,7 +185,7 @@ describe('the preferred version of several routers', () => {
   const router = (host: string, configured: string, minor: string | null): AskedRouter => {
     const one = asked(`https://${host}`, host, []);
     assert.ok(one.status !== undefined);
-    const preferredVersion = { configured, minor, enforcementDiffers: false };
+    const preferredVersion = { configured, minor, enforcementDiffers: false, required: false };
     const table = minor === null ? undefined : buildRoutingTable(snapshotOf({ a: older, b: newer }));
     return { ...one, table, status: { ...one.status, preferredVersion } };
   };

@@ -8,7 +8,7 @@ import {
   shortVersion,
   withDisplayNames,
 } from '../../dashboard/wording/display-names.ts';
-import { preferredVersionText } from '../../dashboard/wording/preferred-version-text.ts';
+import { preferenceText } from '../../dashboard/wording/preferred-version-text.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
@@ -51,7 +51,7 @@ export function statusText(
         ['Read by:', readByLine(status, now)],
         ['Servers:', cluster && upgradeLine(cluster)],
         ['Healthy:', status.servers.length === 0 ? undefined : healthyCount(status)],
-        ['Version:', preferredVersionLine(status)],
+        ['Version:', preferenceText(status)],
         ['Down:', cluster && unservedLine(status, cluster)],
       ],
       width,
@@ -111,14 +111,6 @@ function routerLine(
     : `${whose}, feature gate off: everything is local`;
 }
 
-/** Empty while it makes no difference. */
-function preferredVersionLine({ preferredVersion, servers }: StatusView): string | undefined {
-  if (preferredVersion === undefined || preferredVersion.minor === null) return undefined;
-  const { configured, minor, enforcementDiffers } = preferredVersion;
-  const writes = enforcementDiffers ? ', and every write' : '';
-  return `${preferredVersionText(configured, minor, servers)} serves what servers understand differently${writes}`;
-}
-
 function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segment {
   if (snapshot === null) {
     const text =
@@ -152,7 +144,8 @@ function readByLine({ embeddedSync }: StatusView, now: number): string | undefin
   return `this router, by ${source}, last ${last}`;
 }
 
-function upgradeLine({ upgrade: { shares, servers, state } }: ClusterView): string {
+function upgradeLine({ upgrade: { shares, servers, departed, state } }: ClusterView): string {
+  if (servers === 0) return departed === 0 ? '0' : `${departed}, all departed`;
   const counts = shares.map(
     ({ version, servers: count }) =>
       `${count} ${version === undefined ? 'of unknown version' : shortVersion(version)}`,
@@ -163,7 +156,7 @@ function upgradeLine({ upgrade: { shares, servers, state } }: ClusterView): stri
     mixed: 'mixed versions',
     unknown: 'not all versions are known',
   }[state];
-  return `${servers}, ${name}: ${counts.join(', ')}`;
+  return `${servers}, ${name}: ${counts.join(', ')}${departed === 0 ? '' : `; ${departed} departed`}`;
 }
 
 /** How the sync job learned what servers serve (snapshot format, `metadata.source`). */

@@ -21,7 +21,13 @@ const statusViewSchema = v.object({
   stalePolicy: v.string(),
   /** Left out by routers of the release before. */
   preferredVersion: v.optional(
-    v.object({ configured: v.string(), minor: v.nullable(v.string()), enforcementDiffers: v.boolean() }),
+    v.object({
+      configured: v.string(),
+      minor: v.nullable(v.string()),
+      enforcementDiffers: v.boolean(),
+      /** Left out by routers of the release before. */
+      required: v.optional(v.boolean(), false),
+    }),
   ),
   snapshot: v.nullable(
     v.object({

@@ -326,12 +326,78 @@ describe('the text of status', () => {
   });
 
   it('says when no version has a majority', () => {
-    const preferredVersion = { configured: 'majority', minor: '1.25', enforcementDiffers: false };
+    const preferredVersion = {
+      configured: 'majority',
+      minor: '1.25',
+      enforcementDiffers: false,
+      required: false,
+    };
     const version = (preferredOf: StatusView['servers']) =>
-      statusText({ ...report, status: { ...status, preferredVersion, servers: preferredOf } }, now, plain);
-    const others = status.servers.map((server) => ({ ...server, id: 'other', version: 'v1.24.0' }));
-    assert.match(version(status.servers), /^Version: +1\.25 \(majority\) serves what /m);
-    assert.match(version([...status.servers, ...others]), /^Version: +1\.25 \(no majority: the newest\) /m);
+      statusText(
+        { ...report, status: { ...status, preferredVersion, servers: [...preferredOf] } },
+        now,
+        plain,
+      );
+    const up = { status: 'healthy', cause: null, since: null };
+    const servers = status.servers.map((server) => ({ ...server, health: up }));
+    const others = servers.map((server) => ({ ...server, id: 'other', version: 'v1.24.0' }));
+    assert.match(version(servers), /^Version: +1\.25 \(majority\) serves what /m);
+    assert.match(version([...servers, ...others]), /^Version: +1\.25 \(no majority: the newest\) /m);
+  });
+
+  it('names the version that answers while no server of the preferred one is healthy', () => {
+    const [server] = status.servers;
+    assert.ok(server !== undefined);
+    const up = { status: 'healthy', cause: null, since: null };
+    const preferredVersion = {
+      configured: 'newest',
+      minor: '1.36',
+      enforcementDiffers: true,
+      required: false,
+    };
+    const version = (servers: StatusView['servers'], required = false) => {
+      const preferring = { ...status, servers, preferredVersion: { ...preferredVersion, required } };
+      const text = statusText({ status: preferring, cluster: undefined }, now, { ...plain, isWide: true });
+      return /^Version: +(.*)$/m.exec(text)?.[1];
+    };
+    const of = (minor: number, changes: Partial<StatusView['servers'][number]> = {}) => ({
+      ...server,
+      id: `cp-${minor}`,
+      version: `v1.${minor}.0`,
+      health: up,
+      ...changes,
+    });
+    const what = '1.36 (newest) is preferred for what servers understand differently, and for every write';
+    assert.equal(
+      version([of(25), of(26), of(36)]),
+      '1.36 (newest) serves what servers understand differently, and every write, since they enforce different policies',
+    );
+    for (const changes of [
+      { health: server.health },
+      { departedAt: '2026-01-01T00:03:00Z' },
+      { address: null },
+    ]) {
+      const servers = [of(25), of(26), of(36, changes)];
+      assert.equal(version(servers), `${what}, but no server of it is healthy: 1.26 answers`);
+      assert.equal(
+        version(servers, true),
+        `${what}, but no server of it is healthy: 1.26 answers reads, and writes get 503`,
+      );
+    }
+    const newer = [of(25), of(36, { health: server.health }), of(37)];
+    assert.equal(version(newer, true), `${what}, but no server of it is healthy: 1.37 answers`);
+    const nothing = [25, 26, 36].map((minor) => of(minor, { health: server.health }));
+    assert.equal(version(nothing), `${what}, but no server is healthy: requests get 503`);
+  });
+
+  it('counts servers that have departed apart', () => {
+    const departedAt = '2026-01-01T00:03:00Z';
+    const text = (servers: Parameters<typeof snapshotOf>[0]) =>
+      statusText({ status, cluster: clusterView(buildRoutingTable(snapshotOf(servers))) }, now, plain);
+    const left = { version: 'v1.36.0', serves: ['v1/pods'], departedAt };
+    const there = { version: 'v1.25.0', serves: ['v1/pods'] };
+    assert.match(text({ a: there, b: left }), /^Servers: +1, all alike: 1 v1\.25\.0; 1 departed$/m);
+    assert.match(text({ b: left }), /^Servers: +1, all departed$/m);
   });
 
   it('has colours where they are asked for, and says the same without', () => {

@@ -2,6 +2,7 @@ import type { RouterStatus } from '../../own-paths/status/router-status.ts';
 import type { Explanation } from '../../proxy/explain.ts';
 import type { Decision, DecisionReason } from '../../routing/decision.ts';
 import type { BadgeKind } from './markup.ts';
+import { otherVersionText } from './preferred-version-text.ts';
 
 /** What reasons mean, for people; a reason's own name is always shown with it. */
 export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
@@ -18,7 +19,7 @@ export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
   CustomResource: 'It is a custom resource, which every server serves.',
   ServedByPeer: 'Peers serve it, and the local server does not.',
   PreferredVersion:
-    'Servers of several versions serve it and differ: the preferred version serves it, the same for every client.',
+    'Servers of several versions serve it and differ: it is for the preferred version, or for the next one while no server of that is healthy.',
   PeerAddressUnknown: 'Peers serve it, but none of them has a usable address.',
   ServerDeparted: 'The API server that serves it has left, and may come back.',
   NotServedByAnyServer: 'No server serves it.',
@@ -35,17 +36,30 @@ const decisionTexts: Readonly<Record<Decision['decision'] | 'refused', string>> 
   refused: 'Refused',
 };
 
-/** What becomes now of requests for what the local server does not serve and others do. Ends a sentence. Pure. */
-export function reroutingText({
-  enabled,
-  form,
-  stalePolicy,
-  snapshot,
-}: Pick<RouterStatus, 'enabled' | 'form' | 'stalePolicy' | 'snapshot'>): string {
+/**
+ * What becomes now of requests for what the local server does not serve and others do. Ends a sentence. Pure.
+ * @param differing how many such resources there are
+ * @param unserved how many of them no healthy server serves
+ */
+export function reroutingText(
+  {
+    enabled,
+    form,
+    stalePolicy,
+    snapshot,
+  }: Pick<RouterStatus, 'enabled' | 'form' | 'stalePolicy' | 'snapshot'>,
+  differing: number,
+  unserved: number,
+): string {
   if (!enabled) return 'the feature gate is off, so requests for them get the 404 of the local server';
-  if (snapshot?.expired !== true) return 'requests for them go to one that does';
-  if (stalePolicy === 'serve-stale') {
-    return 'the snapshot has expired, and requests for them still go to one that did when it was made';
+  const isExpired = snapshot?.expired === true;
+  if (!isExpired || stalePolicy === 'serve-stale') {
+    const since = isExpired ? 'the snapshot has expired, and ' : '';
+    if (unserved === differing) return `${since}requests for them get 503: no healthy server serves them`;
+    const server = isExpired ? 'still go to one that did when it was made' : 'go to one that does';
+    if (unserved === 0) return `${since}requests for them ${server}`;
+    const others = isExpired ? server : 'go to a healthy server that does';
+    return `${since}requests for them ${others}, but ${unserved} of them get 503`;
   }
   return stalePolicy === 'local' && form === 'sidecar'
     ? 'the snapshot has expired, and requests get 503 for those that only peers served'
@@ -74,11 +88,12 @@ export function destinationText(decision: Decision['decision'] | 'refused', reas
 
 /** Never promises more than is known: a server that is down serves nothing, and a 404 is no success. Pure. */
 export function outcomeOf(
-  { decision, reason, inPlaceOf, message, candidates, otherVersions = [] }: Explanation,
+  explanation: Explanation,
   { localServerIsDown, extensionIsUnavailable }: OutcomeContext,
 ): Outcome {
+  const { decision, reason, inPlaceOf, candidates, otherVersions = [], versionInstead } = explanation;
   const text = destinationText(decision, inPlaceOf ?? reason);
-  const detail = isDecisionReason(reason) ? reasonTexts[reason] : (message ?? '');
+  const detail = detailOf(explanation);
   if (decision === 'refused' || decision === 'unavailable') return { kind: 'bad', text, detail };
   const everyone = [...candidates, ...otherVersions];
   if (decision === 'peer' && everyone.every(({ health }) => health === 'unhealthy')) {
@@ -96,8 +111,29 @@ export function outcomeOf(
     const whose = decision === 'local' ? 'the local server' : 'the server that is asked';
     return { kind: 'warning', text: `404 of ${whose}`, detail };
   }
+  if (versionInstead !== undefined) return { kind: 'warning', text, detail };
   const kind = decision === 'peer' && reason === 'MergedDocument' ? 'good' : kinds[inPlaceOf ?? reason];
   return { kind: kind ?? 'good', text, detail };
+}
+
+/** What the reason means for this request. */
+function detailOf({ decision, reason, message = '', versionInstead }: Explanation): string {
+  if (!isDecisionReason(reason)) return message;
+  if (reason === 'PreferredVersion' && decision === 'unavailable') {
+    return 'Only servers of older versions than the preferred one are left, and a write through them could lose fields.';
+  }
+  if (versionInstead === undefined) return reasonTexts[reason];
+  const why =
+    reason === 'PreferredVersion' ? 'Servers of several versions serve it and differ.' : reasonTexts[reason];
+  return `${why} Version ${versionInsteadText(versionInstead)}.`;
+}
+
+/** That another version than the preferred one responds to a request, and which. Pure. */
+export function versionInsteadText({
+  preferred,
+  responding,
+}: NonNullable<Explanation['versionInstead']>): string {
+  return `${preferred} is preferred, but ${otherVersionText(responding)}`;
 }
 
 const extensionReasons: ReadonlySet<string> = new Set<DecisionReason>([
@@ -118,13 +154,16 @@ function isDecisionReason(reason: Explanation['reason']): reason is DecisionReas
 
 /** Which server gets it, of those that could. Empty where none is asked. Pure. */
 export function chosenText(
-  { decision, candidates }: Explanation,
+  { decision, candidates, otherVersions = [], versionInstead }: Explanation,
   nameOf: (id: string) => string,
   local: string | null,
 ): string {
   if (decision === 'local') return local === null ? '' : `Would go to ${nameOf(local)}.`;
   if (decision !== 'peer') return '';
-  const usable = candidates.filter(({ health }) => health !== 'unhealthy');
+  const asked = new Set(versionInstead?.serverIds ?? candidates.map(({ id }) => id));
+  const usable = [...candidates, ...otherVersions].filter(
+    ({ id, health }) => health !== 'unhealthy' && asked.has(id),
+  );
   const [only] = usable;
   if (only === undefined) return '';
   if (usable.length === 1) return `Would go to ${nameOf(only.id)}.`;

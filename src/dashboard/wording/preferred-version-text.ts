@@ -1,4 +1,57 @@
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
+import { type ListedServer, respondingVersion } from '../../own-paths/status/usable-servers.ts';
+import { isOlder } from '../../routing/preferred-version.ts';
+
+/** What the sentence depends on; `status` may have it from a router of another release. */
+interface Preference {
+  readonly enabled: boolean;
+  readonly stalePolicy: string;
+  readonly snapshot: { readonly expired: boolean } | null;
+  readonly preferredVersion?:
+    | {
+        readonly configured: string;
+        readonly minor: string | null;
+        readonly enforcementDiffers: boolean;
+        readonly required: boolean;
+      }
+    | undefined;
+  readonly servers: readonly ListedServer[];
+}
+
+/**
+ * Which version responds where servers of several versions differ, by what is known of their health: a sentence that
+ * begins with the version and has no full stop. `undefined` where none is preferred now. Pure.
+ */
+export function preferenceText({
+  enabled,
+  stalePolicy,
+  snapshot,
+  preferredVersion,
+  servers,
+}: Preference): string | undefined {
+  if (preferredVersion === undefined || preferredVersion.minor === null) return undefined;
+  // What the feature gate and the lifetime of the snapshot decide comes first: it looks at no version.
+  if (!enabled || (snapshot?.expired === true && stalePolicy !== 'serve-stale')) return undefined;
+  const { configured, minor, enforcementDiffers, required } = preferredVersion;
+  const version = preferredVersionText(configured, minor, servers);
+  const what = 'what servers understand differently';
+  const responding = respondingVersion(minor, servers);
+  if (responding === minor) {
+    const writes = enforcementDiffers ? ', and every write, since they enforce different policies' : '';
+    return `${version} serves ${what}${writes}`;
+  }
+  const writes = enforcementDiffers ? ', and for every write' : '';
+  const preferred = `${version} is preferred for ${what}${writes}`;
+  if (responding === undefined) return `${preferred}, but no server is healthy: requests get 503`;
+  const withoutWrites = required && isOlder(responding, minor) ? ' reads, and writes get 503' : '';
+  return `${preferred}, but ${otherVersionText(responding)}${withoutWrites}`;
+}
+
+/** That a version responds in place of the preferred one, which has been named. Pure. */
+export function otherVersionText(responding: string): string {
+  const version = responding === 'unknown' ? 'a server of unknown version' : responding;
+  return `no server of it is healthy: ${version} answers`;
+}
 
 /** The version that is preferred, and by which setting: `1.36 (newest)`. Pure. */
 export function preferredVersionText(

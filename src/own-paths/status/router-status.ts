@@ -56,6 +56,8 @@ export interface RouterStatus extends DocumentStatus {
     readonly minor: string | null;
     /** Servers enforce different admission policies, so that every write goes to that version. */
     readonly enforcementDiffers: boolean;
+    /** A write gets 503 when only servers of older versions are left. */
+    readonly required: boolean;
   };
   /** Resources of which not every server decodes every object. */
   readonly undecodable: readonly UndecodableResource[];
@@ -157,6 +159,7 @@ export function routerStatus(
       scope: preferredVersion.scope,
       minor: (table && preferredMinor(table, preferredVersion)) ?? null,
       enforcementDiffers: table?.comparison?.enforcementDiffers === true,
+      required: preferredVersion.required,
     },
     undecodable: undecodableResources(undecodable),
     snapshot:

@@ -27,7 +27,12 @@ function versionsOf(servers: readonly RoutingServer[]): readonly ServersOfVersio
   );
 }
 
-function comparePreference(left: string | undefined, right: string | undefined, preferred: string): number {
+/** Orders minor versions as `ServedBy.byPreference` has them. */
+export function comparePreference(
+  left: string | undefined,
+  right: string | undefined,
+  preferred: string,
+): number {
   const leftAge = compareServerVersions(left, preferred);
   const rightAge = compareServerVersions(right, preferred);
   const leftIsOlder = left === undefined || leftAge < 0;

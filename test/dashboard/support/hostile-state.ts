@@ -124,6 +124,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       scope: 'differing',
       minor: hostile('minor-version'),
       enforcementDiffers: true,
+      required: false,
     },
     undecodable: [],
     embeddedSync: { source: hostile('sync-source'), lastReadAt: null, servers: [] },
