@@ -12,7 +12,13 @@ import {
   readStatus,
   readTable,
 } from './router-connection.ts';
-import { type AskedRouter, differencesBetween, otherRouters, saysReady } from './routers-agreement.ts';
+import {
+  type AskedRouter,
+  differencesBetween,
+  otherRouters,
+  saysReady,
+  serversNotAsked,
+} from './routers-agreement.ts';
 import { routersText } from './routers-text.ts';
 import { statusText } from './status-text.ts';
 
@@ -60,7 +66,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     )
     .option(
       '--all',
-      'Ask the routers of the other servers as well, where the snapshot names their addresses: those with --advertise-address that a sync job of its own pushes to. Their certificates must carry kubernetes.default.svc, unless --tls-server-name says another name.',
+      'Ask the routers of the other servers as well, where the snapshot names their addresses: those with --advertise-address that a sync job of its own pushes to. Exits with 1 when a server is left whose router is not known: name that with --server. Their certificates must carry kubernetes.default.svc, unless --tls-server-name says another name.',
     )
     .option(
       '--tls-server-name <name>',
@@ -157,15 +163,17 @@ async function routersOutput(
   }));
   const routers = [...given, ...(await Promise.all(more.map(askOneOfSeveral)))];
   const differences = differencesBetween(routers);
-  const isGood = differences.length === 0 && routers.every(({ status }) => status && saysReady(status));
+  const notAsked = all === true ? serversNotAsked(routers) : [];
+  const areReady = routers.every(({ status }) => status && saysReady(status));
+  const isGood = areReady && differences.length === 0 && notAsked.length === 0;
   if (output === 'json' || output === 'yaml') {
     const told = routers.map(({ server, error, json }) => ({ server, error, status: json ?? null }));
-    return {
-      text: structuredText({ agree: differences.length === 0, differences, routers: told }, output),
-      isGood,
-    };
+    const areAlike = notAsked.length === 0 ? true : null;
+    const agree = differences.length === 0 ? areAlike : false;
+    return { text: structuredText({ agree, differences, notAsked, routers: told }, output), isGood };
   }
-  return { text: routersText(routers, differences, context.clock(), isColored(color, context)), isGood };
+  const colored = isColored(color, context);
+  return { text: routersText(routers, differences, notAsked, context.clock(), colored), isGood };
 }
 
 async function askOneOfSeveral(

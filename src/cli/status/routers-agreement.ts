@@ -25,16 +25,30 @@ export function saysReady({ readiness }: StatusView): boolean {
  * Pure.
  */
 export function otherRouters(asked: readonly AskedRouter[]): readonly string[] {
-  const known = new Set(asked.flatMap(({ status }) => status?.serverId ?? []));
-  const origins = asked.flatMap(({ status }) =>
-    (status?.servers ?? [])
-      .filter(
-        ({ id, address, addressSource }) =>
-          address !== null && addressSource === 'advertised' && !known.has(id),
-      )
-      .map(({ address }) => `https://${address}`),
-  );
+  const origins = serversOfOthers(asked)
+    .filter(hasRouterAddress)
+    .map(({ address }) => `https://${address}`);
   return [...new Set(origins)].filter((origin) => asked.every(({ server }) => server !== origin));
+}
+
+/** IDs of servers whose routers no snapshot has an address of, and that have not been asked. Pure. */
+export function serversNotAsked(asked: readonly AskedRouter[]): readonly string[] {
+  const others = serversOfOthers(asked);
+  const found = new Set(others.filter(hasRouterAddress).map(({ id }) => id));
+  return [...new Set(others.map(({ id }) => id))].filter((id) => !found.has(id)).sort();
+}
+
+type ListedServer = StatusView['servers'][number];
+
+/** Servers that routers list, without those whose own routers have told. */
+function serversOfOthers(asked: readonly AskedRouter[]): readonly ListedServer[] {
+  const told = new Set(asked.flatMap(({ status }) => status?.serverId ?? []));
+  return asked.flatMap(({ status }) => status?.servers ?? []).filter(({ id }) => !told.has(id));
+}
+
+/** The address of a server is its router's where that advertises it. */
+function hasRouterAddress({ address, addressSource }: ListedServer): boolean {
+  return address !== null && addressSource === 'advertised';
 }
 
 /** Something that routers say differently. */

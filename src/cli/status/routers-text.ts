@@ -1,6 +1,7 @@
 import { clusterView } from '../../dashboard/cluster-view.ts';
 import { compareNames, withDisplayNames } from '../../dashboard/wording/display-names.ts';
 import { durationText } from '../../runtime/duration-text.ts';
+import { countOf } from '../terminal/count-of.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
 import { type AskedRouter, type Difference, saysReady } from './routers-agreement.ts';
 import { healthyCount } from './status-text.ts';
@@ -9,11 +10,13 @@ import { headings, labelledTexts, list, narrow, separated, textTable } from './t
 
 /**
  * Several routers as text: a row each, whether they agree, and what needs attention. Fits 80 columns. Pure.
+ * @param notAsked servers whose routers should have been asked too
  * @param now milliseconds since the epoch
  */
 export function routersText(
   routers: readonly AskedRouter[],
   differences: readonly Difference[],
+  notAsked: readonly string[],
   now: number,
   isColored: boolean,
 ): string {
@@ -32,7 +35,8 @@ export function routersText(
           'Ready:',
           { text: `${ready} of ${routers.length}`, style: ready === routers.length ? 'good' : 'bad' },
         ],
-        ['Agree:', agreement(routers, differences)],
+        ['Not asked:', notAskedText(notAsked)],
+        ['Agree:', agreement(routers, differences, notAsked)],
       ],
       narrow,
     ),
@@ -68,8 +72,19 @@ function snapshotCells({ snapshot, embeddedSync }: StatusView, now: number): rea
   ];
 }
 
-function agreement(routers: readonly AskedRouter[], differences: readonly Difference[]): Segment {
+function notAskedText({ length }: readonly string[]): Segment | undefined {
+  if (length === 0) return undefined;
+  const servers = countOf(length, 'further server');
+  return { text: `${servers}: no router address known; name them with --server`, style: 'warning' };
+}
+
+function agreement(
+  routers: readonly AskedRouter[],
+  differences: readonly Difference[],
+  notAsked: readonly string[],
+): Segment {
   if (differences.length > 0) return { text: 'no: see the differences below', style: 'bad' };
+  if (notAsked.length > 0) return { text: 'not known: not all routers were asked', style: 'warning' };
   const compared = routers.filter(({ table }) => table !== undefined).length;
   if (compared === routers.length) return { text: 'yes', style: 'good' };
   if (compared < 2) return { text: 'not known: fewer than two have a snapshot', style: 'warning' };

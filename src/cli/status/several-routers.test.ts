@@ -13,7 +13,7 @@ import { clusterView } from '../../dashboard/cluster-view.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
-import { type AskedRouter, differencesBetween, otherRouters } from './routers-agreement.ts';
+import { type AskedRouter, differencesBetween, otherRouters, serversNotAsked } from './routers-agreement.ts';
 import { routersText } from './routers-text.ts';
 import { statusText } from './status-text.ts';
 import type { StatusView } from './status-view.ts';
@@ -139,12 +139,23 @@ describe('status of several routers', () => {
     assert.match(output, new RegExp(`^127\\.0\\.0\\.1:${first.apiServer.port} +no status$`, 'm'));
   });
 
-  it('finds with --all only itself where the snapshot names no other router', async (context) => {
-    const { first, serverFlag, status, push } = await twoRouters(context);
+  it('says with --all whose routers it does not know, and claims no agreement with them', async (context) => {
+    const { first, second, both, serverFlag, status, push } = await twoRouters(context);
     await push(first, 1, { 'cp-a': older, 'cp-b': newer });
     const { code, output } = await status(serverFlag(first), '--all');
-    assert.equal(code, 0, output);
+    assert.equal(code, 1, output);
     assert.match(output, /^Ready: +1 of 1$/m);
+    const notAsked = /^Not asked: +1 further server: no router address known; name them with --server$/m;
+    assert.match(output, notAsked);
+    assert.match(output, /^Agree: +not known: not all routers were asked$/m);
+    assert.ok(output.split('\n').every((line) => line.length <= 80));
+    const json = JSON.parse((await status(serverFlag(first), '--all', '-o', 'json')).output);
+    assert.deepEqual([json.agree, json.notAsked], [null, ['cp-b']]);
+
+    await push(second, 1, { 'cp-a': older, 'cp-b': newer });
+    const named = await status(...both, '--all');
+    assert.equal(named.code, 0, named.output);
+    assert.doesNotMatch(named.output, /Not asked/);
   });
 
   it('asks with --all the routers that advertise an address, by the name that routers know each other by', async (context) => {
@@ -214,6 +225,7 @@ describe('warnings of several routers', () => {
     const text = routersText(
       [first, router('10.0.0.2:7443', [shared, 'a file is late'])],
       [],
+      [],
       Date.now(),
       false,
     );
@@ -253,5 +265,6 @@ describe('the routers that --all asks besides', () => {
     assert.deepEqual(otherRouters([first]), ['https://10.0.0.2:7443', 'https://[fd00::5]:7443']);
     const second = asked('https://10.0.0.2:7443', 'cp-b', first.status?.servers ?? []);
     assert.deepEqual(otherRouters([first, second]), ['https://[fd00::5]:7443']);
+    assert.deepEqual(serversNotAsked([first, second]), ['cp-c', 'cp-d']);
   });
 });
