@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { faultsOfCalls } from './support/command-flags.ts';
 import { commandsOf, isCommandBlock } from './support/command-lines.ts';
 import { declarations } from './support/declarations.ts';
+import type { FencedBlock } from './support/markdown-page.ts';
 import { readPages, root } from './support/pages.ts';
 
 const pages = await readPages();
@@ -45,10 +46,7 @@ describe('the commands that the pages show', () => {
 
   test('and the sentences around them name npm scripts that there are', () => {
     const faults = pages.flatMap(({ path, blocks, prose }) => {
-      const shown = blocks.flatMap((block) =>
-        block.lines.map((text, index) => ({ line: block.line + index + 1, text })),
-      );
-      return [...prose, ...shown].flatMap(({ line, text }) =>
+      return [...prose, ...shownLines(blocks)].flatMap(({ line, text }) =>
         [...text.matchAll(/\bnpm run ([\w:-]+)/g)]
           .map(([, name = '']) => name.replace(/:$/, ''))
           .filter((name) => !Object.hasOwn(manifest.scripts, name))
@@ -57,6 +55,17 @@ describe('the commands that the pages show', () => {
     });
     assert.deepEqual(faults, []);
   });
+});
+
+test('the pages name tarballs by paths that npm does not take for owner/repository of GitHub', () => {
+  const bare = pages.flatMap(({ path, blocks, prose }) =>
+    [...prose, ...shownLines(blocks)].flatMap(({ line, text }) =>
+      [...text.matchAll(/(?<![\w./-])[\w-]+\/\S+\.tgz\b/g)].map(
+        ([name]) => `${path}:${line}: write ./${name}`,
+      ),
+    ),
+  );
+  assert.deepEqual(bare, []);
 });
 
 describe('the check of commands', () => {
@@ -80,3 +89,8 @@ describe('the check of commands', () => {
     );
   });
 });
+
+/** The lines of blocks, each with its number. */
+function shownLines(blocks: readonly FencedBlock[]) {
+  return blocks.flatMap(({ line, lines }) => lines.map((text, index) => ({ line: line + index + 1, text })));
+}
