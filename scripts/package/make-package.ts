@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { type LockFile, productLock } from './locked-packages.ts';
 import {
   type DemoManifest,
   type PackageManifest,
@@ -12,7 +13,7 @@ import {
 export const root = resolve(import.meta.dirname, '../..');
 
 /** Beside what `files` in package.json names, as npm itself would add them. */
-const pages = ['README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md'];
+const pages = ['README.md', 'LICENSE'];
 
 export interface MadePackage {
   /** The package, unpacked. */
@@ -29,7 +30,10 @@ export function makePackage(out: string): MadePackage {
   build('tsconfig.build.json', join(directory, 'dist'));
   cpSync(join(root, 'bin'), join(directory, 'bin'), { recursive: true });
   for (const page of pages) cpSync(join(root, page), join(directory, page));
-  const manifest = publishedManifest(readManifest('package.json') as PackageManifest);
+  const manifest = publishedManifest(readRootJson('package.json') as PackageManifest);
+  // Without it npm takes the newest of what dependencies depend on, on control-plane nodes and as root.
+  const lock = productLock(readRootJson('package-lock.json') as LockFile, manifest);
+  writeJson(join(directory, 'npm-shrinkwrap.json'), lock);
   return { directory, tarball: pack(directory, manifest, out), manifest };
 }
 
@@ -40,18 +44,22 @@ export function makeDemoPackage(out: string): string {
   build('demo/tsconfig.build.json', join(directory, 'dist'));
   cpSync(join(root, 'LICENSE'), join(directory, 'LICENSE'));
   cpSync(join(root, 'demo/README.md'), join(directory, 'README.md'));
-  const product = publishedManifest(readManifest('package.json') as PackageManifest);
-  const manifest = publishedDemoManifest(readManifest('demo/package.json') as DemoManifest, product);
+  const product = publishedManifest(readRootJson('package.json') as PackageManifest);
+  const manifest = publishedDemoManifest(readRootJson('demo/package.json') as DemoManifest, product);
   return pack(directory, manifest, out);
 }
 
-function readManifest(path: string): unknown {
+function readRootJson(path: string): unknown {
   return JSON.parse(readFileSync(join(root, path), 'utf8'));
+}
+
+function writeJson(path: string, content: object): void {
+  writeFileSync(path, `${JSON.stringify(content, undefined, 2)}\n`);
 }
 
 /** @returns the tarball's path */
 function pack(directory: string, manifest: object, out: string): string {
-  writeFileSync(join(directory, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
+  writeJson(join(directory, 'package.json'), manifest);
   const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', out], {
     cwd: directory,
     encoding: 'utf8',

@@ -3,6 +3,7 @@ export interface PackageManifest {
   readonly name: string;
   readonly version: string;
   readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
+  readonly files: readonly string[];
   readonly dependencies: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
 }
@@ -35,8 +36,10 @@ const checkoutOnly: ReadonlySet<string> = new Set([
 /** The package.json of the published package. Pure. */
 export function publishedManifest(manifest: PackageManifest): PackageManifest {
   const { name, version, exports, dependencies } = manifest;
+  // npm leaves the lock file out of a package unless it is named here.
+  const files = [...manifest.files, 'npm-shrinkwrap.json'];
   const rest = Object.entries(manifest).filter(([field]) => !checkoutOnly.has(field));
-  return { ...Object.fromEntries(rest), name, version, exports, dependencies };
+  return { ...Object.fromEntries(rest), name, version, exports, files, dependencies };
 }
 
 /**

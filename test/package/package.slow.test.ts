@@ -52,6 +52,20 @@ describe('the published package', () => {
     }
   });
 
+  test('has a lock file, so that an installation has what was tested', () => {
+    const { packages } = JSON.parse(
+      readFileSync(join(consumer, 'node_modules', made.manifest.name, 'npm-shrinkwrap.json'), 'utf8'),
+    ) as {
+      readonly packages: Readonly<Record<string, { readonly integrity?: string; readonly dev?: true }>>;
+    };
+    for (const name of Object.keys(made.manifest.dependencies)) {
+      assert.ok(`node_modules/${name}` in packages, name);
+    }
+    for (const [path, { integrity, dev }] of Object.entries(packages)) {
+      if (path !== '') assert.deepEqual([typeof integrity, dev], ['string', undefined], path);
+    }
+  });
+
   test('has an exports map that publint finds nothing wrong with', () => {
     const { status, output } = run(tool('publint/src/cli.js'), [made.directory, '--strict', '--pack=false']);
     assert.equal(status, 0, output);
