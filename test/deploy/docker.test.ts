@@ -46,7 +46,14 @@ test('the image runs as nobody, without a shell, what the build leaves in it', (
   assert.deepEqual(of('RUN'), []);
   assert.deepEqual(of('ENTRYPOINT'), ['["/nodejs/bin/node", "/app/bin/mixed-version-proxy"]']);
   const copied = of('COPY').flatMap((rest) => words(rest).slice(0, -1));
-  assert.deepEqual(copied, ['/app/package.json', '/app/node_modules', '/app/bin', '/app/dist']);
+  assert.deepEqual(copied, [
+    '/app/package.json',
+    // The Apache License asks for a copy of itself wherever the work goes.
+    '/app/LICENSE',
+    '/app/node_modules',
+    '/app/bin',
+    '/app/dist',
+  ]);
 });
 
 test('nothing that goes into the image is built for one architecture, since the build is not run on each', () => {
