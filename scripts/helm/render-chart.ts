@@ -25,13 +25,14 @@ export function hasHelm(): boolean {
 }
 
 /**
- * The chart as the release `mixed-version-proxy` in `kube-system`, without a cluster. @param values of `helm --set`
+ * The chart as a release in `kube-system`, without a cluster. @param values of `helm --set`
  * @param structured of `helm --set-json`, by path
  * @throws Error with what helm says
  */
 export function renderChart(
   values: readonly string[] = [],
   structured: Readonly<Record<string, unknown>> = {},
+  release = 'mixed-version-proxy',
 ): string {
   const settings = [
     ...values.flatMap((value) => ['--set', value]),
@@ -42,7 +43,7 @@ export function renderChart(
   ];
   // A helm that was built from source takes itself for one of Kubernetes 1.20.
   const cluster = ['--namespace', 'kube-system', '--kube-version', '1.36.0'];
-  return execFileSync(helm, ['template', 'mixed-version-proxy', chartPath, ...cluster, ...settings], {
+  return execFileSync(helm, ['template', release, chartPath, ...cluster, ...settings], {
     cwd: root,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],

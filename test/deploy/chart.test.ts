@@ -267,6 +267,7 @@ describe('the chart', () => {
       assert.equal(template.metadata.annotations['note'], name);
       assert.deepEqual(template.metadata.labels, {
         'app.kubernetes.io/name': `mixed-version-proxy-${name}`,
+        'app.kubernetes.io/part-of': 'mixed-version-proxy',
         team: name,
       });
       const { nodeSelector, tolerations, affinity, imagePullSecrets, priorityClassName } = template.spec;

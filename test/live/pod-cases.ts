@@ -103,7 +103,7 @@ export function registerPodCases(suite: GetSuite): void {
     assert.deepEqual(await created({ containers: [{ name: 'twice', env: twice }] }), {
       twice: [...twice, ...set],
     });
-    const router = { labels: { 'app.kubernetes.io/name': 'mixed-version-proxy-gateway' } };
+    const router = { labels: { 'app.kubernetes.io/part-of': 'mixed-version-proxy' } };
     assert.deepEqual(await created({ containers: [{ name: 'main' }] }, router), { main: undefined });
     const mirror = { annotations: { 'kubernetes.io/config.mirror': 'of a static pod' } };
     assert.deepEqual(await created({ containers: [{ name: 'main' }], nodeName: 'node' }, mirror), {
