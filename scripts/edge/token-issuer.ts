@@ -10,7 +10,7 @@ interface TokenSubject {
   readonly groups: readonly string[];
 }
 
-/** An issuer of bearer tokens on loopback, in the place of a team's identity provider. */
+/** An issuer of bearer tokens on loopback, instead of a team's identity provider. */
 export interface TokenIssuer {
   /** What the router is told of it: an AuthenticationConfiguration, as JSON. */
   readonly authenticationConfiguration: string;

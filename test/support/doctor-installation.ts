@@ -18,7 +18,7 @@ import { snapshotOf } from './snapshot-builder.ts';
 import { servingPair } from './started-router.ts';
 
 interface InstallationOptions {
-  /** Texts of files, in the place of good ones. */
+  /** Texts of files, instead of good ones. */
   readonly changes?: Readonly<Record<string, string>>;
   /** Whether the snapshot has a peer, which does not run. Default: it has not. */
   readonly hasPeer?: boolean;

@@ -49,7 +49,7 @@ export function describe(code: TransportErrorCode): string {
 // A caller is either established or nobody's claim.
 holds<Equal<Caller['kind'], 'authenticated' | 'passthrough'>>();
 
-// The app needs everything the filter needs, and a receiver in the place of the table source.
+// The app needs everything the filter needs, and a receiver instead of the table source.
 holds<Equal<AppOptions extends MiddlewareOptions ? true : false, true>>();
 holds<Equal<Parameters<typeof createApp>[0], AppOptions>>();
 holds<Equal<Parameters<Transport['send']>['length'], 3>>();

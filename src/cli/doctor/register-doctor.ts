@@ -107,7 +107,7 @@ async function examine(
   ];
 }
 
-/** @param stored what the router has, in the place of `today` where that was not given */
+/** @param stored what the router has, instead of `today` where that was not given */
 async function examineUpgrade(
   today: UpgradeSide | undefined,
   stored: RoutingTable | undefined,

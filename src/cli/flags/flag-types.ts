@@ -9,7 +9,7 @@ export interface FlagType<Value = unknown> {
   readonly kind: 'value' | 'list' | 'boolean';
   /** Of a list: an occurrence is one entry, commas and all. Default false. */
   readonly isWhole?: true;
-  /** Shown in the help in the place of the value. */
+  /** Shown in the help instead of the value. */
   readonly placeholder: string;
   /** Its values are paths: in a configuration file, relative to its folder. Default false. */
   readonly isPath?: true;

@@ -83,7 +83,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     .option('--context <name>', 'Context of --kubeconfig. Default: its current one.')
     .option(
       '--watch',
-      `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C; on a terminal in the place of the last.`,
+      `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C; on a terminal instead of the last one.`,
     )
     .addOption(
       new Option('-o, --output <form>', "Output format; json and yaml are the router's own response.")

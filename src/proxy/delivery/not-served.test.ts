@@ -37,7 +37,7 @@ test('a server without what the snapshot says it has is replaced by another one 
   }
 });
 
-test('so is a peer that was asked in the place of a local server that is down', () => {
+test('so is a peer that was asked instead of a local server that is down', () => {
   const head = { status: 404, statusMessage: '', headers: [...plainNotFound().headers].flat() };
   const asked = (inPlaceOf: DecisionReason) =>
     contradictionOfSnapshot(

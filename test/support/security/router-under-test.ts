@@ -200,7 +200,7 @@ export async function pushSnapshot(port: number, snapshot: Snapshot): Promise<Wi
   return pushText(port, await sealSnapshot(snapshot, snapshotKey));
 }
 
-/** @param body what stands in the place of a sealed snapshot */
+/** @param body what is sent instead of a sealed snapshot */
 export function pushText(port: number, body: string): Promise<WireAnswer> {
   return ask(port, {
     client: 'admin',
