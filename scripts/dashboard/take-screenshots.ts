@@ -1,5 +1,6 @@
 /**
- * Writes the pictures of README.md and docs/guides/status-page.md from a running demo: `npm run docs:screenshots`.
+ * Writes the pictures of README.md and docs/guides/status-page.md from a running demo: `npm run docs:screenshots`, which
+ * takes that of the last hour as well (take-history-picture.ts).
  * Needs Chromium (`apt-get install chromium`).
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
