@@ -1,6 +1,7 @@
 import type { Answer } from './answer.ts';
 import { badRequest, expired } from './api-error.ts';
 import type { KubernetesObject } from './kubernetes-object.ts';
+import { validateListOptions } from './list-options.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { selectorOf } from './selectors.ts';
 import { inVersion } from './strategy.ts';
@@ -22,6 +23,7 @@ export function list(request: ResourceRequest): Answer {
   const { server, served, target, query } = request;
   const { store } = server;
   const matches = selectorOf(query, served.storage);
+  validateListOptions(server.version, query, false);
   const token = parseContinue(query.get('continue'));
   if (token !== undefined) checkNotCompacted(request, token);
   const after = token?.after ?? '';

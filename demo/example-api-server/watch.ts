@@ -1,6 +1,7 @@
 import type { Answer, AnswerStream } from './answer.ts';
-import { badRequest, expired, invalid } from './api-error.ts';
+import { badRequest, expired } from './api-error.ts';
 import type { JsonObject, KubernetesObject } from './kubernetes-object.ts';
+import { validateListOptions } from './list-options.ts';
 import { isTrue } from './request-target.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { type Predicate, selectorOf } from './selectors.ts';
@@ -20,8 +21,9 @@ const initialEventsEnd = 'k8s.io/initial-events-end';
 export function watch(request: ResourceRequest): Answer {
   const { query, server, served } = request;
   const matches = selectorOf(query, served.storage);
+  validateListOptions(server.version, query, true);
   const from = parseRevision(query.get('resourceVersion'));
-  const sendInitialEvents = server.version.watchList && parseSendInitialEvents(query);
+  const sendInitialEvents = server.version.watchList && isTrue(query.get('sendInitialEvents'));
   // Asking for the form now makes a 406 of what would else break the stream.
   presentInEvent(request, { metadata: {} });
   return {
@@ -126,19 +128,4 @@ function parseRevision(text: string | null): number {
   const revision = Number(text ?? '0');
   if (Number.isSafeInteger(revision) && revision >= 0) return revision;
   throw badRequest(`invalid resource version ${JSON.stringify(text)}: it is no number`);
-}
-
-/** @throws {ApiError} Invalid without `resourceVersionMatch=NotOlderThan` (meta/internalversion/validation). */
-function parseSendInitialEvents(query: URLSearchParams): boolean {
-  if (!query.has('sendInitialEvents')) return false;
-  if (query.get('resourceVersionMatch') !== 'NotOlderThan') {
-    throw invalid('meta.k8s.io', 'ListOptions', '', [
-      {
-        reason: 'FieldValueForbidden',
-        field: 'resourceVersionMatch',
-        message: 'Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
-      },
-    ]);
-  }
-  return isTrue(query.get('sendInitialEvents'));
 }

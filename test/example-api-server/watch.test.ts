@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { describe, it } from 'node:test';
 import { type ExampleApiServer, ExampleStore } from '../../demo/example-api-server/index.ts';
 import { type JsonObject, objectAt, textAt } from '../../demo/example-api-server/kubernetes-object.ts';
-import { clientOf, configMap, createPki, startServer } from './support.ts';
+import { clientOf, configMap, createPki, failure, startServer } from './support.ts';
 
 const pki = await createPki();
 const store = new ExampleStore();
@@ -121,8 +121,43 @@ describe('a watch', () => {
     }
     assert.deepEqual(seen, ['ADDED', 'ADDED', 'ADDED', 'ADDED', 'BOOKMARK']);
     stream.close();
-    const refused = await ask('/api/v1/namespaces?watch=1&sendInitialEvents=true');
-    assert.equal(refused.code, 422);
+  });
+
+  it('is refused with 422 for options that its version does not have, and for those that contradict each other', async () => {
+    const refusals = async (server: ExampleApiServer, options: string): Promise<string> => {
+      const answer = await clientOf(server, pki, pki.admin)(`/api/v1/namespaces?${options}`);
+      return failure(answer);
+    };
+    const invalid = '422 Invalid ListOptions.meta.k8s.io "" is invalid: ';
+    // What client-go sends for WatchList, which falls back to a list then.
+    const watchList =
+      'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=';
+    assert.equal(
+      await refusals(older, watchList),
+      `${invalid}[resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch, resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided]`,
+    );
+    assert.equal(
+      await refusals(newer, 'watch=1&sendInitialEvents=true'),
+      `${invalid}resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan`,
+    );
+    assert.equal(
+      await refusals(newer, 'watch=1&resourceVersionMatch=NotOlderThan'),
+      `${invalid}resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided`,
+    );
+    assert.equal(
+      await refusals(newer, 'sendInitialEvents=true'),
+      `${invalid}sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list`,
+    );
+    assert.equal(
+      await refusals(older, 'resourceVersionMatch=Newest&resourceVersion=1'),
+      `${invalid}resourceVersionMatch: Unsupported value: "Newest": supported values: "Exact", "NotOlderThan", ""`,
+    );
+  });
+
+  it('ignores sendInitialEvents alone before its version knew it', async () => {
+    const stream = await watch(older, '/api/v1/namespaces?watch=1&sendInitialEvents=true');
+    assert.equal(brief(await stream.next()), 'ADDED default');
+    stream.close();
   });
 
   it('is too old when what it asks for is forgotten: a 410 in the stream, which then ends', async () => {

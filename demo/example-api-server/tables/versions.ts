@@ -18,7 +18,7 @@ export interface KubernetesVersion {
   readonly freshness: boolean;
   /** … and no longer prints an empty creation time (since 1.34). */
   readonly emptyCreationTimestamp: boolean;
-  /** Watches know `sendInitialEvents`; where they do not, the parameter is ignored. */
+  /** Watches know `sendInitialEvents` (since 1.27); list-options.ts says what becomes of it before. */
   readonly watchList: boolean;
   /** Label of the identity Lease. */
   readonly identityLabel: readonly [key: string, value: string];
