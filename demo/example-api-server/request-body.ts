@@ -7,7 +7,7 @@ import { decodeProtobufObject } from './protobuf/decode.ts';
 const bodyLimit = 3 * 1024 * 1024;
 
 const protobuf = 'application/vnd.kubernetes.protobuf';
-const objectTypes = ['application/json', 'application/yaml', protobuf];
+const textTypes = ['application/json', 'application/yaml'];
 
 /** Reads a whole request body. @throws {ApiError} RequestEntityTooLarge */
 export async function readBody(request: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
@@ -38,9 +38,10 @@ export function decodeObject(body: Uint8Array, contentType: string | undefined):
 function decodeByType(body: Uint8Array, type: string): JsonValue {
   if (type === 'application/json') return decodeJson(body);
   if (type === 'application/yaml') return decodeYaml(body);
-  const object = type === protobuf ? decodeProtobufObject(body) : undefined;
+  if (type !== protobuf) throw unsupportedMediaType(type, [...textTypes, protobuf]);
+  const object = decodeProtobufObject(body);
   // Protobuf is read for the kinds that kubectl sends in it; the others need a message description first.
-  if (object === undefined) throw unsupportedMediaType(type, objectTypes);
+  if (object === undefined) throw unsupportedMediaType(type, textTypes);
   return object;
 }
 

@@ -29,6 +29,51 @@ describe('a protobuf body', () => {
     });
   });
 
+  it('has times, quantities and what may be a number or text as JSON has them', () => {
+    // 1: 2024-01-02T03:04:05Z in seconds; 2: 678,000 nanoseconds.
+    const renewTime = Buffer.from('08a5facdac0610f0b029', 'hex');
+    const spec = join(writeField(1, 'me'), Uint8Array.from([2 * 8, 15]), writeField(4, renewTime));
+    assert.deepEqual(
+      decodeProtobufObject(envelope('coordination.k8s.io/v1', 'Lease', writeField(2, spec)))?.['spec'],
+      { holderIdentity: 'me', leaseDurationSeconds: 15, renewTime: '2024-01-02T03:04:05.000678Z' },
+    );
+    const hard = join(writeField(1, 'cpu'), writeField(2, writeField(1, '500m')));
+    assert.deepEqual(
+      decodeProtobufObject(envelope('v1', 'ResourceQuota', writeField(2, writeField(1, hard))))?.['spec'],
+      { hard: { cpu: '500m' } },
+    );
+    const budget = join(
+      writeField(1, join(Uint8Array.from([8, 1]), writeField(3, '50%'))),
+      writeField(3, Uint8Array.from([8, 0, 16, 2])),
+    );
+    assert.deepEqual(
+      decodeProtobufObject(envelope('policy/v1', 'PodDisruptionBudget', writeField(2, budget)))?.['spec'],
+      { minAvailable: '50%', maxUnavailable: 2 },
+    );
+  });
+
+  it('has the fields of its version and what is embedded beside the others', () => {
+    const utilization = join(writeField(1, 'Utilization'), Uint8Array.from([4 * 8, 50]));
+    const resource = join(writeField(1, 'cpu'), writeField(2, utilization));
+    const spec = writeField(4, join(writeField(1, 'Resource'), writeField(4, resource)));
+    const autoscaler = (apiVersion: string, bytes: Uint8Array) =>
+      decodeProtobufObject(envelope(apiVersion, 'HorizontalPodAutoscaler', writeField(2, bytes)))?.['spec'];
+    assert.deepEqual(autoscaler('autoscaling/v1', Uint8Array.from([4 * 8, 50])), {
+      targetCPUUtilizationPercentage: 50,
+    });
+    const target = { type: 'Utilization', averageUtilization: 50 };
+    assert.deepEqual(autoscaler('autoscaling/v2', spec), {
+      metrics: [{ type: 'Resource', resource: { name: 'cpu', target } }],
+    });
+    const rule = join(writeField(1, 'host'), writeField(2, writeField(1, writeField(1, writeField(1, '/')))));
+    assert.deepEqual(
+      decodeProtobufObject(envelope('networking.k8s.io/v1', 'Ingress', writeField(2, writeField(3, rule))))?.[
+        'spec'
+      ],
+      { rules: [{ host: 'host', http: { paths: [{ path: '/' }] } }] },
+    );
+  });
+
   it('is not guessed at when its kind is not known here', () => {
     assert.equal(decodeProtobufObject(envelope('v1', 'LimitRange', new Uint8Array())), undefined);
   });

@@ -1,6 +1,12 @@
 import { badRequest } from '../api-error.ts';
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../kubernetes-object.ts';
-import { splitGroupVersion } from '../served-resources.ts';
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  numberAt,
+  textAt,
+} from '../kubernetes-object.ts';
 import { type FieldType, type MessageDescription, messages } from './messages.ts';
 import { readFields, type WireValue } from './wire.ts';
 
@@ -25,8 +31,7 @@ export function decodeProtobufObject(body: Uint8Array): JsonObject | undefined {
       if (field.field === 1) type = decodeMessage(field.value, typeMeta);
       if (field.field === 2) raw = Uint8Array.from(field.value);
     }
-    const [group] = splitGroupVersion(String(type['apiVersion'] ?? ''));
-    const description = messages[`${group}/${String(type['kind'] ?? '')}`];
+    const description = messages[`${textAt(type, 'apiVersion')}/${textAt(type, 'kind')}`];
     return description === undefined ? undefined : { ...type, ...decodeMessage(raw, description) };
   } catch (error) {
     if (error instanceof RangeError) throw badRequest(error.message);
@@ -41,7 +46,8 @@ function decodeMessage(bytes: Uint8Array, description: MessageDescription): Json
     if (name === undefined || type === undefined) continue;
     const value = decodeField(field, type, object[name]);
     // An absent optional text arrives as an empty one; JSON leaves it out.
-    if (value !== undefined && value !== '') object[name] = value;
+    if (name === '') Object.assign(object, map(value));
+    else if (value !== undefined && value !== '') object[name] = value;
   }
   return object;
 }
@@ -62,6 +68,12 @@ function decodeField(
   switch (type) {
     case 'text':
       return text(field.value);
+    case 'quantity':
+      return quantity(field.value);
+    case 'micro time':
+      return microTime(field.value);
+    case 'integer or text':
+      return integerOrText(field.value);
     case 'text list':
       return [...list(before), text(field.value)];
     case 'text map':
@@ -69,9 +81,33 @@ function decodeField(
     case 'bytes map':
       // JSON carries bytes in base64.
       return { ...map(before), ...mapEntry(field.value, (bytes) => Buffer.from(bytes).toString('base64')) };
+    case 'quantity map':
+      return { ...map(before), ...mapEntry(field.value, quantity) };
     default:
       return undefined;
   }
+}
+
+function quantity(bytes: Uint8Array): string {
+  return textAt(decodeMessage(bytes, { 1: ['text', 'text'] }), 'text');
+}
+
+/** Six digits behind the second, as metav1.MicroTime has in JSON. */
+function microTime(bytes: Uint8Array): string {
+  const time = decodeMessage(bytes, { 1: ['seconds', 'integer'], 2: ['nanoseconds', 'integer'] });
+  const second = new Date((numberAt(time, 'seconds') ?? 0) * 1000).toISOString().slice(0, 19);
+  const microseconds = Math.floor((numberAt(time, 'nanoseconds') ?? 0) / 1000);
+  return `${second}.${String(microseconds).padStart(6, '0')}Z`;
+}
+
+/** Field 1 says which of the two it is: 0 the integer, 1 the text. */
+function integerOrText(bytes: Uint8Array): JsonValue {
+  const either = decodeMessage(bytes, {
+    1: ['isText', 'boolean'],
+    2: ['integer', 'integer'],
+    3: ['text', 'text'],
+  });
+  return either['isText'] === true ? textAt(either, 'text') : (numberAt(either, 'integer') ?? 0);
 }
 
 /** A map is a list of messages: 1 the key, 2 the value. */
