@@ -2,6 +2,7 @@ import {
   arrayAt,
   isJsonObject,
   type JsonObject,
+  type JsonValue,
   type KubernetesObject,
   objectAt,
   textAt,
@@ -45,20 +46,10 @@ function withReplicas(object: KubernetesObject): KubernetesObject {
 
 /** There is no scheduler and no kubelet: a pod runs at once, on a node that is only a name. */
 function runningPod(object: KubernetesObject, now: string): KubernetesObject {
-  const containerStatuses = arrayAt(object, 'spec', 'containers')
-    .filter(isJsonObject)
-    .map((container) => ({
-      name: textAt(container, 'name'),
-      image: textAt(container, 'image'),
-      imageID: '',
-      ready: true,
-      started: true,
-      restartCount: 0,
-      state: { running: { startedAt: now } },
-    }));
   const condition = (type: string): JsonObject => ({ type, status: 'True', lastTransitionTime: now });
   return {
-    ...withSpec(object, { nodeName: 'example-node', restartPolicy: 'Always' }),
+    // `kubectl debug` panics without a security context.
+    ...withSpec(object, { nodeName: 'example-node', restartPolicy: 'Always', securityContext: {} }),
     status: {
       phase: 'Running',
       conditions: [condition('PodScheduled'), condition('Initialized'), condition('Ready')],
@@ -66,7 +57,25 @@ function runningPod(object: KubernetesObject, now: string): KubernetesObject {
       podIP: '127.0.0.1',
       podIPs: [{ ip: '127.0.0.1' }],
       startTime: now,
-      containerStatuses,
+      containerStatuses: runningContainers(arrayAt(object, 'spec', 'containers'), now),
     },
   };
+}
+
+/** Ephemeral containers run at once, too: `kubectl debug -i` waits for that. */
+export function withEphemeralContainersRunning(pod: KubernetesObject, now: string): KubernetesObject {
+  const ephemeralContainerStatuses = runningContainers(arrayAt(pod, 'spec', 'ephemeralContainers'), now);
+  return { ...pod, status: { ...objectAt(pod, 'status'), ephemeralContainerStatuses } };
+}
+
+function runningContainers(containers: readonly JsonValue[], now: string): JsonObject[] {
+  return containers.filter(isJsonObject).map((container) => ({
+    name: textAt(container, 'name'),
+    image: textAt(container, 'image'),
+    imageID: '',
+    ready: true,
+    started: true,
+    restartCount: 0,
+    state: { running: { startedAt: now } },
+  }));
 }

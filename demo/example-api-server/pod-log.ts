@@ -50,10 +50,12 @@ function follow(
 
 /** The container asked for, or the only one there is. @throws {ApiError} BadRequest */
 export function containerOf({ query, target, served }: ResourceRequest, pod: KubernetesObject): string {
-  const names = arrayAt(pod, 'spec', 'containers').map((container) => textAt(container, 'name'));
+  const namesOf = (field: string): string[] =>
+    arrayAt(pod, 'spec', field).map((container) => textAt(container, 'name'));
+  const names = namesOf('containers');
   const asked = query.get('container');
   if (asked !== null) {
-    if (names.includes(asked)) return asked;
+    if (names.includes(asked) || namesOf('ephemeralContainers').includes(asked)) return asked;
     throw badRequest(`container ${asked} is not valid for pod ${target.name}`);
   }
   const [only, ...others] = names;

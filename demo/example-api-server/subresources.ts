@@ -1,5 +1,6 @@
 import { type Answer, objectAnswer, textAnswer } from './answer.ts';
 import { badRequest, methodNotAllowed } from './api-error.ts';
+import { withEphemeralContainersRunning } from './defaults.ts';
 import {
   type JsonObject,
   type JsonValue,
@@ -52,7 +53,10 @@ function part(request: ResourceRequest, name: 'status' | 'spec'): Answer {
     request.target.verb === 'patch'
       ? patched(request, current)
       : decodeObject(request.body, request.contentType);
-  return answered(request, replace(request, prepareForPartialUpdate(request, current, given, name)));
+  const next = prepareForPartialUpdate(request, current, given, name);
+  const isEphemeral = request.target.subresource === 'ephemeralcontainers';
+  const now = request.server.store.timestamp();
+  return answered(request, replace(request, isEphemeral ? withEphemeralContainersRunning(next, now) : next));
 }
 
 function scale(request: ResourceRequest): Answer {

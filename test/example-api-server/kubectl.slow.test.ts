@@ -123,6 +123,16 @@ for (const kubectl of kubectls) {
           await run(['get', 'clusterrole', 'r', '-o', 'jsonpath={.rules[0].resources[0]}']),
           'pods',
         );
+        await run(['autoscale', 'deployment', 'd', '--max=3', '-n', 'n']);
+        const limits = ['get', 'hpa', 'd', '-n', 'n', '-o', 'jsonpath={.spec.maxReplicas}'];
+        assert.equal(await run(limits), '3');
+        await run(['create', 'ingress', 'i', '--rule=foo.com/bar=s:80', '-n', 'n']);
+        const path = ['get', 'ingress', 'i', '-n', 'n', '-o', 'jsonpath={.spec.rules[0].http.paths[0].path}'];
+        assert.equal(await run(path), '/bar');
+        await run(['create', 'pdb', 'b', '--selector=a=b', '--min-available=50%', '-n', 'n']);
+        assert.equal(await run(['get', 'pdb', 'b', '-n', 'n', '-o', 'jsonpath={.spec.minAvailable}']), '50%');
+        await run(['create', 'priorityclass', 'low', '--value=-10']);
+        await run(['create', 'quota', 'q', '--hard=cpu=1', '-n', 'n']);
         assert.equal(await run(['delete', 'namespace', 'n']), 'namespace "n" deleted');
         const again = await attempt(['create', 'namespace', 'default']);
         assert.match(again.stderr, /\(AlreadyExists\): namespaces "default" already exists/);
@@ -167,6 +177,7 @@ for (const kubectl of kubectls) {
       it('logs, exec and auth can-i answer', async () => {
         assert.match(await run(['logs', 'p']), /line 3 of default\/p\/main from server-.* to alice/);
         assert.equal(await run(['auth', 'can-i', 'list', 'pods']), 'yes');
+        assert.match(await run(['auth', 'can-i', '--list']), /^\*\.\* +\[\] +\[\] +\[\*\]$/m);
         const exec = await attempt(['exec', '-i', 'p', '--', 'ls', '-l'], 'typed\n');
         if (speaksWebSocket(kubectl)) {
           assert.equal(exec.code, 0, exec.stderr);
@@ -175,6 +186,22 @@ for (const kubectl of kubectls) {
         } else {
           assert.match(exec.stderr, /streams over WebSocket only, not SPDY\/3\.1/);
         }
+      });
+
+      it('debug adds a container that runs, or a copy of the pod', async () => {
+        assert.equal(await run(['debug', 'p', '--image=busybox', '--container=d', '--profile=general']), '');
+        const running = ['get', 'pod', 'p', '-o', 'jsonpath={.status.ephemeralContainerStatuses[0].name}'];
+        assert.equal(await run(running), 'd');
+        await run(['debug', 'p', '--image=busybox', '--copy-to=copy', '--profile=general']);
+        assert.match(await run(['get', 'pod', 'copy', '-o', 'jsonpath={..image}']), /busybox/);
+      });
+
+      it('wait sees a condition, by a list and a watch', async () => {
+        assert.equal(await run(['wait', '--for=condition=Ready', 'pod/p']), 'pod/p condition met');
+        await run(['create', 'configmap', 'waited', '--from-literal=k=before']);
+        const waiting = run(['wait', '--for=jsonpath={.data.k}=after', 'configmap/waited', '--timeout=60s']);
+        await run(['patch', 'configmap', 'waited', '-p', '{"data":{"k":"after"}}']);
+        assert.equal(await waiting, 'configmap/waited condition met');
       });
 
       it('auth whoami shows who arrived, where the version knows', async () => {
