@@ -26,6 +26,8 @@ export type Answer =
       readonly start: (stream: AnswerStream) => void;
     };
 
+export type StreamAnswer = Extract<Answer, { readonly kind: 'stream' }>;
+
 export function objectAnswer(
   object: JsonObject,
   encoding: Encoding = 'application/json',

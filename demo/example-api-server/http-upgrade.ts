@@ -46,6 +46,7 @@ function agree(context: ServerContext, request: IncomingMessage, user: ExampleUs
   const { headers } = request;
   return agreeOnUpgrade(resourceRequest(context, receivedRequest(request, user, noBody), target), {
     upgrade: headers.upgrade,
+    origin: headers.origin,
     webSocketKey: headers['sec-websocket-key'],
     webSocketProtocol: headers['sec-websocket-protocol'],
   });

@@ -1,4 +1,4 @@
-import type { Answer, AnswerStream } from './answer.ts';
+import type { AnswerStream, StreamAnswer } from './answer.ts';
 import { badRequest, expired } from './api-error.ts';
 import type { JsonObject, KubernetesObject } from './kubernetes-object.ts';
 import { validateListOptions } from './list-options.ts';
@@ -18,7 +18,7 @@ const initialEventsEnd = 'k8s.io/initial-events-end';
  * state as ADDED events; with `sendInitialEvents` the end of those is marked by a bookmark (WatchList).
  * @throws {ApiError} BadRequest, Invalid
  */
-export function watch(request: ResourceRequest): Answer {
+export function watch(request: ResourceRequest): StreamAnswer {
   const { query, server, served } = request;
   const matches = selectorOf(query, served.storage);
   validateListOptions(server.version, query, true);

@@ -20,10 +20,11 @@ interface Connection {
   next(): Promise<Buffer | undefined>;
 }
 
-function connect(path: string, protocol = 'v5.channel.k8s.io'): Promise<Connection> {
+function connect(path: string, protocol = 'v5.channel.k8s.io', origin?: string): Promise<Connection> {
   const socket = new WebSocket(`${server.url.replace('https', 'wss')}${path}`, {
-    protocols: [protocol],
+    protocols: protocol === '' ? [] : [protocol],
     dispatcher,
+    ...(origin === undefined ? {} : { headers: { origin } }),
   });
   socket.binaryType = 'arraybuffer';
   const messages: (Buffer | undefined)[] = [];
@@ -125,6 +126,50 @@ describe('a stream to a pod', () => {
     const { code } = await ask(`${pods}/p/log?container=other`);
     assert.equal(code, 400);
     assert.match(await firstLines(`${pods}/p/log?follow=true`, 4), /line 4 of default\/p\/main/);
+  });
+});
+
+describe('a watch by WebSocket', () => {
+  const jobs = '/apis/batch/v1/jobs?watch=true';
+  const origin = server.url;
+
+  it('brings one event a message, and closes well', async () => {
+    const job = { metadata: { name: 'j' }, spec: {} };
+    await ask('/apis/batch/v1/namespaces/default/jobs', { method: 'POST', body: job });
+    const { socket, next } = await connect(jobs, '', origin);
+    const closed = new Promise<number>((resolve) => {
+      socket.addEventListener('close', ({ code }) => resolve(code));
+    });
+    const event = String(await next());
+    assert.match(event, /^\{"type":"ADDED",.*\}\n$/);
+    assert.equal(JSON.parse(event).object.metadata.name, 'j');
+    await ask('/apis/batch/v1/namespaces/default/jobs/j', { method: 'DELETE' });
+    assert.match(String(await next()), /^\{"type":"DELETED"/);
+    server.setGroupVersion('batch/v1', false);
+    assert.equal(await closed, 1000);
+    server.setGroupVersion('batch/v1', true);
+  });
+
+  it('takes whatever protocol is named alone', async () => {
+    const { socket } = await connect(jobs, 'binary.k8s.io', origin);
+    assert.equal(socket.protocol, 'binary.k8s.io');
+    socket.close();
+  });
+
+  it('is refused without an Origin, with several protocols, and for what a watch is refused for', async () => {
+    const webSocket = {
+      upgrade: 'websocket',
+      connection: 'Upgrade',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      'sec-websocket-version': '13',
+    };
+    assert.match(await upgradeAnswer(jobs, webSocket), /^403 .*needs the header Origin/);
+    const several = { ...webSocket, origin, 'sec-websocket-protocol': 'a, b' };
+    assert.match(await upgradeAnswer(jobs, several), /^400 .*one protocol at most/);
+    assert.match(
+      await upgradeAnswer(`${jobs}&resourceVersionMatch=Exact`, { ...webSocket, origin }),
+      /^422 /,
+    );
   });
 });
 

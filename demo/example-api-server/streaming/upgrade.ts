@@ -1,14 +1,17 @@
 import type { Duplex } from 'node:stream';
-import { badRequest } from '../api-error.ts';
+import { ApiError, badRequest } from '../api-error.ts';
 import { containerOf } from '../pod-log.ts';
 import { isTrue } from '../request-target.ts';
 import type { ResourceRequest } from '../resource-request.ts';
+import { watch } from '../watch.ts';
 import { existing } from '../writes.ts';
 import { runPortForward, runRemoteCommand } from './channels.ts';
+import { watchEventStream } from './watch-events.ts';
 import { acceptKey } from './websocket.ts';
 
 export interface UpgradeHeaders {
   readonly upgrade: string | undefined;
+  readonly origin: string | undefined;
   readonly webSocketKey: string | undefined;
   readonly webSocketProtocol: string | undefined;
 }
@@ -23,13 +26,12 @@ const remoteCommandProtocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
 const portForwardProtocols = ['v4.channel.k8s.io', 'portforward.k8s.io'];
 
 /**
- * Agrees on a stream to a pod. Only over WebSocket: SPDY, which kubectl speaks up to 1.29 and for port-forward
+ * Agrees on a watch or a stream to a pod. Only over WebSocket: SPDY, which kubectl speaks up to 1.29 and for port-forward
  * tunnels through a WebSocket, is not spoken here.
- * @throws {ApiError} BadRequest, NotFound
+ * @throws {ApiError} BadRequest, NotFound, and those of a watch
  */
 export function agreeOnUpgrade(request: ResourceRequest, headers: UpgradeHeaders): AgreedUpgrade {
-  const { subresource } = request.target;
-  const offered = (headers.webSocketProtocol ?? '').split(',').map((protocol) => protocol.trim());
+  const { subresource, verb } = request.target;
   if (headers.upgrade?.toLowerCase() !== 'websocket') {
     const advice =
       subresource === 'portforward'
@@ -39,6 +41,8 @@ export function agreeOnUpgrade(request: ResourceRequest, headers: UpgradeHeaders
       `unable to upgrade: this example server streams over WebSocket only, not ${headers.upgrade}; ${advice}`,
     );
   }
+  if (verb === 'watch') return agreeOnWatch(request, headers);
+  const offered = offeredProtocols(headers);
   const known = subresource === 'portforward' ? portForwardProtocols : remoteCommandProtocols;
   const protocol = known.find((candidate) => offered.includes(candidate));
   if (protocol === undefined || headers.webSocketKey === undefined) {
@@ -47,14 +51,39 @@ export function agreeOnUpgrade(request: ResourceRequest, headers: UpgradeHeaders
     );
   }
   const start = streamOf(request);
+  return { head: switchingHead(headers.webSocketKey, protocol), start };
+}
+
+/** Refuses what golang.org/x/net/websocket refuses, which takes whatever protocol a client names, but only one. */
+function agreeOnWatch(request: ResourceRequest, headers: UpgradeHeaders): AgreedUpgrade {
+  const { start } = watch(request);
+  const { origin, webSocketKey } = headers;
+  const [protocol, ...others] = offeredProtocols(headers);
+  if (origin === undefined) {
+    throw new ApiError('Forbidden', 'unable to upgrade: a watch by WebSocket needs the header Origin', {});
+  }
+  if (webSocketKey === undefined || others.length > 0) {
+    throw badRequest('unable to upgrade: a watch by WebSocket takes a key and one protocol at most');
+  }
+  return {
+    head: switchingHead(webSocketKey, protocol),
+    start: (socket, head) => start(watchEventStream(socket, head)),
+  };
+}
+
+function offeredProtocols({ webSocketProtocol = '' }: UpgradeHeaders): string[] {
+  return webSocketProtocol.split(',').flatMap((protocol) => protocol.trim() || []);
+}
+
+function switchingHead(key: string, protocol: string | undefined): string {
   const lines = [
     'HTTP/1.1 101 Switching Protocols',
     'Upgrade: websocket',
     'Connection: Upgrade',
-    `Sec-WebSocket-Accept: ${acceptKey(headers.webSocketKey)}`,
-    `Sec-WebSocket-Protocol: ${protocol}`,
+    `Sec-WebSocket-Accept: ${acceptKey(key)}`,
+    ...(protocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${protocol}`]),
   ];
-  return { head: `${lines.join('\r\n')}\r\n\r\n`, start };
+  return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
 function streamOf(request: ResourceRequest): AgreedUpgrade['start'] {

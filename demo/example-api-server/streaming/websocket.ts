@@ -40,6 +40,10 @@ export class ServerWebSocket {
     if (!this.#closeSent) this.#send(opcodes.binary, data);
   }
 
+  sendText(text: string): void {
+    if (!this.#closeSent) this.#send(opcodes.text, Buffer.from(text));
+  }
+
   /** Says goodbye with a status code (RFC 6455 section 7.4.1); the client's own goodbye ends the connection. */
   close(code: number): void {
     if (this.#closeSent) return;
