@@ -27,8 +27,6 @@ export interface AuthenticationOptions {
   readonly requestHeaderCa?: string | undefined;
   /** Common names of front proxies; empty allows every name. */
   readonly requestHeaderAllowedNames?: readonly string[] | undefined;
-  /** Bearer tokens and whose they are. */
-  readonly tokens?: ReadonlyMap<string, ExampleUser> | undefined;
 }
 
 /** Whose certificate it is: the same for every request of a connection. */
@@ -49,6 +47,9 @@ export function isAnonymous(user: ExampleUser): boolean {
   return user.name === anonymous.name;
 }
 
+/** Whose bearer token it is; `undefined` when it is not known, or no longer valid. */
+export type UserOfToken = (token: string) => ExampleUser | undefined;
+
 export type Authenticate = (
   rawHeaders: readonly string[],
   certificate: PresentedCertificate | undefined,
@@ -58,11 +59,10 @@ export type Authenticate = (
  * The authenticators of kube-apiserver in their order: request header, x509, bearer token; anonymous only when
  * none of them was given anything. The returned function throws `ApiError` Unauthorized.
  */
-export function makeAuthenticate(options: AuthenticationOptions): Authenticate {
+export function makeAuthenticate(options: AuthenticationOptions, userOfToken: UserOfToken): Authenticate {
   const clientCas = certificatesOf(options.clientCa);
   const requestHeaderCas = certificatesOf(options.requestHeaderCa);
   const allowedNames = options.requestHeaderAllowedNames ?? [];
-  const tokens = options.tokens ?? new Map<string, ExampleUser>();
 
   const verifiedCertificates = new WeakMap<PresentedCertificate, VerifiedCertificate>();
   function verify(presented: PresentedCertificate): VerifiedCertificate {
@@ -95,7 +95,7 @@ export function makeAuthenticate(options: AuthenticationOptions): Authenticate {
     }
     const bearer = /^bearer +(\S+)$/i.exec(headers.get('authorization')?.[0] ?? '')?.[1];
     if (bearer !== undefined) {
-      const user = tokens.get(bearer);
+      const user = userOfToken(bearer);
       if (user !== undefined) return authenticated(user);
       refused = true;
     }

@@ -5,13 +5,19 @@ import {
   type Http2ServerResponse,
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import { type AuthenticationOptions, makeAuthenticate } from './authentication.ts';
+import {
+  type AuthenticationOptions,
+  type ExampleUser,
+  makeAuthenticate,
+  type UserOfToken,
+} from './authentication.ts';
 import { apiServerId, holdIdentityLease, registerApiServices } from './cluster.ts';
 import { type HttpOptions, type RequestRecord, serve } from './http-server.ts';
 import { serveUpgrade } from './http-upgrade.ts';
 import type { ServerContext } from './resource-request.ts';
 import type { SpecFields } from './served-resources.ts';
 import { ServedResources } from './served-resources.ts';
+import { serviceAccountOf } from './service-account-token.ts';
 import type { ExampleStore } from './store.ts';
 import { type KubernetesVersionName, kubernetesVersions } from './tables/versions.ts';
 
@@ -27,6 +33,8 @@ export interface ExampleApiServerOptions extends AuthenticationOptions {
   readonly name: string;
   /** Shared by all servers of one cluster. */
   readonly store: ExampleStore;
+  /** Bearer tokens and whose they are, beside those of service accounts. */
+  readonly tokens?: ReadonlyMap<string, ExampleUser>;
   /** PEM. */
   readonly tls: { readonly cert: string; readonly key: string };
   /** Default 127.0.0.1. */
@@ -89,7 +97,7 @@ export interface ExampleApiServer {
  * @throws {Error} when the port is taken, the certificate unusable, or a disabled group version unknown
  */
 export async function startExampleApiServer(options: ExampleApiServerOptions): Promise<ExampleApiServer> {
-  const { store, name, address = '127.0.0.1', port = 0, hostname = name, tokens = new Map() } = options;
+  const { store, name, address = '127.0.0.1', port = 0, hostname = name } = options;
   const version = kubernetesVersions[options.version];
   const served = new ServedResources(version.table, options.disabledGroupVersions, options.unknownFields);
   const server = createServer(options);
@@ -97,20 +105,21 @@ export async function startExampleApiServer(options: ExampleApiServerOptions): P
   const authority = `${address.includes(':') ? `[${address}]` : address}:${listening.port}`;
   const stopping = new AbortController();
   const bookmarkIntervalMilliseconds = options.bookmarkIntervalMilliseconds ?? 10_000;
+  const userOfToken: UserOfToken = (token) => options.tokens?.get(token) ?? serviceAccountOf(store, token);
   const context: ServerContext = {
     name,
     version,
     served,
     store,
     address: authority,
-    tokens,
+    userOfToken,
     bookmarkIntervalMilliseconds,
     addedFields: options.addedFields ?? {},
     stopping: stopping.signal,
   };
   const http: HttpOptions = {
     context,
-    authenticate: makeAuthenticate(options),
+    authenticate: makeAuthenticate(options, userOfToken),
     onRequest: options.onRequest,
   };
   const { filter = (_request, _response, next) => next() } = options;

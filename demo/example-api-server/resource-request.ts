@@ -1,4 +1,4 @@
-import type { ExampleUser } from './authentication.ts';
+import type { ExampleUser, UserOfToken } from './authentication.ts';
 import type { ResourceTarget } from './request-target.ts';
 import type { ServedResource, ServedResources, SpecFields } from './served-resources.ts';
 import type { ExampleStore } from './store.ts';
@@ -13,7 +13,7 @@ export interface ServerContext {
   readonly store: ExampleStore;
   /** `host:port`. */
   readonly address: string;
-  readonly tokens: ReadonlyMap<string, ExampleUser>;
+  readonly userOfToken: UserOfToken;
   readonly bookmarkIntervalMilliseconds: number;
   readonly addedFields: SpecFields;
   /** Aborts when the server stops: streams end then. */

@@ -22,7 +22,7 @@ const reviews: Readonly<Record<string, Review>> = {
     incomplete: false,
   }),
   tokenreviews: ({ server }, given) => {
-    const user = server.tokens.get(textAt(given, 'spec', 'token'));
+    const user = server.userOfToken(textAt(given, 'spec', 'token'));
     return user === undefined ? { authenticated: false } : { authenticated: true, user: userInfo(user) };
   },
 };

@@ -1,5 +1,5 @@
 import { type Answer, objectAnswer, textAnswer } from './answer.ts';
-import { badRequest, methodNotAllowed } from './api-error.ts';
+import { badRequest } from './api-error.ts';
 import { withEphemeralContainersRunning } from './defaults.ts';
 import {
   type JsonObject,
@@ -14,6 +14,7 @@ import { patched } from './patch/patch-request.ts';
 import { podLog } from './pod-log.ts';
 import { asObject, decodeObject } from './request-body.ts';
 import type { ResourceRequest } from './resource-request.ts';
+import { requestToken } from './service-account-token.ts';
 import { inVersion, prepareForPartialUpdate } from './strategy.ts';
 import { answered, existing, replace } from './writes.ts';
 
@@ -35,8 +36,7 @@ export function subresource(request: ResourceRequest): Answer {
     case 'portforward':
       throw badRequest('Upgrade request required');
     case 'token':
-      // Tokens are given to the server at its start; it issues none.
-      throw methodNotAllowed();
+      return requestToken(request);
     case 'status':
     case 'approval':
       return part(request, 'status');

@@ -264,6 +264,7 @@ export const messages: Readonly<Record<string, MessageDescription>> = {
     1: ['minAvailable', 'integer or text'],
     2: ['selector', { message: labelSelector }],
     3: ['maxUnavailable', 'integer or text'],
+    4: ['unhealthyPodEvictionPolicy', 'text'],
   }),
   'rbac.authorization.k8s.io/v1/ClusterRole': role,
   'rbac.authorization.k8s.io/v1/ClusterRoleBinding': roleBinding,

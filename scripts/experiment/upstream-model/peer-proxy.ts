@@ -11,6 +11,7 @@ import {
   type KubernetesVersionName,
   type RequestFilter,
 } from '../../../demo/example-api-server/index.ts';
+import { serviceAccountOf } from '../../../demo/example-api-server/service-account-token.ts';
 import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
 import { forwardToPeer } from './forward-to-peer.ts';
 import {
@@ -43,7 +44,9 @@ const rerouted = 'x-kubernetes-peer-proxied';
 export function createPeerProxy(options: PeerProxyOptions): RequestFilter {
   const local = groupVersionsOf(options.version);
   const peers = new PeerCache({ ...options, ownId: apiServerId(options.name) });
-  const authenticate = makeAuthenticate(options.authentication);
+  const authenticate = makeAuthenticate(options.authentication, (token) =>
+    serviceAccountOf(options.store, token),
+  );
 
   return (request, response, next) => {
     const target = request.url;
