@@ -31,7 +31,8 @@ export function processTerminal(): UpgradeTerminal {
   return {
     isInteractive: stdin.isTTY === true && stdout.isTTY === true,
     isColored: takesColor(stdout.isTTY === true, process.env),
-    height: () => stdout.rows ?? 24,
+    // A terminal that does not know its size says 0.
+    height: () => (stdout.rows > 0 ? stdout.rows : 24),
     write,
     open: (onKeys) => {
       const listener = (data: Buffer): void => onKeys(data.toString('utf8'));
