@@ -82,6 +82,22 @@ test('on a node of kubeadm a router needs a kubeconfig: it finds its server, its
   assert.equal(await router.ended, 0);
 });
 
+test('a kube-apiserver that takes older TLS than HTTP/2 allows keeps no router from starting; given flags do', async (context) => {
+  const { manifest, flags } = await node(context);
+  const suites = 'TLS_RSA_WITH_AES_128_CBC_SHA,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256';
+  const text = readFileSync(manifest, 'utf8');
+  const older = ['--tls-min-version=VersionTLS10', `--tls-cipher-suites=${suites}`];
+  const lines = older.map((flag) => `    - ${flag}\n`).join('');
+  await writeFile(manifest, text.replace('    - --secure-port', `${lines}    - --secure-port`));
+  const found = await run('serve', ...flags, '--dry-run');
+  assert.equal(found.code, 0, found.errors);
+  assert.match(found.errors, /^warning: .*does not allow TLS_RSA_WITH_AES_128_CBC_SHA: the others/m);
+  assert.match(found.output, /^--tls-min-version=VersionTLS12$/m);
+  const given = await run('serve', ...flags, ...older, '--dry-run');
+  assert.equal(given.code, 2);
+  assert.match(given.errors, /--tls-cipher-suites: "TLS_RSA_WITH_AES_128_CBC_SHA" is not among those/);
+});
+
 test('doctor looks at what is found as at what is given', async (context) => {
   const { own, flags } = await node(context);
   const { output } = await run('doctor', ...flags, '-o', 'json');

@@ -5,7 +5,7 @@ import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { type FlagType, namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
-import type { FlagIssue, ReadTextFile } from '../flags/flag-values.ts';
+import { entriesOf, type FlagIssue, type ReadTextFile } from '../flags/flag-values.ts';
 import {
   authenticatingFlags,
   type RawServeOptions,
@@ -17,11 +17,14 @@ import {
   kubeAdmManifest,
   parseKubeApiServerManifest,
 } from './kube-apiserver-manifest.ts';
+import { isAllowedSuite } from './serving-flags.ts';
 
 /** Settings that were not given and were found on this machine. */
 interface FoundSettings {
   readonly settings: readonly FoundSetting[];
   readonly issues: readonly FlagIssue[];
+  /** What the router does differently from the kube-apiserver. */
+  readonly warnings: readonly FlagIssue[];
   /** Why nothing was found, for those who miss it. */
   readonly note?: string;
 }
@@ -49,7 +52,7 @@ const together: readonly (readonly ServeFlagName[])[] = [
  * listens, and the files that it is given. Whatever is given wins. The server's ID is not here: the cluster tells it.
  */
 export function findSettings(given: RawServeOptions, readFile: ReadTextFile): FoundSettings {
-  const nothing = { settings: [], issues: [] };
+  const nothing = { settings: [], issues: [], warnings: [] };
   if (!readsForOneServer(given)) return nothing;
   const named = given['kube-apiserver-manifest']?.at(-1);
   if (named === 'none') return nothing;
@@ -68,7 +71,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
       };
     }
     const message = `--kube-apiserver-manifest: ${path} ${reason}; set it to none to have nothing found there, and give the flags`;
-    return { settings: [], issues: [{ flag: '--kube-apiserver-manifest', message }] };
+    return { ...nothing, issues: [{ flag: '--kube-apiserver-manifest', message }] };
   }
   const settings: FoundSetting[] = [];
   const issues: FlagIssue[] = [];
@@ -103,7 +106,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
   }
   if (manifest.flags.has('peer-ca-file')) addSame('peer-ca-file');
   else add('peer-ca-file', ...servingAuthority(manifest, readFile));
-  return { settings, issues };
+  return { ...withoutOldTls(settings), issues };
 }
 
 /** As options. Given flags come after them and win. */
@@ -116,6 +119,40 @@ export function optionsOf(settings: readonly FoundSetting[]): RawServeOptions {
 export function readsForOneServer(given: RawServeOptions): boolean {
   const isOn = (name: 'gateway' | 'in-cluster') => parseBoolean(given[name]?.at(-1) ?? 'false') === true;
   return (given.kubeconfig !== undefined || isOn('in-cluster')) && !isOn('gateway');
+}
+
+/**
+ * kube-apiserver may be given TLS 1.0 and 1.1 and cipher suites that HTTP/2 forbids; a router that is given them does not
+ * start. One that finds them does without, since nobody has asked the router for them.
+ */
+function withoutOldTls(found: readonly FoundSetting[]): Pick<FoundSettings, 'settings' | 'warnings'> {
+  const warnings: FlagIssue[] = [];
+  const warn = (flag: FlagIssue['flag'], setting: FoundSetting, message: string): void => {
+    warnings.push({ flag, message: `${message} (found: ${setting.source})` });
+  };
+  const suites = found.filter(({ flag }) => flag === '--tls-cipher-suites');
+  const usable = suites.flatMap((setting) => {
+    const entries = entriesOf(typeOf('tls-cipher-suites'), setting.value).filter(isAllowedSuite);
+    return entries.length === 0 ? [] : [{ ...setting, value: entries.join(',') }];
+  });
+  const forbidden = suites
+    .flatMap(({ value }) => entriesOf(typeOf('tls-cipher-suites'), value))
+    .filter((name) => !isAllowedSuite(name));
+  const [first] = suites;
+  if (first !== undefined && forbidden.length > 0) {
+    const rest = usable.length === 0 ? 'none is left, so the default is used' : 'the others are used';
+    const message = `--tls-cipher-suites: HTTP/2 does not allow ${forbidden.join(', ')}: ${rest}`;
+    warn('--tls-cipher-suites', first, message);
+  }
+  const others = found.flatMap((setting): readonly FoundSetting[] => {
+    if (setting.flag === '--tls-cipher-suites') return [];
+    const isOld = /^VersionTLS1[01]$/.test(setting.value);
+    if (setting.flag !== '--tls-min-version' || !isOld) return [setting];
+    const message = `--tls-min-version: VersionTLS12 is used, since the router takes no ${setting.value}`;
+    warn('--tls-min-version', setting, message);
+    return [{ ...setting, value: 'VersionTLS12' }];
+  });
+  return { settings: [...others, ...usable], warnings };
 }
 
 function typeOf(name: ServeFlagName): FlagType | undefined {

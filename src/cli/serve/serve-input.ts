@@ -73,7 +73,11 @@ export async function readServeInput(
   const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
     validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock(), found });
   const result = await checkedOptions();
-  const warnings = read.certain([...deprecationWarnings(serveFlags, options), ...result.warnings]);
+  const warnings = read.certain([
+    ...deprecationWarnings(serveFlags, options),
+    ...onMachine.warnings,
+    ...result.warnings,
+  ]);
   for (const warning of read.located(warnings)) context.writeError(`warning: ${warning}\n`);
   if (!result.ok) {
     const certain = read.certain(result.issues);

@@ -160,11 +160,16 @@ const suitesOfTls13 = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_
 
 const versions = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
+/** Whether HTTP/2 allows a cipher suite, by its name of Go or IANA. */
+export function isAllowedSuite(name: string): boolean {
+  return suites.has(name) || suitesOfTls13.includes(name);
+}
+
 /** Reads what clients have to offer; `undefined` after an error. */
 export function readTlsFlags(flags: ServeFlagValues): TlsParameters | undefined {
   const version = flags.value('tls-min-version');
   const names = flags.list('tls-cipher-suites');
-  const unknown = names.filter((name) => !suites.has(name) && !suitesOfTls13.includes(name));
+  const unknown = names.filter((name) => !isAllowedSuite(name));
   for (const name of unknown) {
     flags.issue(
       'tls-cipher-suites',
