@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { TLSSocket } from 'node:tls';
+import type { ExampleApiServerOptions } from '../demo/example-api-server/index.ts';
 import { writeKubeconfig } from '../demo/kubeconfig.ts';
 import { takenTurn, turnName } from '../src/cli/install/installation-turn.ts';
 import { type KubeadmNode, kubeadmNode } from '../src/cli/install/kubeadm-node.ts';
@@ -11,15 +14,17 @@ import { routerPaths } from '../src/cli/install/router-files.ts';
 import { CliCommand } from '../src/cli/terminal/cli-command.ts';
 import { CommandFailure } from '../src/cli/terminal/command-context.ts';
 import { commandContext } from './support/command-context.ts';
-import { kubeadmManifest } from './support/kubeadm-layout.ts';
+import { kubeadmManifest, writeKubeadmPki } from './support/kubeadm-layout.ts';
 import { startKubelet } from './support/kubelet.ts';
 import { syncCluster } from './support/sync-cluster.ts';
 
 const image = 'registry.example/mixed-version-proxy:0.1.0';
+const clusterRoles = { group: 'rbac.authorization.k8s.io', resource: 'clusterroles' };
 const kubeApiServerManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 
-/** Its last flag names a configuration, which it shows in place of a kubeconfig. */
-const kubeadmScript = 'echo "hunter2: $*"; for flag; do :; done; cat "$(echo $flag | cut -d= -f2)"';
+/** Its last flag names a configuration, which it shows before the kubeconfig of an administrator. */
+const kubeadmScript = (kubeconfig: string) =>
+  `echo "# hunter2: $*"; for flag; do :; done; sed 's/^/# /' "$(echo $flag | cut -d= -f2)"; cat ${kubeconfig}`;
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -44,6 +49,10 @@ async function filesIn(root: string): Promise<Record<string, string>> {
 interface NodeOptions {
   /** What stands in for kubeadm: a shell script. */
   readonly kubeadm?: string;
+  /** Flags of kube-apiserver, besides kubeadm's. */
+  readonly flags?: Readonly<Record<string, string>>;
+  /** What kube-apiserver has taken the node to be called. Default: as it is. */
+  readonly hostname?: string;
   /** A second control-plane node. */
   readonly other?: ReturnType<typeof nodeObject>;
 }
@@ -51,7 +60,16 @@ interface NodeOptions {
 /** A control-plane node in a folder, with a kubelet, in a cluster that keeps what kubeadm keeps in one. */
 async function controlPlaneNode(context: TestContext, options: NodeOptions = {}) {
   const cluster = await syncCluster(context);
-  const api = await cluster.startServer({ version: '1.36', name: 'cp-a' });
+  const api = await cluster.startServer({
+    version: '1.36',
+    name: 'cp-a',
+    hostname: options.hostname ?? hostname(),
+    filter: (request, response, next) => {
+      const isReader = peerName(request) === 'mixed-version-proxy-sync';
+      if (!isReader || cluster.store.list(clusterRoles).length > 0) next();
+      else response.writeHead(403).end();
+    },
+  });
   cluster.store.create(
     { group: '', resource: 'configmaps' },
     {
@@ -70,20 +88,22 @@ async function controlPlaneNode(context: TestContext, options: NodeOptions = {})
   const manifest = kubeadmManifest({
     pki: '/etc/kubernetes/pki',
     securePort: port,
-    flags: { 'advertise-address': '127.0.0.1' },
+    flags: { 'advertise-address': '127.0.0.1', ...options.flags },
   });
   const write = async (path: string, text: string, mode = 0o600): Promise<void> => {
     await mkdir(dirname(join(root, path)), { recursive: true });
     await writeFile(join(root, path), text, { mode });
   };
   await write(kubeApiServerManifest, manifest);
+  await writeKubeadmPki(join(root, 'etc/kubernetes/pki'), cluster.certificates);
   await writeKubeconfig(join(root, 'etc/kubernetes/admin.conf'), {
     servers: { kubernetes: api.url },
     certificateAuthority: cluster.certificates.clusterCa,
     users: { admin: cluster.certificates.admin },
   });
   const kubeadm = join(cluster.directory, 'kubeadm');
-  await writeFile(kubeadm, `#!/bin/sh\n${options.kubeadm ?? kubeadmScript}\n`);
+  const script = options.kubeadm ?? kubeadmScript(join(root, 'etc/kubernetes/admin.conf'));
+  await writeFile(kubeadm, `#!/bin/sh\n${script}\n`);
   await chmod(kubeadm, 0o755);
   const { certificate, privateKey } = cluster.certificates.apiServer;
   const unready = new Set<string>();
@@ -113,6 +133,7 @@ async function controlPlaneNode(context: TestContext, options: NodeOptions = {})
 
   return {
     cluster,
+    api,
     root,
     port,
     otherPort,
@@ -128,6 +149,11 @@ async function controlPlaneNode(context: TestContext, options: NodeOptions = {})
     install: (...args: string[]) => run([`--image=${image}`, ...args]),
     undo: (...args: string[]) => run(['--undo', ...args]),
   };
+}
+
+/** Common name of a client's certificate. */
+function peerName({ socket }: Parameters<NonNullable<ExampleApiServerOptions['filter']>>[0]): unknown {
+  return socket instanceof TLSSocket ? socket.getPeerCertificate().subject?.CN : undefined;
 }
 
 function nodeObject(name: string, address: string, ready = 'True') {
@@ -153,7 +179,7 @@ test('one command puts a router on the port that clients know, and one takes it 
   const kubeconfig = await node.text(routerPaths.kubeconfig);
   assert.match(
     kubeconfig,
-    /^hunter2: kubeconfig user --client-name=mixed-version-proxy-sync .*\nkind: Cluster/,
+    /^# hunter2: kubeconfig user --client-name=mixed-version-proxy-sync .*\n# kind: Cluster/,
   );
   assert.equal((await stat(join(node.root, routerPaths.kubeconfig))).mode & 0o777, 0o600);
   assert.equal((await stat(join(node.root, dirname(routerPaths.journal)))).mode & 0o777, 0o700);
@@ -188,12 +214,21 @@ test('pods are led to a port that somebody listens on: the other one once all ha
     [...store.list({ group: '', resource: 'endpoints' }, 'default'), ...store.list(slices, 'default')].map(
       (object) => /"port":(\d+)/.exec(JSON.stringify(object))?.[1],
     );
+  const { output } = await node.install('--dry-run');
+  for (const kind of ['Endpoints', 'EndpointSlice']) {
+    const change = `+++ ${kind} default/kubernetes\n@@ -1,1 +1,1 @@\n-port: ${node.port}\n+port: ${node.otherPort}\n`;
+    assert.ok(output.includes(change), output);
+  }
+  assert.deepEqual(portsNow(), [String(node.port), String(node.port)]);
   await node.install();
   assert.deepEqual(portsNow(), [String(node.otherPort), String(node.otherPort)]);
   // As a kube-apiserver that ends elsewhere leaves it.
   store.update(slices, { ...(store.get(slices, 'default', 'kubernetes') ?? slice), ports });
   await node.install();
   assert.deepEqual(portsNow(), [String(node.otherPort), String(node.otherPort)]);
+  assert.ok(
+    (await node.undo('--dry-run')).output.includes(`-port: ${node.otherPort}\n+port: ${node.port}\n`),
+  );
   await node.undo();
   assert.deepEqual(portsNow(), [String(node.port), String(node.port)]);
 });
@@ -207,6 +242,15 @@ test('a dry run shows every file as a diff, shows no key, and changes nothing', 
   }
   assert.ok(output.includes(`-    - --secure-port=${node.port}\n+    - --secure-port=${node.otherPort}\n`));
   assert.match(output, /sync\.kubeconfig\n\(mode 600; it holds a private key/);
+  for (const object of [
+    'Lease kube-system/mixed-version-proxy-install, deleted in the end',
+    'ClusterRole mixed-version-proxy-router',
+    'ClusterRoleBinding mixed-version-proxy-router',
+    'RoleBinding kube-system/mixed-version-proxy-router',
+  ]) {
+    assert.ok(output.includes(`--- /dev/null\n+++ ${object}\n`), object);
+  }
+  assert.deepEqual(node.cluster.store.list(clusterRoles), []);
   assert.deepEqual(await node.files(), node.before);
 
   await node.install();
@@ -260,15 +304,19 @@ test('it refuses, and changes nothing, where the other port is taken', async (co
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(node.otherPort, '127.0.0.1', resolve));
   context.after(() => other.close());
-  const { errors } = await node.install();
-  assert.match(errors, /something listens on \d+ already: give another with --kube-apiserver-port/);
+  for (const args of [['--dry-run'], []]) {
+    const { errors } = await node.install(...args);
+    assert.match(errors, /something listens on \d+ already: give another with --kube-apiserver-port/);
+  }
   assert.deepEqual(await node.files(), node.before);
 });
 
 test('it refuses, and changes nothing, while another control-plane node is not ready', async (context) => {
   const other = { ...nodeObject('cp-b', '127.0.0.2', 'Unknown') };
   const node = await controlPlaneNode(context, { other });
-  assert.match((await node.install()).errors, /node cp-b is not Ready: one node at a time/);
+  for (const args of [['--dry-run'], []]) {
+    assert.match((await node.install(...args)).errors, /node cp-b is not Ready: one node at a time/);
+  }
   const silent = await controlPlaneNode(context, { other: nodeObject('cp-b', '127.0.0.2') });
   assert.match(
     (await silent.install()).errors,
@@ -285,6 +333,7 @@ test('it refuses, and changes nothing, while another node is being installed, an
   const metadata = { name: turnName, namespace: 'kube-system' };
   node.cluster.store.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
   const refusal = /the node 10\.0\.0\.2 is being installed or undone .*one node at a time/;
+  assert.match((await node.install('--dry-run')).errors, refusal);
   assert.match((await node.install()).errors, refusal);
   assert.deepEqual(await node.files(), node.before);
   node.cluster.store.remove(leases, 'kube-system', turnName);
@@ -302,10 +351,19 @@ test('it refuses, and changes nothing, where the key of the CA is missing, and t
   const { errors } = await node.install();
   assert.match(errors, /kubeadm cannot make a client certificate: failed to load CA key\. .*sync\.kube/);
   assert.deepEqual(await node.files(), node.before);
-  await node.write(routerPaths.kubeconfig, 'made elsewhere\n');
+  const madeElsewhere = await readFile(await node.cluster.kubeconfig(node.api), 'utf8');
+  await node.write(routerPaths.kubeconfig, madeElsewhere);
   assert.equal((await node.install()).errors, '');
   await node.undo();
-  assert.equal(await node.text(routerPaths.kubeconfig), 'made elsewhere\n');
+  assert.equal(await node.text(routerPaths.kubeconfig), madeElsewhere);
+});
+
+test('a kubeconfig that was made elsewhere may be of a user without rights: they are given by the installation', async (context) => {
+  const node = await controlPlaneNode(context);
+  await node.write(routerPaths.kubeconfig, await readFile(await node.cluster.kubeconfig(node.api), 'utf8'));
+  assert.equal((await node.install('--dry-run')).errors, '');
+  assert.equal((await node.install()).errors, '');
+  assert.equal((await node.run(['--image=registry.example/other:1'])).errors, '');
 });
 
 test('it refuses what is no control-plane node of kubeadm, and a first installation without an image', async (context) => {
@@ -314,11 +372,43 @@ test('it refuses what is no control-plane node of kubeadm, and a first installat
   assert.match((await node.install(`--kube-apiserver-port=${node.port}`)).errors, /listens on \d+ already/);
   const elsewhere = kubeadmNode({ root: join(node.root, 'nowhere') });
   assert.match((await node.run([`--image=${image}`], elsewhere)).errors, /no control-plane node of kubeadm/);
-  assert.match(
-    (await node.install('--kubeconfig=/nowhere')).errors,
-    /\/nowhere is not there: name the kubeconfig/,
-  );
+  for (const args of [['--dry-run'], []]) {
+    const { errors } = await node.install('--kubeconfig=/nowhere', ...args);
+    assert.match(errors, /\/nowhere is not there: name the kubeconfig/);
+  }
   assert.deepEqual(await node.files(), node.before);
+});
+
+test('it refuses, and changes nothing, where the router could not start, which a dry run says, too', async (context) => {
+  const faults = {
+    'authentication flags that only the kubelet knows': {
+      flags: { 'requestheader-allowed-names': '$(NAMES)' },
+      refusal: /takes --requestheader-allowed-names from an environment variable/,
+    },
+    'a certificate that is not where the router has its files': {
+      flags: { 'tls-cert-file': '/etc/ssl/certs/apiserver.crt' },
+      refusal: /--tls-cert-file: cannot read \/etc\/ssl\/certs\/apiserver\.crt: .* does not mount it/,
+    },
+  };
+  for (const [name, { flags, refusal }] of Object.entries(faults)) {
+    const node = await controlPlaneNode(context, { flags });
+    for (const args of [['--dry-run'], []]) {
+      const { errors, output } = await node.install(...args);
+      assert.match(errors, refusal, name);
+      assert.match(errors, /^the router could not start with this configuration:\n/, name);
+      assert.equal(output, '', name);
+    }
+    assert.deepEqual(await node.files(), node.before, name);
+    assert.deepEqual(node.cluster.store.list(clusterRoles), [], name);
+  }
+  const elsewhere = await controlPlaneNode(context, { hostname: 'another-host' });
+  for (const args of [['--dry-run'], []]) {
+    assert.match(
+      (await elsewhere.install(...args)).errors,
+      /no identity Lease in kube-system is of this host/,
+    );
+  }
+  assert.deepEqual(await elsewhere.files(), elsewhere.before);
 });
 
 test('half an installation is finished by the next one, or taken back, whenever it was cut off', async (context) => {

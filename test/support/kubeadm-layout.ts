@@ -76,8 +76,16 @@ export async function writeKubeadmLayout(
 ): Promise<string> {
   const pki = join(folder, 'pki');
   const manifests = join(folder, 'manifests');
-  await mkdir(pki, { recursive: true });
+  await writeKubeadmPki(pki, certificates);
   await mkdir(manifests, { recursive: true });
+  const manifest = join(manifests, 'kube-apiserver.yaml');
+  await writeFile(manifest, kubeadmManifest({ ...options, pki }), { mode: 0o600 });
+  return manifest;
+}
+
+/** The files that kube-apiserver of such a node is given. */
+export async function writeKubeadmPki(pki: string, certificates: DemoCertificates): Promise<void> {
+  await mkdir(pki, { recursive: true });
   const { clusterCa, frontProxyCa, apiServer, frontProxyClient } = certificates;
   const files = {
     'ca.crt': clusterCa,
@@ -88,7 +96,4 @@ export async function writeKubeadmLayout(
     'front-proxy-client.key': frontProxyClient.privateKey,
   };
   for (const [name, source] of Object.entries(files)) await cp(source, join(pki, name));
-  const manifest = join(manifests, 'kube-apiserver.yaml');
-  await writeFile(manifest, kubeadmManifest({ ...options, pki }), { mode: 0o600 });
-  return manifest;
 }

@@ -38,8 +38,10 @@ export async function startKubelet({ manifests, tls, unready = new Set() }: Kube
       if (text === undefined || running.get(name)?.text === text) continue;
       await stop(name);
       const port = name === 'kube-apiserver.yaml' ? securePortOf(text) : routerPort(text);
-      const server = createServer(tls, (_, response) => {
-        response.writeHead(unready.has(`${name}:${port}`) ? 500 : 200).end();
+      const server = createServer(tls, (request, response) => {
+        // It is no API server: who asks for objects has to ask another one.
+        if (request.url !== '/readyz') return request.destroy();
+        return response.writeHead(unready.has(`${name}:${port}`) ? 500 : 200).end();
       });
       const isListening = await new Promise<boolean>((resolve) => {
         server.once('error', () => resolve(false));

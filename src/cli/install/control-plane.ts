@@ -1,8 +1,10 @@
 import * as v from 'valibot';
+import { stringify } from 'yaml';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
+import type { TextChange } from './file-change.ts';
 import { notItsTurn, takenTurn, turnCollection, turnLease, turnName } from './installation-turn.ts';
 import { readerRights } from './reader-rights.ts';
 import { InstallationRefused } from './wait-until.ts';
@@ -26,6 +28,7 @@ const ports = v.tupleWithRest([v.object({ port: v.number() })], v.unknown());
 /** Where an object has the port of its endpoints. The API servers keep both, the second after the first. */
 const servicePorts = [
   {
+    kind: 'Endpoints',
     path: '/api/v1/namespaces/default/endpoints/kubernetes',
     pointer: '/subsets/0/ports/0/port',
     schema: v.pipe(
@@ -34,6 +37,7 @@ const servicePorts = [
     ),
   },
   {
+    kind: 'EndpointSlice',
     path: '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes',
     pointer: '/ports/0/port',
     schema: v.pipe(
@@ -42,7 +46,10 @@ const servicePorts = [
     ),
   },
 ] as const;
+const anyObject = v.record(v.string(), v.unknown());
 const kubeadmConfig = v.object({ data: v.object({ ClusterConfiguration: v.string() }) });
+
+const turnPath = `${turnCollection}/${turnName}`;
 
 interface Asked {
   readonly origin?: string;
@@ -105,20 +112,12 @@ export class ControlPlane {
    * @throws {InstallationRefused} when the cluster cannot be asked
    */
   async takeTurn(longest: number): Promise<string | undefined> {
-    const path = `${turnCollection}/${turnName}`;
-    const found = await this.#askCluster(path);
-    const now = new Date();
-    let resourceVersion: string | undefined;
-    if (found.status === 200) {
-      const lease = this.#read(path, turnLease, found);
-      const reason = notItsTurn(lease, this.#ownAddress, now);
-      if (reason !== undefined) return reason;
-      ({ resourceVersion } = lease.metadata);
-    }
+    const { now, reason, resourceVersion } = await this.#turn();
+    if (reason !== undefined) return reason;
     const object = takenTurn(this.#ownAddress, now, Math.ceil(longest / 1000), resourceVersion);
     const { status } = await (resourceVersion === undefined
       ? this.#askCluster(turnCollection, { method: 'POST', object })
-      : this.#askCluster(path, { method: 'PUT', object }));
+      : this.#askCluster(turnPath, { method: 'PUT', object }));
     if (status === 409) return 'another node has just begun to be installed or undone: one at a time';
     if (status !== 200 && status !== 201) {
       throw new InstallationRefused(
@@ -129,11 +128,22 @@ export class ControlPlane {
     return undefined;
   }
 
+  /**
+   * What `takeTurn` would write.
+   * @throws {InstallationRefused} when another node has the turn, or the cluster cannot be asked
+   */
+  async turnChange(longest: number): Promise<TextChange> {
+    const { now, reason } = await this.#turn();
+    if (reason !== undefined) throw new InstallationRefused(reason);
+    const after = stringify(takenTurn(this.#ownAddress, now, Math.ceil(longest / 1000)));
+    return { path: `Lease kube-system/${turnName}, deleted in the end`, before: undefined, after };
+  }
+
   /** Lets the next node have its turn. */
   async endTurn(): Promise<void> {
     if (!this.#hasTurn) return;
     // One that cannot be deleted runs out by itself.
-    await this.#ask(`${turnCollection}/${turnName}`, { method: 'DELETE' }).catch(() => {});
+    await this.#ask(turnPath, { method: 'DELETE' }).catch(() => {});
   }
 
   /** Makes or replaces the rights of the routers' user. */
@@ -152,22 +162,68 @@ export class ControlPlane {
     }
   }
 
+  /** What `grantRights` would change. @throws {InstallationRefused} */
+  async rightsChanges(): Promise<readonly TextChange[]> {
+    const changes: TextChange[] = [];
+    for (const { collection, object } of readerRights) {
+      const { kind, metadata } = object;
+      const url = `${collection}/${metadata.name}`;
+      const found = await this.#askCluster(url);
+      const present = found.status === 404 ? undefined : this.#read(url, anyObject, found);
+      // Only what is written: an API server adds metadata of its own.
+      const own = Object.keys(object).map((key) => [key, key === 'metadata' ? metadata : present?.[key]]);
+      const before = present === undefined ? undefined : sortedYaml(Object.fromEntries(own));
+      const after = sortedYaml(object);
+      const name =
+        metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+      if (before !== after) changes.push({ path: `${kind} ${name}`, before, after });
+    }
+    return changes;
+  }
+
   /** Leads the Service `default/kubernetes` to this port of the API servers. */
   async setServicePort(port: number): Promise<void> {
-    for (const { path, pointer, schema } of servicePorts) {
-      const { status, text } = await this.#ask(path);
-      const present = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), text);
-      // Without any, the next API server that starts writes its own.
-      if (status !== 200 || !present.success || present.output === port) continue;
+    for (const { path, pointer, present } of await this.#otherServicePorts(port)) {
       await this.#ask(path, {
         method: 'PATCH',
         contentType: 'application/json-patch+json',
         object: [
-          { op: 'test', path: pointer, value: present.output },
+          { op: 'test', path: pointer, value: present },
           { op: 'replace', path: pointer, value: port },
         ],
       });
     }
+  }
+
+  /** What `setServicePort` would change. */
+  async servicePortChanges(port: number): Promise<readonly TextChange[]> {
+    return (await this.#otherServicePorts(port)).map(({ kind, present }) => ({
+      path: `${kind} default/kubernetes`,
+      before: `port: ${present}\n`,
+      after: `port: ${port}\n`,
+    }));
+  }
+
+  /** The objects that have another port than this one. */
+  async #otherServicePorts(port: number) {
+    const found = servicePorts.map(async ({ kind, path, pointer, schema }) => {
+      const { status, text } = await this.#ask(path);
+      const present = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), text);
+      // Without any, the next API server that starts writes its own.
+      if (status !== 200 || !present.success || present.output === port) return [];
+      return [{ kind, path, pointer, present: present.output }];
+    });
+    return (await Promise.all(found)).flat();
+  }
+
+  /** Why it is not this node's turn, and the version of the Lease that is there. @throws {InstallationRefused} */
+  async #turn(): Promise<{ now: Date; reason?: string | undefined; resourceVersion?: string }> {
+    const now = new Date();
+    const found = await this.#askCluster(turnPath);
+    if (found.status !== 200) return { now };
+    const lease = this.#read(turnPath, turnLease, found);
+    const { resourceVersion } = lease.metadata;
+    return { now, reason: notItsTurn(lease, this.#ownAddress, now), resourceVersion };
   }
 
   async #notReadyAt(address: string, port: number): Promise<string | undefined> {
@@ -230,6 +286,11 @@ export class ControlPlane {
       longestResponse,
     });
   }
+}
+
+/** API servers write the fields of a rule in another order. */
+function sortedYaml(object: unknown): string {
+  return stringify(object, { sortMapEntries: true });
 }
 
 function reasonOf(error: unknown): string {

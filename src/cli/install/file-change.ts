@@ -1,12 +1,16 @@
 import { diff } from 'node:util';
 
-/** What becomes of one file. */
-export interface FileChange {
-  /** On the node. */
+/** What becomes of a text, of a file or of an object of the cluster. */
+export interface TextChange {
+  /** Of a file on the node, or what names the object. */
   readonly path: string;
   /** `undefined`: there is none. */
   readonly before: string | undefined;
   readonly after: string | undefined;
+}
+
+/** What becomes of one file. */
+export interface FileChange extends TextChange {
   /** Of a file that is made. One that is replaced keeps its own. */
   readonly mode: number;
   /** Whether its content is not for a terminal: it holds a key. */
@@ -26,14 +30,15 @@ export function changeTo(
 }
 
 /** As `diff -u` shows them, without secrets. Pure. */
-export function diffText(changes: readonly FileChange[]): string {
+export function diffText(changes: readonly (TextChange | FileChange)[]): string {
   return changes.map(diffOf).join('');
 }
 
-function diffOf({ path, before, after, mode, isSecret = false }: FileChange): string {
+function diffOf(change: TextChange | FileChange): string {
+  const { path, before, after } = change;
   const heading = `--- ${before === undefined ? '/dev/null' : path}\n+++ ${after === undefined ? '/dev/null' : path}\n`;
-  if (isSecret) {
-    const what = after === undefined ? 'removed' : `mode ${mode.toString(8)}`;
+  if ('isSecret' in change && change.isSecret === true) {
+    const what = after === undefined ? 'removed' : `mode ${change.mode.toString(8)}`;
     return `${heading}(${what}; it holds a private key, so its content is not shown)\n`;
   }
   return `${heading}${diffLines(linesOf(before), linesOf(after))}`;

@@ -1,7 +1,9 @@
 import { errorMessage } from '../../runtime/error-message.ts';
-import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
+import { hostPathsOfPod, kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
+import type { CommandContext } from '../terminal/command-context.ts';
+import { checkedConfiguration } from './checked-configuration.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { diffText, type FileChange } from './file-change.ts';
+import { diffText, type FileChange, type TextChange } from './file-change.ts';
 import { type Journal, planUndo, presentFiles, readJournal } from './journal.ts';
 import type { KubeadmNode } from './kubeadm-node.ts';
 import { changesOf, type InstallationPlan, type InstallationWish, planInstallation } from './kubeadm-plan.ts';
@@ -16,22 +18,48 @@ const turns = 5;
 /** What an installation works on. */
 export interface InstallationSite {
   readonly node: KubeadmNode;
-  /** Reached only when something is really done. */
   readonly controlPlane: () => Promise<ControlPlane>;
+  /** Path of the administrator's kubeconfig. */
+  readonly kubeconfig: string;
+  readonly context: CommandContext;
   readonly say: Say;
   /** Milliseconds until what has been started, or ended, has to be so. */
   readonly timeout: number;
 }
 
-/** What `install` would change, as a diff; empty when all is there. */
-export async function diffOfInstallation(wish: InstallationWish, node: KubeadmNode): Promise<string> {
-  return diffText(changesOf((await planOf(wish, node)).plan));
+/**
+ * What `install` would change, as a diff of files and objects in its order; empty when all is there.
+ * @throws {InstallationRefused} where `install` would refuse before it changes anything
+ */
+export async function dryRunOfInstallation(wish: InstallationWish, site: InstallationSite): Promise<string> {
+  const { plan } = await planOf(wish, site.node);
+  const controlPlane = await site.controlPlane();
+  const ports = async () => {
+    const isEverywhere = (await controlPlane.othersNotReady(wish.kubeApiServerPort)).length === 0;
+    return servicePortChanges(controlPlane, isEverywhere ? wish.kubeApiServerPort : plan.port);
+  };
+  const changes = changesOf(plan);
+  if (changes.length === 0) {
+    const reason = await controlPlane.notReady(plan.port);
+    if (reason !== undefined) throw new InstallationRefused(reason);
+    return diffText(await ports());
+  }
+  const turn = await controlPlane.turnChange(turns * site.timeout);
+  await refuseUnlessPossible(plan, wish, site, controlPlane);
+  return diffText([turn, ...(await controlPlane.rightsChanges()), ...changes, ...(await ports())]);
 }
 
-/** What `install --undo` would change, as a diff; empty when nothing is installed. */
-export async function diffOfUndo(node: KubeadmNode): Promise<string> {
-  const journal = await journalOf(node);
-  return journal === undefined ? '' : diffText(await undoOf(journal, node));
+/** What `install --undo` would change, as a diff; empty when nothing is installed. @throws {InstallationRefused} */
+export async function dryRunOfUndo(site: InstallationSite): Promise<string> {
+  const journal = await journalOf(site.node);
+  if (journal === undefined) return '';
+  const ports = await servicePortChanges(await site.controlPlane(), journal.port);
+  return diffText([...(await undoOf(journal, site.node)), ...ports]);
+}
+
+/** Of a cluster that cannot be asked they are left, as an installation leaves them. */
+function servicePortChanges(controlPlane: ControlPlane, port: number): Promise<readonly TextChange[]> {
+  return controlPlane.servicePortChanges(port).catch(() => []);
 }
 
 /**
@@ -66,7 +94,7 @@ async function installInTurn(
   controlPlane: ControlPlane,
 ): Promise<void> {
   const { node, say } = site;
-  await refuseUnlessPossible(plan, wish, node, controlPlane);
+  await refuseUnlessPossible(plan, wish, site, controlPlane);
   await controlPlane.grantRights();
   const preparations = await withKubeconfig(plan.preparations, node, controlPlane);
   const start: Journal = journal ?? { version: 1, port: plan.port, files: [] };
@@ -172,18 +200,49 @@ async function planOf(
 async function refuseUnlessPossible(
   plan: InstallationPlan,
   { kubeApiServerPort }: InstallationWish,
-  node: KubeadmNode,
+  site: InstallationSite,
   controlPlane: ControlPlane,
 ): Promise<void> {
   const reasons = (await controlPlane.othersNotReady(plan.port)).map(
     (reason) => `${reason}: one node at a time, while all others are ready`,
   );
-  if (plan.kubeApiServer !== undefined && (await node.isTaken(kubeApiServerPort))) {
+  if (plan.kubeApiServer !== undefined && (await site.node.isTaken(kubeApiServerPort))) {
     reasons.push(
       `something listens on ${kubeApiServerPort} already: give another with --kube-apiserver-port`,
     );
   }
   if (reasons.length > 0) throw new InstallationRefused(reasons.join('\n'));
+  await refuseUnlessRouterCanStart(plan, site, controlPlane);
+}
+
+/** Before kube-apiserver moves: a router that cannot start would cost the node its API until all is put back. */
+async function refuseUnlessRouterCanStart(
+  plan: InstallationPlan,
+  { node, context, kubeconfig }: InstallationSite,
+  controlPlane: ControlPlane,
+): Promise<void> {
+  const planned = new Map(changesOf(plan).map(({ path, after }) => [path, after]));
+  // The router's own is made later, or may read nothing yet: until then the administrator's asks the same cluster.
+  if (planned.has(routerPaths.kubeconfig) || (await controlPlane.rightsChanges()).length > 0) {
+    planned.set(routerPaths.kubeconfig, await node.read(kubeconfig));
+  }
+  const pod = planned.get(routerPaths.manifest) ?? (await node.read(routerPaths.manifest)) ?? '';
+  const hostPath = hostPathsOf(pod);
+  const readFile = (path: string) => {
+    const onNode = hostPath(path);
+    if (onNode === undefined) throw new Error(`${routerPaths.manifest} does not mount it`);
+    return planned.get(onNode) ?? node.readNow(onNode);
+  };
+  await checkedConfiguration({ configuration: routerPaths.configuration, readFile }, context);
+}
+
+function hostPathsOf(pod: string): (path: string) => string | undefined {
+  try {
+    return hostPathsOfPod(pod);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new InstallationRefused(`${routerPaths.manifest} ${cause.message}`, { cause });
+  }
 }
 
 /** The certificate is made before anything is changed: without the CA's key there is none. */

@@ -1,8 +1,7 @@
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { readServeInput } from '../serve/serve-input.ts';
-import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
+import type { CommandContext } from '../terminal/command-context.ts';
+import { checkedConfiguration } from './checked-configuration.ts';
 import { diffText, type FileChange } from './file-change.ts';
 import { type Journal, planUndo, presentFiles, readJournal, writeJournal } from './journal.ts';
 import { recordedChanges, refuseAndPutBack, type Say, takeBackChange, tidyUp } from './recorded-changes.ts';
@@ -141,38 +140,15 @@ async function prepare(wish: SystemdWish, site: SystemdSite): Promise<Preparatio
       `${wish.command} is no command that can be run: name the one that the unit starts with --command`,
     );
   }
-  const config = await checkedConfiguration(changes, site);
+  const planned = new Map(changes.map(({ path, after }) => [path, after]));
+  const readFile = (path: string) => planned.get(path) ?? context.readFile(path);
+  const config = await checkedConfiguration({ configuration: paths.configuration, readFile }, context);
   const wasActive = (await serviceState(host)) === 'active';
   const listensThere = wasActive && journal?.port === config.securePort;
   const busy = listensThere ? undefined : await context.portInUse(config);
   if (busy !== undefined) throw new InstallationRefused(`${busy}; free it, or take another port`);
   const hasAccount = (await accountGroup(host)) !== undefined;
   return { journal, changes, config, wasActive, hasAccount };
-}
-
-/** Checks the files as they will be, as `serve --dry-run` does. @throws {InstallationRefused} with every error */
-async function checkedConfiguration(
-  changes: readonly FileChange[],
-  { host, context }: SystemdSite,
-): Promise<ServeConfig> {
-  const planned = new Map(changes.map(({ path, after }) => [path, after]));
-  const readFile = (path: string) => planned.get(path) ?? context.readFile(path);
-  const given = {
-    // systemd makes the state directory with the service: until then any folder that can be written to will do.
-    flags: { 'snapshot-file': [join(tmpdir(), 'snapshot')] },
-    configurationFiles: [host.paths.configuration],
-    dryRun: ['true'],
-    unknown: [],
-  };
-  try {
-    return (await readServeInput(given, { ...context, readFile })).config;
-  } catch (cause) {
-    if (!(cause instanceof CommandFailure)) throw cause;
-    throw new InstallationRefused(
-      ['the router could not start with this configuration:', ...cause.lines].join('\n'),
-      { cause },
-    );
-  }
 }
 
 function startCommands({ wasActive }: Preparation): readonly (readonly [string, ...string[]])[] {

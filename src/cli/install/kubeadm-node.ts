@@ -4,12 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { errorMessage } from '../../runtime/error-message.ts';
+import type { ReadTextFile } from '../flags/flag-values.ts';
+import { readTextFile } from '../terminal/command-context.ts';
 import { type HostFiles, hostFiles } from './host-files.ts';
 import { readerName } from './reader-rights.ts';
 import { InstallationRefused } from './wait-until.ts';
 
 /** What an installation touches of the machine that it runs on. */
 export interface KubeadmNode extends HostFiles {
+  /** Throws when the file cannot be read. */
+  readonly readNow: ReadTextFile;
   /** A kubeconfig for the routers' user, with a certificate of the cluster's CA. @throws {InstallationRefused} */
   makeKubeconfig(clusterConfiguration: string): Promise<string>;
 }
@@ -24,6 +28,7 @@ export interface KubeadmNodeOptions {
 export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptions = {}): KubeadmNode {
   return {
     ...hostFiles(root),
+    readNow: (path) => readTextFile(`${root}${path}`),
     makeKubeconfig: (clusterConfiguration) => kubeconfigBy(kubeadm, clusterConfiguration),
   };
 }

@@ -5,7 +5,13 @@ import { kubeAdmManifest, parseKubeApiServerManifest } from '../serve/kube-apise
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { ControlPlane } from './control-plane.ts';
-import { diffOfInstallation, diffOfUndo, type InstallationSite, install, undo } from './install-kubeadm.ts';
+import {
+  dryRunOfInstallation,
+  dryRunOfUndo,
+  type InstallationSite,
+  install,
+  undo,
+} from './install-kubeadm.ts';
 import {
   dryRunOfSystemd,
   dryRunOfSystemdUndo,
@@ -80,7 +86,10 @@ export function registerInstall(
     .option('--secure-port <port>', 'systemd: port of a gateway, without --config. Default: 6443.')
     .option('--command <file>', 'systemd: the command that the unit starts.', usualCommand)
     .option('--timeout <duration>', 'How long each of them may take to become ready, or to end.', '3m')
-    .option('--dry-run', 'Print a diff of every file, and for systemd the commands, and change nothing.')
+    .option(
+      '--dry-run',
+      'Print a diff of every file and object, and for systemd the commands, and change nothing.',
+    )
     .option('--undo', 'Put everything back as it was.')
     .action(async (form: string, options: InstallOptions) => {
       try {
@@ -99,18 +108,18 @@ async function run(options: InstallOptions, context: CommandContext, node: Kubea
     kubeApiServerPort: portOf('--kube-apiserver-port', options.kubeApiserverPort),
   };
   const timeout = timeoutOf(options);
-  if (options.dryRun === true) {
-    const diff = await (options.undo === true ? diffOfUndo(node) : diffOfInstallation(wish, node));
-    await context.writeOutput(diff === '' ? 'nothing would change\n' : diff);
-    return;
-  }
+  const kubeconfig = options.kubeconfig ?? '/etc/kubernetes/admin.conf';
   const site: InstallationSite = {
     node,
-    controlPlane: () => controlPlaneOf(options.kubeconfig ?? '/etc/kubernetes/admin.conf', node),
+    controlPlane: () => controlPlaneOf(kubeconfig, node),
+    kubeconfig,
+    context,
     say: sayTo(context),
     timeout,
   };
-  await (options.undo === true ? undo(site) : install(wish, site));
+  if (options.dryRun !== true) return options.undo === true ? undo(site) : install(wish, site);
+  const text = await (options.undo === true ? dryRunOfUndo(site) : dryRunOfInstallation(wish, site));
+  await context.writeOutput(text === '' ? 'nothing would change\n' : text);
 }
 
 async function runSystemd(

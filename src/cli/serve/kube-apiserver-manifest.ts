@@ -21,6 +21,7 @@ const pod = v.object({
     ),
   }),
 });
+type PodSpec = v.InferOutput<typeof pod>['spec'];
 
 /** Where kubeadm, and most that follow it, have kube-apiserver's static pod. */
 export const kubeAdmManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
@@ -39,19 +40,12 @@ export interface KubeApiServerManifest {
 
 /** @throws {TypeError} with the manifest's error */
 export function parseKubeApiServerManifest(text: string): KubeApiServerManifest {
-  const result = v.safeParse(pod, document(text));
-  if (!result.success) throw new TypeError('is no manifest of a pod');
-  const { containers, volumes } = result.output.spec;
+  const { containers, volumes } = podSpec(text);
   for (const { command, args, volumeMounts } of containers) {
     const words = [...command, ...args];
     // Behind a wrapper, too (`/go-runner --log-file=… kube-apiserver …`), but not within a shell's text.
     const own = words.findIndex((word) => /(?:^|\/)kube-apiserver$/.test(word));
     if (own === -1) continue;
-    const hostPaths = new Map(volumes.map(({ name, hostPath }) => [name, hostPath?.path]));
-    const mounts = volumeMounts.map(({ name, mountPath, subPath }) => ({
-      mountPath: posix.normalize(`${mountPath}/`),
-      hostPath: subPath ? undefined : hostPaths.get(name),
-    }));
     const occurrences = flagsOf(words.slice(own + 1));
     const flags = new Map(occurrences);
     for (const [name, value] of flags) if (isUnknown(value)) flags.delete(name);
@@ -59,10 +53,22 @@ export function parseKubeApiServerManifest(text: string): KubeApiServerManifest 
       flags,
       valuesOf: (name) => occurrences.flatMap(([each, value]) => (each === name ? [value] : [])),
       unknown: new Set(occurrences.flatMap(([name, value]) => (isUnknown(value) ? [name] : []))),
-      hostPath: (path) => onHost(path, mounts),
+      hostPath: hostPathsOf(volumeMounts, volumes),
     };
   }
   throw new TypeError('runs no kube-apiserver');
+}
+
+/** Where files of the first container of a static pod are on the node. @throws {TypeError} with the manifest's error */
+export function hostPathsOfPod(text: string): KubeApiServerManifest['hostPath'] {
+  const { containers, volumes } = podSpec(text);
+  return hostPathsOf(containers[0]?.volumeMounts ?? [], volumes);
+}
+
+function podSpec(text: string): PodSpec {
+  const result = v.safeParse(pod, document(text));
+  if (!result.success) throw new TypeError('is no manifest of a pod');
+  return result.output.spec;
 }
 
 /** The kubelet puts an environment variable's value there. */
@@ -82,16 +88,23 @@ function flagsOf(words: readonly string[]): readonly (readonly [name: string, va
   });
 }
 
-/** By the mount that is nearest to it, as the kernel looks it up. */
-function onHost(
-  path: string,
-  mounts: readonly { readonly mountPath: string; readonly hostPath: string | undefined }[],
-): string | undefined {
-  const [nearest] = mounts
-    .filter(({ mountPath }) => `${posix.normalize(path)}/`.startsWith(mountPath))
-    .sort((one, other) => other.mountPath.length - one.mountPath.length);
-  if (nearest?.hostPath === undefined) return undefined;
-  return posix.join(nearest.hostPath, posix.relative(nearest.mountPath, path));
+/** By the mount that is nearest to a path, as the kernel looks it up. */
+function hostPathsOf(
+  volumeMounts: PodSpec['containers'][number]['volumeMounts'],
+  volumes: PodSpec['volumes'],
+): KubeApiServerManifest['hostPath'] {
+  const hostPaths = new Map(volumes.map(({ name, hostPath }) => [name, hostPath?.path]));
+  const mounts = volumeMounts.map(({ name, mountPath, subPath }) => ({
+    mountPath: posix.normalize(`${mountPath}/`),
+    hostPath: subPath ? undefined : hostPaths.get(name),
+  }));
+  return (path) => {
+    const [nearest] = mounts
+      .filter(({ mountPath }) => `${posix.normalize(path)}/`.startsWith(mountPath))
+      .sort((one, other) => other.mountPath.length - one.mountPath.length);
+    if (nearest?.hostPath === undefined) return undefined;
+    return posix.join(nearest.hostPath, posix.relative(nearest.mountPath, path));
+  };
 }
 
 function document(text: string): unknown {
