@@ -129,13 +129,14 @@ class MergedForm {
   }
 
   #newCopies(): ServerCopies {
-    const { read, clock, logger, localServerId } = this.#options;
+    const { read, clock, logger, localServerId, signal } = this.#options;
     return new ServerCopies({
       read,
       path: openApiV2Path,
       form: openApiV2Codecs[this.#form],
       clock,
       localServerId,
+      signal,
       onProblem: (server, problem) => {
         const fields = { server, form: this.#form, problem };
         logger.warn(fields, 'The OpenAPI v2 document of a server cannot be used');

@@ -112,13 +112,14 @@ export class ServerCopies {
   }
 
   async #refreshSource(source: DocumentSource): Promise<ServerCopy | undefined> {
-    const { clock, localServerId } = this.#options;
+    const { clock, localServerId, signal } = this.#options;
     // The local one first: what clients find there they expect here.
     const isLocal = ({ id }: RoutingServer) => Number(id === localServerId);
     const servers = source.servers
       .toSorted((one, other) => isLocal(other) - isLocal(one))
       .slice(0, attemptsPerSource);
     for (const server of servers) {
+      if (signal?.aborted === true) break;
       if (clock() < (this.#failures.get(server.id)?.retriedAt ?? Number.NEGATIVE_INFINITY)) continue;
       if (await this.#read(server)) return this.#copyOf(server.id);
     }
@@ -163,6 +164,7 @@ export class ServerCopies {
   }
 
   #failed(server: string, problem: string): void {
+    if (this.#options.signal?.aborted === true) return;
     this.#failures.set(server, { problem, retriedAt: this.#options.clock() + retriedEvery });
     this.#options.onProblem(server, problem);
   }

@@ -75,6 +75,8 @@ export interface DocumentReading {
   readonly logger: Logger;
   /** The server that the router stands in front of; left out in the gateway form. */
   readonly localServerId?: string | undefined;
+  /** Once it aborts, no server is asked any more, and what fails is not the servers' fault. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** No whole document came; the message says why, without addresses. */

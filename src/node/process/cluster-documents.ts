@@ -16,6 +16,8 @@ export interface ClusterDocuments {
   readonly openApiV3: OpenApiV3Indexes;
   /** Makes what clients will ask for, off the request path: the first one after a change must not wait for it. */
   prepare(table: RoutingTable, preferredVersion: PreferredVersionOptions): Promise<void>;
+  /** Ends the reading. Without it, whoever closes the connections would have the servers blamed for it. */
+  stop(): void;
 }
 
 /** @param onReadFailed told of each document of a server that could not be read, for metrics */
@@ -33,7 +35,14 @@ export function createClusterDocuments(
       throw error;
     }
   };
-  const common = { read, clock: () => performance.now(), logger, localServerId: options.local?.id };
+  const stop = new AbortController();
+  const common = {
+    read,
+    clock: () => performance.now(),
+    logger,
+    localServerId: options.local?.id,
+    signal: stop.signal,
+  };
   const openApiV2 = new MergedOpenApiV2(common);
   return {
     openApiV2,
@@ -47,5 +56,6 @@ export function createClusterDocuments(
       }
       await openApiV2.update(led);
     },
+    stop: () => stop.abort(),
   };
 }

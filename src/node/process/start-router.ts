@@ -122,6 +122,7 @@ async function start(
     pseudonym: newPseudonym(),
   };
   const documents = createClusterDocuments(outboundOptions, logger, () => metrics?.documentReadFailed());
+  opened.push(() => documents.stop());
   const servers =
     config.health &&
     followServers({
