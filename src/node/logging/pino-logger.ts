@@ -64,10 +64,17 @@ function textStream(output: DestinationStream): DestinationStream {
 
 const letters: Readonly<Record<string, string>> = { debug: 'D', info: 'I', warn: 'W', error: 'E' };
 
+/** Times are in milliseconds since the epoch, as `ts` is, under a name such as `expiresAt`: nobody reads them so. */
+function fieldText(name: string, value: unknown): string {
+  const time = typeof value === 'number' && name.endsWith('At') ? new Date(value) : undefined;
+  // JSON has null for what is no time.
+  return time === undefined ? JSON.stringify(value) : (time.toJSON() ?? JSON.stringify(value));
+}
+
 /** Converts a JSON log line to text: level and time, message, then `name=value` pairs. */
 function textLine(json: string): string {
   const { level, ts, msg, v: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const time = new Date(Number(ts)).toISOString();
-  const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${fieldText(name, value)}`);
   return `${letters[String(level)] ?? '?'} ${time} ${JSON.stringify(msg)}${pairs.join('')}\n`;
 }
