@@ -2,3 +2,11 @@
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The same of an error of a file, beside the path that is told already: without Node's `, open '…'`. */
+export function fileErrorMessage(error: unknown): string {
+  const message = errorMessage(error);
+  if (!(error instanceof Error && 'syscall' in error && 'path' in error)) return message;
+  const start = message.lastIndexOf(`, ${error.syscall} '${error.path}'`);
+  return start === -1 ? message : message.slice(0, start);
+}

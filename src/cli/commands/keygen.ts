@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Option } from 'commander';
 import type { JWK } from 'jose';
 import { makeDirectory } from '../../node/files/make-directory.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/error-message.ts';
 import {
   describeKeysIssue,
   parseSnapshotKeys,
@@ -80,7 +80,7 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
     const taken = cause instanceof Error && 'code' in cause && cause.code === 'EEXIST';
     const reason = taken
       ? `${privatePath} exists: move it away first; it is never overwritten`
-      : `cannot write to ${directory}: ${errorMessage(cause)}`;
+      : `cannot write to ${directory}: ${fileErrorMessage(cause)}`;
     throw new CommandFailure(1, [reason], { cause });
   }
 }

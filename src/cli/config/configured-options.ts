@@ -86,8 +86,8 @@ export function locateIssue(
 }
 
 /**
- * Whether a message names flags, and all of them were given. Where the file has errors, only such a message is certain:
- * one about a flag that is missing may come of a value that the file does set, and wrongly.
+ * Whether a message names flags, and all of them were given. Where something that is given cannot be read, only such a
+ * message is certain: one about a flag that is missing may come of what was meant for it.
  */
 function namesGivenFlags(message: string, options: RawOptions<string>): boolean {
   const names = [...message.matchAll(/--([a-z][a-z0-9-]*)/g)].map(([, name = '']) => name);
@@ -118,8 +118,11 @@ interface GivenConfiguration<Name extends string> {
   readonly options: RawOptions<Name>;
   /** A line for each error of the file itself. */
   readonly issues: readonly string[];
-  /** Those that are certain, whatever the errors of the file are about. */
-  certain(issues: readonly FlagIssue[]): readonly FlagIssue[];
+  /**
+   * Those that are certain, whatever the errors of the file are about.
+   * @param isKnown whether every flag is known. One that is not may be any other, misspelt. Default: it is
+   */
+  certain(issues: readonly FlagIssue[], isKnown?: boolean): readonly FlagIssue[];
   /** A line for each, with its place in the file. */
   located(issues: readonly FlagIssue[]): readonly string[];
 }
@@ -145,7 +148,10 @@ export function readGivenConfiguration<Name extends string>(
     configured,
     options,
     issues,
-    certain: (all) => all.filter(({ message }) => issues.length === 0 || namesGivenFlags(message, options)),
+    certain: (all, isKnown = true) => {
+      const isWhole = isKnown && issues.length === 0;
+      return all.filter(({ message }) => isWhole || namesGivenFlags(message, options));
+    },
     located: (all) => all.map((issue) => locateIssue(issue, configured, flags)),
   };
 }

@@ -5,7 +5,7 @@ import type { PemFile, ServeConfig } from '../../node/configuration/serve-config
 import { expiryOf } from '../../node/reload/credential-watch.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/error-message.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
@@ -78,7 +78,7 @@ async function permissionsOf(path: string): Promise<Finding> {
       ? { check, result: 'ok', message: `${path} has mode ${octal}` }
       : { check, result: 'warning', message: `${path} has mode ${octal}: chmod 600 ${path}` };
   } catch (error) {
-    return { check, result: 'failed', message: `${path}: ${errorMessage(error)}` };
+    return { check, result: 'failed', message: `${path}: ${fileErrorMessage(error)}` };
   }
 }
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/error-message.ts';
 import type { FlagDefinition, FlagNeed, RawOptions } from './flag.ts';
 import { type FlagType, parseBoolean } from './flag-types.ts';
 
@@ -120,7 +120,7 @@ export class FlagValues<Flag extends FlagDefinition> {
     try {
       return this.readFile(path);
     } catch (error) {
-      return this.issue(name, `--${name}: cannot read ${path}: ${errorMessage(error)}`);
+      return this.issue(name, `--${name}: cannot read ${path}: ${fileErrorMessage(error)}`);
     }
   }
 

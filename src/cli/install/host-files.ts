@@ -1,7 +1,7 @@
 import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/error-message.ts';
 import type { FileChange } from './file-change.ts';
 import { InstallationRefused } from './wait-until.ts';
 
@@ -83,7 +83,7 @@ async function replace(path: string, text: string, mode: number, group: number |
 
 function reasonOf(error: unknown): string {
   const isDenied = error instanceof Error && 'code' in error && error.code === 'EACCES';
-  return isDenied ? `${error.message}: run it as root` : errorMessage(error);
+  return isDenied ? `${fileErrorMessage(error)}: run it as root` : fileErrorMessage(error);
 }
 
 function isMissing(error: unknown): boolean {

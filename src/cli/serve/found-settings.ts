@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { parseCertificates } from '../../node/callers/pem-files.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { type FlagType, namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
 import { entriesOf, type FlagIssue, type ReadTextFile } from '../flags/flag-values.ts';
@@ -62,7 +62,7 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
     manifest = parseKubeApiServerManifest(readFile(path));
   } catch (error) {
     const isRead = error instanceof TypeError;
-    const reason = isRead ? error.message : `cannot be read: ${errorMessage(error)}`;
+    const reason = isRead ? error.message : `cannot be read: ${fileErrorMessage(error)}`;
     // Another layout than kubeadm's, or files that are root's alone: a must only for those who give less than all.
     if (named === undefined && !isRead) {
       return {

@@ -154,7 +154,14 @@ describe('serve', () => {
     assert.ok(lines.length > 4);
   });
 
-  it('names unknown flags and stray arguments beside every other error', async () => {
+  it('names an unknown flag alone: what seems to be missing may be what was meant', async () => {
+    const { code, lines, errors } = await start(['--frobnicate']);
+    assert.equal(code, 2);
+    assert.deepEqual(lines, ['unknown flag --frobnicate']);
+    assert.equal(errors, '');
+  });
+
+  it('names unknown flags and stray arguments beside every error of what is given', async () => {
     const { code, lines } = await start(['--frobnicate=1', '--sever-id', 'cp-a', '--secure-port=x']);
     assert.equal(code, 2);
     assert.ok(lines.includes('unknown flag --frobnicate'), lines.join('\n'));

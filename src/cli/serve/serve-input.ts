@@ -6,7 +6,7 @@ import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../node/reload/configuration-source.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/error-message.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
 import { readGivenConfiguration } from '../config/configured-options.ts';
 import { deprecationWarnings } from '../flags/deprecated-flags.ts';
@@ -65,22 +65,22 @@ export async function readServeInput(
   if (isDryRun === undefined) issues.push(`--dry-run must be true or false, not "${given.dryRun.at(-1)}"`);
   issues.push(...read.issues);
   const onMachine = findSettings(options, context.readFile);
+  const isKnown = given.unknown.length === 0;
   if (onMachine.issues.length > 0) {
-    throw new CommandFailure(2, [...issues, ...read.located(onMachine.issues)]);
+    throw new CommandFailure(2, [...issues, ...(isKnown ? read.located(onMachine.issues) : [])]);
   }
   let found = onMachine.settings;
   const texts = new Map<string, string>();
   const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
     validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock(), found });
   const result = await checkedOptions();
-  const warnings = read.certain([
-    ...deprecationWarnings(serveFlags, options),
-    ...onMachine.warnings,
-    ...result.warnings,
-  ]);
+  const warnings = read.certain(
+    [...deprecationWarnings(serveFlags, options), ...onMachine.warnings, ...result.warnings],
+    isKnown,
+  );
   for (const warning of read.located(warnings)) context.writeError(`warning: ${warning}\n`);
   if (!result.ok) {
-    const certain = read.certain(result.issues);
+    const certain = read.certain(result.issues, isKnown);
     const isGiven = ({ flag }: FlagIssue) => Object.hasOwn(options, flag.replace(/^--/, ''));
     issues.push(...read.located(certain));
     if (onMachine.note !== undefined && !certain.every(isGiven)) issues.push(onMachine.note);
@@ -127,7 +127,7 @@ async function unwritableFiles({ snapshot }: ServeConfig): Promise<readonly stri
     return [];
   } catch (error) {
     return [
-      `--snapshot-file: snapshots cannot be kept in ${folder}: ${errorMessage(error)}; it must be a directory that the router may write to`,
+      `--snapshot-file: snapshots cannot be kept in ${folder}: ${fileErrorMessage(error)}; it must be a directory that the router may write to`,
     ];
   }
 }

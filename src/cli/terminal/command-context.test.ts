@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { readTextFile } from './command-context.ts';
+import { processContext, readInputFile, readTextFile } from './command-context.ts';
 
 let directory: string;
 before(async () => {
@@ -25,6 +25,13 @@ describe('a file that a flag names', () => {
     assert.throws(() => readTextFile(file, 100), /longer than 100 bytes/);
     assert.equal(readTextFile(file, 101).length, 101);
     assert.throws(() => readTextFile('/dev/zero', 100_000), /longer than 100000 bytes/);
+  });
+
+  it('is named once in the error when it cannot be read', () => {
+    const file = join(directory, 'none');
+    assert.throws(() => readInputFile(processContext(), '--config', file), {
+      message: `--config: cannot read ${file}: ENOENT: no such file or directory`,
+    });
   });
 
   it('is refused when it is a directory or not there', () => {

@@ -1,4 +1,4 @@
-import { errorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/error-message.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** Reads the file that a flag names; empty, with an error, when it cannot be read. */
@@ -6,7 +6,7 @@ export function readFlagFile(flag: string, path: string, context: CommandContext
   try {
     return context.readFile(path);
   } catch (error) {
-    issues.push(`${flag}: cannot read ${path}: ${errorMessage(error)}`);
+    issues.push(`${flag}: cannot read ${path}: ${fileErrorMessage(error)}`);
     return '';
   }
 }

@@ -3,7 +3,7 @@ import {
   type ExternalIssuerConfig,
   parseAuthenticationConfiguration,
 } from '../../identity/jwt/parse-jwt-configuration.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/error-message.ts';
 import { describeIssueOf } from '../../snapshot/format/issues.ts';
 import { readYaml } from '../configuration/read-yaml.ts';
 import { CertificatePemError, parseCertificates, parseKeySetText } from './pem-files.ts';
@@ -62,7 +62,7 @@ async function issuesOfKeyFile(
   try {
     text = readFile(keyFile);
   } catch (error) {
-    return [`cannot read ${keyFile}: ${errorMessage(error)}`];
+    return [`cannot read ${keyFile}: ${fileErrorMessage(error)}`];
   }
   return issuesOfKeys(`${place}: ${keyFile}`, await parseKeySetText(text));
 }

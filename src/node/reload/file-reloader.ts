@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage, fileErrorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
 
 /** A file that was read at start and is read again when it changes. */
@@ -213,7 +213,7 @@ export class FileReloader {
     try {
       return await this.#read(path);
     } catch (cause) {
-      const detail = errorMessage(cause);
+      const detail = fileErrorMessage(cause);
       throw new Error(`--${name}: cannot read ${path}: ${detail}`, { cause });
     }
   }

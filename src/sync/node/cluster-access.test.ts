@@ -34,7 +34,10 @@ test('a kubeconfig that cannot be used is an error that says what to do', async 
   const broken = await kubeconfig(url);
   await writeFile(broken, 'clusters: [');
   const cases: readonly [ClusterAccessOptions, RegExp][] = [
-    [{ kubeconfig: '/nowhere/kubeconfig' }, /\/nowhere\/kubeconfig cannot be used as a kubeconfig: ENOENT/],
+    [
+      { kubeconfig: '/nowhere/kubeconfig' },
+      /\/nowhere\/kubeconfig cannot be used as a kubeconfig: ENOENT: no such file or directory$/,
+    ],
     [{ kubeconfig: broken }, /cannot be used as a kubeconfig/],
     [{ kubeconfig: await kubeconfig(url), context: 'other' }, /has no context other; it has example\./],
     [{ kubeconfig: await kubeconfig(url, { context: 'gone' }) }, /has no cluster for its context gone/],

@@ -2,7 +2,7 @@ import type { RequestOptions } from 'node:https';
 import { dirname } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { PemPair } from '../../node/reload/credentials.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/error-message.ts';
 
 /** The kubeconfig, or the environment of the pod, cannot be used. The message says what to change. */
 export class ClusterAccessError extends TypeError {
@@ -148,7 +148,7 @@ function chooseContext(config: KubeConfig, context: string, files: string): void
 /** Without the text that a YAML parser quotes, and without the error itself as cause: the line may hold a token. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error && error.name === 'YAMLException' && 'reason' in error))
-    return errorMessage(error);
+    return fileErrorMessage(error);
   const { reason, mark } = error as Error & {
     readonly reason: unknown;
     readonly mark?: { readonly line: number; readonly column: number };
