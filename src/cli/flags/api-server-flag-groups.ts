@@ -21,7 +21,7 @@ export const mixedVersionFlagGroup = {
       change: 'restart',
       isOfLocalServer: true,
       description:
-        'ID of the local API server: the name of its identity Lease in kube-system, as the snapshot has it. Required, unless --gateway is set.',
+        'ID of the local API server: the name of its identity Lease in kube-system, as the snapshot has it. Required, unless --gateway is set or --kubeconfig finds it.',
     },
     {
       name: 'local-server',
@@ -29,7 +29,8 @@ export const mixedVersionFlagGroup = {
       value: text('https://host:port'),
       change: 'restart',
       isOfLocalServer: true,
-      description: 'Where the local API server listens. Required, unless --gateway is set.',
+      description:
+        'Where the local API server listens. Required, unless --gateway is set or --kubeconfig finds it.',
     },
     {
       name: 'kube-apiserver-manifest',

@@ -103,6 +103,7 @@ export const wholeNumber = (
       v.number(expected('a whole number')),
       v.integer(expected('a whole number')),
       v.minValue(0, expected('a whole number from 0 on')),
+      range(least, most),
     ),
     given: reading(
       (given) => within(/^\d{1,15}$/.test(given) ? Number(given) : undefined, least, most),
@@ -114,12 +115,16 @@ export const number = (least: number, most: number) =>
   ({
     kind: 'value',
     placeholder: `${least}..${most}`,
-    configured: v.number(expected('a number')),
+    configured: v.pipe(v.number(expected('a number')), range(least, most)),
     given: reading(
       (given) => within(/^\d+(\.\d+)?$/.test(given) ? Number(given) : undefined, least, most),
       `a number from ${least} to ${most}`,
     ),
   }) as const satisfies FlagType;
+
+/** For editors. The value itself is checked by `given`, and only where no flag wins over it. */
+const range = (minimum: number, maximum: number) =>
+  v.metadata<number, { readonly minimum: number; readonly maximum: number }>({ minimum, maximum });
 
 const durationText = 'a duration such as 10s or 1m30s';
 

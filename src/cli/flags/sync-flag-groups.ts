@@ -241,7 +241,7 @@ export const syncFlagGroups = [
   },
   syncTargetFlagGroup,
   syncProcessFlagGroup,
-  logFlagGroup('round', wholeNumber(0, 99, 'level', 'a whole number')),
+  logFlagGroup('round', wholeNumber(0, 99, 'level')),
 ] as const satisfies readonly ConfigurableFlagGroup[];
 
 export type SyncFlagName = (typeof syncFlagGroups)[number]['flags'][number]['name'];

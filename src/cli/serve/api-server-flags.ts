@@ -85,14 +85,8 @@ export function readProxyClientPair(
     (identity.local === 'front-proxy' && (featureGateEnabled || authenticates)) ||
     (featureGateEnabled && (identity.peer === 'front-proxy' || toExtensions));
   if (needed || eitherGiven) {
-    // The second half is kube-apiserver's (pkg/controlplane/apiserver/peer.go).
-    for (const [flag, name] of [
-      ['proxy-client-cert-file', 'proxy-cert-file'],
-      ['proxy-client-key-file', 'proxy-key-file'],
-    ] as const) {
-      if (flags.isGiven(flag)) continue;
-      flags.issue(flag, `--${flag} is required: error building peer proxy handler, ${name} not specified`);
-    }
+    flags.required('proxy-client-cert-file', 'the certificate that proves this router to API servers');
+    flags.required('proxy-client-key-file', 'the private key for --proxy-client-cert-file');
   }
   if (certificate === undefined || key === undefined) return undefined;
   return files.pair('proxy-client-cert-file', certificate, 'proxy-client-key-file', key);

@@ -8,13 +8,19 @@ before(async () => {
 });
 
 describe('certificates and keys', () => {
-  it("are missed in upstream's words when the front-proxy pair is not there", async () => {
+  it('are missed when the front-proxy pair is not there', async () => {
     const messages = await check.messages({
       'proxy-client-cert-file': undefined,
       'proxy-client-key-file': undefined,
     });
-    assert.match(messages, /error building peer proxy handler, proxy-cert-file not specified/);
-    assert.match(messages, /error building peer proxy handler, proxy-key-file not specified/);
+    assert.match(
+      messages,
+      /--proxy-client-cert-file is required: the certificate that proves this router to API servers/,
+    );
+    assert.match(
+      messages,
+      /--proxy-client-key-file is required: the private key for --proxy-client-cert-file/,
+    );
   });
 
   it('are refused when the file cannot be read, holds none or a broken one', async () => {

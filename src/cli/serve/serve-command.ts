@@ -54,7 +54,7 @@ export function registerServe(
           '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
           '--proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key',
           '--requestheader-client-ca-file=front-proxy-ca.crt --requestheader-allowed-names=front-proxy-client',
-          '--snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+          '--kubeconfig=sync.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
         ].join(' '),
       },
       {
@@ -63,7 +63,7 @@ export function registerServe(
           'serve --gateway --tls-cert-file=gateway.crt --tls-private-key-file=gateway.key',
           '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
           '--proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key',
-          '--snapshot-keys=snapshot-keys.json --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+          '--kubeconfig=sync.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
         ].join(' '),
       },
     );

@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { configurationJsonSchema } from '../../scripts/reference/configuration-schema.ts';
+import { routerConfiguration } from '../../src/cli/config/configuration-kind.ts';
+
+test('an editor knows the range of a number, as the flag has it', () => {
+  const { serving, limits } = JSON.parse(configurationJsonSchema(routerConfiguration)).properties;
+  const { minimum, maximum } = serving.properties.port;
+  assert.deepEqual([minimum, maximum], [0, 65_535]);
+  const { goawayChance, http2StreamsPerConnection: streams } = limits.properties;
+  assert.deepEqual([streams.minimum, streams.maximum], [1, 1_000]);
+  assert.deepEqual([goawayChance.minimum, goawayChance.maximum], [0, 0.02]);
+});
