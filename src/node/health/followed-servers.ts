@@ -98,6 +98,10 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
 /** IDs in one log line at most. */
 const namedIds = 10;
 
+function advice(serverId: string): string {
+  return `. One such as endpoint-10-0-0-1-6443 is of a server of which only the address is known: if that is this server's, give its ID with --server-id, or have the cluster's readers know it by this one with --server=${serverId}=https://<address>`;
+}
+
 /**
  * Warns if a routing table does not have the router's own local server. With a wrong `--server-id` everything works, but
  * requests that the local server could serve may go to a peer.
@@ -112,12 +116,14 @@ export function ownServerCheck(serverId: string, logger: Logger): (table: Routin
       return;
     }
     const ids = table.servers.map(({ id }) => id);
+    // Named by its address: its certificate names no host that a Lease is of (src/sync/cluster/api-endpoints.ts).
+    const isByAddress = ids.some((id) => id.startsWith('endpoint-'));
     const situation = JSON.stringify(ids);
     if (situation === warnedOf) return;
     warnedOf = situation;
     logger.warn(
       { serverId, servers: ids.length, serverIds: ids.slice(0, namedIds) },
-      'The snapshot has no server with the ID of the local one: compare --server-id with the IDs that the snapshot has',
+      `The snapshot has no server with the ID of the local one: compare --server-id with the IDs that the snapshot has${isByAddress ? advice(serverId) : ''}`,
     );
   };
 }
