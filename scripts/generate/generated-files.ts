@@ -10,6 +10,7 @@ import { flagsPage } from '../reference/flags-page.ts';
 import { http2FramesPage } from '../reference/http2-frames-page.ts';
 import { lostFieldsPicture } from '../reference/lost-fields-picture.ts';
 import { metricsPage } from '../reference/metrics-page.ts';
+import { edgePage } from '../worker/bundle-size.ts';
 import type { GeneratedFile } from './generated-file.ts';
 
 /** `npm run generate` writes them, and a test fails for one that is not up to date. */
@@ -19,6 +20,7 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/reference/errors.md', text: errorsPage },
   { path: 'docs/reference/flags.md', text: flagsPage },
   { path: 'docs/explanation/http2-frames.md', text: http2FramesPage },
+  { path: 'docs/guides/edge.md', text: edgePage },
   { path: 'docs/images/lost-fields.svg', text: lostFieldsPicture },
   { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
   { path: 'deploy/sync-config.schema.json', text: () => configurationJsonSchema(syncConfiguration) },

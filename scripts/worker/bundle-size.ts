@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
-import type { WorkerModule } from './bundle-worker.ts';
+import { replaceBetweenMarkers } from '../report/markers.ts';
+import { bundleWorker, type WorkerModule } from './bundle-worker.ts';
 
 /**
  * What a start of the Worker may weigh: the entry with all that it imports statically. 86 KB and 33 KB
@@ -49,11 +51,17 @@ function loadedSoFar(modules: readonly WorkerModule[]): ReadonlyMap<string, Bund
   return sizes;
 }
 
-/** The rows of the table in docs/guides/edge.md: thousands of bytes. */
-export function loadedTable(modules: readonly WorkerModule[]): readonly string[] {
-  return [...loadedSoFar(modules)].map(
+/** docs/guides/edge.md with its table of sizes: thousands of bytes. */
+export async function edgePage(): Promise<string> {
+  const page = await readFile(new URL('../../docs/guides/edge.md', import.meta.url), 'utf8');
+  const rows = [...loadedSoFar(await bundleWorker())].map(
     ([occasion, { bytes, gzippedBytes }]) =>
       `| ${occasion} | ${Math.round(bytes / 1000)} KB | ${Math.round(gzippedBytes / 1000)} KB |`,
+  );
+  return replaceBetweenMarkers(
+    page,
+    'sizes',
+    ['| after | minified | gzipped |', '|---|---|---|', ...rows].join('\n'),
   );
 }
 

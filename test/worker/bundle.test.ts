@@ -1,8 +1,7 @@
 // The Worker as it is uploaded: its modules and their size.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { entryOf, loadedTable, sizeFaults } from '../../scripts/worker/bundle-size.ts';
+import { entryOf, sizeFaults } from '../../scripts/worker/bundle-size.ts';
 import { bundleWorker } from '../../scripts/worker/bundle-worker.ts';
 
 test('a start loads no more than its limit: no library but Hono, and nothing that checks, signs, merges, reads clusters or answers for itself', async () => {
@@ -17,12 +16,6 @@ test('a start loads no more than its limit: no library but Hono, and nothing tha
     inputs.filter((input) => late.test(input)),
     [],
   );
-});
-
-test('docs/guides/edge.md says what an isolate loads, for which occasion', async () => {
-  const page = readFileSync(new URL('../../docs/guides/edge.md', import.meta.url), 'utf8');
-  const rows = loadedTable(await bundleWorker()).join('\n');
-  assert.ok(page.includes(`\n${rows}\n`), `docs/guides/edge.md has to say\n${rows}`);
 });
 
 test('no module of the bundle needs Node', async () => {
