@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage, fileErrorMessage } from '../../runtime/error-message.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
@@ -10,7 +10,6 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { connectionError } from '../terminal/connection-error.ts';
-import { readFlagFile } from '../terminal/flag-files.ts';
 import { parseStatusView, type StatusView } from './status-view.ts';
 
 /** The flags for routers' addresses and the credentials to use, as commander parses them. */
@@ -126,6 +125,16 @@ function readFlagCredentials(
       ...(token === undefined ? [] : [`the token in ${tokenFile}`]),
     ],
   };
+}
+
+/** Reads the file that a flag names; empty, with an error, when it cannot be read. */
+function readFlagFile(flag: string, path: string, context: CommandContext, issues: string[]): string {
+  try {
+    return context.readFile(path);
+  } catch (error) {
+    issues.push(`${flag}: cannot read ${path}: ${fileErrorMessage(error)}`);
+    return '';
+  }
 }
 
 async function readKubeconfig(
