@@ -52,8 +52,8 @@ export function withVersionWarning(headers: string[], { otherVersion }: InboundR
     minor === undefined ? 'an API server of unknown version' : `an API server of version ${minor}`;
   const consequence = isOlder
     ? 'fields that it does not know are missing from this response, and from what is written through it'
-    : 'it may show fields that others do not';
-  const text = `no API server of the preferred version can be reached: ${version} responded, and ${consequence}`;
+    : 'others may drop fields of it that they do not know';
+  const text = `no API server of the version that should respond can be reached: ${version} responded, and ${consequence}`;
   headers.push('warning', `299 - "${text}"`);
   return headers;
 }

@@ -32,6 +32,8 @@ export interface RouterConnection extends Credentials {
   readonly from?: string | undefined;
   /** The name its certificate must carry; default the host. */
   readonly serverName: string | undefined;
+  /** What names its CAs, for people. */
+  readonly authoritiesFrom: string;
 }
 
 interface Credentials {
@@ -79,6 +81,10 @@ export async function readRouterConnections(
     from: flags.server === undefined ? found?.files.join(', ') : undefined,
     serverName: flags.tlsServerName ?? access?.serverName,
     certificateAuthorities: given.certificateAuthorities ?? access?.certificateAuthorities,
+    authoritiesFrom:
+      given.certificateAuthorities === undefined && access?.certificateAuthorities !== undefined
+        ? `certificate-authority in ${found?.files.join(', ')}, or give --certificate-authority`
+        : '--certificate-authority',
     clientCertificate: given.clientCertificate ?? access?.clientCertificate,
     headers: given.headers.length > 0 ? given.headers : (access?.headers ?? []),
     named: given.named.length > 0 ? given.named : (access?.named ?? []),
@@ -238,7 +244,7 @@ async function ask(connection: RouterConnection, path: string): Promise<HttpsRes
     });
   } catch (cause) {
     const reason = connectionError(cause, {
-      authorities: '--certificate-authority',
+      authorities: connection.authoritiesFrom,
       serverName: '--tls-server-name',
       responseTimeout,
     });

@@ -41,7 +41,8 @@ export function routersText(
       narrow,
     ),
     list('Differences', differences.map(differenceText), narrow),
-    list('Not ready', sorted.flatMap(reasonNotReady), narrow),
+    list('Not ready', sorted.filter(({ status }) => status !== undefined).flatMap(reasonNotReady), narrow),
+    list('Not known', sorted.filter(({ status }) => status === undefined).flatMap(reasonNotReady), narrow),
     list('Warnings', warningTexts(sorted), narrow),
   ];
   return renderLines(separated(sections), isColored);

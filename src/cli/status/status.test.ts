@@ -154,6 +154,23 @@ describe('status', () => {
     }
   });
 
+  it('names the kubeconfig where its CA is not that of the router', async (context) => {
+    const { askBy, started } = await runningRouter(context);
+    const kubeconfig = join(await temporaryDirectory(context), 'config');
+    const cluster = {
+      server: `https://127.0.0.1:${started.port}`,
+      'certificate-authority-data': Buffer.from(started.authorities.frontProxies.certificate).toString(
+        'base64',
+      ),
+    };
+    const named = { clusters: [{ name: 'c', cluster }], users: [{ name: 'u', user: {} }] };
+    const contexts = [{ name: 'x', context: { cluster: 'c', user: 'u' } }];
+    await writeFile(kubeconfig, JSON.stringify({ ...named, contexts, 'current-context': 'x' }));
+    const { code, errors } = await askBy(`--kubeconfig=${kubeconfig}`);
+    assert.equal(code, 1);
+    assert.ok(errors.includes(`of another CA: see certificate-authority in ${kubeconfig}, or give`), errors);
+  });
+
   it('refuses files that TLS could not begin with before it asks, with exit code 2', async (context) => {
     const { askBy } = await runningRouter(context);
     const swapped = await askBy('--client-certificate=admin.crt', '--client-key=stranger.key');
