@@ -129,7 +129,7 @@ export class SnapshotReceiver {
       const table = this.#renewedTable(held.table, opened.snapshot.metadata);
       if (table === held.table) return this.#keep(held, stored);
       return this.#replace('renewed', { table, digest: held.digest, stored });
-    });
+    }, true);
   }
 
   /**
@@ -263,7 +263,7 @@ export class SnapshotReceiver {
     }
   }
 
-  #takeInTurn(take: () => Promise<Acceptance>): Promise<Acceptance> {
+  #takeInTurn(take: () => Promise<Acceptance>, isOwn = false): Promise<Acceptance> {
     return this.#inTurn(async () => {
       try {
         const acceptance = await take();
@@ -272,20 +272,21 @@ export class SnapshotReceiver {
         return acceptance;
       } catch (error) {
         // Begun anew by `SharingReceiver`.
-        if (!(error instanceof StoreChangedError)) this.tellOfRefusal(error);
+        if (!(error instanceof StoreChangedError)) this.tellOfRefusal(error, isOwn);
         throw error;
       }
     });
   }
 
-  /** Logs every refused push: it may be an attack, or a key that was not rolled out. */
-  protected tellOfRefusal(error: unknown): void {
+  /** Logs every refused push: it may be an attack, or a key that was not rolled out. What is own has a status of its own. */
+  protected tellOfRefusal(error: unknown, isOwn = false): void {
     // Losing to a newer snapshot is not an error.
-    if (error instanceof SnapshotError && error.code !== 'NotNewer') {
+    if (!isOwn && error instanceof SnapshotError && error.code !== 'NotNewer') {
       this.#refusedPush = { code: error.code, message: error.message, at: this.#now() };
     }
     this.#options.onPush?.(error instanceof SnapshotError ? error.code : 'InternalError');
-    this.#logger.warn({ err: error }, 'a pushed snapshot or renewal was refused');
+    const what = isOwn ? 'what this router has read' : 'a pushed snapshot or renewal';
+    this.#logger.warn({ err: error }, `${what} was refused`);
   }
 
   /** Runs `work` when everything that came before it has ended, well or badly. */
