@@ -149,7 +149,10 @@ test('why a router takes nothing of what it has read is in its status, with what
     seen.warnings.some((warning) => refusal.test(warning)),
   );
   assert.ok(warnings.every((warning) => !warning.includes('--compare-schemas')));
-  assert.ok(warnings.every((warning) => !warning.includes('push')), 'nothing was pushed');
+  assert.ok(
+    warnings.every((warning) => !warning.includes('push')),
+    'nothing was pushed',
+  );
 });
 
 test('nothing can be pushed to a router that reads the cluster itself, whoever signed it', async (context) => {
