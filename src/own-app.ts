@@ -75,7 +75,7 @@ export function createOwnApp(
   }
   // Snapshot, explain, status and its page: for allowed callers only.
   const statusPage = (parts: StatusPageParts) => statusPageHandler(options, clock, parts);
-  const parts = { allowed: allowedCallers, readinessChecks: healthChecks.readyz, statusPage };
+  const parts = { router, allowed: allowedCallers, readinessChecks: healthChecks.readyz, statusPage };
   app.route(ownPathsPrefix, ownPaths(options, parts));
 
   app.all('*', toApiServer);
@@ -107,13 +107,19 @@ function oidcDocuments(
 function statusPageHandler(
   options: OwnAppOptions,
   clock: () => number,
-  { status, explain }: StatusPageParts,
+  { status, explain, routers }: StatusPageParts,
 ): MiddlewareHandler<HandlerEnvironment> {
   const state = pageStateSource(options, clock, status);
-  return async ({ req }, next) => {
+  return async (context, next) => {
+    const { req } = context;
     // A module of its own, with a page's style and script: most processes are never asked for it.
     const { statusPage } = await import('./dashboard/status-page.ts');
-    const sources = { state, explain, acceptEncoding: req.header('accept-encoding') };
+    const sources = {
+      state,
+      explain,
+      routers: () => routers(context),
+      acceptEncoding: req.header('accept-encoding'),
+    };
     return (await statusPage(req.path, req.query(), sources)) ?? next();
   };
 }

@@ -85,7 +85,15 @@ describe('the status page', () => {
   });
 
   it('is for allowed callers only, with all its parts', async () => {
-    for (const path of ['', 'live', 'explanation?url=/api', 'v1/history', 'v1/status']) {
+    for (const path of [
+      '',
+      'live',
+      'routers',
+      'explanation?url=/api',
+      'v1/history',
+      'v1/routers',
+      'v1/status',
+    ]) {
       for (const [caller, status] of [
         [{}, 401],
         [userConnection('alice', ['developers']), 403],
@@ -103,7 +111,7 @@ describe('the status page', () => {
     assert.match(known, /id="servers"/);
     for (const generation of ['6', '', 'x', '07x']) {
       const text = await (await get(`${page}live?generation=${generation}`)).text();
-      assert.doesNotMatch(text, /data-unchanged/);
+      assert.doesNotMatch(text, /id="(?:differences|shared)" data-unchanged/);
       assert.match(text, /jobs/);
     }
   });

@@ -1,4 +1,5 @@
 import { acceptsGzip, gzip } from '../discovery/forms/encoded-document.ts';
+import type { RoutersView } from '../own-paths/routers/routers-view.ts';
 import type { Explanation, RequestToExplain } from '../proxy/explain.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
@@ -6,6 +7,7 @@ import { clusterView } from './cluster-view.ts';
 import { explanationFragment } from './explain-section.ts';
 import { liveFragment, pageDocument } from './page-document.ts';
 import type { PageState } from './page-state.ts';
+import { routersSection } from './routers-section.ts';
 import type { Markup } from './wording/markup.ts';
 
 export interface StatusPageSources {
@@ -13,6 +15,8 @@ export interface StatusPageSources {
   readonly state: () => PageState;
   /** Where a request would go. */
   readonly explain: (request: RequestToExplain) => Explanation;
+  /** Asks all routers in the name of who asks for the page. */
+  readonly routers: () => Promise<RoutersView>;
   /** `Accept-Encoding` of the request. */
   readonly acceptEncoding?: string | undefined;
 }
@@ -21,7 +25,7 @@ export interface StatusPageSources {
 const gzipThreshold = 1400;
 
 /**
- * The status page: `/.mixed-version-proxy/`, and the two parts of it that its script asks for, `live` and
+ * The status page: `/.mixed-version-proxy/`, and the parts of it that its script asks for: `live`, `routers` and
  * `explanation`. Only reads, whatever it is asked. For callers that have been let in.
  *
  * @param path of the request, as it was spelled
@@ -31,7 +35,7 @@ const gzipThreshold = 1400;
 export async function statusPage(
   path: string,
   query: Readonly<Record<string, string>>,
-  { state, explain, acceptEncoding }: StatusPageSources,
+  { state, explain, routers, acceptEncoding }: StatusPageSources,
 ): Promise<Response | undefined> {
   const respond = (markup: Markup, headers: Readonly<Record<string, string>>) =>
     respondWith(markup, headers, acceptsGzip(acceptEncoding));
@@ -41,9 +45,16 @@ export async function statusPage(
       // The page's own links are relative.
       return new Response(null, { status: 308, headers: { location: `${ownPathsPrefix}/` } });
     case `${ownPathsPrefix}/`:
-      return respond(pageDocument(state(), explained), await pageHeaders(clientStyle, clientScript));
+      return respond(
+        pageDocument(state(), await routers(), explained),
+        await pageHeaders(clientStyle, clientScript),
+      );
     case `${ownPathsPrefix}/live`:
       return respond(liveFragment(state(), generationOf(query['generation']), explained), fragmentHeaders);
+    case `${ownPathsPrefix}/routers`: {
+      const { table, now } = state();
+      return respond(routersSection(await routers(), clusterView(table).hostnames, now), fragmentHeaders);
+    }
     case `${ownPathsPrefix}/explanation`: {
       const now = state();
       return respond(explanationFragment(explained, now, clusterView(now.table).hostnames), fragmentHeaders);

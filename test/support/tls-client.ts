@@ -6,6 +6,8 @@ import { connect, type TLSSocket } from 'node:tls';
 import type { CertificatePair } from './certificates.ts';
 
 interface TlsClientOptions {
+  /** Default `127.0.0.1`. */
+  readonly host?: string;
   readonly port: number;
   /** PEM; what the server's certificate is checked against. */
   readonly ca: string;
@@ -19,9 +21,11 @@ export interface Answer {
   readonly text: string;
 }
 
-function tls({ port, ca, pair }: TlsClientOptions) {
+function tls({ host = '127.0.0.1', port, ca, pair }: TlsClientOptions) {
   return {
-    host: '127.0.0.1',
+    host,
+    // In every certificate of the tests, whatever address it is at.
+    servername: 'localhost',
     port,
     ca,
     ...(pair === undefined ? {} : { cert: pair.chain, key: pair.privateKey }),
@@ -39,7 +43,7 @@ export async function openHttp1(context: TestContext, options: TlsClientOptions)
 
 /** An HTTP/2 connection, destroyed at the end of the test. */
 export function openHttp2(context: TestContext, options: TlsClientOptions): ClientHttp2Session {
-  const session = connectHttp2(`https://127.0.0.1:${options.port}`, tls(options));
+  const session = connectHttp2(`https://${options.host ?? '127.0.0.1'}:${options.port}`, tls(options));
   session.on('error', () => session.destroy());
   context.after(() => session.destroy());
   return session;

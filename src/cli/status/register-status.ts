@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Option } from 'commander';
 import { clusterView } from '../../dashboard/cluster-view.ts';
+import { agreementOf, differencesBetween, saysReady } from '../../own-paths/routers/agreement.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredText } from '../terminal/structured-text.ts';
 import { type ColorMode, colorOption, isColored } from '../terminal/styled-text.ts';
+import { readRouters } from './read-routers.ts';
 import {
   type RouterConnection,
   type RouterConnectionFlags,
@@ -12,13 +14,6 @@ import {
   readStatus,
   readTable,
 } from './router-connection.ts';
-import {
-  type AskedRouter,
-  differencesBetween,
-  otherRouters,
-  saysReady,
-  serversNotAsked,
-} from './routers-agreement.ts';
 import { routersText } from './routers-text.ts';
 import { statusText } from './status-text.ts';
 
@@ -54,8 +49,8 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
         ].join(' '),
       },
       {
-        comment: 'Whether two routers agree.',
-        line: 'status --kubeconfig admin.conf --server https://10.0.0.1:7443 --server https://10.0.0.2:7443',
+        comment: 'Whether the routers of all servers are ready and agree.',
+        line: 'status --kubeconfig admin.conf --all',
       },
     )
     .addOption(
@@ -66,7 +61,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     )
     .option(
       '--all',
-      'Ask the routers of the other servers as well, where the snapshot names their addresses: those with --advertise-address that a sync job of its own pushes to. Exits with 1 when a server is left whose router is not known: name that with --server. Their certificates must carry kubernetes.default.svc, unless --tls-server-name says another name.',
+      'Show the routers of the other servers as well, which the router asks in the name of the caller: where they advertise an address (--advertise-address), else on its own port at the hosts of their servers. Exits with 1 when a server is left whose router is not known: name that with --server.',
     )
     .option(
       '--tls-server-name <name>',
@@ -134,9 +129,9 @@ async function statusOutput(
   { output, color }: StatusOptions,
   context: CommandContext,
 ): Promise<StatusOutput> {
-  const { status, json } = await readStatus(connection);
+  const status = await readStatus(connection);
   const isGood = saysReady(status);
-  if (output === 'json' || output === 'yaml') return { text: structuredText(json, output), isGood };
+  if (output === 'json' || output === 'yaml') return { text: structuredText(status, output), isGood };
   const table = status.snapshot === null ? undefined : await readTable(connection);
   const cluster = table && clusterView(table);
   const text = statusText({ status, cluster }, context.clock(), {
@@ -146,46 +141,19 @@ async function statusOutput(
   return { text, isGood };
 }
 
-/** Of routers that do not tell, the reason is part of the output. */
 async function routersOutput(
   connections: readonly [RouterConnection, ...RouterConnection[]],
-  { output, color, all, tlsServerName }: StatusOptions,
+  { output, color, all }: StatusOptions,
   context: CommandContext,
 ): Promise<StatusOutput> {
-  const given = await Promise.all(connections.map(askOneOfSeveral));
-  const found = all === true ? otherRouters(given) : [];
-  const more = found.map((origin) => ({
-    ...connections[0],
-    origin,
-    from: undefined,
-    // The name by which routers know each other, whatever address they dial (KEP-4020).
-    serverName: tlsServerName ?? 'kubernetes.default.svc',
-  }));
-  const routers = [...given, ...(await Promise.all(more.map(askOneOfSeveral)))];
+  const { routers, notAsked } = await readRouters(connections, { all: all === true });
   const differences = differencesBetween(routers);
-  const notAsked = all === true ? serversNotAsked(routers) : [];
-  const areReady = routers.every(({ status }) => status && saysReady(status));
-  const isGood = areReady && differences.length === 0 && notAsked.length === 0;
+  const agree = agreementOf(routers, differences, notAsked);
+  const areReady = routers.every(({ status }) => status !== null && saysReady(status));
+  const isGood = areReady && agree !== false && notAsked.length === 0;
   if (output === 'json' || output === 'yaml') {
-    const told = routers.map(({ server, error, json }) => ({ server, error, status: json ?? null }));
-    const areAlike = notAsked.length === 0 ? true : null;
-    const agree = differences.length === 0 ? areAlike : false;
-    return { text: structuredText({ agree, differences, notAsked, routers: told }, output), isGood };
+    return { text: structuredText({ agree, differences, notAsked, routers }, output), isGood };
   }
   const colored = isColored(color, context);
-  return { text: routersText(routers, differences, notAsked, context.clock(), colored), isGood };
-}
-
-async function askOneOfSeveral(
-  connection: RouterConnection,
-): Promise<AskedRouter & { readonly json: unknown }> {
-  const server = connection.origin;
-  try {
-    const { status, json } = await readStatus(connection);
-    const table = status.snapshot === null ? undefined : await readTable(connection);
-    return { server, error: null, status, json, table };
-  } catch (error) {
-    if (!(error instanceof CommandFailure)) throw error;
-    return { server, error: error.lines.join('; '), status: undefined, json: undefined, table: undefined };
-  }
+  return { text: routersText({ agree, differences, notAsked, routers }, context.clock(), colored), isGood };
 }

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
+import { parseRoutersView, type RoutersView } from '../../own-paths/routers/routers-view.ts';
+import { parseStatusView, type StatusView } from '../../own-paths/status/status-view.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/error-message.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
@@ -10,7 +12,6 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { connectionError } from '../terminal/connection-error.ts';
-import { parseStatusView, type StatusView } from './status-view.ts';
 
 /** The flags for routers' addresses and the credentials to use, as commander parses them. */
 export interface RouterConnectionFlags {
@@ -206,16 +207,32 @@ const longestResponse = 2 * sealedSnapshotLimit;
 const responseTimeout = 10_000;
 
 /** @throws {CommandFailure} exit code 1 when the router does not tell. */
-export async function readStatus(
+export function readStatus(connection: RouterConnection): Promise<StatusView> {
+  return toldBy(connection, 'v1/status', parseStatusView);
+}
+
+/**
+ * What the router tells of itself, and of those that it asks in the caller's name.
+ * @throws {CommandFailure} exit code 1 when the router does not tell.
+ */
+export function readRoutersView(
   connection: RouterConnection,
-): Promise<{ readonly status: StatusView; readonly json: unknown }> {
-  const response = await ask(connection, 'v1/status');
+): Promise<Pick<RoutersView, 'notAsked' | 'routers'>> {
+  return toldBy(connection, 'v1/routers', parseRoutersView);
+}
+
+async function toldBy<Told>(
+  connection: RouterConnection,
+  path: string,
+  parse: (text: string) => Told | undefined,
+): Promise<Told> {
+  const response = await ask(connection, path);
   if (response.status !== 200) throw notTold(connection, response);
-  const status = parseStatusView(response.text);
-  if (status === undefined) {
+  const told = parse(response.text);
+  if (told === undefined) {
     throw new CommandFailure(1, [`${nameOf(connection)} responds, but not as a router does: is it one?`]);
   }
-  return { status, json: JSON.parse(response.text) };
+  return told;
 }
 
 /** The snapshot of the router; `undefined` when it does not tell. */

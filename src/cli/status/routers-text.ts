@@ -1,22 +1,19 @@
-import { clusterView } from '../../dashboard/cluster-view.ts';
 import { compareNames, withDisplayNames } from '../../dashboard/wording/display-names.ts';
+import { saysReady } from '../../own-paths/routers/agreement.ts';
+import type { Difference, RouterOfServer, RoutersView } from '../../own-paths/routers/routers-view.ts';
+import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
-import { type AskedRouter, type Difference, saysReady } from './routers-agreement.ts';
 import { healthyCount } from './status-text.ts';
-import type { StatusView } from './status-view.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
 /**
  * Several routers as text: a row each, whether they agree, and what needs attention. Fits 80 columns. Pure.
- * @param notAsked servers whose routers should have been asked too
  * @param now milliseconds since the epoch
  */
 export function routersText(
-  routers: readonly AskedRouter[],
-  differences: readonly Difference[],
-  notAsked: readonly string[],
+  { agree, differences, notAsked, routers }: RoutersView,
   now: number,
   isColored: boolean,
 ): string {
@@ -36,29 +33,29 @@ export function routersText(
           { text: `${ready} of ${routers.length}`, style: ready === routers.length ? 'good' : 'bad' },
         ],
         ['Not asked:', notAskedText(notAsked)],
-        ['Agree:', agreement(routers, differences, notAsked)],
+        ['Agree:', agreement(agree, routers, notAsked)],
       ],
       narrow,
     ),
     list('Differences', differences.map(differenceText), narrow),
-    list('Not ready', sorted.filter(({ status }) => status !== undefined).flatMap(reasonNotReady), narrow),
-    list('Not known', sorted.filter(({ status }) => status === undefined).flatMap(reasonNotReady), narrow),
+    list('Not ready', sorted.filter(({ status }) => status !== null).flatMap(reasonNotReady), narrow),
+    list('Not known', sorted.filter(({ status }) => status === null).flatMap(reasonNotReady), narrow),
     list('Warnings', warningTexts(sorted), narrow),
   ];
   return renderLines(separated(sections), isColored);
 }
 
-function isReady({ status }: AskedRouter): boolean {
-  return status !== undefined && saysReady(status);
+function isReady({ status }: RouterOfServer): boolean {
+  return status !== null && saysReady(status);
 }
 
-function readyCell(router: AskedRouter): Segment {
+function readyCell(router: RouterOfServer): Segment {
   if (isReady(router)) return { text: 'yes', style: 'good' };
-  return { text: router.status === undefined ? 'no status' : 'no', style: 'bad' };
+  return { text: router.status === null ? 'no status' : 'no', style: 'bad' };
 }
 
-function statusCells({ status }: AskedRouter, now: number): readonly Segment[] {
-  if (status === undefined) return [];
+function statusCells({ status }: RouterOfServer, now: number): readonly Segment[] {
+  if (status === null) return [];
   return [...snapshotCells(status, now), healthyCount(status), status.preferredVersion?.minor ?? '-'];
 }
 
@@ -80,14 +77,14 @@ function notAskedText({ length }: readonly string[]): Segment | undefined {
 }
 
 function agreement(
-  routers: readonly AskedRouter[],
-  differences: readonly Difference[],
+  agree: boolean | null,
+  routers: readonly RouterOfServer[],
   notAsked: readonly string[],
 ): Segment {
-  if (differences.length > 0) return { text: 'no: see the differences below', style: 'bad' };
+  if (agree === false) return { text: 'no: see the differences below', style: 'bad' };
+  if (agree === true) return { text: 'yes', style: 'good' };
   if (notAsked.length > 0) return { text: 'not known: not all routers were asked', style: 'warning' };
-  const compared = routers.filter(({ table }) => table !== undefined).length;
-  if (compared === routers.length) return { text: 'yes', style: 'good' };
+  const compared = routers.filter(({ status }) => status !== null && status.snapshot !== null).length;
   if (compared < 2) return { text: 'not known: fewer than two have a snapshot', style: 'warning' };
   return { text: `the ${compared} that have a snapshot do`, style: 'warning' };
 }
@@ -96,7 +93,7 @@ function differenceText({ subject, values }: Difference): string {
   return `${subject}: ${values.map(({ value, routers }) => `${value} (${routers.map(hostOf).join(', ')})`).join('; ')}`;
 }
 
-function reasonNotReady(router: AskedRouter): readonly string[] {
+function reasonNotReady(router: RouterOfServer): readonly string[] {
   if (isReady(router)) return [];
   const { server, error, status } = router;
   // The error of a router that does not tell names it.
@@ -105,9 +102,9 @@ function reasonNotReady(router: AskedRouter): readonly string[] {
 }
 
 /** Each once, with the routers that give it. */
-function warningTexts(routers: readonly AskedRouter[]): readonly string[] {
-  const told = routers.flatMap(({ server, status, table }) => {
-    const hostnames = table === undefined ? new Map<string, string>() : clusterView(table).hostnames;
+function warningTexts(routers: readonly RouterOfServer[]): readonly string[] {
+  const told = routers.flatMap(({ server, status }) => {
+    const hostnames = new Map(status?.servers.map(({ id, hostname }) => [id, hostname ?? id]));
     return (status?.warnings ?? []).map((warning) => ({
       server,
       text: withDisplayNames(warning, hostnames),

@@ -8,15 +8,16 @@ import {
   type StartedRouterOptions,
   startRouterWithFiles,
 } from '../../../test/support/started-router.ts';
+import { listedServer, statusView } from '../../../test/support/status-view.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
 import { clusterView } from '../../dashboard/cluster-view.ts';
+import type { RouterOfServer } from '../../own-paths/routers/routers-view.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
-import { type AskedRouter, differencesBetween, otherRouters, serversNotAsked } from './routers-agreement.ts';
+import { joined } from './read-routers.ts';
 import { routersText } from './routers-text.ts';
 import { statusText } from './status-text.ts';
-import type { StatusView } from './status-view.ts';
 
 const older: ServerOptions = {
   version: 'v1.35.0',
@@ -25,11 +26,15 @@ const older: ServerOptions = {
 const newer: ServerOptions = { version: 'v1.36.0', serves: ['v1/pods', 'apps/v1/deployments'] };
 
 /** Two running routers of one cluster, and the command. */
-async function twoRouters(context: TestContext, flags: StartedRouterOptions['flags'] = {}) {
+async function twoRouters(
+  context: TestContext,
+  flags: StartedRouterOptions['flags'] = {},
+  ofSecond: (first: StartedRouter) => StartedRouterOptions['flags'] = () => ({}),
+) {
   const first = await startRouterWithFiles(context, { flags });
   const second = await startRouterWithFiles(context, {
     authorities: first.authorities,
-    flags: { ...flags, 'server-id': ['cp-b'] },
+    flags: { ...flags, 'server-id': ['cp-b'], ...ofSecond(first) },
   });
   const admin = await first.user('admin', ['system:masters']);
   const files = new Map([
@@ -49,8 +54,10 @@ async function twoRouters(context: TestContext, flags: StartedRouterOptions['fla
     router: StartedRouter,
     generation: number,
     servers: Readonly<Record<string, ServerOptions>>,
+    host = '127.0.0.1',
   ) => {
     const session = openHttp2(context, {
+      host,
       port: router.port,
       ca: first.authorities.cluster.certificate,
       pair: admin,
@@ -144,7 +151,8 @@ describe('status of several routers', () => {
 
   it('says with --all whose routers it does not know, and claims no agreement with them', async (context) => {
     const { first, second, both, serverFlag, status, push } = await twoRouters(context);
-    await push(first, 1, { 'cp-a': older, 'cp-b': newer });
+    const onOneHost = { 'cp-a': older, 'cp-b': { ...newer, address: '10.0.0.1:6444' } };
+    await push(first, 1, onOneHost);
     const { code, output } = await status(serverFlag(first), '--all');
     assert.equal(code, 1, output);
     assert.match(output, /^Ready: +1 of 1$/m);
@@ -154,8 +162,10 @@ describe('status of several routers', () => {
     assert.ok(output.split('\n').every((line) => line.length <= 80));
     const json = JSON.parse((await status(serverFlag(first), '--all', '-o', 'json')).output);
     assert.deepEqual([json.agree, json.notAsked], [null, ['cp-b']]);
+    // With everything that a router tells of itself.
+    assert.equal(json.routers[0].status.localServer.status, 'unknown');
 
-    await push(second, 1, { 'cp-a': older, 'cp-b': newer });
+    await push(second, 1, onOneHost);
     const named = await status(...both, '--all');
     assert.equal(named.code, 0, named.output);
     assert.doesNotMatch(named.output, /Not asked/);
@@ -174,100 +184,94 @@ describe('status of several routers', () => {
     assert.match(output, /^Ready: +2 of 2$/m);
     assert.ok(output.includes(`127.0.0.1:${second.port}`));
   });
-});
 
-const asked = (origin: string, serverId: string, servers: StatusView['servers']): AskedRouter => ({
-  server: origin,
-  error: null,
-  table: undefined,
-  status: {
-    form: 'sidecar',
-    serverId,
-    enabled: true,
-    stalePolicy: 'serve-stale',
-    snapshot: null,
-    embeddedSync: null,
-    found: [],
-    servers,
-    discovery: { conflictCount: 0, conflicts: [] },
-    documents: [],
-    warnings: [],
-  },
-});
+  it('finds with --all routers that no sync job knows: on the same port, at the hosts of their servers', async (context) => {
+    const flags = { 'allowed-peer-cidrs': ['127.0.0.0/8'] };
+    const { first, second, serverFlag, status, push } = await twoRouters(context, flags, ({ port }) => ({
+      'bind-address': ['127.0.0.2'],
+      'secure-port': [String(port)],
+    }));
+    const servers = {
+      'cp-a': { ...older, address: `127.0.0.1:${first.apiServer.port}` },
+      'cp-b': { ...newer, address: `127.0.0.2:${second.apiServer.port}` },
+    };
+    await push(first, 1, servers);
+    const early = await status(serverFlag(first), '--all');
+    assert.equal(early.code, 1);
+    assert.match(early.output, new RegExp(`^127\\.0\\.0\\.2:${second.port} +no +none`, 'm'));
+    await push(second, 4, servers, '127.0.0.2');
+    const { code, output } = await status(serverFlag(first), '--all');
+    assert.equal(code, 0, output);
+    assert.match(output, /^Ready: +2 of 2\nAgree: +yes$/m);
 
-describe('the preferred version of several routers', () => {
-  const router = (host: string, configured: string, minor: string | null): AskedRouter => {
-    const one = asked(`https://${host}`, host, []);
-    assert.ok(one.status !== undefined);
-    const preferredVersion = { configured, minor, enforcementDiffers: false, required: false };
-    const table = minor === null ? undefined : buildRoutingTable(snapshotOf({ a: older, b: newer }));
-    return { ...one, table, status: { ...one.status, preferredVersion } };
-  };
-  const subjects = (...routers: readonly AskedRouter[]) =>
-    differencesBetween(routers).map(({ subject }) => subject);
-
-  it('is compared where there is a snapshot: without one it is not known what a setting comes to', () => {
-    assert.deepEqual(subjects(router('a', 'majority', '1.36'), router('b', 'majority', null)), []);
-    assert.deepEqual(subjects(router('a', 'majority', '1.36'), router('b', 'oldest', '1.35')), [
-      'preferred version',
-    ]);
+    await second.router.close(0);
+    const down = await status(serverFlag(first), '--all');
+    assert.equal(down.code, 1);
+    assert.match(
+      down.output.replaceAll(/\n {4}/g, ' '),
+      new RegExp(`https://127\\.0\\.0\\.2:${second.port} cannot be reached from the router that was asked`),
+    );
   });
+});
+
+const asked = (origin: string, serverId: string, warnings: readonly string[] = []): RouterOfServer => ({
+  server: origin,
+  serverId,
+  error: null,
+  status: { ...statusView(serverId), warnings },
 });
 
 describe('warnings of several routers', () => {
   it('are told once, with the routers that give them and the machines that they name', () => {
     const id = 'apiserver-3nlclpc6jk4obwmes465wgwizq';
-    const table = buildRoutingTable(snapshotOf({ [id]: { ...older, hostname: 'node-1' } }));
-    const router = (host: string, warnings: readonly string[]) => {
-      const { status, ...others } = asked(`https://${host}`, host, []);
-      assert.ok(status !== undefined);
-      return { ...others, table, status: { ...status, warnings: [...warnings] } };
-    };
     const shared = `${id} cannot decode flowschemas`;
-    const first = router('10.0.0.1:7443', [shared]);
-    const text = routersText(
-      [first, router('10.0.0.2:7443', [shared, 'a file is late'])],
-      [],
-      [],
-      Date.now(),
-      false,
-    );
+    const routers = [
+      asked('https://10.0.0.1:7443', id, [shared]),
+      asked('https://10.0.0.2:7443', 'cp-b', [shared, 'a file is late']),
+    ].map(({ status, ...router }) => ({
+      ...router,
+      status: status && { ...status, servers: [listedServer({ id, hostname: 'node-1' })] },
+    }));
+    const view = { agree: null, differences: [], notAsked: [], routers };
+    const text = routersText(view, Date.now(), false);
     assert.match(
       text,
       /Warnings:\n {2}all routers: node-1 cannot decode flowschemas\n {2}10\.0\.0\.2:7443: a file is late\n/,
     );
+    const table = buildRoutingTable(snapshotOf({ [id]: { ...older, hostname: 'node-1' } }));
     const plain = { isWide: false, isColored: false };
+    const [first] = routers;
+    assert.ok(first?.status);
     const single = statusText({ status: first.status, cluster: clusterView(table) }, Date.now(), plain);
     assert.match(single, /Warnings:\n {2}node-1 cannot decode flowschemas\n/);
   });
 });
 
-describe('the routers that --all asks besides', () => {
-  const server = (
-    id: string,
-    address: string | null,
-    addressSource: string | null,
-  ): StatusView['servers'][number] => ({
-    id,
-    local: false,
-    address,
-    addressSource,
-    version: 'v1.36.0',
-    stale: false,
-    departedAt: null,
-    health: { status: 'healthy', cause: null, since: null },
+describe('what several routers say of each other', () => {
+  const down = (server: string, serverId: string): RouterOfServer => ({
+    server,
+    serverId,
+    error: 'no response',
+    status: null,
   });
-  it('are those that advertise an address: not API servers, not the same router by another address', () => {
-    const first = asked('https://lb.example:6443', 'cp-a', [
-      server('cp-a', '10.0.0.1:7443', 'advertised'),
-      server('cp-b', '10.0.0.2:7443', 'advertised'),
-      server('cp-c', '10.0.0.3:6443', 'lease'),
-      server('cp-d', null, 'advertised'),
-      server('cp-e', '[fd00::5]:7443', 'advertised'),
+
+  it('counts less than what each says of itself', () => {
+    const first = asked('https://10.0.0.1:7443', 'cp-a');
+    const second = asked('https://lb.example', 'cp-b');
+    const { routers } = joined([
+      { routers: [first, down('https://10.0.0.2:7443', 'cp-b')], notAsked: [] },
+      { routers: [second, down('https://10.0.0.1:7443', 'cp-a')], notAsked: [] },
     ]);
-    assert.deepEqual(otherRouters([first]), ['https://10.0.0.2:7443', 'https://[fd00::5]:7443']);
-    const second = asked('https://10.0.0.2:7443', 'cp-b', first.status?.servers ?? []);
-    assert.deepEqual(otherRouters([first, second]), ['https://[fd00::5]:7443']);
-    assert.deepEqual(serversNotAsked([first, second]), ['cp-c', 'cp-d']);
+    assert.deepEqual(routers, [first, second]);
+  });
+
+  it('is taken from the one that could ask', () => {
+    const third = asked('https://10.0.0.3:7443', 'cp-c');
+    const { routers, notAsked } = joined([
+      { routers: [asked('https://a', 'cp-a'), down(third.server, 'cp-c')], notAsked: ['cp-b', 'cp-d'] },
+      { routers: [asked('https://b', 'cp-b'), third], notAsked: ['cp-d'] },
+    ]);
+    assert.deepEqual(routers.slice(2), [third]);
+    assert.deepEqual(notAsked, ['cp-d']);
   });
 });

@@ -9,10 +9,10 @@ import {
   withDisplayNames,
 } from '../../dashboard/wording/display-names.ts';
 import { preferenceText } from '../../dashboard/wording/preferred-version-text.ts';
+import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
-import type { StatusView } from './status-view.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
 /** What `status` prints. */

@@ -10,11 +10,11 @@ import { type StartedRouterOptions, startRouterWithFiles } from '../../../test/s
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
 import { clusterView } from '../../dashboard/cluster-view.ts';
+import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 import { type StatusReport, statusText } from './status-text.ts';
-import type { StatusView } from './status-view.ts';
 
 const snapshot = snapshotOf({
   'cp-a': { version: 'v1.25.0', serves: ['v1/pods', 'autoscaling/v2beta2/horizontalpodautoscalers'] },
@@ -291,6 +291,8 @@ describe('the text of status', () => {
     servers: [
       {
         id: 'apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa',
+        hostname: null,
+        serves: null,
         local: false,
         address: '10.0.0.1:6443',
         addressSource: 'advertised',

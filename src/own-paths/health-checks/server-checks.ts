@@ -1,10 +1,12 @@
-import { headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { forward } from '../../proxy/forward.ts';
+import {
+  type AskOptions,
+  allInTime,
+  askInCallersName,
+  type CallersRequest,
+  questionOf,
+} from '../../proxy/ask-in-callers-name.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
-import type { AdmittedRequest, Router } from '../../request/router.ts';
 import type { Decision } from '../../routing/decision.ts';
-import { readText } from '../../runtime/read-text.ts';
 
 export type CheckOutcome = 'ok' | 'excluded' | 'failed';
 
@@ -19,15 +21,14 @@ export interface ServerReport {
 
 /** Asks servers for their checks. Never rejects, and ends within `timeout`. */
 export type AskServerChecks = (
-  request: Pick<AdmittedRequest, 'inbound' | 'requestInfo'>,
+  request: CallersRequest,
   endpoint: string,
   exclude: readonly string[],
 ) => Promise<readonly ServerReport[]>;
 
 interface ServerChecksOptions
-  extends Pick<MixedVersionProxyOptions, 'transport' | 'serverId' | 'routingTable'> {
-  readonly router: Router;
-}
+  extends AskOptions,
+    Pick<MixedVersionProxyOptions, 'serverId' | 'routingTable'> {}
 
 /** Milliseconds for all servers: a health check responds even if a server hangs. As long as kube-apiserver gives its etcd. */
 const timeout = 2_000;
@@ -40,42 +41,32 @@ const maximumQuestions = 8;
  * The servers' own health checks, asked for in the name of the caller like any other request, so that no caller sees
  * here what a server would not show them (by default everybody may, ClusterRole `system:public-info-viewer`).
  */
-export function createServerChecks({
-  router,
-  transport,
-  serverId,
-  routingTable,
-}: ServerChecksOptions): AskServerChecks {
+export function createServerChecks(options: ServerChecksOptions): AskServerChecks {
+  const { router, serverId, routingTable } = options;
   let questions = 0;
 
   async function ask(
-    { inbound, requestInfo }: Pick<AdmittedRequest, 'inbound' | 'requestInfo'>,
+    request: CallersRequest,
     target: string,
     id: string | undefined,
     signal: AbortSignal,
   ): Promise<ServerReport> {
-    const unknown: ServerReport = { serverId: id, result: 'unknown', checks: new Map() };
-    try {
-      const question = questionOf(inbound, target, signal);
-      const caller = await router.identify(question);
-      if (caller instanceof Response) return unknown;
-      const decision = id === undefined ? router.decide(question, requestInfo, caller) : decisionFor(id);
-      if (decision === undefined) return unknown;
-      const response = await forward({ inbound: question, requestInfo, caller, decision }, router, transport);
-      // Another server's checks are not this one's.
-      const isTheServers =
-        question.isPassedOn === true && (id !== undefined || decision.decision === 'local');
-      if (!isTheServers || (response.status !== 200 && response.status !== 500)) {
-        await response.body?.cancel();
-        return unknown;
-      }
-      const text = response.body === null ? '' : await readText(response.body, maximumBytes);
-      const checks = checksIn(text ?? '');
-      if (checks.size === 0) return unknown;
-      return { serverId: id, result: response.status === 200 ? 'passed' : 'failed', checks };
-    } catch {
-      return unknown;
-    }
+    const unknown = notKnown(id);
+    const question = questionOf(request.inbound, target, '*/*', signal);
+    const caller = await router.identify(question);
+    if (caller instanceof Response) return unknown;
+    const decision =
+      id === undefined ? router.decide(question, request.requestInfo, caller) : decisionFor(id);
+    // Another server's checks are not this one's.
+    if (decision === undefined || (id === undefined && decision.decision !== 'local')) return unknown;
+    const { status, text, isServers } = await askInCallersName(
+      { request, caller, decision, target, accept: '*/*', signal, maximumBytes },
+      options,
+    );
+    if (!isServers || (status !== 200 && status !== 500)) return unknown;
+    const checks = checksIn(text ?? '');
+    if (checks.size === 0) return unknown;
+    return { serverId: id, result: status === 200 ? 'passed' : 'failed', checks };
   }
 
   function decisionFor(id: string): Decision | undefined {
@@ -91,50 +82,24 @@ export function createServerChecks({
         ? (routingTable.current()?.snapshot.servers.map(({ id }) => id) ?? [])
         : [undefined];
     const target = `/${endpoint}?${['verbose', ...exclude.map((name) => `exclude=${encodeURIComponent(name)}`)].join('&')}`;
-    const unknown = ids.map((id): ServerReport => ({ serverId: id, result: 'unknown', checks: new Map() }));
-    if (questions >= maximumQuestions) return unknown;
+    if (questions >= maximumQuestions) return ids.map(notKnown);
     questions++;
-    const deadline = new AbortController();
-    const { promise: over, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(() => {
-      deadline.abort();
-      resolve();
-    }, timeout);
     try {
-      const signal = AbortSignal.any([request.inbound.signal, deadline.signal]);
-      const readings = ids.map((id, index) =>
-        ask(request, target, id, signal).then((report) => {
-          unknown[index] = report;
-        }),
+      return await allInTime(
+        ids.map((id) => ({
+          run: (signal: AbortSignal) => ask(request, target, id, signal),
+          late: notKnown(id),
+        })),
+        { timeout, signal: request.inbound.signal },
       );
-      await Promise.race([Promise.all(readings), over]);
-      return [...unknown];
     } finally {
-      clearTimeout(timer);
       questions--;
     }
   };
 }
 
-/** Header lines that would change the response: the whole text is wanted. */
-const leftOut =
-  /^(?:accept|accept-encoding|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
-
-function questionOf(inbound: InboundRequest, target: string, signal: AbortSignal): InboundRequest {
-  const headers: string[] = ['accept', '*/*', 'accept-encoding', 'identity'];
-  for (const [name, value] of headerLines(inbound.headers)) {
-    if (!leftOut.test(name)) headers.push(name, value);
-  }
-  return {
-    method: 'GET',
-    target,
-    headers: headers satisfies RawHeaders,
-    ...(inbound.httpVersion === undefined ? {} : { httpVersion: inbound.httpVersion }),
-    connection: inbound.connection,
-    body: () => null,
-    signal,
-    auditId: inbound.auditId,
-  };
+function notKnown(serverId: string | undefined): ServerReport {
+  return { serverId, result: 'unknown', checks: new Map() };
 }
 
 /** Lines as k8s.io/apiserver pkg/server/healthz/healthz.go writes them; everything else is left out. */

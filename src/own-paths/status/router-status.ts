@@ -68,6 +68,16 @@ export interface RouterStatus extends DocumentStatus {
     readonly expiresAt: string;
     readonly expired: boolean;
     readonly source: string;
+    /** Those of extension API servers. */
+    readonly extensionApis: readonly {
+      /** For example `metrics.k8s.io/v1beta1`. */
+      readonly groupVersion: string;
+      /** `<namespace>/<name>`. */
+      readonly service: string;
+      readonly available: boolean;
+    }[];
+    /** For example `example.com/v1`. */
+    readonly customResourceGroups: readonly string[];
   } | null;
   /** What the sync job in this router last read; `null` where snapshots are pushed. */
   readonly embeddedSync: {
@@ -84,11 +94,15 @@ export interface RouterStatus extends DocumentStatus {
   } | null;
   readonly servers: readonly {
     readonly id: string;
+    /** Of its machine; `null` where the snapshot does not have it. */
+    readonly hostname: string | null;
     readonly local: boolean;
     readonly address: string | null;
     /** Who says so (`RoutingServer.addressSource`); `null` when unknown. */
     readonly addressSource: string | null;
     readonly version: string | null;
+    /** Servers with the same one serve the same: the key of `servedSets` in the snapshot. `null`: not known. */
+    readonly serves: string | null;
     /** The sync job could not read it lately; what it serves is the last that is known. */
     readonly stale: boolean;
     /** When it left, if it has and may come back: what only it serves is 503 meanwhile. `null`: it is there. */
@@ -146,7 +160,7 @@ export function routerStatus(
   const undecodable = undecodableVersions(table);
   const reading = embeddedSync?.();
   const needsRestart = settings?.needsRestart() ?? [];
-  const departures = new Map(table?.snapshot.servers.map(({ id, departedAt }) => [id, departedAt]));
+  const listed = new Map(table?.snapshot.servers.map((server) => [server.id, server]));
   return {
     form: serverId === undefined ? 'gateway' : 'sidecar',
     serverId: serverId ?? null,
@@ -162,25 +176,18 @@ export function routerStatus(
       required: preferredVersion.required,
     },
     undecodable: undecodableResources(undecodable),
-    snapshot:
-      table === undefined
-        ? null
-        : {
-            generation: table.generation,
-            createdAt: new Date(table.createdAt).toISOString(),
-            expiresAt: new Date(table.expiresAt).toISOString(),
-            expired: isExpired(table, now),
-            source: table.snapshot.metadata.source,
-          },
+    snapshot: table === undefined ? null : snapshotState(table, now),
     embeddedSync: reading === undefined ? null : embeddedSyncState(reading),
     servers: (table?.servers ?? []).map(({ id, origin, addressSource, version, stale }) => ({
       id,
+      hostname: listed.get(id)?.hostname ?? null,
       local: id === serverId,
       address: origin?.replace('https://', '') ?? null,
       addressSource: addressSource ?? null,
       version: version ?? null,
+      serves: listed.get(id)?.serves ?? null,
       stale,
-      departedAt: departures.get(id) ?? null,
+      departedAt: listed.get(id)?.departedAt ?? null,
       health: healthStatus(health?.report(id), now),
     })),
     ...documentStatus(table, options.openApiV2, reading !== undefined),
@@ -197,6 +204,29 @@ export function routerStatus(
       ...undecodableWarnings(undecodable, preferredVersion.version !== 'local'),
       ...embeddedSyncWarnings(reading),
     ],
+  };
+}
+
+function snapshotState(table: RoutingTable, now: number): NonNullable<RouterStatus['snapshot']> {
+  const { metadata, apiServices, customResourceGroups } = table.snapshot;
+  return {
+    generation: table.generation,
+    createdAt: new Date(table.createdAt).toISOString(),
+    expiresAt: new Date(table.expiresAt).toISOString(),
+    expired: isExpired(table, now),
+    source: metadata.source,
+    extensionApis: apiServices.flatMap(({ group, version, service, available }) =>
+      service === undefined
+        ? []
+        : [
+            {
+              groupVersion: `${group}/${version}`,
+              service: `${service.namespace}/${service.name}`,
+              available,
+            },
+          ],
+    ),
+    customResourceGroups: customResourceGroups.map(({ group, version }) => `${group}/${version}`),
   };
 }
 

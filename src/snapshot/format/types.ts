@@ -10,7 +10,7 @@ import type {
   server,
 } from './schema.ts';
 
-type Immutable<Value> = Value extends object
+export type Immutable<Value> = Value extends object
   ? { readonly [Key in keyof Value]: Immutable<Value[Key]> }
   : Value;
 

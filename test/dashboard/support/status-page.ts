@@ -7,7 +7,7 @@ import { chromiumMissing, launchChromium } from '../../../scripts/dashboard/chro
 import type { Snapshot } from '../../../src/snapshot/format/types.ts';
 import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import { signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
-import { startRouterWithFiles } from '../../support/started-router.ts';
+import { type StartedRouter, startRouterWithFiles } from '../../support/started-router.ts';
 import { type Answer, askOverHttp2, openHttp2 } from '../../support/tls-client.ts';
 import type { Ports } from './clusters.ts';
 
@@ -82,6 +82,7 @@ export async function openPage(
 
 export interface PageRouter {
   readonly origin: string;
+  readonly authorities: StartedRouter['authorities'];
   readonly ports: Ports;
   /** As a super-user, past the browser. */
   ask(target: string): Promise<Answer>;
@@ -101,6 +102,7 @@ export async function startPageRouter(context: TestContext): Promise<PageRouter>
   const session = openHttp2(context, { port, ca: authorities.cluster.certificate, pair });
   return {
     origin,
+    authorities,
     ports: { local: started.apiServer.port },
     ask: (target) => askOverHttp2(session, target),
     async push(snapshot) {

@@ -1,12 +1,19 @@
 import * as v from 'valibot';
+import type { Immutable } from '../../snapshot/format/types.ts';
+
+/** What is shown is an age. */
+const time = v.pipe(
+  v.string(),
+  v.check((text) => !Number.isNaN(Date.parse(text)), 'must be a time'),
+);
 
 const health = v.object({
   status: v.string(),
   cause: v.nullable(v.string()),
-  since: v.nullable(v.string()),
+  since: v.nullable(time),
 });
 
-/** What the command shows of `v1/status` (src/own-paths/status/router-status.ts); a newer router may say more. */
+/** What is shown of `v1/status` (`RouterStatus`) of any router; one of a newer release may say more. */
 const statusViewSchema = v.object({
   form: v.string(),
   serverId: v.nullable(v.string()),
@@ -23,6 +30,7 @@ const statusViewSchema = v.object({
   preferredVersion: v.optional(
     v.object({
       configured: v.string(),
+      scope: v.optional(v.string()),
       minor: v.nullable(v.string()),
       enforcementDiffers: v.boolean(),
       /** Left out by routers of the release before. */
@@ -32,26 +40,44 @@ const statusViewSchema = v.object({
   snapshot: v.nullable(
     v.object({
       generation: v.number(),
-      createdAt: v.string(),
-      expiresAt: v.string(),
+      createdAt: time,
+      expiresAt: time,
       expired: v.boolean(),
       source: v.string(),
+      /** These two are left out by routers of the release before. */
+      extensionApis: v.optional(
+        v.array(v.object({ groupVersion: v.string(), service: v.string(), available: v.boolean() })),
+      ),
+      customResourceGroups: v.optional(v.array(v.string())),
     }),
   ),
   /** Left out by routers of the release before. */
-  embeddedSync: v.nullish(v.object({ source: v.string(), lastReadAt: v.nullable(v.string()) }), null),
+  embeddedSync: v.nullish(
+    v.object({
+      source: v.string(),
+      lastReadAt: v.nullable(time),
+      servers: v.optional(
+        v.array(v.object({ id: v.string(), state: v.string(), failure: v.nullable(v.string()) })),
+        [],
+      ),
+    }),
+    null,
+  ),
   /** Left out by routers of the release before. */
   found: v.optional(v.array(v.object({ flag: v.string(), value: v.string(), source: v.string() })), []),
   servers: v.array(
     v.object({
       id: v.string(),
+      /** Left out by routers of the release before, as `serves` is. */
+      hostname: v.nullish(v.string(), null),
+      serves: v.nullish(v.string(), null),
       local: v.boolean(),
       address: v.nullable(v.string()),
       addressSource: v.optional(v.nullable(v.string()), null),
       version: v.nullable(v.string()),
       stale: v.boolean(),
       /** Older routers do not say. */
-      departedAt: v.nullish(v.string(), null),
+      departedAt: v.nullish(time, null),
       health,
     }),
   ),
@@ -72,10 +98,16 @@ const statusViewSchema = v.object({
   warnings: v.array(v.string()),
 });
 
-export type StatusView = v.InferOutput<typeof statusViewSchema>;
+export type StatusView = Immutable<v.InferOutput<typeof statusViewSchema>>;
 
-/** @param text the text of `v1/status`. `undefined` when it is something else. */
+/** @param text the text of `v1/status`. `undefined` when it is something else. What is not shown stays in it. */
 export function parseStatusView(text: string): StatusView | undefined {
-  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), statusViewSchema), text);
-  return result.success ? result.output : undefined;
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), v.looseObject({})), text);
+  return result.success ? statusViewOf(result.output) : undefined;
+}
+
+/** As `parseStatusView`, of what has been parsed. */
+export function statusViewOf(json: object): StatusView | undefined {
+  const result = v.safeParse(statusViewSchema, json);
+  return result.success ? { ...json, ...result.output } : undefined;
 }

@@ -1,0 +1,104 @@
+import type { StatusView } from '../status/status-view.ts';
+import type { Difference, RouterOfServer } from './routers-view.ts';
+
+/** A router of an earlier release does not report readiness: a status at all then counts as ready. Pure. */
+export function saysReady({ readiness }: Pick<StatusView, 'readiness'>): boolean {
+  return readiness?.ready !== false;
+}
+
+/**
+ * Where routers differ, so that a request may be routed by one in another way than by the next: what they know of each
+ * server, and the settings that decide. Generations are not compared: routers that read the cluster themselves count
+ * their own. A router without a snapshot is compared by its settings only, one of an earlier release by what it tells.
+ * Pure.
+ */
+export function differencesBetween(routers: readonly RouterOfServer[]): readonly Difference[] {
+  const told = routers.flatMap(({ server, status }) => (status === null ? [] : [{ server, status }]));
+  const knowing = told.filter(({ status }) => status.snapshot !== null);
+  const thorough = knowing.filter(({ status }) => status.snapshot?.extensionApis !== undefined);
+  return [
+    ...differencesOf(told, settings),
+    ...differencesOf(knowing, preference),
+    ...differencesOf(knowing, versions),
+    ...differencesOf(thorough, served),
+  ];
+}
+
+/**
+ * Whether routers decide alike. `null`: not known, since fewer than two told what they know, or not all could be asked.
+ * Pure.
+ */
+export function agreementOf(
+  routers: readonly RouterOfServer[],
+  differences: readonly Difference[],
+  notAsked: readonly string[],
+): boolean | null {
+  if (differences.length > 0) return false;
+  const haveTold = routers.every(({ status }) => status !== null && status.snapshot !== null);
+  return notAsked.length === 0 && haveTold ? true : null;
+}
+
+type Fact = readonly [subject: string, value: string];
+
+interface ToldRouter {
+  readonly server: string;
+  readonly status: StatusView;
+}
+
+function differencesOf(
+  routers: readonly ToldRouter[],
+  factsOf: (status: StatusView) => readonly Fact[],
+): readonly Difference[] {
+  const facts = routers.map(({ server, status }) => [server, new Map(factsOf(status))] as const);
+  const subjects = new Set(facts.flatMap(([, known]) => [...known.keys()]));
+  return [...subjects]
+    .map((subject) => ({
+      subject,
+      values: [...Map.groupBy(facts, ([, known]) => known.get(subject) ?? 'not known')].map(
+        ([value, group]) => ({ value, routers: group.map(([server]) => server) }),
+      ),
+    }))
+    .filter(({ values }) => values.length > 1);
+}
+
+function settings({ enabled, stalePolicy }: StatusView): readonly Fact[] {
+  return [
+    ['feature gate', enabled ? 'on' : 'off'],
+    ['stale policy', stalePolicy],
+  ];
+}
+
+/** Which version a setting comes to is known with a snapshot alone. */
+function preference({ preferredVersion }: StatusView): readonly Fact[] {
+  return [['preferred version', preferredVersion?.minor ?? preferredVersion?.configured ?? 'not told']];
+}
+
+function versions({ servers }: StatusView): readonly Fact[] {
+  return servers.map((server) => [
+    `server ${nameOf(server)}`,
+    server.departedAt === null ? (server.version ?? 'of unknown version') : 'departed',
+  ]);
+}
+
+function served({ servers, snapshot }: StatusView): readonly Fact[] {
+  return [
+    // The name of a set is the hash of what is in it (snapshot format): its beginning tells two apart.
+    ...servers.map(
+      (server): Fact => [
+        `what server ${nameOf(server)} serves`,
+        server.serves?.slice(0, 'sha256:'.length + 8) ?? 'not known',
+      ],
+    ),
+    ...(snapshot?.extensionApis ?? []).map(
+      ({ groupVersion, service, available }): Fact => [
+        `extension API ${groupVersion}`,
+        available ? service : `${service}, not available`,
+      ],
+    ),
+    ...(snapshot?.customResourceGroups ?? []).map((group): Fact => [`custom resources of ${group}`, 'known']),
+  ];
+}
+
+function nameOf({ id, hostname }: StatusView['servers'][number]): string {
+  return hostname ?? id;
+}

@@ -1,0 +1,116 @@
+import { firstHeader } from '../../apimachinery/raw-headers.ts';
+import {
+  type AskOptions,
+  allInTime,
+  askInCallersName,
+  type CallersRequest,
+  type ServersResponse,
+} from '../../proxy/ask-in-callers-name.ts';
+import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
+import { ownPathsPrefix } from '../../request/own-path-target.ts';
+import type { Caller } from '../../request/user-info.ts';
+import type { AdvertisedServer } from '../../snapshot/addresses/advertised-address.ts';
+import type { RouterStatus } from '../status/router-status.ts';
+import { parseStatusView } from '../status/status-view.ts';
+import { agreementOf, differencesBetween } from './agreement.ts';
+import { type OtherRouter, otherRouters } from './other-routers.ts';
+import type { RouterOfServer, RoutersView } from './routers-view.ts';
+
+export interface AskRoutersOptions
+  extends AskOptions,
+    Pick<MixedVersionProxyOptions, 'serverId' | 'routingTable'> {
+  readonly advertised?: (() => AdvertisedServer | undefined) | undefined;
+}
+
+/** Milliseconds for all routers. */
+const timeout = 2_000;
+/** Bytes of a status: a hundred servers, and all that could be said of each, have 200,000. */
+const maximumBytes = 4 * 1024 * 1024;
+
+/** Asks the routers of the other servers for their status. In the name of the caller: each router decides whom it tells. */
+export async function askRouters(
+  request: CallersRequest,
+  caller: Caller,
+  status: RouterStatus,
+  options: AskRoutersOptions,
+): Promise<RoutersView> {
+  const { routingTable, serverId } = options;
+  const own = options.advertised?.()?.address;
+  const others = otherRouters(routingTable.current(), serverId, own);
+  const addressed = others.filter(hasAddress);
+  const asked = await allInTime(
+    addressed.map((other) => ({
+      run: (signal: AbortSignal) => askRouter(request, caller, other, signal, options),
+      late: notTold(other, `has not responded within ${timeout / 1000} seconds`),
+    })),
+    { timeout, signal: request.inbound.signal },
+  );
+  // Where it does not know its address, that by which the caller has found it.
+  const address = own ?? firstHeader(request.inbound.headers, 'host');
+  const routers: readonly RouterOfServer[] = [
+    {
+      server: address === undefined ? 'this router' : `https://${address}`,
+      serverId: serverId ?? null,
+      error: null,
+      status,
+    },
+    ...asked,
+  ];
+  const differences = differencesBetween(routers);
+  const notAsked = others.filter(({ origin }) => origin === undefined).map(({ server }) => server.id);
+  return { agree: agreementOf(routers, differences, notAsked), differences, notAsked, routers };
+}
+
+type AddressedRouter = OtherRouter & { readonly origin: string };
+
+function hasAddress(other: OtherRouter): other is AddressedRouter {
+  return other.origin !== undefined;
+}
+
+async function askRouter(
+  request: CallersRequest,
+  caller: Caller,
+  other: AddressedRouter,
+  signal: AbortSignal,
+  options: AskRoutersOptions,
+): Promise<RouterOfServer> {
+  // Under an ID of its own: what becomes of the router says nothing of the health of its API server.
+  const { server, origin } = other;
+  const candidate = { ...server, id: `router of ${server.id}`, origin };
+  const response = await askInCallersName(
+    {
+      request,
+      caller,
+      decision: { decision: 'peer', reason: 'NotAResourceRequest', candidates: [candidate] },
+      target: `${ownPathsPrefix}/v1/status`,
+      accept: 'application/json',
+      signal,
+      maximumBytes,
+    },
+    options,
+  );
+  const status =
+    response.isServers && response.status === 200 ? parseStatusView(response.text ?? '') : undefined;
+  if (status === undefined) return notTold(other, reasonOf(response));
+  if (status.serverId !== server.id) {
+    const whose = status.serverId === null ? 'a gateway' : `the router of ${status.serverId}`;
+    return notTold(other, `is ${whose}`);
+  }
+  return { server: origin, serverId: server.id, error: null, status };
+}
+
+function notTold({ server, origin }: AddressedRouter, error: string): RouterOfServer {
+  return { server: origin, serverId: server.id, error: `${origin} ${error}`, status: null };
+}
+
+const advice: Readonly<Partial<Record<number, string>>> = {
+  200: 'is no router',
+  401: "returned 401: it does not take this router's word for who asks (--requestheader-client-ca-file, --requestheader-allowed-names)",
+  403: 'returned 403: it is no router, or one that has the caller neither in --allowed-users nor in --allowed-groups',
+  404: 'returned 404: it is an API server, and no router',
+};
+
+function reasonOf({ isServers, status }: ServersResponse): string {
+  if (!isServers) return 'cannot be reached from the router that was asked';
+  return advice[status] ?? `returned ${status}: see its log`;
+}

@@ -1,0 +1,117 @@
+import { headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import type { AdmittedRequest, Router } from '../request/router.ts';
+import type { Caller } from '../request/user-info.ts';
+import type { Decision } from '../routing/decision.ts';
+import { readText } from '../runtime/read-text.ts';
+import { forward } from './forward.ts';
+import type { MixedVersionProxyOptions } from './options.ts';
+
+/** How others are asked: as they are for every request. */
+export interface AskOptions extends Pick<MixedVersionProxyOptions, 'transport'> {
+  readonly router: Router;
+}
+
+/** A request of the caller's that a question to others stands for. */
+export type CallersRequest = Pick<AdmittedRequest, 'inbound' | 'requestInfo'>;
+
+export interface CallersQuestion {
+  readonly request: CallersRequest;
+  readonly caller: Caller;
+  readonly decision: Decision;
+  /** As it is sent, for example `/readyz?verbose`. */
+  readonly target: string;
+  readonly accept: string;
+  readonly signal: AbortSignal;
+  /** Bytes of the response at most. */
+  readonly maximumBytes: number;
+}
+
+export interface ServersResponse {
+  readonly status: number;
+  /** `undefined`: the body is larger than it may be. */
+  readonly text: string | undefined;
+  /** The server's own response; else it is the router's: it got none. */
+  readonly isServers: boolean;
+}
+
+/**
+ * Asks by the same way as any request of the caller's, so that nobody sees by this what a server would not show them.
+ * @throws what ended it: the signal, or a response that broke off
+ */
+export async function askInCallersName(
+  {
+    request: { inbound, requestInfo },
+    caller,
+    decision,
+    target,
+    accept,
+    signal,
+    maximumBytes,
+  }: CallersQuestion,
+  { router, transport }: AskOptions,
+): Promise<ServersResponse> {
+  const question = questionOf(inbound, target, accept, signal);
+  const response = await forward({ inbound: question, requestInfo, caller, decision }, router, transport);
+  const text = response.body === null ? '' : await readText(response.body, maximumBytes);
+  return { status: response.status, text, isServers: question.isPassedOn === true };
+}
+
+/** Header lines that would change the response: the whole text is wanted. */
+const leftOut =
+  /^(?:accept|accept-encoding|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
+
+/** A GET on the connection, and with the credentials, of `inbound`. */
+export function questionOf(
+  inbound: InboundRequest,
+  target: string,
+  accept: string,
+  signal: AbortSignal,
+): InboundRequest {
+  const headers: string[] = ['accept', accept, 'accept-encoding', 'identity'];
+  for (const [name, value] of headerLines(inbound.headers)) {
+    if (!leftOut.test(name)) headers.push(name, value);
+  }
+  return {
+    method: 'GET',
+    target,
+    headers: headers satisfies RawHeaders,
+    ...(inbound.httpVersion === undefined ? {} : { httpVersion: inbound.httpVersion }),
+    connection: inbound.connection,
+    body: () => null,
+    signal,
+    auditId: inbound.auditId,
+  };
+}
+
+/** Something that may take too long. */
+export interface TimedTask<Result> {
+  /** Ends when the signal aborts. */
+  readonly run: (signal: AbortSignal) => Promise<Result>;
+  /** What is said of it when it has not ended in time, or has failed. */
+  readonly late: Result;
+}
+
+/** Runs all at once, and ends within `timeout` milliseconds. Never rejects. */
+export async function allInTime<Result>(
+  tasks: readonly TimedTask<Result>[],
+  { timeout, signal }: { readonly timeout: number; readonly signal: AbortSignal },
+): Promise<readonly Result[]> {
+  const results = tasks.map(({ late }) => late);
+  const deadline = new AbortController();
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(() => {
+    deadline.abort();
+    resolve();
+  }, timeout);
+  try {
+    const either = AbortSignal.any([signal, deadline.signal]);
+    const running = tasks.map(async ({ run, late }, index) => {
+      results[index] = await run(either).catch(() => late);
+    });
+    await Promise.race([Promise.all(running), over]);
+    return [...results];
+  } finally {
+    clearTimeout(timer);
+  }
+}

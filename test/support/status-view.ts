@@ -1,0 +1,37 @@
+import type { StatusView } from '../../src/own-paths/status/status-view.ts';
+
+/** What a router tells of itself: ready, without a snapshot. */
+export function statusView(serverId: string | null): StatusView {
+  return {
+    form: serverId === null ? 'gateway' : 'sidecar',
+    serverId,
+    enabled: true,
+    stalePolicy: 'serve-stale',
+    snapshot: null,
+    embeddedSync: null,
+    found: [],
+    servers: [],
+    discovery: { conflictCount: 0, conflicts: [] },
+    documents: [],
+    warnings: [],
+  };
+}
+
+/** A healthy server as a router lists it. */
+export function listedServer(
+  fields: Partial<StatusView['servers'][number]> = {},
+): StatusView['servers'][number] {
+  return {
+    id: 'cp-a',
+    hostname: null,
+    local: false,
+    address: null,
+    addressSource: null,
+    version: 'v1.36.0',
+    serves: null,
+    stale: false,
+    departedAt: null,
+    health: { status: 'healthy', cause: null, since: null },
+    ...fields,
+  };
+}
