@@ -9,7 +9,7 @@ import { type Decision, type DecisionContext, defaultStalePolicy } from '../rout
 import { defaultPreferredVersion, goesElsewhere } from '../routing/preferred-version.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { type Candidates, noCandidates, type ServerLoad } from './delivery/server-choice.ts';
-import type { MixedVersionProxyOptions } from './options.ts';
+import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 import { createExpiryLog } from './snapshot-expiry.ts';
 
 /** Decides by the routing table and the servers as they are when it is asked. */
@@ -32,17 +32,22 @@ const gateIsOff: Decision = Object.freeze({
 });
 
 export function createDecider(options: MixedVersionProxyOptions, load: ServerLoad): Decider {
-  const { serverId, routingTable, isVerifiedPeer = () => false } = options;
+  const { routingTable, isVerifiedPeer = () => false } = options;
   const { stalePolicy = defaultStalePolicy, preferredVersion = defaultPreferredVersion } = options;
   const { localServerDownPolicy = 'peer', extensionRouting = 'local', enabled = true } = options;
   const { clock = Date.now, logger = silentLogger } = options;
-  const standing = { serverId, stalePolicy, preferredVersion };
+  const standing = () => ({ serverId: localServerId(options), stalePolicy, preferredVersion });
   const expiryLog = createExpiryLog(stalePolicy, logger);
-  const local = { serverId, localServerDownPolicy, load, health: options.health };
+  const local = { ...options, load };
+  const isDown = () => isLocalServerDown(local);
 
-  const contextOf = (inbound: InboundRequest, caller: Caller, isDown: boolean): DecisionContext => ({
-    ...standing,
-    localServerIsDown: isDown,
+  const contextOf = (
+    inbound: InboundRequest,
+    caller: Caller,
+    localServerIsDown: boolean,
+  ): DecisionContext => ({
+    ...standing(),
+    localServerIsDown,
     now: clock(),
     query: queryOf(inbound.target),
     // Upstream's peers send upgrades without a user: there the connection's own certificate is what counts.
@@ -61,7 +66,7 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
   return {
     decide(inbound, requestInfo, caller) {
       if (!enabled) return gateIsOff;
-      const context = contextOf(inbound, caller, isLocalServerDown(local));
+      const context = contextOf(inbound, caller, isDown());
       const table = routingTable.current();
       expiryLog.look(table, context.now);
       return decide(requestInfo, table, context);
@@ -70,8 +75,8 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
       const now = decide(requestInfo, routingTable.current(), {
-        ...standing,
-        localServerIsDown: isLocalServerDown(local),
+        ...standing(),
+        localServerIsDown: isDown(),
         now: clock(),
         reroutedByVerifiedPeer: false,
         extensionRouting,
@@ -86,12 +91,11 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
 }
 
 /** Whether peers take the place of the local server now, where they can. */
-export function isLocalServerDown({
-  serverId,
-  localServerDownPolicy = 'peer',
-  load,
-  health,
-}: Pick<MixedVersionProxyOptions, 'serverId' | 'localServerDownPolicy' | 'load' | 'health'>): boolean {
+export function isLocalServerDown(
+  options: Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'localServerDownPolicy' | 'load' | 'health'>,
+): boolean {
+  const { localServerDownPolicy = 'peer', load, health } = options;
+  const serverId = localServerId(options);
   return (
     localServerDownPolicy === 'peer' &&
     serverId !== undefined &&

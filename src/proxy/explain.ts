@@ -18,7 +18,7 @@ import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown } from './decider.ts';
 import { extensionDestination, peerDestination } from './delivery/destinations.ts';
-import type { MixedVersionProxyOptions } from './options.ts';
+import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 
 /** A request to explain. Nothing is sent anywhere. */
 export interface RequestToExplain {
@@ -238,9 +238,9 @@ export function explainHere(
   options: MixedVersionProxyOptions,
   now: number,
 ): Explanation {
-  const { serverId, health } = options;
+  const { health } = options;
   return explainRequest(request, table, {
-    serverId,
+    serverId: localServerId(options),
     localServerIsDown: isLocalServerDown(options),
     now,
     stalePolicy: options.stalePolicy ?? defaultStalePolicy,

@@ -8,7 +8,7 @@ import { defaultStalePolicy } from '../routing/decision.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import type { MixedVersionProxyOptions } from './options.ts';
+import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 
 /** Given the code of a server's response: the response in its place, or `undefined` to pass it on. */
 export type Replacement = (status: number) => Response | undefined;
@@ -16,7 +16,7 @@ export type Replacement = (status: number) => Response | undefined;
 /** The router's options that a merged document needs. */
 export type MergedDocumentOptions = Pick<
   MixedVersionProxyOptions,
-  'serverId' | 'openApiV2' | 'openApiV3' | 'stalePolicy' | 'preferredVersion' | 'clock'
+  'serverId' | 'local' | 'openApiV2' | 'openApiV3' | 'stalePolicy' | 'preferredVersion' | 'clock'
 >;
 
 /**
@@ -26,14 +26,10 @@ export type MergedDocumentOptions = Pick<
 export async function mergedDocument(
   { inbound, requestInfo }: AdmittedRequest,
   table: RoutingTable,
-  {
-    serverId,
-    openApiV2,
-    openApiV3,
-    stalePolicy = defaultStalePolicy,
-    clock = Date.now,
-  }: MergedDocumentOptions,
+  options: MergedDocumentOptions,
 ): Promise<Replacement | undefined> {
+  const { openApiV2, openApiV3, stalePolicy = defaultStalePolicy, clock = Date.now } = options;
+  const serverId = localServerId(options);
   const { headers } = inbound;
   const asked = {
     method: inbound.method,

@@ -28,10 +28,13 @@ export type LocalServerDownPolicy = 'peer' | 'unavailable';
 export interface MixedVersionProxyOptions {
   /**
    * ID of the local API server, as it stands in the snapshot. Left out together with `local` in the gateway form, in
-   * which no server is closer than another.
+   * which no server is closer than another. `local.id` counts where it differs.
    */
   readonly serverId?: string | undefined;
-  /** The local API server. In a library, `next()` stands for it and only merged documents ask it. */
+  /**
+   * The local API server. In a library, `next()` stands for it and only merged documents ask it. Its `id` is asked anew
+   * each time: snapshots may come to name a server otherwise.
+   */
   readonly local?: Destination | undefined;
   readonly routingTable: RoutingTableSource;
   readonly transport: Transport;
@@ -91,4 +94,12 @@ export interface MixedVersionProxyOptions {
   readonly observers?: readonly RequestObserver[];
   /** Limits requests in flight. Default: there is no limit. */
   readonly gate?: RequestGate | undefined;
+}
+
+/** The ID of the local server in the snapshot in use; `undefined` in the gateway form. */
+export function localServerId({
+  serverId,
+  local,
+}: Pick<MixedVersionProxyOptions, 'serverId' | 'local'>): string | undefined {
+  return local?.id ?? serverId;
 }

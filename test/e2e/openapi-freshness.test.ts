@@ -43,7 +43,7 @@ async function setUp(context: TestContext) {
     };
   };
   const clock = { now: 0 };
-  const common = { read, clock: () => clock.now, logger: silentLogger, localServerId: older.serverId };
+  const common = { read, clock: () => clock.now, logger: silentLogger, localServerId: () => older.serverId };
   const v2 = new MergedOpenApiV2(common);
   const v3 = new OpenApiV3Indexes(common);
   const serves = (version: string, path: string) => ({ version, serves: [path], openapiV3: {} });

@@ -2,6 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
+import { localServerIdOf } from '../../node/process/local-server-id.ts';
 import { expiryOf } from '../../node/reload/credential-watch.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { durationText } from '../../runtime/duration-text.ts';
@@ -29,8 +30,11 @@ interface RouterFindings {
  * @throws {CommandFailure} exit code 2 when the configuration cannot be used.
  */
 export async function examineRouter(given: ServeArguments, context: CommandContext): Promise<RouterFindings> {
-  const { config } = await readServeInput(given, context);
-  const { findings: ofSnapshot, table } = await snapshotFindings(config, context);
+  const { config: configured } = await readServeInput(given, context);
+  const { findings: ofSnapshot, table } = await snapshotFindings(configured, context);
+  // As the router itself does, by the snapshot that it would begin with.
+  const config =
+    table === undefined ? configured : { ...configured, serverId: localServerIdOf(configured, table) };
   const ask = askAsRouter(config);
   const servers = await serverFindings(examinedServers(config, table), ask, context.clock);
   const source = given.configurationFiles.at(-1) ?? 'what the flags say';
@@ -168,10 +172,8 @@ const check = 'snapshot';
  * Opens the stored snapshot as the router would at start. It is only read: what a running router is just writing
  * beside it stays alone.
  */
-async function snapshotFindings(
-  { featureGateEnabled, serverId, snapshot, embeddedSync }: ServeConfig,
-  context: CommandContext,
-): Promise<SnapshotFindings> {
+async function snapshotFindings(config: ServeConfig, context: CommandContext): Promise<SnapshotFindings> {
+  const { featureGateEnabled, snapshot, embeddedSync } = config;
   const { file, keys } = snapshot;
   const only = (result: Finding['result'], message: string): SnapshotFindings => ({
     findings: [{ check, result, message }],
@@ -183,7 +185,10 @@ async function snapshotFindings(
   }
   try {
     const { table } = await readSnapshotInput(context, '--snapshot-file', file, keys?.path);
-    return { findings: [ageOf(table, context.clock()), ...placeOf(table, serverId)], table };
+    return {
+      findings: [ageOf(table, context.clock()), ...placeOf(table, localServerIdOf(config, table))],
+      table,
+    };
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     const isMissing = error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ENOENT';

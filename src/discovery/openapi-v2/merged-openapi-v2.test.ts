@@ -317,7 +317,7 @@ describe('a document that is asked for', () => {
       },
       clock: () => 0,
       logger: silentLogger,
-      localServerId: 'zz-local',
+      localServerId: () => 'zz-local',
     });
     await merged.update(buildRoutingTable(snapshotOf({ ...servers, 'zz-local': servers.newer })));
     assert.deepEqual([...new Set(asked)].sort(), ['older', 'zz-local']);

@@ -42,7 +42,7 @@ function underTest() {
     },
     clock: () => clock.now,
     logger: silentLogger,
-    localServerId: 'older',
+    localServerId: () => 'older',
   });
   const paths = async (of: RoutingTable = table): Promise<Record<string, string>> => {
     const document = await indexes.document(of, false);

@@ -114,7 +114,8 @@ export class ServerCopies {
   async #refreshSource(source: DocumentSource): Promise<ServerCopy | undefined> {
     const { clock, localServerId, signal } = this.#options;
     // The local one first: what clients find there they expect here.
-    const isLocal = ({ id }: RoutingServer) => Number(id === localServerId);
+    const localId = localServerId?.();
+    const isLocal = ({ id }: RoutingServer) => Number(id === localId);
     const servers = source.servers
       .toSorted((one, other) => isLocal(other) - isLocal(one))
       .slice(0, attemptsPerSource);

@@ -73,8 +73,8 @@ export interface DocumentReading {
   /** Milliseconds of a clock that only rises: ages are measured with it. */
   readonly clock: () => number;
   readonly logger: Logger;
-  /** The server that the router stands in front of; left out in the gateway form. */
-  readonly localServerId?: string | undefined;
+  /** The server that the router stands in front of, in the table in use; left out in the gateway form. */
+  readonly localServerId?: (() => string | undefined) | undefined;
   /** Once it aborts, no server is asked any more, and what fails is not the servers' fault. */
   readonly signal?: AbortSignal | undefined;
 }

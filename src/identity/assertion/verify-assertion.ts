@@ -17,7 +17,7 @@ import { type Admission, ReplayWindow, type SharedNonces } from './replay-window
 export interface AssertionVerifierOptions {
   /** Public keys of the routers that are believed, each bound to its issuer. Asked for every assertion. */
   readonly keys: () => AssertionKeySet;
-  /** API server ID of this router's local server: what assertions must be meant for. */
+  /** API server ID of this router's local server: what assertions must be meant for. Asked for every assertion. */
   readonly audience: string;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;

@@ -50,15 +50,16 @@ export function nodeAuthenticators(
 
 /**
  * Accepts assertions of the routers whose keys are pinned. Without pinned keys assertions are ignored.
+ * @param serverId what other routers' snapshots call the local server; `undefined` in the gateway form
  * @param pinnedKeys called for each assertion; returns the same set until it changes
  */
 export function assertionAuthenticator(
   config: ServeConfig,
+  serverId: (() => string) | undefined,
   pinnedKeys: () => AssertionKeySet,
   logger: Logger,
 ): Authenticator | undefined {
-  const { serverId, destinationIdentity } = config;
-  const { oidc } = destinationIdentity;
+  const { oidc } = config.destinationIdentity;
   // Assertions are addressed to an API server ID, which a gateway does not have.
   if (serverId === undefined) return undefined;
   let pinned: AssertionKeySet = new Map();
@@ -72,7 +73,13 @@ export function assertionAuthenticator(
     }
     return trusted;
   };
-  const authenticator = new PeerAssertionAuthenticator({ keys, audience: serverId, logger });
+  const authenticator = new PeerAssertionAuthenticator({
+    keys,
+    get audience() {
+      return serverId();
+    },
+    logger,
+  });
   return {
     name: authenticator.name,
     authenticate: (inbound) => (keys().size === 0 ? undefined : authenticator.authenticate(inbound)),

@@ -11,7 +11,7 @@ const tableOf = (...ids: readonly string[]): RoutingTable =>
 
 test('a snapshot without the local server is warned of, with the IDs that it has', () => {
   const { logger, lines } = recordingLogger();
-  ownServerCheck('cp-x', logger)(tableOf('cp-a', 'cp-b'));
+  ownServerCheck(() => 'cp-x', logger)(tableOf('cp-a', 'cp-b'));
   assert.equal(lines.length, 1);
   assert.equal(lines[0]?.level, 'warn');
   assert.match(lines[0]?.message ?? '', /--server-id/);
@@ -20,26 +20,26 @@ test('a snapshot without the local server is warned of, with the IDs that it has
 
 test('a server that the snapshot names by its address may be the local one: the warning says how to tie them', () => {
   const { logger, lines } = recordingLogger();
-  ownServerCheck('apiserver-x', logger)(tableOf('endpoint-10-250-0-1-6444', 'cp-b'));
+  ownServerCheck(() => 'apiserver-x', logger)(tableOf('endpoint-10-250-0-1-6444', 'cp-b'));
   assert.equal(lines.length, 1);
   assert.match(
     lines[0]?.message ?? '',
     /give its ID with --server-id, or .* with --server=apiserver-x=https:\/\/<address>$/,
   );
-  ownServerCheck('apiserver-x', logger)(tableOf('cp-b'));
+  ownServerCheck(() => 'apiserver-x', logger)(tableOf('cp-b'));
   assert.doesNotMatch(lines[1]?.message ?? '', /--server=/);
 });
 
 test('at most ten IDs are named', () => {
   const { logger, lines } = recordingLogger();
   const ids = Array.from({ length: 12 }, (_, index) => `cp-${index + 10}`);
-  ownServerCheck('cp-x', logger)(tableOf(...ids));
+  ownServerCheck(() => 'cp-x', logger)(tableOf(...ids));
   assert.deepEqual(lines[0]?.fields, { serverId: 'cp-x', servers: 12, serverIds: ids.slice(0, 10) });
 });
 
 test('the same servers are warned of once, other ones again', () => {
   const { logger, lines } = recordingLogger();
-  const check = ownServerCheck('cp-x', logger);
+  const check = ownServerCheck(() => 'cp-x', logger);
   for (const table of [tableOf('cp-a'), tableOf('cp-a'), tableOf('cp-b')]) check(table);
   assert.deepEqual(
     lines.map(({ level, fields: { serverIds } }) => [level, serverIds]),
@@ -52,7 +52,7 @@ test('the same servers are warned of once, other ones again', () => {
 
 test('the warning ends when the server is found, and is given anew when it is lost again', () => {
   const { logger, lines } = recordingLogger();
-  const check = ownServerCheck('cp-x', logger);
+  const check = ownServerCheck(() => 'cp-x', logger);
   for (const table of [tableOf('cp-a'), tableOf('cp-a', 'cp-x'), tableOf('cp-a', 'cp-x'), tableOf('cp-a')]) {
     check(table);
   }
@@ -64,6 +64,19 @@ test('the warning ends when the server is found, and is given anew when it is lo
 
 test('a snapshot with the local server is worth no line', () => {
   const { logger, lines } = recordingLogger();
-  ownServerCheck('cp-a', logger)(tableOf('cp-a', 'cp-b'));
+  ownServerCheck(() => 'cp-a', logger)(tableOf('cp-a', 'cp-b'));
   assert.deepEqual(lines, []);
+});
+
+test('another ID of the local server in the snapshot is told of once', () => {
+  const { logger, lines } = recordingLogger();
+  let id = 'endpoint-10-0-0-1-6444';
+  const check = ownServerCheck(() => id, logger);
+  check(tableOf('cp-b', id));
+  id = 'apiserver-a';
+  for (const table of [tableOf('cp-b', id), tableOf('cp-b', id)]) check(table);
+  assert.deepEqual(
+    lines.map(({ level, fields }) => [level, fields]),
+    [['info', { serverId: 'apiserver-a', before: 'endpoint-10-0-0-1-6444' }]],
+  );
 });

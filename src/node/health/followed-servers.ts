@@ -103,15 +103,22 @@ function advice(serverId: string): string {
 }
 
 /**
- * Warns if a routing table does not have the router's own local server. With a wrong `--server-id` everything works, but
- * requests that the local server could serve may go to a peer.
+ * Warns if a routing table does not have the router's own local server, and tells when it has it under another ID. With a
+ * wrong `--server-id` everything works, but requests that the local server could serve may go to a peer.
+ * @param localServerId its ID in the table in use
  * @returns a function to call with each new table; warns once, and again when the servers change
  */
-export function ownServerCheck(serverId: string, logger: Logger): (table: RoutingTable) => void {
+export function ownServerCheck(localServerId: () => string, logger: Logger): (table: RoutingTable) => void {
   let warnedOf: string | undefined;
+  let last = localServerId();
   return (table) => {
+    const serverId = localServerId();
     if (table.server(serverId) !== undefined) {
       if (warnedOf !== undefined) logger.info({ serverId }, 'The local server is in the snapshot now');
+      if (serverId !== last) {
+        logger.info({ serverId, before: last }, 'The snapshot has the local server under another ID now');
+      }
+      last = serverId;
       warnedOf = undefined;
       return;
     }

@@ -40,7 +40,7 @@ export function createClusterDocuments(
     read,
     clock: () => performance.now(),
     logger,
-    localServerId: options.local?.id,
+    localServerId: () => options.local?.id,
     signal: stop.signal,
   };
   const openApiV2 = new MergedOpenApiV2(common);

@@ -32,6 +32,7 @@ import { advertisedServer } from '../serving/default-interface.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { createClusterDocuments } from './cluster-documents.ts';
+import { createLocalServerId } from './local-server-id.ts';
 
 export interface StartOptions {
   /** Where the configuration comes from. Default: its settings stay, its files are read again when they change. */
@@ -85,6 +86,7 @@ async function start(
   { configurationSource, onApplied, openEmbeddedSync }: StartOptions,
   opened: Opened,
 ): Promise<RunningRouter> {
+  let listeningPort: number | undefined;
   const addressPolicy = liveAddressPolicy(() => live.current.addressPolicy);
   const credentialWatch = new CredentialWatch(logger);
   const traffic = new TrafficControl(config, logger);
@@ -114,8 +116,25 @@ async function start(
     onConnectionLost: (origin) => servers?.connectionLost(origin),
   });
   opened.push(() => transport.close());
+  const { file } = config.snapshot;
+  const receiver = new SnapshotReceiver({
+    store:
+      file === undefined
+        ? createMemorySnapshotStore()
+        : createFileSnapshotStore(file, config.embeddedSync !== undefined),
+    keys: () => live.current.credentials.snapshotKeys,
+    readsClusterItself: config.embeddedSync !== undefined,
+    addressPolicy,
+    logger,
+    onPush: (result) => metrics?.snapshotPushed(result),
+  });
+  const localServerId = createLocalServerId({
+    config,
+    listeningPort: () => listeningPort,
+    routingTable: receiver,
+  });
   const outboundOptions = {
-    local: localDestination(config, () => live.current.credentials),
+    local: localDestination(config, localServerId, () => live.current.credentials),
     transport,
     identityHeaderNames: config.identityHeaderNames,
     identityTokens: signersOf(config),
@@ -134,26 +153,13 @@ async function start(
   // Before the transport, whose end would look like the servers'.
   if (servers !== undefined) opened.push(() => servers.stop());
   if (metrics !== undefined) servers?.health.observe(metrics);
-  const { file } = config.snapshot;
-  const receiver = new SnapshotReceiver({
-    store:
-      file === undefined
-        ? createMemorySnapshotStore()
-        : createFileSnapshotStore(file, config.embeddedSync !== undefined),
-    keys: () => live.current.credentials.snapshotKeys,
-    readsClusterItself: config.embeddedSync !== undefined,
-    addressPolicy,
-    logger,
-    onPush: (result) => metrics?.snapshotPushed(result),
-  });
   const embeddedSync = embeddedSyncOf(config, openEmbeddedSync, {
     receiver,
     pseudonym: outboundOptions.pseudonym,
     observer: metrics?.sync,
     logger,
   });
-  const { serverId } = config;
-  const checkOwnServer = serverId === undefined ? undefined : ownServerCheck(serverId, logger);
+  const checkOwnServer = localServerId && ownServerCheck(localServerId, logger);
   const history = new RouterHistory({
     preferredMinor: (table) => preferredMinor(table, live.current.config.preferredVersion),
   });
@@ -175,7 +181,6 @@ async function start(
     if (config.featureGateEnabled) void documents.prepare(table, live.current.config.preferredVersion);
   });
   const retryBudget = new RetryBudget();
-  let listeningPort: number | undefined;
   const recentDecisions = new RecentDecisions();
   const parts: RouterParts = {
     app: {
@@ -197,6 +202,7 @@ async function start(
     },
     assertionAuthenticator: assertionAuthenticator(
       config,
+      localServerId,
       () => live.current.credentials.assertionKeys,
       logger,
     ),

@@ -72,15 +72,23 @@ function pemPair({ certificate, privateKey }: CertificatePair): PemPair {
   return { certificate: certificate.pem, key: privateKey.pem };
 }
 
-/** `undefined` in the gateway form. @param credentials those in use */
+/**
+ * `undefined` in the gateway form.
+ * @param id the server's ID in the snapshot in use
+ * @param credentials those in use
+ */
 export function localDestination(
-  { serverId, local }: ServeConfig,
+  { local }: ServeConfig,
+  id: (() => string) | undefined,
   credentials: () => Credentials,
 ): Destination | undefined {
-  if (serverId === undefined || local === undefined) return undefined;
+  if (id === undefined || local === undefined) return undefined;
   return {
     kind: 'local',
-    id: serverId,
+    // Asked anew for each request: snapshots may come to name it otherwise.
+    get id() {
+      return id();
+    },
     origin: local.origin,
     serverName: local.serverName,
     // Asked anew for each request: its authority can change.

@@ -161,6 +161,6 @@ export function advertisedServer(
 }
 
 /** Whether `address` stands for "all interfaces", however it is written (`::`, `0:0:0:0:0:0:0:0`). */
-function isUnspecified(address: string): boolean {
+export function isUnspecified(address: string): boolean {
   return parseIpAddress(address)?.bits === 0n;
 }

@@ -1,5 +1,5 @@
 import type { ServerHealth } from '../../health/server-health.ts';
-import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
+import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
 import { defaultStalePolicy } from '../../routing/decision.ts';
 import { isExpired } from '../../snapshot/routing-table/routing-table.ts';
 import { type CredentialFiles, credentialFileWarnings } from '../status/credential-files.ts';
@@ -24,11 +24,11 @@ export interface RouterHealthOptions
 export function routerHealthChecks(
   options: RouterHealthOptions,
 ): Readonly<Record<HealthEndpoint, readonly HealthCheck[]>> {
-  const { health, serverId, localServerDownPolicy, credentialFiles, settings, isShuttingDown } = options;
+  const { health, credentialFiles, settings, isShuttingDown } = options;
   const readyz = [
     ping,
     snapshotCheck(options),
-    ...(health === undefined ? [] : [serversCheck({ health, serverId, localServerDownPolicy })]),
+    ...(health === undefined ? [] : [serversCheck({ ...options, health })]),
     ...(credentialFiles === undefined ? [] : [filesCheck(credentialFiles, settings)]),
     ...(isShuttingDown === undefined ? [] : [shutdownCheck(isShuttingDown)]),
   ];
@@ -53,7 +53,8 @@ function filesCheck(files: CredentialFiles, settings: SettingsState | undefined)
   };
 }
 
-interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'serverId' | 'localServerDownPolicy'> {
+interface ServersCheckOptions
+  extends Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'localServerDownPolicy'> {
   readonly health: Pick<ServerHealth, 'isHealthy' | 'reports'>;
 }
 
@@ -64,14 +65,12 @@ interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'serverId' 
  * A peer that asks is told of the local server alone, which is all that what it sends here may be served by. With
  * routers that count each other, a control plane whose API servers are all down would be ready for ever.
  */
-export function serversCheck({
-  serverId,
-  localServerDownPolicy = 'peer',
-  health,
-}: ServersCheckOptions): HealthCheck {
+export function serversCheck(options: ServersCheckOptions): HealthCheck {
+  const { localServerDownPolicy = 'peer', health } = options;
   return {
     name: serversCheckName,
     check({ byPeer }) {
+      const serverId = localServerId(options);
       if (serverId !== undefined && health.isHealthy(serverId)) return undefined;
       const peersCount = serverId === undefined || (localServerDownPolicy === 'peer' && !byPeer);
       if (peersCount && health.reports().some(({ status }) => status === 'healthy')) return undefined;
@@ -100,7 +99,7 @@ function shutdownCheck(isShuttingDown: () => boolean): HealthCheck {
  */
 function snapshotCheck(options: RouterHealthOptions): HealthCheck {
   const { routingTable, stalePolicy = defaultStalePolicy, enabled = true, clock = Date.now } = options;
-  const { embeddedSync, serverId } = options;
+  const { embeddedSync } = options;
   return {
     name: 'snapshot',
     check() {
@@ -121,7 +120,7 @@ function snapshotCheck(options: RouterHealthOptions): HealthCheck {
           embeddedSync === undefined ? 'see to the sync job' : 'this router cannot read the cluster';
         warnings.push(`the snapshot is past its lifetime${use}: ${cause}`);
       }
-      if (lacksOwnServer(table, serverId)) {
+      if (lacksOwnServer(table, localServerId(options))) {
         warnings.push(
           'the snapshot has no server with the ID of the local one: the status names those it has',
         );

@@ -1,6 +1,6 @@
 import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
-import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
+import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
 import { expiryText } from '../../proxy/snapshot-expiry.ts';
 import { defaultStalePolicy } from '../../routing/decision.ts';
 import { defaultPreferredVersion, preferredMinor } from '../../routing/preferred-version.ts';
@@ -18,7 +18,7 @@ import {
   type EmbeddedSyncStatus,
   embeddedSyncWarnings,
 } from './embedded-sync-status.ts';
-import { ownServerWarnings } from './own-server.ts';
+import { foundInUse, ownServerWarnings } from './own-server.ts';
 import {
   describeSettingChange,
   type FoundSetting,
@@ -133,7 +133,7 @@ export interface ServerHealthStatus {
 export interface RouterStatusOptions
   extends Pick<
     MixedVersionProxyOptions,
-    'serverId' | 'enabled' | 'stalePolicy' | 'preferredVersion' | 'openApiV2' | 'health'
+    'serverId' | 'local' | 'enabled' | 'stalePolicy' | 'preferredVersion' | 'openApiV2' | 'health'
   > {
   readonly routingTable: {
     current(): RoutingTable | undefined;
@@ -153,7 +153,8 @@ export function routerStatus(
   readiness: RouterStatus['readiness'],
   now: number,
 ): RouterStatus {
-  const { serverId, enabled = true, stalePolicy = defaultStalePolicy, health } = options;
+  const { enabled = true, stalePolicy = defaultStalePolicy, health } = options;
+  const serverId = localServerId(options);
   const { preferredVersion = defaultPreferredVersion } = options;
   const { routingTable, credentialFiles = none, settings, embeddedSync } = options;
   const table = routingTable.current();
@@ -193,7 +194,7 @@ export function routerStatus(
     ...documentStatus(table, options.openApiV2, reading !== undefined),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
-    found: settings?.found() ?? [],
+    found: foundInUse(settings?.found() ?? [], serverId),
     needsRestart,
     warnings: [
       ...credentialFileWarnings(credentialFiles),

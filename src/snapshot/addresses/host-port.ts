@@ -56,6 +56,21 @@ export function parseHttpsOrigin(text: string): HostPortResult {
   return parseHostPort(authority, 443);
 }
 
+/** `host:port` of a server that is described by address or by URL. */
+export function addressOf({
+  address,
+  url,
+}: {
+  readonly address?: string | undefined;
+  readonly url?: string | undefined;
+}): string | undefined {
+  if (address !== undefined || url === undefined) return address;
+  const parsed = parseHttpsOrigin(url);
+  if (!parsed.ok) return undefined;
+  const { host, port } = parsed.value;
+  return joinHostPort(host, port);
+}
+
 const hostNameRule =
   'must name a host by its DNS name (letters, digits, hyphens and dots, no dot at the end) or by an IPv4 ' +
   'address in four plain decimal numbers';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { addressOf } from '../../snapshot/addresses/host-port.ts';
 import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
-import { addressOf, endpointServerId, parseApiEndpoints, placeOf } from './api-endpoints.ts';
+import { endpointServerId, parseApiEndpoints, placeOf } from './api-endpoints.ts';
 
 test('endpoints of both families, with the port that is named https', () => {
   const ports = [
@@ -37,5 +38,5 @@ test('one place has one name, however it is written', () => {
   assert.equal(placeOf('[FD00:0::1]:6443'), placeOf('[fd00::1]:6443'));
   assert.equal(placeOf('API.example.com:443'), placeOf('api.example.com:443'));
   assert.notEqual(placeOf('10.0.0.1:6443'), placeOf('10.0.0.1:6444'));
-  assert.equal(addressOf({ id: 'a', url: 'https://[fd00::1]' }), '[fd00::1]:443');
+  assert.equal(addressOf({ url: 'https://[fd00::1]' }), '[fd00::1]:443');
 });

@@ -1,4 +1,4 @@
-import { joinHostPort, parseHostPort, parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
+import { addressOf, parseHostPort } from '../../snapshot/addresses/host-port.ts';
 import { addressesAt, parseEndpointSlice } from './endpoint-slices.ts';
 import type { ServerDescription } from './sync-server.ts';
 
@@ -41,15 +41,6 @@ export function placeOf(address: string): string {
   if (!parsed.ok) return address;
   const { host, ip, port } = parsed.value;
   return ip === undefined ? `${host.toLowerCase()} ${port}` : `IPv${ip.family} ${ip.bits} ${port}`;
-}
-
-/** `host:port` of a server that is described by address or by URL. */
-export function addressOf({ address, url }: ServerDescription): string | undefined {
-  if (address !== undefined || url === undefined) return address;
-  const parsed = parseHttpsOrigin(url);
-  if (!parsed.ok) return undefined;
-  const { host, port } = parsed.value;
-  return joinHostPort(host, port);
 }
 
 export function placeOfServer(server: ServerDescription): string | undefined {

@@ -1,15 +1,10 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { addressOf } from '../../snapshot/addresses/host-port.ts';
 import { withLabelSelector } from '../documents/list-objects.ts';
 import { createObjectWatch, type ObjectWatch, type WatchTiming } from '../documents/object-watch.ts';
 import type { WatchConnection } from '../documents/server-documents.ts';
 import { type AddressOwners, findAddressOwners } from './address-owners.ts';
-import {
-  addressOf,
-  apiEndpointsPath,
-  apiEndpointsSelector,
-  parseApiEndpoints,
-  placeOfServer,
-} from './api-endpoints.ts';
+import { apiEndpointsPath, apiEndpointsSelector, parseApiEndpoints, placeOfServer } from './api-endpoints.ts';
 import { apiServicesPath, parseApiService } from './api-services.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
 import { customResourceDefinitionsPath, customResourceOf } from './custom-resource-groups.ts';

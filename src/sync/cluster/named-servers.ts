@@ -1,5 +1,6 @@
+import { addressOf } from '../../snapshot/addresses/host-port.ts';
 import type { AddressOwners } from './address-owners.ts';
-import { addressOf, endpointServerId, placeOf, placeOfServer } from './api-endpoints.ts';
+import { endpointServerId, placeOf, placeOfServer } from './api-endpoints.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
 import type { IdentityLease, LeaseStanding } from './identity-lease.ts';
 

@@ -14,7 +14,7 @@ interface KubernetesConnectionOptions {
   /** PEM to verify those, as `kubernetes.default.svc`. Default: the kubeconfig's. */
   readonly peerCertificateAuthorities?: string | undefined;
   /** Used first, and the kubeconfig's server only after all others: that may be a router. */
-  readonly local?: Omit<LocalApiServer, 'id'> | undefined;
+  readonly local?: Omit<LocalApiServer, 'id' | 'isAt'> | undefined;
   /** `Via` of each request. */
   readonly via?: string | undefined;
 }

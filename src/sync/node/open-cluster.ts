@@ -1,11 +1,11 @@
 import { NodeTransport } from '../../node/destinations/node-transport.ts';
 import type { DestinationTrust } from '../../request/destination.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { addressOf } from '../../snapshot/addresses/host-port.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
-import { addressOf } from '../cluster/api-endpoints.ts';
 import type { FoundServer } from '../cluster/cluster-input.ts';
 import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster/cluster-source.ts';
-import type { SyncServer } from '../cluster/sync-server.ts';
+import type { ServerDescription, SyncServer } from '../cluster/sync-server.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
 import type { LeaseClient } from '../election/leader-election.ts';
 import type { ClusterAccess } from './cluster-access.ts';
@@ -98,8 +98,21 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
     return opened;
   }
 
-  function documentsOf({ id, address, url, serverName }: FoundServer): ServerDocuments {
-    if (id !== local?.id) return documentsAt(id, url ?? `https://${address}`, serverName);
+  /**
+   * By the ID that it had at the start, or by the address of a Lease that it has got since. An endpoint without a Lease is
+   * the local server under its ID alone: an endpoint that is gone must not seem to be there because the local server is.
+   */
+  function isLocal(server: ServerDescription, hasLease: boolean): boolean {
+    if (server.id === local?.id) return true;
+    const address = hasLease ? addressOf(server) : undefined;
+    return address !== undefined && local?.isAt?.(address) === true;
+  }
+
+  function documentsOf(server: FoundServer): ServerDocuments {
+    const { id, address, url, serverName, holderIdentity } = server;
+    if (local === undefined || !isLocal(server, holderIdentity !== undefined)) {
+      return documentsAt(id, url ?? `https://${address}`, serverName);
+    }
     const trust = { kind: 'ca-bundle', pem: local.certificateAuthorities } as const;
     return documentsAt(id, local.origin, local.serverName, trust);
   }
@@ -138,7 +151,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
         look(isReadable) {
           const view = source.look(isReadable);
           addresses = view.servers.flatMap((server) =>
-            server.id === local?.id ? [] : (addressOf(server) ?? []),
+            isLocal(server, server.incarnation !== undefined) ? [] : (addressOf(server) ?? []),
           );
           forgetAllBut(new Set(view.servers.map(({ documents }) => documents)));
           return view;

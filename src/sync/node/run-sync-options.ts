@@ -34,6 +34,8 @@ export interface LocalApiServer {
   readonly serverName: string;
   /** PEM. */
   readonly certificateAuthorities: string;
+  /** Whether an address, `host:port`, leads to it: it may get a Lease, and so another ID. Default: none is known to. */
+  readonly isAt?: ((address: string) => boolean) | undefined;
 }
 
 /** Of several sync jobs with the same Lease, one delivers. */

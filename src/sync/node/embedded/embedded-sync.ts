@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServeConfig } from '../../../node/configuration/serve-config.ts';
 import type { EmbeddedSync, EmbeddedSyncParts } from '../../../node/reload/open-embedded-sync.ts';
+import { isLocalServerAddress } from '../../../node/serving/local-server-address.ts';
 import type { EmbeddedSyncStatus } from '../../../own-paths/status/embedded-sync-status.ts';
 import { backOffDelay, systemClock } from '../../../runtime/clock.ts';
 import { errorMessage } from '../../../runtime/error-message.ts';
@@ -38,10 +39,11 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
   let stop = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
-  async function run(next: Reading, signal: AbortSignal): Promise<void> {
+  async function run(next: Reading, isAt: (address: string) => boolean, signal: AbortSignal): Promise<void> {
     for (let failures = 1; !signal.aborted; failures++) {
       const options = {
         ...next,
+        local: next.local && { ...next.local, isAt },
         targets: [target],
         previous: held(receiver),
         observer: parts.observer,
@@ -73,7 +75,7 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
         stop.abort();
         stop = new AbortController();
         const { signal } = stop;
-        running = running.then(() => run(next, signal));
+        running = running.then(() => run(next, isLocalServerAddress(config), signal));
       };
     },
     status(): EmbeddedSyncStatus {
