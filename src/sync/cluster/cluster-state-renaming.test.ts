@@ -85,3 +85,26 @@ describe('a server that gets its name later', () => {
     assert.equal(new Set(owners).size, 1);
   });
 });
+
+describe('a server that is named by its endpoint and moves to another port', () => {
+  const [before, after] = ['endpoint-10-0-0-1-6443', 'endpoint-10-0-0-1-6444'];
+
+  it('is not there twice, although a router responds at the port that it has left', () => {
+    const { look } = clusterStates();
+    look({ endpoints: ['10.0.0.1:6443'], readable: { [before]: true } });
+    const moved = { endpoints: ['10.0.0.1:6444'] };
+    let state = look({ ...moved, readable: { [before]: true } });
+    assert.deepEqual(placesOf(state), [`${before}@10.0.0.1:6443`, `${after}@10.0.0.1:6444`]);
+    state = look({ ...moved, readable: { [before]: true, [after]: true } });
+    assert.deepEqual(placesOf(state), [`${after}@10.0.0.1:6444`]);
+  });
+
+  it('does not take the place of a server on another host', () => {
+    const { look } = clusterStates();
+    const [other] = ['endpoint-10-0-0-2-6443'];
+    const readable = { [before]: true, [other]: true, [after]: true };
+    look({ endpoints: ['10.0.0.1:6443', '10.0.0.2:6443'], readable });
+    const state = look({ endpoints: ['10.0.0.1:6444'], readable });
+    assert.deepEqual(placesOf(state), [`${after}@10.0.0.1:6444`, `${other}@10.0.0.2:6443`]);
+  });
+});

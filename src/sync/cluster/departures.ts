@@ -1,4 +1,5 @@
-import { placeOfServer } from './api-endpoints.ts';
+import { addressOf, parseHostPort } from '../../snapshot/addresses/host-port.ts';
+import { endpointServerId, placeOf, placeOfServer } from './api-endpoints.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
 import type { LeaseStanding } from './identity-lease.ts';
 import type { NamedServer } from './named-servers.ts';
@@ -113,6 +114,7 @@ function isReplaced(
     standing?.kind === 'superseded' ? (listedIds.get(standing.by) ?? standing.by) : undefined,
     // Its Lease belongs to a server that is listed by hand.
     listedIds.get(id),
+    ...movedTo(server, owners, input),
     // Its Lease is gone, and its host has another one.
     ...(input.isReadable(id) === false && hostname !== undefined
       ? (input.leases ?? [])
@@ -121,4 +123,27 @@ function isReplaced(
       : []),
   ];
   return candidates.some((other) => other !== undefined && other !== id && input.isReadable(other) === true);
+}
+
+/**
+ * The ID at another port of its IP address, of a server that is named by its endpoint alone. kube-apiserver keeps one
+ * endpoint for each IP address (k8s.io/kubernetes pkg/controlplane/reconcilers/lease.go), so it is the same server, which
+ * made room for a router. That one responds at the earlier port.
+ */
+function movedTo(
+  { addressSource, holderIdentity, ...server }: FoundServer,
+  owners: ReadonlyMap<string, string>,
+  { endpoints = [] }: ClusterInput,
+): readonly string[] {
+  if (addressSource !== 'endpointslice' || holderIdentity !== undefined) return [];
+  const host = ipAddressOf(addressOf(server) ?? '');
+  return endpoints
+    .filter(({ address }) => host !== undefined && ipAddressOf(address) === host)
+    .filter(({ address }) => owners.get(placeOf(address)) === endpointServerId(address))
+    .map(({ address }) => endpointServerId(address));
+}
+
+function ipAddressOf(address: string): string | undefined {
+  const parsed = parseHostPort(address);
+  return parsed.ok && parsed.value.ip !== undefined ? String(parsed.value.ip.bits) : undefined;
 }
