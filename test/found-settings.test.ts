@@ -113,7 +113,7 @@ test('a host without an identity Lease is told whose there are, and what to give
   assert.equal(code, 2);
   assert.match(
     errors,
-    /--server-id is not given, and cannot be found: no identity Lease in kube-system is of this host, .* \(they are of another-host, cp-b\): give --server-id/,
+    /--server-id is not given, and cannot be found: no identity Lease in kube-system is of this host, .* \(they are of another-host, cp-b\), and no endpoint of the Service kubernetes leads to it: give --server-id/,
   );
 });
 

@@ -43,6 +43,8 @@ export interface ExampleApiServerOptions extends AuthenticationOptions {
   readonly port?: number;
   /** What the server ID is made from; must differ between servers. Default: `name`. */
   readonly hostname?: string;
+  /** Whether it writes an identity Lease: servers before 1.26 do not unless told to. Default true. */
+  readonly hasIdentityLease?: boolean;
   /** `host:port` in the identity Lease. Default: where the server listens. */
   readonly advertiseAddress?: string;
   /** As with --runtime-config=<group version>=false: `['batch/v1']`. */
@@ -131,7 +133,10 @@ export async function startExampleApiServer(options: ExampleApiServerOptions): P
   const serverId = apiServerId(hostname);
   registerApiServices(store, served);
   const advertiseAddress = options.advertiseAddress ?? authority;
-  const releaseLease = holdIdentityLease(store, { serverId, hostname, advertiseAddress, version });
+  const { hasIdentityLease = true } = options;
+  const releaseLease = hasIdentityLease
+    ? holdIdentityLease(store, { serverId, hostname, advertiseAddress, version })
+    : () => {};
   const disconnect = connectionsOf(server);
   return {
     url: `https://${authority}`,

@@ -9,6 +9,7 @@ import {
   startExampleApiServer,
 } from '../../demo/example-api-server/index.ts';
 import { createAuthority } from './certificates.ts';
+import { setEndpoints } from './kubernetes-endpoints.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 const authority = await createAuthority('cluster');
@@ -22,7 +23,6 @@ export const clusterAuthority = authority.certificate;
 export const clusterClient = { certificate: client.chain, key: client.privateKey };
 
 const leases = { group: 'coordination.k8s.io', resource: 'leases' };
-const endpointSlices = { group: 'discovery.k8s.io', resource: 'endpointslices' };
 
 /** Example API servers over one store, over HTTPS, and a kubeconfig for one of them. */
 export async function exampleCluster(context: TestContext) {
@@ -69,25 +69,7 @@ export async function exampleCluster(context: TestContext) {
     /** Removes a Lease that nobody holds any longer. */
     removeLease: (id: string) => store.remove(leases, 'kube-system', id),
     /** Makes these the endpoints of the Service `kubernetes`. */
-    setEndpoints(servers: readonly ExampleApiServer[]): void {
-      for (const { metadata } of store.list(endpointSlices, 'default')) {
-        store.remove(endpointSlices, 'default', metadata.name ?? '');
-      }
-      for (const { address, port } of servers) {
-        store.create(endpointSlices, {
-          apiVersion: 'discovery.k8s.io/v1',
-          kind: 'EndpointSlice',
-          metadata: {
-            name: `kubernetes-${port}`,
-            namespace: 'default',
-            labels: { 'kubernetes.io/service-name': 'kubernetes' },
-          },
-          addressType: 'IPv4',
-          endpoints: [{ addresses: [address] }],
-          ports: [{ name: 'https', port, protocol: 'TCP' }],
-        });
-      }
-    },
+    setEndpoints: (servers: readonly ExampleApiServer[]) => setEndpoints(store, servers),
     /** @returns the path of a kubeconfig for `url`; `changes` replace parts of it */
     async kubeconfig(
       url: string,

@@ -1,6 +1,8 @@
 import { hostname } from 'node:os';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { DestinationIdentityConfig, ServeConfig } from '../../node/configuration/serve-config.ts';
+import { isLocalServerAddress } from '../../node/serving/local-server-address.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
+import type { FoundServerId } from '../../sync/node/embedded/find-server-id.ts';
 import type { FlagIssue } from '../flags/flag-values.ts';
 import type { RawServeOptions } from '../flags/serve-flags.ts';
 import { readsForOneServer } from './found-settings.ts';
@@ -13,21 +15,25 @@ export function canFindServerId(given: RawServeOptions): boolean {
   return readsForOneServer(given) && given['server-id'] === undefined;
 }
 
+/** In the place of the ID while the rest of a configuration is checked. */
+export const serverIdToBeFound = 'not-known-yet';
+
 /**
  * Asks the cluster for the ID of the API server on this host.
  * @param config checked, but for that ID
  * @param waitBeforeRetry `undefined`: one attempt, and an error when it fails
  */
 export async function findOwnServerId(
-  { embeddedSync, local }: ServeConfig,
+  config: ServeConfig,
   waitBeforeRetry: WaitBeforeRetry | undefined,
-): Promise<string | FlagIssue> {
+): Promise<FoundServerId | FlagIssue> {
+  const { embeddedSync, local, destinationIdentity } = config;
   if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
   const { access } = embeddedSync;
   const { findServerId } = await import('../../sync/node/embedded/find-server-id.ts');
   for (;;) {
     try {
-      return await findServerId({
+      const found = await findServerId({
         access:
           'kubeconfig' in access
             ? { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context }
@@ -38,11 +44,23 @@ export async function findOwnServerId(
           certificateAuthorities: local.ca.pem,
         },
         hostname: hostname(),
+        isLocal: isLocalServerAddress(config),
       });
+      if (found.by === 'endpoint' && isIssuer(destinationIdentity)) {
+        throw new Error(
+          `there is only ${found.source}; assertions are signed in the name of the ID, for which other routers have the key, and it changes with the first identity Lease: give --assertion-issuer`,
+        );
+      }
+      return found;
     } catch (error) {
       const message = `--server-id is not given, and cannot be found: ${errorMessage(error)}`;
       if (waitBeforeRetry === undefined) return { flag: '--server-id', message };
       await waitBeforeRetry(message);
     }
   }
+}
+
+/** Whether assertions are issued in the name of the ID itself. */
+function isIssuer({ local, peer, assertionIssuer }: DestinationIdentityConfig): boolean {
+  return [local, peer].includes('assertion') && assertionIssuer === serverIdToBeFound;
 }

@@ -1,6 +1,5 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../node/reload/configuration-source.ts';
@@ -16,7 +15,12 @@ import { type RawServeOptions, serveFlags } from '../flags/serve-flags.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { createConfigurationSource } from './configuration-file-source.ts';
 import { settingsInUse } from './dry-run-report.ts';
-import { canFindServerId, findOwnServerId, type WaitBeforeRetry } from './find-own-server-id.ts';
+import {
+  canFindServerId,
+  findOwnServerId,
+  serverIdToBeFound,
+  type WaitBeforeRetry,
+} from './find-own-server-id.ts';
 import { findSettings, optionsOf } from './found-settings.ts';
 import { type ServeOptionsResult, validateServeOptions } from './validate-serve-options.ts';
 
@@ -105,14 +109,13 @@ export async function readServeInput(
     };
     const check = () => validate({ ...optionsOf(found), ...options }, readFile);
     if (!canFindServerId(options)) return check();
-    found = [...onMachine.settings, { flag: '--server-id', value: 'not-known-yet', source: '' }];
+    found = [...onMachine.settings, { flag: '--server-id', value: serverIdToBeFound, source: '' }];
     const first = await check();
     found = onMachine.settings;
     if (!first.ok || issues.length > 0) return first;
-    const id = await findOwnServerId(first.config, isDryRun === true ? undefined : waitBeforeRetry);
-    if (typeof id !== 'string') return { ok: false, issues: [id], warnings: first.warnings };
-    const source = `identity Lease of this host, ${hostname()}`;
-    found = [...found, { flag: '--server-id', value: id, source }];
+    const own = await findOwnServerId(first.config, isDryRun === true ? undefined : waitBeforeRetry);
+    if (!('id' in own)) return { ok: false, issues: [own], warnings: first.warnings };
+    found = [...found, { flag: '--server-id', value: own.id, source: own.source }];
     return check();
   }
 }
