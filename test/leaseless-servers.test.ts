@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Agent, request } from 'undici';
 import type { ExampleApiServer, KubernetesVersionName } from '../demo/example-api-server/index.ts';
 import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
+import { runCommandLine } from '../src/cli/run-command-line.ts';
+import { commandContext } from './support/command-context.ts';
 import { startCommandProcess } from './support/command-process.ts';
 import { eventually } from './support/eventually.ts';
 import { writeKubeadmLayout } from './support/kubeadm-layout.ts';
@@ -33,8 +37,8 @@ function client(context: TestContext, { credentials }: EmbeddedCluster) {
   };
 }
 
-/** Routers that are given a kubeconfig, and find the rest. */
-async function startNodes(context: TestContext, versions: readonly KubernetesVersionName[]) {
+/** Servers without Leases where they are of 1.25, and for each the flags of a router that finds the rest. */
+async function nodes(context: TestContext, versions: readonly KubernetesVersionName[]) {
   const cluster = await syncCluster(context);
   const servers: ExampleApiServer[] = [];
   for (const [index, version] of versions.entries()) {
@@ -43,12 +47,11 @@ async function startNodes(context: TestContext, versions: readonly KubernetesVer
     );
   }
   setEndpoints(cluster.store, servers);
-  const routers = await Promise.all(
+  const flags = await Promise.all(
     servers.map(async (server) => {
       const folder = join(cluster.directory, `kubernetes-${server.port}`);
       const manifest = await writeKubeadmLayout(folder, cluster.certificates, { securePort: server.port });
-      const router = startCommandProcess(context, [
-        'serve',
+      return [
         `--kubeconfig=${await cluster.kubeconfig(server)}`,
         // All nodes of this test are on loopback of one machine.
         `--kube-apiserver-manifest=${manifest}`,
@@ -56,8 +59,17 @@ async function startNodes(context: TestContext, versions: readonly KubernetesVer
         '--secure-port=0',
         '--allow-loopback-peers',
         '--allowed-users=mixed-version-proxy-sync',
-        '--logging-format=json',
-      ]);
+      ];
+    }),
+  );
+  return { cluster, servers, flags };
+}
+
+async function startNodes(context: TestContext, versions: readonly KubernetesVersionName[]) {
+  const { cluster, servers, flags } = await nodes(context, versions);
+  const routers = await Promise.all(
+    flags.map(async (own) => {
+      const router = startCommandProcess(context, ['serve', ...own, '--logging-format=json']);
       const origin = () => /"origin":"(https:\/\/127\.0\.0\.1:\d+)"/.exec(router.log())?.[1];
       await eventually(() => origin() !== undefined || !router.isRunning());
       const at = origin() ?? assert.fail(router.log());
@@ -72,6 +84,35 @@ const knows = (ids: readonly string[]) => (status: { readonly servers: readonly 
     .map(({ id }) => id)
     .sort()
     .join() === ids.toSorted().join();
+
+/** A command line in this process, with the files of this machine. */
+async function run(...args: string[]) {
+  const { context, written } = commandContext(new Map());
+  const code = await runCommandLine(args, { ...context, readFile: (path) => readFileSync(path, 'utf8') });
+  return { code, ...written };
+}
+
+test('an ID that was found by an endpoint is shown with its source, and signs no assertions', async (context) => {
+  const { cluster, servers, flags } = await nodes(context, ['1.25', '1.26']);
+  const [server, own] = [servers[0] ?? assert.fail(), flags[0] ?? assert.fail()];
+  const source = `endpoint 127.0.0.1:${server.port} of the Service kubernetes: no identity Lease is of this host, ${hostname()}`;
+  const shown = await run('serve', ...own, '--dry-run');
+  assert.equal(shown.code, 0, shown.errors);
+  assert.ok(shown.output.includes(`--server-id=${endpointId(server)}\n    ${source}\n`), shown.output);
+  const doctor = await run('doctor', ...own, '-o', 'json');
+  const findings: readonly { check: string; message: string }[] = JSON.parse(doctor.output);
+  assert.ok(
+    findings.some(({ message }) => message === `--server-id=${endpointId(server)}: ${source}`),
+    doctor.output,
+  );
+
+  const signing = ['--peer-identity=assertion', `--assertion-signing-key=${cluster.keyFiles.signingKey}`];
+  const refused = await run('serve', ...own, ...signing, '--dry-run');
+  assert.equal(refused.code, 2);
+  assert.match(refused.errors, /there is only endpoint .*changes with the first .*: give --assertion-issuer/);
+  const named = await run('serve', ...own, ...signing, '--assertion-issuer=router-a', '--dry-run');
+  assert.equal(named.code, 0, named.errors);
+});
 
 test('a router finds a server without an identity Lease by its endpoint, and knows it by its Lease once it has one', async (context) => {
   const { cluster, servers, routers } = await startNodes(context, ['1.25', '1.25']);
