@@ -210,3 +210,30 @@ test('a snapshot that has the local server at the address of its own router does
   const answer = await client(context, cluster)(router.origin, last);
   assert.equal(answer.status, 200, answer.text);
 });
+
+test('a server whose new Lease has the address of its router is read where the router reaches it', async (context) => {
+  const cluster = await syncCluster(context);
+  const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
+  const first = await cluster.startRouter(b);
+  const { port } = new URL(first.origin);
+  await first.close();
+  const a = await cluster.startServer({
+    version: '1.26',
+    name: 'cp-a',
+    advertiseAddress: `127.0.0.1:${port}`,
+  });
+  const router = await cluster.startRouter(a, {
+    'snapshot-keys': undefined,
+    kubeconfig: [await cluster.kubeconfig(b)],
+    'secure-port': [port],
+    // As it was found before there was a Lease.
+    'server-id': [`endpoint-127-0-0-1-${port}`],
+  });
+  const { status } = askRouter(context, router.origin, cluster);
+  const { embeddedSync, serverId } = await eventuallyReturns(status, knows([a.serverId, b.serverId]));
+  assert.equal(serverId, a.serverId);
+  assert.deepEqual(
+    embeddedSync?.servers.map(({ id, state }) => [id, state]),
+    [a, b].map((server) => [server.serverId, 'current']).sort(),
+  );
+});
