@@ -87,6 +87,24 @@ describe('an assertion', () => {
     await refuses('Malformed', await signClaims(claims({ aud: ['cp-b'] }), routerA));
   });
 
+  it('is judged by the ID that the destination has at that moment', async () => {
+    let audience = 'endpoint-10-0-0-1-6444';
+    const renamed = new AssertionVerifier({
+      keys: () => keys,
+      get audience() {
+        return audience;
+      },
+      clock: () => signedAt,
+    });
+    const { text } = await signer().sign(janesRequest);
+    await assert.rejects(renamed.verify(text, janesRequest), { code: 'WrongAudience' });
+    audience = 'cp-b';
+    assert.equal((await renamed.verify(text, janesRequest)).issuer, 'cp-a');
+    audience = 'cp-c';
+    const { text: next } = await signer().sign(janesRequest);
+    await assert.rejects(renamed.verify(next, janesRequest), { code: 'WrongAudience' });
+  });
+
   it('is refused for another method, path or query', async () => {
     const { text } = await signer().sign(janesRequest);
     for (const request of [
