@@ -6,7 +6,7 @@ import {
   type CallersRequest,
   type ServersResponse,
 } from '../../proxy/ask-in-callers-name.ts';
-import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
+import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { AdvertisedServer } from '../../snapshot/addresses/advertised-address.ts';
@@ -18,7 +18,7 @@ import type { RouterOfServer, RoutersView } from './routers-view.ts';
 
 export interface AskRoutersOptions
   extends AskOptions,
-    Pick<MixedVersionProxyOptions, 'serverId' | 'routingTable'> {
+    Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'routingTable'> {
   readonly advertised?: (() => AdvertisedServer | undefined) | undefined;
 }
 
@@ -34,7 +34,8 @@ export async function askRouters(
   status: RouterStatus,
   options: AskRoutersOptions,
 ): Promise<RoutersView> {
-  const { routingTable, serverId } = options;
+  const { routingTable } = options;
+  const serverId = localServerId(options);
   const own = options.advertised?.()?.address;
   const others = otherRouters(routingTable.current(), serverId, own);
   const addressed = others.filter(hasAddress);
