@@ -56,6 +56,21 @@ test('the image runs as nobody, without a shell, what the build leaves in it', (
   ]);
 });
 
+test('nothing in the image belongs to the user that it runs as: no WORKDIR before what is copied', () => {
+  // BuildKit gives a directory that WORKDIR makes to the user of the base image; COPY gives its own to root.
+  const names = lastStage.map(({ name }) => name);
+  assert.ok(names.indexOf('WORKDIR') > names.lastIndexOf('COPY'));
+  for (const { name, rest } of lastStage) if (name === 'COPY') assert.doesNotMatch(rest, /--chown/);
+});
+
+test('the command can be run by its name, without the env that its first line asks for', () => {
+  const [firstLine = ''] = read('bin/mixed-version-proxy').split('\n');
+  const edit = instructions.find(({ name, rest }) => name === 'RUN' && rest.startsWith('["sed"'))?.rest ?? '';
+  const [, pattern = '', interpreter] = /1s\|(.+)\|(.+)\|/.exec(edit) ?? [];
+  assert.equal(firstLine.replace(new RegExp(pattern), interpreter ?? ''), '#!/nodejs/bin/node');
+  assert.ok(lastStage.some(({ name, rest }) => name === 'ENV' && rest === 'PATH="/app/bin:$PATH"'));
+});
+
 test('nothing that goes into the image is built for one architecture, since the build is not run on each', () => {
   const { packages } = JSON.parse(read('package-lock.json')) as {
     packages: Record<string, { dev?: true; optional?: true; cpu?: string[]; hasInstallScript?: true }>;
