@@ -1,6 +1,6 @@
 /** What the package consists of, as CycloneDX or SPDX: `npm run sbom [-- spdx]`. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type LockFile, productLock } from './locked-packages.ts';
@@ -13,8 +13,11 @@ const read = (path: string): unknown => JSON.parse(readFileSync(join(root, path)
 const manifest = publishedManifest(read('package.json') as PackageManifest);
 const lock = productLock(read('package-lock.json') as LockFile, manifest);
 
-const directory = mkdtempSync(join(tmpdir(), 'sbom-'));
+const temporary = mkdtempSync(join(tmpdir(), 'sbom-'));
+// In CycloneDX npm calls the product what its directory is called, whatever package.json says.
+const directory = join(temporary, manifest.name);
 try {
+  mkdirSync(directory);
   const write = (path: string, content: unknown) =>
     writeFileSync(join(directory, path), JSON.stringify(content));
   write('package.json', manifest);
@@ -24,5 +27,5 @@ try {
     execFileSync('npm', command, { cwd: directory, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }),
   );
 } finally {
-  rmSync(directory, { recursive: true, force: true });
+  rmSync(temporary, { recursive: true, force: true });
 }

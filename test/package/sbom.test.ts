@@ -8,6 +8,9 @@ import { root } from '../../scripts/package/make-package.ts';
 /** The parts of a CycloneDX document that are looked at. */
 interface BillOfMaterials {
   readonly bomFormat: string;
+  readonly metadata: {
+    readonly component: { readonly name: string; readonly version: string; readonly purl: string };
+  };
   readonly components: readonly {
     readonly name: string;
     readonly version: string;
@@ -25,6 +28,7 @@ const permissive =
 
 describe('npm run sbom', () => {
   let bill: BillOfMaterials;
+  let version: string;
   let dependencies: Readonly<Record<string, string>>;
   before(() => {
     const output = execFileSync('npm', ['run', '--silent', 'sbom'], {
@@ -34,9 +38,18 @@ describe('npm run sbom', () => {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     bill = JSON.parse(output) as BillOfMaterials;
-    ({ dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    ({ version, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      version: string;
       dependencies: Readonly<Record<string, string>>;
     });
+  });
+
+  test('is about the product, under its name and version', () => {
+    const { name, version: described, purl } = bill.metadata.component;
+    assert.deepEqual(
+      [name, described, purl],
+      ['mixed-version-proxy', version, `pkg:npm/mixed-version-proxy@${version}`],
+    );
   });
 
   test('lists every dependency of the product with its version and integrity', () => {
