@@ -89,3 +89,21 @@ test('what tests may read only; what publishes does so in the environment of rel
   assert.equal(release?.jobs['test']?.uses, './.github/workflows/test.yaml');
   assert.equal(release?.jobs['build']?.['needs'], 'test');
 });
+
+test('the packages and the image of a release tell its commit, and each SBOM is one document', () => {
+  const { jobs } = workflows.find(({ file }) => file === 'release.yaml') ?? assert.fail('no release.yaml');
+  const commandsOf = (name: string) => jobs[name]?.steps.map(({ run = '' }) => run).join('\n') ?? '';
+  for (const [name, build] of [
+    ['build', 'npm run package'],
+    ['image', 'docker buildx build'],
+  ] as const) {
+    const commands = commandsOf(name);
+    const stamp = commands.indexOf('"gitHead=$GITHUB_SHA"');
+    assert.ok(stamp !== -1 && stamp < commands.indexOf(build), name);
+  }
+  // Of an image for several architectures buildx has a map of documents by architecture.
+  const image = commandsOf('image');
+  assert.match(image, /--platform linux\/amd64,linux\/arm64 /);
+  assert.match(image, /for architecture in amd64 arm64; do/);
+  assert.match(image, /index \.SBOM \\"linux\/\$architecture\\"\)\.SPDX/);
+});
