@@ -5,7 +5,6 @@ import { queryOf } from '../request/inbound.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import { mayUsePeers } from '../routing/decide-document.ts';
 import { defaultStalePolicy } from '../routing/decision.ts';
-import type { Snapshot } from '../snapshot/format/types.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { localServerId, type MixedVersionProxyOptions } from './options.ts';
@@ -60,22 +59,24 @@ export async function mergedDocument(
   );
 }
 
-const tablesWithoutPeers = new WeakMap<Snapshot, RoutingTable>();
+const tablesWithoutPeers = new WeakMap<RoutingTable, RoutingTable>();
 
 /**
  * The table of an expired snapshot that the policy does not trust: it tells what peers serve, but not whether they
- * can still be reached. Built once for each snapshot: a router has one local server.
+ * can still be reached. Which version its documents speak for stays. Built once for each table: a router has one
+ * local server.
  */
-function withoutPeers({ snapshot }: RoutingTable, serverId: string | undefined): RoutingTable {
-  const known = tablesWithoutPeers.get(snapshot);
+function withoutPeers(table: RoutingTable, serverId: string | undefined): RoutingTable {
+  const known = tablesWithoutPeers.get(table);
   if (known !== undefined) return known;
+  const { snapshot, leadingMinor } = table;
   const servers = snapshot.servers.map((server) => {
     if (server.id === serverId) return server;
     const { address: _address, advertised: _advertised, url: _url, ...unreachable } = server;
     return { ...unreachable, stale: true };
   });
-  const made = buildRoutingTable({ ...snapshot, servers });
-  tablesWithoutPeers.set(snapshot, made);
+  const made = Object.freeze({ ...buildRoutingTable({ ...snapshot, servers }), leadingMinor });
+  tablesWithoutPeers.set(table, made);
   return made;
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
-import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { testApp } from '../../test/support/test-app.ts';
 import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import type { StalePolicy } from './decision.ts';
@@ -38,6 +38,19 @@ const expiredAt = Date.parse(snapshot.metadata.createdAt) + snapshot.metadata.li
 
 /** The same, made while no server could be read: then it is their addresses alone that say who can be reached. */
 const unread = { ...snapshot, servers: snapshot.servers.map((server) => ({ ...server, stale: true })) };
+
+const jobsOf = (version: string, hash: string): ServerOptions => ({
+  version,
+  serves: ['batch/v1/jobs'],
+  schemas: { 'batch.jobs': { v1: btoa(`jobs-${hash}`) } },
+  openapiV3: { 'apis/batch/v1': `/openapi/v3/apis/batch/v1?hash=${hash}` },
+});
+const threeVersions = snapshotOf({
+  local: { version: 'v1.34.1', serves: ['apps/v1/deployments'], discovery: [apps], openapiV3: {} },
+  older: jobsOf('v1.35.0', '135'),
+  other: jobsOf('v1.35.0', '135'),
+  newer: jobsOf('v1.36.0', '136'),
+});
 
 async function router(stalePolicy: StalePolicy | undefined, held = snapshot) {
   const { app, transport } = await testApp({
@@ -79,6 +92,15 @@ describe('merged documents past the lifetime of the snapshot', () => {
         resources.map(({ name }) => name),
         ['jobs'],
       );
+    });
+
+    test(`policy ${policy}: documents still speak for the version that responds`, async () => {
+      const { request } = await router(policy, threeVersions);
+      const { paths } = (await (await request('/openapi/v3')).json()) as {
+        paths: Record<string, { serverRelativeURL: string }>;
+      };
+      // Of two servers of 1.35 and one of 1.36, the majority speaks for what the local server does not have.
+      assert.equal(paths['apis/batch/v1']?.serverRelativeURL, '/openapi/v3/apis/batch/v1?hash=135');
     });
 
     test(`policy ${policy}: the OpenAPI document that only a peer has is 503, no 404`, async () => {
