@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import type { JWK } from 'jose';
 import { runCommand } from '../../../test/support/command-context.ts';
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
@@ -59,5 +61,17 @@ describe('keygen', () => {
     await writeFile(publicKeys(), '{"keys":"none"}');
     assert.equal((await keygen()).code, 1);
     await assert.rejects(stat(privateKey()));
+  });
+
+  it('leaves no empty key behind when there is no room for it: the next run would not overwrite that', async () => {
+    // Like a full disk: the first byte that is written ends in EFBIG.
+    const full = 'trap "" XFSZ; ulimit -f 0; exec "$0" "$@"';
+    const launcher = fileURLToPath(new URL('../main.ts', import.meta.url));
+    const keys = join(directory, 'without-room');
+    const args = ['-c', full, process.execPath, launcher, 'keygen', '--out', keys];
+    const { status, stderr } = spawnSync('sh', args, { encoding: 'utf8' });
+    assert.equal(status, 1);
+    assert.match(stderr, /cannot write to .*without-room/);
+    assert.deepEqual(await readdir(keys), []);
   });
 });

@@ -1,8 +1,10 @@
-import { chmod, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { readFile, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { Option } from 'commander';
 import type { JWK } from 'jose';
 import { makeDirectory } from '../../node/files/make-directory.ts';
+import { replaceFile, writeNewFile } from '../../node/files/write-whole-file.ts';
 import { fileErrorMessage } from '../../runtime/error-message.ts';
 import {
   describeKeysIssue,
@@ -60,15 +62,12 @@ export async function generateKeyFiles(directory: string, algorithm: SnapshotAlg
   try {
     await makeDirectory(directory, 0o700);
     const known = await readPublicKeys(publicPath);
-    // Exclusive: checking first and writing later would leave a gap for another run to fall into.
-    const file = await open(privatePath, 'wx', 0o600);
+    // Never over another one: checking first and writing later would leave a gap for another run to fall into.
+    await writeNewFile(privatePath, temporaryFor(privatePath), jsonText(privateJwk));
     try {
-      await file.writeFile(jsonText(privateJwk));
-    } finally {
-      await file.close();
-    }
-    try {
-      await replace(publicPath, jsonText({ keys: [...known, publicJwk] }));
+      // Routers may read the file at any moment: they see the old one or the new one, whole.
+      const keys = jsonText({ keys: [...known, publicJwk] });
+      await replaceFile(publicPath, temporaryFor(publicPath), keys, 0o644);
     } catch (error) {
       // A private key without its public half is useless.
       await rm(privatePath, { force: true });
@@ -101,12 +100,8 @@ async function readPublicKeys(path: string): Promise<readonly JWK[]> {
   return (JSON.parse(text) as { readonly keys: readonly JWK[] }).keys;
 }
 
-/** Routers may read the file at any moment: they see the old one or the new one, whole. */
-async function replace(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
-  await writeFile(temporary, text, { mode: 0o644 });
-  await chmod(temporary, 0o644);
-  await rename(temporary, path);
+function temporaryFor(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${randomUUID()}.tmp`);
 }
 
 function jsonText(value: unknown): string {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import {
@@ -8,6 +8,7 @@ import {
   type StoredSnapshot,
   storedSnapshotText,
 } from '../../snapshot/receiving/snapshot-store.ts';
+import { replaceFile } from './write-whole-file.ts';
 
 /**
  * Stores the snapshot in one file: the sealed snapshot on the first line, its last renewal on the second. A file with
@@ -76,37 +77,6 @@ function requireOwnFile(path: string, uid: number, mode: number): void {
   );
 }
 
-/** Writes a file next to the old one, syncs it and renames it over the old one. */
-export async function replaceFile(path: string, temporaryPath: string, text: string): Promise<void> {
-  await checkReplaceable(path);
-  try {
-    // 0600: the file has addresses and versions of the control plane.
-    const file = await open(temporaryPath, 'wx', 0o600);
-    try {
-      await file.writeFile(text, 'utf8');
-      // Before the rename: otherwise a power failure can leave an empty file with the new name.
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporaryPath, path);
-  } catch (error) {
-    await rm(temporaryPath, { force: true }).catch(() => undefined);
-    throw error;
-  }
-  await syncDirectory(dirname(path));
-}
-
-/** Syncs the rename itself (fsync(2): syncing a file does not sync its directory entry). */
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
 async function removeLeftovers(directory: string, prefix: string): Promise<void> {
   const names = (await readdir(directory).catch(unlessMissing)) ?? [];
   const leftovers = names.filter((name) => name.startsWith(prefix) && name.endsWith('.tmp'));
@@ -119,16 +89,4 @@ async function removeLeftovers(directory: string, prefix: string): Promise<void>
 function unlessMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code === 'ENOENT') return undefined;
   throw error;
-}
-
-/**
- * Checks that a new file may be renamed over `path`. A device or a pipe must not be replaced by a plain file: without
- * `/dev/null` every program on the machine would write into that file.
- * @throws {Error} if it is neither a file nor missing
- */
-export async function checkReplaceable(path: string): Promise<void> {
-  const found = await stat(path).catch(unlessMissing);
-  // For a directory the rename itself fails with a clear error.
-  if (found === undefined || found.isFile() || found.isDirectory()) return;
-  throw new Error(`${path} is not a regular file, and is not replaced: name a file`);
 }

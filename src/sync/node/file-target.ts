@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { createFileSnapshotStore, replaceFile } from '../../node/files/file-snapshot-store.ts';
+import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
+import { replaceFile } from '../../node/files/write-whole-file.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from '../delivery/deliver.ts';
 

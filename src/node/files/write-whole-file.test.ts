@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
+import { checkReplaceable, replaceFile, writeNewFile } from './write-whole-file.ts';
+
+test('a file, and a name that is free, may be replaced', async (context) => {
+  const directory = await temporaryDirectory(context);
+  const path = join(directory, 'file');
+  await checkReplaceable(path);
+  await writeFile(path, '');
+  await checkReplaceable(path);
+});
+
+test('nothing takes the place of a device or a pipe', async (context) => {
+  const directory = await temporaryDirectory(context);
+  const pipe = join(directory, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  await symlink('/dev/null', join(directory, 'null'));
+  for (const path of [pipe, join(directory, 'null')]) {
+    await assert.rejects(replaceFile(path, `${path}.tmp`, '{}'), /not a regular file/);
+  }
+  assert.equal((await stat(pipe)).isFIFO(), true);
+  assert.deepEqual((await readdir(directory)).sort(), ['null', 'pipe']);
+});
+
+test('a new file never takes the place of another one, and nothing is left beside it', async (context) => {
+  const directory = await temporaryDirectory(context);
+  const path = join(directory, 'key');
+  await writeNewFile(path, join(directory, '.key.tmp'), 'first');
+  await assert.rejects(writeNewFile(path, join(directory, '.key.tmp'), 'second'), { code: 'EEXIST' });
+  assert.equal(await readFile(path, 'utf8'), 'first');
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+  assert.deepEqual(await readdir(directory), ['key']);
+});

@@ -1,0 +1,87 @@
+import { link, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** The default mode: files of a router have addresses and versions of the control plane, or keys. */
+const ownerOnly = 0o600;
+
+/**
+ * Writes a file next to the old one, syncs it and renames it over the old one: a crash or a full disk leaves the old or
+ * the new file, never a part.
+ * @param temporaryPath in the same directory
+ * @param mode whatever the umask is
+ */
+export async function replaceFile(
+  path: string,
+  temporaryPath: string,
+  text: string,
+  mode = ownerOnly,
+): Promise<void> {
+  await checkReplaceable(path);
+  await writeBeside(path, temporaryPath, text, mode, () => rename(temporaryPath, path));
+}
+
+/**
+ * As `replaceFile`, for a file that must not be there yet. A link is made whole, and never over another file (link(2)).
+ * @throws `EEXIST` if there is a file under the name
+ */
+export async function writeNewFile(
+  path: string,
+  temporaryPath: string,
+  text: string,
+  mode = ownerOnly,
+): Promise<void> {
+  await writeBeside(path, temporaryPath, text, mode, async () => {
+    await link(temporaryPath, path);
+    await rm(temporaryPath);
+  });
+}
+
+async function writeBeside(
+  path: string,
+  temporaryPath: string,
+  text: string,
+  mode: number,
+  putInPlace: () => Promise<void>,
+): Promise<void> {
+  try {
+    const file = await open(temporaryPath, 'wx', mode);
+    try {
+      if (mode !== ownerOnly) await file.chmod(mode);
+      await file.writeFile(text, 'utf8');
+      // Before it gets its name: otherwise a power failure can leave an empty file under that name.
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await putInPlace();
+  } catch (error) {
+    await rm(temporaryPath, { force: true }).catch(() => undefined);
+    throw error;
+  }
+  await syncDirectory(dirname(path));
+}
+
+/** Syncs the name itself (fsync(2): syncing a file does not sync its directory entry). */
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Checks that a new file may be renamed over `path`. A device or a pipe must not be replaced by a plain file: without
+ * `/dev/null` every program on the machine would write into that file.
+ * @throws {Error} if it is neither a file nor missing
+ */
+export async function checkReplaceable(path: string): Promise<void> {
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  // For a directory the rename itself fails with a clear error.
+  if (found === undefined || found.isFile() || found.isDirectory()) return;
+  throw new Error(`${path} is not a regular file, and is not replaced: name a file`);
+}
