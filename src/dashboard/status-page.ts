@@ -1,4 +1,4 @@
-import { acceptsGzip, gzip } from '../discovery/forms/encoded-document.ts';
+import { textResponse } from '../apimachinery/content-coding.ts';
 import type { RoutersView } from '../own-paths/routers/routers-view.ts';
 import type { Explanation, RequestToExplain } from '../proxy/explain.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
@@ -21,9 +21,6 @@ export interface StatusPageSources {
   readonly acceptEncoding?: string | undefined;
 }
 
-/** Shorter responses fit into one packet as they are. In characters. */
-const gzipThreshold = 1400;
-
 /**
  * The status page: `/.mixed-version-proxy/`, and the parts of it that its script asks for: `live`, `routers` and
  * `explanation`. Only reads, whatever it is asked. For callers that have been let in.
@@ -37,8 +34,9 @@ export async function statusPage(
   query: Readonly<Record<string, string>>,
   { state, explain, routers, acceptEncoding }: StatusPageSources,
 ): Promise<Response | undefined> {
-  const respond = (markup: Markup, headers: Readonly<Record<string, string>>) =>
-    respondWith(markup, headers, acceptsGzip(acceptEncoding));
+  // What is compressed holds no credentials, and names that whoever may read the page may read anyway (BREACH).
+  const respond = async (markup: Markup, headers: Readonly<Record<string, string>>) =>
+    textResponse(String(await markup), headers, acceptEncoding);
   const explained = explainedRequest(query, explain);
   switch (path) {
     case ownPathsPrefix:
@@ -76,30 +74,6 @@ function explainedRequest(
 
 function generationOf(text: string | undefined): number | undefined {
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
-}
-
-/**
- * What is compressed holds no secret that its length could give away beside what the caller put in (BREACH): no
- * credentials, and names that whoever may read the page may read anyway.
- */
-async function respondWith(
-  markup: Markup,
-  headers: Readonly<Record<string, string>>,
-  takesGzip: boolean,
-): Promise<Response> {
-  const text = String(await markup);
-  const common = { ...headers, vary: 'Accept-Encoding' };
-  if (!takesGzip || text.length < gzipThreshold) return new Response(text, { headers: common });
-  const init: EncodedResponseInit = {
-    headers: { ...common, 'content-encoding': 'gzip' },
-    encodeBody: 'manual',
-  };
-  return new Response(await gzip(new TextEncoder().encode(text)), init);
-}
-
-/** Workers compress a body marked as gzip themselves unless told that it is compressed; others ignore this. */
-interface EncodedResponseInit extends ResponseInit {
-  readonly encodeBody: 'manual';
 }
 
 /**

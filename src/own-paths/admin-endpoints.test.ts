@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { receiverWith, renewalOf, sealed } from '../../test/support/snapshot-receiver.ts';
+import { gunzip } from '../apimachinery/content-coding.ts';
 import type { SnapshotReceiver } from '../snapshot/receiving/receiver.ts';
 import { generateSigningKey } from '../snapshot/signing/signing-key.ts';
 import { adminEndpoints } from './admin-endpoints.ts';
@@ -9,8 +10,14 @@ import { adminEndpoints } from './admin-endpoints.ts';
 const answered = ['/livez', '/readyz', '/healthz', '/metrics', '/metrics/slis', '/statusz', '/flagz'];
 const checks = ['/livez/ping', '/readyz/ping', '/readyz/snapshot', '/healthz/ping', '/healthz/snapshot'];
 
-function app({ enabled = false, snapshots }: { enabled?: boolean; snapshots?: SnapshotReceiver } = {}) {
-  const scrape = { contentType: 'text/plain', text: 'scraped' };
+interface Given {
+  readonly enabled?: boolean;
+  readonly snapshots?: SnapshotReceiver;
+  readonly scraped?: string;
+}
+
+function app({ enabled = false, snapshots, scraped = 'scraped' }: Given = {}) {
+  const scrape = { contentType: 'text/plain', text: scraped };
   return adminEndpoints({
     snapshots,
     routingTable: { current: () => undefined },
@@ -38,6 +45,24 @@ describe('the admin address', () => {
     const response = await app({ enabled: true }).request('http://[::1]:9443/readyz');
     assert.equal(response.status, 500);
     assert.equal((await app({ enabled: true }).request('http://localhost/livez')).status, 200);
+  });
+
+  it('compresses metrics for a monitor that takes gzip, and for no other', async () => {
+    const scraped = 'mixed_version_proxy_requests_total 1\n'.repeat(1000);
+    for (const path of ['/metrics', '/metrics/slis']) {
+      const ask = (headers: Record<string, string>) =>
+        app({ scraped }).request(`http://127.0.0.1:9443${path}`, { headers });
+      const compressed = await ask({ 'accept-encoding': 'gzip' });
+      assert.equal(compressed.headers.get('content-encoding'), 'gzip');
+      assert.equal(compressed.headers.get('vary'), 'Accept, Accept-Encoding');
+      const body = new Uint8Array(await compressed.arrayBuffer());
+      assert.ok(body.length < scraped.length / 10);
+      assert.equal(new TextDecoder().decode(await gunzip(body)), scraped);
+      const plain = await ask({});
+      assert.equal(plain.headers.get('content-encoding'), null);
+      assert.equal(plain.headers.get('vary'), 'Accept, Accept-Encoding');
+      assert.equal(await plain.text(), scraped);
+    }
   });
 
   it('answers nothing else, whatever is asked', async () => {

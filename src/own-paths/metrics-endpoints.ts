@@ -1,5 +1,7 @@
 import { Hono } from 'hono';
+import { textResponse } from '../apimachinery/content-coding.ts';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
+import type { InboundRequest } from '../request/inbound.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
 import type { AllowedCallers } from './allowed-callers.ts';
 import type { HealthCheck } from './health-checks/health.ts';
@@ -23,7 +25,7 @@ export function metricsEndpoints(
   const app = new Hono<HandlerEnvironment>();
   const guard = onlyMonitors(allowed);
   app.get('/metrics', guard, async ({ var: { inbound } }) =>
-    respond(await metrics.scrape(firstHeader(inbound.headers, 'accept'))),
+    respond(inbound, await metrics.scrape(firstHeader(inbound.headers, 'accept'))),
   );
   app.get('/metrics/slis', guard, async ({ var: { inbound } }) => {
     for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
@@ -31,13 +33,16 @@ export function metricsEndpoints(
         metrics.healthChecked(endpoint, name, check({ byPeer: false }) === undefined);
       }
     }
-    return respond(await metrics.scrapeHealth(firstHeader(inbound.headers, 'accept')));
+    return respond(inbound, await metrics.scrapeHealth(firstHeader(inbound.headers, 'accept')));
   });
   return app;
 }
 
-function respond({ contentType, text }: Scrape): Response {
-  return new Response(text, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
+/** With gzip for Prometheus, which asks for it, as kube-apiserver's own metrics are (promhttp). */
+function respond({ headers }: InboundRequest, { contentType, text }: Scrape): Promise<Response> {
+  const acceptEncoding = firstHeader(headers, 'accept-encoding');
+  const described = { 'content-type': contentType, 'cache-control': 'no-store', vary: 'Accept' };
+  return textResponse(text, described, acceptEncoding);
 }
 
 /** A scrape, as it is sent. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { acceptsGzip, matchesIfNoneMatch } from './encoded-document.ts';
+import { matchesIfNoneMatch } from './encoded-document.ts';
 
 test('If-None-Match matches in a list, weak or strong, and by star', () => {
   for (const header of ['"a"', 'W/"a"', '"x", "a"', '"x",W/"a" ,"y"', '*', ' * ', '"x,y","a"']) {
@@ -8,23 +8,5 @@ test('If-None-Match matches in a list, weak or strong, and by star', () => {
   }
   for (const header of [undefined, '', 'a', '"A"', '"x"', '"x*"', '"a', '"xa"']) {
     assert.equal(matchesIfNoneMatch(header, '"a"'), false, String(header));
-  }
-});
-
-test('gzip is taken where it is named or covered by a star, and not where it is refused', () => {
-  for (const header of ['gzip', 'deflate, GZIP;q=0.5', 'br;q=1.0, gzip;q=0.001', '*', 'identity, *;q=0.5']) {
-    assert.equal(acceptsGzip(header), true, header);
-  }
-  for (const header of [
-    undefined,
-    '',
-    'identity',
-    'gzip;q=0',
-    'gzip;q=0.000, *',
-    '*;q=0',
-    'x-gzip2',
-    'gzipped',
-  ]) {
-    assert.equal(acceptsGzip(header), false, String(header));
   }
 });

@@ -1,3 +1,4 @@
+import { acceptsGzip, type EncodedResponseInit, gzip } from '../../apimachinery/content-coding.ts';
 import { hexOf } from '../../runtime/hex.ts';
 
 /** API servers compress what is longer than this (k8s.io/apiserver, responsewriters/writers.go). In bytes. */
@@ -50,26 +51,11 @@ export function jsonDocument(value: object, pretty: boolean): EncodedDocument {
   return new EncodedDocument(body, body.subarray(0, -1));
 }
 
-export async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-  const compressed = new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip'));
-  return new Uint8Array(await new Response(compressed).arrayBuffer());
-}
-
-export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Uint8Array(await new Response(plain).arrayBuffer());
-}
-
 /** The headers of a request that change how a document is sent. */
 interface ConditionalRequest {
   readonly method: string;
   readonly ifNoneMatch?: string | undefined;
   readonly acceptEncoding?: string | undefined;
-}
-
-/** Workers compress a body marked as gzip themselves unless told that it is compressed; others ignore this. */
-interface EncodedResponseInit extends ResponseInit {
-  readonly encodeBody: 'manual';
 }
 
 /** What every response with a document depends on. */
@@ -106,16 +92,4 @@ export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string
   if (ifNoneMatch.trim() === '*') return true;
   for (const [, tag] of ifNoneMatch.matchAll(/(?:W\/)?("[^"]*")/g)) if (tag === etag) return true;
   return false;
-}
-
-/** Whether the client takes gzip: named with a quality above 0, or by a star (RFC 9110 section 12.5.3). */
-export function acceptsGzip(acceptEncoding: string | undefined): boolean {
-  let byStar = false;
-  for (const element of (acceptEncoding ?? '').split(',')) {
-    const [coding = '', ...parameters] = element.split(';').map((part) => part.trim().toLowerCase());
-    const refused = parameters.some((parameter) => /^q\s*=\s*0(?:\.0*)?$/.test(parameter));
-    if (coding === 'gzip') return !refused;
-    if (coding === '*') byStar = !refused;
-  }
-  return byStar;
 }

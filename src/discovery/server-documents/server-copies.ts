@@ -1,6 +1,6 @@
+import { gunzip, gzip } from '../../apimachinery/content-coding.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
-import { gunzip, gzip } from '../forms/encoded-document.ts';
 import { DiscoveryDocumentError } from '../forms/parse-document.ts';
 import {
   type DocumentReading,

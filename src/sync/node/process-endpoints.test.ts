@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Agent, request } from 'undici';
 import { createAuthority } from '../../../test/support/certificates.ts';
+import { gunzip } from '../../apimachinery/content-coding.ts';
 import type { SyncStatus } from '../sync-loop.ts';
 import { type ProcessEndpointsOptions, startProcessEndpoints } from './process-endpoints.ts';
 import { createSyncMetrics } from './sync-metrics.ts';
@@ -135,6 +136,20 @@ test('metrics have generation, leadership, servers by state, reads and deliverie
   for (const help of body.split('\n').filter((line) => line.startsWith('# HELP mixed_version_proxy_'))) {
     assert.match(help, / \[ALPHA\] /);
   }
+});
+
+test('metrics are compressed for a monitor that takes gzip', async (context) => {
+  const { origin, get } = await endpoints(context, healthy);
+  const { headers, body } = await request(`${origin}/metrics`, { headers: { 'accept-encoding': 'gzip' } });
+  assert.equal(headers['content-encoding'], 'gzip');
+  assert.equal(headers['vary'], 'Accept-Encoding');
+  const compressed = await body.bytes();
+  const plain = (await get('/metrics')).body;
+  assert.ok(compressed.length < plain.length / 2);
+  assert.match(
+    new TextDecoder().decode(await gunzip(new Uint8Array(compressed))),
+    /^mixed_version_proxy_sync_leader 1$/m,
+  );
 });
 
 test('with a certificate the endpoints are HTTPS, and anything else is a 404', async (context) => {

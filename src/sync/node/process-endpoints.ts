@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { textResponse } from '../../apimachinery/content-coding.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { type EndpointTls, startEndpointServer } from '../../node/serving/endpoint-server.ts';
 import { type HealthCheck, ping } from '../../own-paths/health-checks/health.ts';
@@ -48,9 +49,9 @@ export async function startProcessEndpoints(options: ProcessEndpointsOptions): P
   const { logger = silentLogger } = options;
   const app = new Hono();
   app.route('/', healthEndpoints({ ...syncHealth(status, now), logger }));
-  app.get('/metrics', async () => {
+  app.get('/metrics', async ({ req }) => {
     const text = await metrics.text(status());
-    return new Response(text, { headers: { 'content-type': metrics.contentType } });
+    return textResponse(text, { 'content-type': metrics.contentType }, req.header('accept-encoding'));
   });
   app.notFound(({ req }) => statusResponse('NotFound', `the sync job has no ${req.path}`));
   const { origin, close } = await startEndpointServer({
