@@ -10,16 +10,15 @@ import { createAssertionSigner } from '../../identity/assertion/sign-assertion.t
 import { X509Authenticator } from '../../identity/incoming/x509.ts';
 import type { IdentityTokenSigners } from '../../identity/outgoing/identity-token.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
-import { createFetchSender, createFetchTransport } from './fetch-transport.ts';
+import { createFetchSender, createFetchTransport, type Fetch } from './fetch-transport.ts';
 
 const edge = await speaker('edge');
 const signer = createAssertionSigner({ key: edge.key, issuer: 'edge' });
 const target = '/apis/batch/v1/namespaces/default/jobs?limit=500&fieldSelector=a%3Db';
 
-/** An edge router without any client certificate; answers what it fetched, and its own response. */
-async function throughTheEdge(identityTokens: IdentityTokenSigners) {
-  const fetched: Request[] = [];
-  const app = createApp({
+/** An edge router without any client certificate. */
+async function edgeApp(identityTokens: IdentityTokenSigners, fetch: Fetch) {
+  return createApp({
     serverId: 'local',
     local: {
       kind: 'local',
@@ -32,14 +31,16 @@ async function throughTheEdge(identityTokens: IdentityTokenSigners) {
     authenticators: [new X509Authenticator()],
     inbound: (context) => inboundFromRequest(context.req.raw, userConnection('jane', ['a, b'])),
     identityTokens,
-    transport: createFetchTransport(
-      createFetchSender({
-        fetch: async (url, init) => {
-          fetched.push(new Request(url, init));
-          return Response.json({});
-        },
-      }),
-    ),
+    transport: createFetchTransport(createFetchSender({ fetch })),
+  });
+}
+
+/** What it fetched, and its own response. */
+async function throughTheEdge(identityTokens: IdentityTokenSigners) {
+  const fetched: Request[] = [];
+  const app = await edgeApp(identityTokens, async (url, init) => {
+    fetched.push(new Request(url, init));
+    return Response.json({});
   });
   return { response: await app.request(`https://edge.example${target}`), fetched };
 }
@@ -68,3 +69,28 @@ test('without a signer and without a certificate nothing is fetched', async () =
   assert.equal(response.status, 503);
   assert.deepEqual(fetched, []);
 });
+
+for (const { path, isCut } of [
+  { path: '/api/v1/pods', isCut: true },
+  { path: '/api/v1/pods?watch=true', isCut: false },
+  { path: '/api/v1/namespaces/a/pods/b/log?follow=true', isCut: false },
+]) {
+  test(`a server that is silent for long before the head of ${path} ${isCut ? 'is given up' : 'is waited for'}`, async (context) => {
+    const fetched = Promise.withResolvers<AbortSignal>();
+    const answer = Promise.withResolvers<Response>();
+    const app = await edgeApp({ local: signer, peer: signer }, async (_url, { signal }) => {
+      if (!(signal instanceof AbortSignal)) throw new Error('there is no signal');
+      signal.addEventListener('abort', () => answer.reject(signal.reason));
+      fetched.resolve(signal);
+      return answer.promise;
+    });
+    // Not before: a snapshot is read in slices of time.
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const response = app.request(`https://edge.example${path}`);
+    const signal = await fetched.promise;
+    context.mock.timers.tick(3_600_000);
+    answer.resolve(new Response('late'));
+    const { status } = await response;
+    assert.deepEqual([signal.aborted, status], isCut ? [true, 503] : [false, 200]);
+  });
+}

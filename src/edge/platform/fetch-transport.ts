@@ -14,7 +14,7 @@ interface FetchSenderOptions {
   readonly frontProxyFetch?: Fetch | undefined;
 }
 
-/** Milliseconds until the head of a response must be there. */
+/** Milliseconds until the head of a response must be there, as kube-apiserver's `--request-timeout`. */
 const headTimeout = 60_000;
 
 /** RFC 9110 sections 15.3.5 and 15.4.5, Fetch section 2.2.3: responses that have no body. */
@@ -24,7 +24,12 @@ const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 export type FetchSender = (
   outbound: OutboundRequest,
   inbound: InboundRequest,
-  init: { readonly headers: Headers; readonly body?: ReadableStream<Uint8Array> | null },
+  init: {
+    readonly headers: Headers;
+    readonly body?: ReadableStream<Uint8Array> | null;
+    /** The head may take as long as it likes. Default false. */
+    readonly isHeadUnlimited?: boolean;
+  },
 ) => Promise<Response>;
 
 /**
@@ -35,7 +40,7 @@ export function createFetchSender({
   fetch: plainFetch = (url, init) => fetch(url, init),
   frontProxyFetch,
 }: FetchSenderOptions): FetchSender {
-  return async (outbound, inbound, { headers, body = null }) => {
+  return async (outbound, inbound, { headers, body = null, isHeadUnlimited = false }) => {
     const { trust } = outbound.destination;
     if (trust.kind === 'ca-bundle' && trust.pem !== undefined) {
       // `fetch` would check against the runtime's own authorities instead.
@@ -45,7 +50,7 @@ export function createFetchSender({
     // Identity headers on a connection that proves nothing would make the caller anonymous.
     if (send === undefined) throw notSent('no binding holds the front-proxy certificate');
     const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(), headTimeout);
+    const timer = isHeadUnlimited ? undefined : setTimeout(() => limit.abort(), headTimeout);
     try {
       return await send(`${outbound.destination.origin}${outbound.target}`, {
         method: outbound.method,
@@ -87,7 +92,9 @@ export function createFetchTransport(send: FetchSender): Transport {
   return {
     async send(outbound, inbound, onResponseHead) {
       const headers = outboundHeaders(outbound, inbound);
-      const response = await send(outbound, inbound, { headers, body: inbound.body() });
+      // As in the transports of Node and Deno. The handshake of an upgrade is limited there too.
+      const isHeadUnlimited = outbound.longRunning;
+      const response = await send(outbound, inbound, { headers, body: inbound.body(), isHeadUnlimited });
       const { status } = response;
       const disposition = onResponseHead({ status, headers: rawHeadersOf(response.headers) });
       if (disposition.kind === 'replace') {
