@@ -3,9 +3,13 @@ import { test } from 'node:test';
 import {
   classicResponses,
   fakeServer,
+  plainNotFound,
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
+import { scriptedWatch } from '../../test/support/scripted-watch.ts';
+import { systemClock } from '../runtime/clock.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
+import { createClusterSource } from './cluster/cluster-source.ts';
 import { syncOnce } from './sync-once.ts';
 
 test('a target that throws is a failed delivery, and the other targets get the snapshot', async () => {
@@ -45,4 +49,35 @@ test('a group version that /apis does not list stays from one run to the next wh
   const { snapshot } = await once(before.snapshot);
   const served = snapshot?.servedSets[snapshot.servers[0]?.serves ?? ''];
   assert.deepEqual(served?.storageVersions['batch.cronjobs'], ['v1beta1']);
+});
+
+test('custom resources stay known from one run to the next while no server that is asked serves their definitions', async () => {
+  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  const documents = fakeServer({
+    ...classicResponses({ v1: ['pods'] }),
+    [definitions]: { items: [{ spec: { group: 'example.com', versions: [{ name: 'v1' }] } }] },
+  });
+  const servers = [{ id: 'x', address: 'x:6443', documents }];
+  const signal = new AbortController().signal;
+  const { snapshot: previous } = await syncOnce({ servers, targets: [] }, signal);
+  assert.deepEqual(previous?.customResourceGroups, [{ group: 'example.com', version: 'v1' }]);
+
+  // The next run watches through an API server that starts: before 1.23 it says that it serves nothing.
+  documents.responses.set(definitions, () => plainNotFound);
+  const connection = scriptedWatch();
+  connection.list = () => plainNotFound;
+  const clusterSource = createClusterSource({
+    connection,
+    servingNames: async () => [],
+    documentsOf: () => documents,
+    listed: servers,
+    previous,
+    clock: systemClock,
+  });
+  const { snapshot, ok, warnings } = await syncOnce(
+    { servers, clusterSource, previous, targets: [] },
+    signal,
+  );
+  assert.deepEqual(snapshot?.customResourceGroups, [{ group: 'example.com', version: 'v1' }]);
+  assert.deepEqual([ok, warnings], [true, []]);
 });

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { apiService as snapshotApiService } from '../../snapshot/format/schema.ts';
 import type { SnapshotApiService } from '../../snapshot/format/types.ts';
 import { checkedDocument } from '../documents/json-document.ts';
-import { listObjects } from '../documents/list-objects.ts';
+import { listObjectsIfServed } from '../documents/list-objects.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
 
 export const apiServicesPath = '/apis/apiregistration.k8s.io/v1/apiservices';
@@ -30,13 +30,14 @@ const apiService = v.object({
 });
 
 /**
- * Reads the APIServices of the cluster. Any API server has all of them: they are shared through etcd.
+ * Reads the APIServices of the cluster. Any API server that serves them has all: they are shared through etcd.
  *
+ * @returns `undefined` if the server does not serve them
  * @throws {ReadError}
  */
 export async function readApiServices(documents: ServerDocuments, signal: AbortSignal | undefined) {
-  const objects = await listObjects(documents, apiServicesPath, signal);
-  return apiServicesOf(objects.map(parseApiService));
+  const list = await listObjectsIfServed(documents, apiServicesPath, signal);
+  return list && apiServicesOf(list.items.map(parseApiService));
 }
 
 /** Sorted by group and version, and the warnings about those that routers would refuse. */

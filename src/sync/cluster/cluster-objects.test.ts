@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fakeServer, jsonDocument, refusesConnections } from '../../../test/support/fake-server-documents.ts';
+import {
+  fakeServer,
+  jsonDocument,
+  plainNotFound,
+  refusesConnections,
+} from '../../../test/support/fake-server-documents.ts';
 import { apiServicesPath, readApiServices } from './api-services.ts';
 import { readClusterObjects } from './cluster-objects.ts';
 import {
@@ -15,7 +20,7 @@ const service = { namespace: 'kube-system', name: 'metrics-server' };
 
 async function apiServicesOf(...items: object[]) {
   const documents = fakeServer({ [apiServicesPath]: { kind: 'APIServiceList', items } });
-  return readApiServices(documents, undefined);
+  return (await readApiServices(documents, undefined)) ?? assert.fail('APIServices are served');
 }
 
 test('an APIService with a service keeps its bundle, its port and its availability', async () => {
@@ -106,7 +111,8 @@ test('every version of a CustomResourceDefinition counts, each group version onc
       ],
     },
   });
-  assert.deepEqual(groupVersionsOfCustomResources(await readCustomResources(documents)), [
+  const definitions = await readCustomResources(documents);
+  assert.deepEqual(groupVersionsOfCustomResources(definitions ?? []), [
     { group: 'a.example.com', version: 'v1' },
     { group: 'a.example.com', version: 'v1beta1' },
     { group: 'z.example.com', version: 'v1' },
@@ -127,7 +133,41 @@ test('objects that one server does not return are read from the next', async () 
     customResourceGroups: [],
     customResources: [],
     warnings: [],
+    isComplete: true,
   });
+});
+
+test('objects that one server does not serve are read from the next; that none does is no failure', async () => {
+  const without = fakeServer({
+    [apiServicesPath]: () => plainNotFound,
+    [customResourceDefinitionsPath]: () => jsonDocument({ kind: 'Status', code: 404 }, 404),
+  });
+  const withServices = fakeServer({
+    [apiServicesPath]: { items: [{ spec: { group: 'apps', version: 'v1' } }] },
+    [customResourceDefinitionsPath]: () => plainNotFound,
+  });
+  const { apiServices, customResourceGroups, warnings, isComplete } = await readClusterObjects([
+    without,
+    withServices,
+  ]);
+  assert.deepEqual(apiServices, [{ group: 'apps', version: 'v1', available: true }]);
+  // Not empty: the last known ones are used.
+  assert.equal(customResourceGroups, undefined);
+  assert.deepEqual([warnings, isComplete], [[], true]);
+});
+
+test('objects that one server does not serve and the other does not give are unknown, with the reason', async () => {
+  const without = fakeServer({ [customResourceDefinitionsPath]: () => plainNotFound });
+  const broken = fakeServer({ [customResourceDefinitionsPath]: refusesConnections });
+  for (const servers of [
+    [without, broken],
+    [broken, without],
+  ]) {
+    const { customResourceGroups, warnings, isComplete } = await readClusterObjects(servers);
+    assert.equal(customResourceGroups, undefined);
+    assert.match(warnings.join(), /customresourcedefinitions cannot be read, so its last known objects/);
+    assert.equal(isComplete, false);
+  }
 });
 
 test('objects that no server returns are unknown, not empty', async () => {

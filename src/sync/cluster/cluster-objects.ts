@@ -10,7 +10,7 @@ import {
   readCustomResources,
 } from './custom-resource-groups.ts';
 
-/** Objects that all API servers of a cluster share. `undefined`: they could not be read, the last known ones are used. */
+/** Objects that all API servers of a cluster share. `undefined`: nothing was read, the last known ones are used. */
 export interface ClusterObjects {
   readonly apiServices: readonly SnapshotApiService[] | undefined;
   readonly customResourceGroups: readonly GroupAndVersion[] | undefined;
@@ -19,12 +19,17 @@ export interface ClusterObjects {
   readonly warnings: readonly string[];
 }
 
-/** Reads the shared objects from the first of `servers` that can be read. Never rejects. */
+/**
+ * Reads the shared objects from the first of `servers` that has them. Never rejects.
+ *
+ * @returns `isComplete`: none of them could not be read, though some may not be served
+ */
 export async function readClusterObjects(
   servers: readonly ServerDocuments[],
   signal?: AbortSignal,
-): Promise<ClusterObjects> {
+): Promise<ClusterObjects & { readonly isComplete: boolean }> {
   const warnings: string[] = [];
+  let isComplete = true;
   async function first<Objects>(
     path: string,
     read: (documents: ServerDocuments) => Promise<Objects>,
@@ -32,6 +37,7 @@ export async function readClusterObjects(
     try {
       return await readFromFirst(servers, read);
     } catch (error) {
+      isComplete = false;
       warnings.push(`${path} cannot be read, so its last known objects are used: ${errorMessage(error)}`);
       return undefined;
     }
@@ -42,5 +48,5 @@ export async function readClusterObjects(
   ]);
   const customResourceGroups = customResources && groupVersionsOfCustomResources(customResources);
   warnings.push(...(services?.warnings ?? []));
-  return { apiServices: services?.apiServices, customResourceGroups, customResources, warnings };
+  return { apiServices: services?.apiServices, customResourceGroups, customResources, warnings, isComplete };
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { groupVersionString } from '../../apimachinery/group-version.ts';
 import { checkedDocument } from '../documents/json-document.ts';
-import { listObjects } from '../documents/list-objects.ts';
+import { listObjectsIfServed } from '../documents/list-objects.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
 import { byGroupAndVersion } from './api-services.ts';
 
@@ -34,13 +34,16 @@ export interface CustomResource {
   readonly storageVersion: string | undefined;
 }
 
-/** @throws {ReadError} */
+/**
+ * @returns `undefined` if the server does not serve CustomResourceDefinitions
+ * @throws {ReadError}
+ */
 export async function readCustomResources(
   documents: ServerDocuments,
   signal?: AbortSignal,
-): Promise<CustomResource[]> {
-  const objects = await listObjects(documents, customResourceDefinitionsPath, signal);
-  return objects.map(customResourceOf);
+): Promise<CustomResource[] | undefined> {
+  const list = await listObjectsIfServed(documents, customResourceDefinitionsPath, signal);
+  return list?.items.map(customResourceOf);
 }
 
 /** @throws {ReadError} `InvalidDocument` for any other object */

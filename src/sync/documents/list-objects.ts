@@ -39,7 +39,12 @@ export async function listObjects(
 }
 
 /**
- * As `listObjects`, for a kind that a cluster may not have.
+ * As `listObjects`, for a kind that a server may not serve.
+ *
+ * That it does not is no error, and says nothing about the objects: whoever asks keeps those that are known. Another
+ * server may serve the kind, and a server before 1.23 says the same of every kind while it starts; later ones respond with
+ * 503 then (k8s.io/apiserver pkg/util/notfoundhandler). client-go keeps its objects too, after any failed list
+ * (tools/cache/reflector.go).
  *
  * @param path path of the collection; may have a query
  * @returns `undefined` if the API server itself says that it does not serve the path

@@ -36,8 +36,8 @@ export interface ObjectWatch<Item> {
   /** Lists and watches until `signal` aborts. Never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
   /**
-   * As last known; `undefined` until the first list. They stay while they cannot be read. The same array until they
-   * change.
+   * As last known; `undefined` until the first list, so where the kind is not served. They stay while they cannot be
+   * read. The same array until they change.
    */
   items(): readonly Item[] | undefined;
   /** The first reason why they are not up to date; `undefined` if they are. */
@@ -92,11 +92,7 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
     const found = await withReadTimeout(timing.listTimeout, signal, (deadline) =>
       listObjectsIfServed(connection, path, deadline),
     );
-    if (found === undefined) {
-      // Behind one address, some servers may have the API and others not.
-      keep(items ?? new Map());
-      return undefined;
-    }
+    if (found === undefined) return undefined;
     keep(new Map(found.items.map((object) => [objectKey(object), project(object)])));
     return found.resourceVersion === '' ? undefined : found.resourceVersion;
   }

@@ -88,21 +88,28 @@ export async function withReadTimeout<Result>(
 }
 
 /**
- * Reads what all servers share from the first that can be read.
+ * Reads what all servers share from the first that has it.
  *
- * @throws the error of the last server
+ * @param read may resolve with `undefined`: the server does not serve it
+ * @returns `undefined` if no server serves it
+ * @throws the error of the last server that could not be read, if no other one has it
  */
 export async function readFromFirst<Result>(
   servers: readonly ServerDocuments[],
   read: (documents: ServerDocuments) => Promise<Result>,
 ): Promise<Result> {
-  let failure: unknown = new ReadError('Unreachable', 'no server can be read');
+  let unserved: { readonly result: Result } | undefined;
+  let failure: { readonly error: unknown } | undefined;
   for (const documents of servers) {
     try {
-      return await read(documents);
+      const result = await read(documents);
+      if (result !== undefined) return result;
+      unserved = { result };
     } catch (error) {
-      failure = error;
+      failure = { error };
     }
   }
-  throw failure;
+  if (failure !== undefined) throw failure.error;
+  if (unserved !== undefined) return unserved.result;
+  throw new ReadError('Unreachable', 'no server can be read');
 }

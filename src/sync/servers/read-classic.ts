@@ -134,7 +134,8 @@ async function extensionGroupVersions(
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   try {
-    return sharedGroupVersions((await readApiServices(documents, signal)).apiServices, []);
+    const services = await readApiServices(documents, signal);
+    return sharedGroupVersions(services?.apiServices ?? [], []);
   } catch {
     return new Set();
   }

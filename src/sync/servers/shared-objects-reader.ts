@@ -22,8 +22,7 @@ export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: num
       const seen = discoveredIn(readings);
       if (last !== undefined && last.seen === seen && now - last.at < refreshMilliseconds)
         return last.objects;
-      const objects = await readClusterObjects(readable, signal);
-      const isComplete = objects.apiServices !== undefined && objects.customResourceGroups !== undefined;
+      const { isComplete, ...objects } = await readClusterObjects(readable, signal);
       // After a failure the next round reads again.
       last = isComplete ? { at: now, seen, objects } : undefined;
       return objects;
