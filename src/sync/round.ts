@@ -1,12 +1,10 @@
 import { errorMessage } from '../runtime/error-message.ts';
-import { describeIssues } from '../snapshot/format/issues.ts';
-import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import type { ClusterObjects } from './cluster/cluster-objects.ts';
 import type { ClusterView } from './cluster/cluster-source.ts';
 import { createServiceAddressReader } from './cluster/service-addresses.ts';
 import type { SyncServer } from './cluster/sync-server.ts';
-import { buildSnapshot } from './content/build-snapshot.ts';
+import { buildValidSnapshot } from './content/valid-snapshot.ts';
 import { type ServerDocuments, withReadTimeout } from './documents/server-documents.ts';
 import { sharedGroupVersions } from './servers/exclude-group-versions.ts';
 import { createServerReaders } from './servers/server-readers.ts';
@@ -45,7 +43,7 @@ export interface RoundOutcome {
   readonly changed: boolean;
   /** The servers of this round. */
   readonly servers: readonly SyncServer[];
-  /** The latest reading of each server that has one. */
+  /** The latest reading of each server that has one; a failure, too, if routers would refuse what it says. */
   readonly readings: ReadonlyMap<string, ServerReading>;
   /** Whether everything that is watched could be listed. */
   readonly isWhole: boolean;
@@ -87,7 +85,7 @@ export async function runRound(
   });
   // Last, to include addresses that routers advertised during the reads.
   const advertised = options.advertised?.resolve(servers, previous);
-  const output = await buildSnapshot({
+  const output = await buildValidSnapshot({
     servers,
     readings,
     clusterObjects,
@@ -106,12 +104,7 @@ export async function runRound(
     ...(schemas?.warnings ?? []),
     ...output.warnings,
   ];
-  const read = { servers, readings, isWhole: view?.isWhole ?? true };
-  if (!output.changed) return { ...output, ...read, warnings };
-  const parsed = await parseSnapshot(output.snapshot);
-  if (parsed.ok) return { snapshot: parsed.snapshot, changed: true, ...read, warnings };
-  const issue = `the readings make no valid snapshot, so the last one is used: ${describeIssues(parsed.issues)}`;
-  return { snapshot: previous, changed: false, ...read, warnings: [...warnings, issue] };
+  return { ...output, servers, isWhole: view?.isWhole ?? true, warnings };
 }
 
 /** From the watches; kinds that they have never listed are read from the servers. */

@@ -165,9 +165,15 @@ function fitsInBytes(text: string, limit: number): boolean {
   return text.length * 3 <= limit || new TextEncoder().encode(text).length <= limit;
 }
 
-// `JSON.parse` makes plain members of these names. Copied from object to object by code that does not know
-// better, they reach into prototypes; no name of Kubernetes is spelled like this.
 const prototypeKeys = new Set(['__proto__', 'constructor', 'prototype']);
+
+/**
+ * Whether a snapshot may have no member of this name. `JSON.parse` makes plain members of such names. Copied from object to
+ * object by code that does not know better, they reach into prototypes; no name of Kubernetes is spelled like this.
+ */
+export function isPrototypeKey(key: string): boolean {
+  return prototypeKeys.has(key);
+}
 
 interface Pending {
   readonly value: object;
@@ -195,7 +201,7 @@ function refuseHostileShape(root: object, issues: IssueList): void {
         issues.add('', `has more than ${snapshotLimits.values} values`);
         return;
       }
-      if (typeof key === 'string' && prototypeKeys.has(key)) {
+      if (typeof key === 'string' && isPrototypeKey(key)) {
         issues.add(fieldPath(pathOf(next), key), 'must not be used as a name');
       } else if (typeof member === 'object' && member !== null) {
         pending.push({ value: member, depth: depth + 1, key, parent: next });

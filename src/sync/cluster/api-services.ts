@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { quoted } from '../../snapshot/format/issues.ts';
 import { apiService as snapshotApiService } from '../../snapshot/format/schema.ts';
 import type { SnapshotApiService } from '../../snapshot/format/types.ts';
 import { checkedDocument } from '../documents/json-document.ts';
@@ -40,10 +41,19 @@ export async function readApiServices(documents: ServerDocuments, signal: AbortS
   return list && apiServicesOf(list.items.map(parseApiService));
 }
 
-/** Sorted by group and version, and the warnings about those that routers would refuse. */
+/**
+ * Sorted by group and version, each once (upstream requires that the name says both), and the warnings about those that
+ * routers would refuse.
+ */
 export function apiServicesOf(parsed: readonly ParsedApiService[]) {
+  const byName = new Map<string, SnapshotApiService>();
+  for (const { apiService } of parsed) {
+    if (apiService === undefined) continue;
+    const name = `${apiService.version}.${apiService.group}`;
+    if (!byName.has(name)) byName.set(name, apiService);
+  }
   return {
-    apiServices: parsed.flatMap(({ apiService }) => apiService ?? []).sort(byGroupAndVersion),
+    apiServices: [...byName.values()].sort(byGroupAndVersion),
     warnings: parsed.flatMap(({ warning }) => warning ?? []),
   };
 }
@@ -59,7 +69,7 @@ export function parseApiService(object: unknown): ParsedApiService {
   const { spec, status } = checkedDocument(apiService, apiServicesPath, object);
   const { group, version } = spec;
   // The API servers themselves serve it: for kube-aggregator such an APIService is always available.
-  if (spec.service == null) return { apiService: { group, version, available: true } };
+  if (spec.service == null) return acceptable([{ group, version, available: true }]);
   const { namespace, name, port } = spec.service;
   const known: SnapshotApiService = {
     group,
@@ -74,13 +84,23 @@ export function parseApiService(object: unknown): ParsedApiService {
     // kube-aggregator sends no request to a service whose Available condition is missing or not True (handler_proxy.go).
     available: status.conditions.some(({ type, status }) => type === 'Available' && status === 'True'),
   };
-  // A router refuses a snapshot with any error, so one invalid APIService would block all updates. It must not become
-  // available without its CA bundle: the runtime's own roots would be trusted instead.
-  const taken = [whole, known].find((candidate) => v.is(snapshotApiService, candidate));
-  if (taken === whole) return { apiService: whole };
-  const outcome = taken === undefined ? 'left out' : 'treated as not available';
-  const warning = `APIService ${version}.${group} is ${outcome}: its spec does not meet upstream's validation`;
-  return { apiService: taken, warning };
+  // It must not become available without its CA bundle: the runtime's own roots would be trusted instead.
+  return acceptable([whole, known]);
+}
+
+/**
+ * The first that routers accept. They refuse a snapshot with any error, so one invalid APIService would block all updates.
+ */
+function acceptable(candidates: readonly SnapshotApiService[]): ParsedApiService {
+  const [whole] = candidates;
+  const apiService = candidates.find((candidate) => v.is(snapshotApiService, candidate));
+  if (whole === undefined || apiService === whole) return { apiService };
+  const outcome = apiService === undefined ? 'left out' : 'treated as not available';
+  const name = quoted(`${whole.version}.${whole.group}`);
+  return {
+    apiService,
+    warning: `APIService ${name} is ${outcome}: its spec does not meet upstream's validation`,
+  };
 }
 
 /** A `[]byte` field in JSON is base64 (RFC 4648 section 4); this one holds PEM, which is ASCII. */

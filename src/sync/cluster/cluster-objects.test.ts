@@ -88,7 +88,7 @@ test('an APIService whose bundle is no certificate is not reached, rather than r
         available: false,
       },
     ]);
-    assert.match(warnings.join(), /v1beta1\.metrics\.k8s\.io is treated as not available/);
+    assert.match(warnings.join(), /v1beta1\.metrics\.k8s\.io" is treated as not available/);
   }
 });
 
@@ -98,7 +98,7 @@ test('an APIService that routers would refuse is left out, and the others are ke
     { spec: { group: 'apps', version: 'v1' } },
   );
   assert.deepEqual(apiServices, [{ group: 'apps', version: 'v1', available: true }]);
-  assert.match(warnings.join(), /v1\.odd\.example\.com is left out/);
+  assert.match(warnings.join(), /v1\.odd\.example\.com" is left out/);
 });
 
 test('every version of a CustomResourceDefinition counts, each group version once', async () => {

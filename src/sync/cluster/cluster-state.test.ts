@@ -52,6 +52,16 @@ describe('a server is found', () => {
     assert.match(state.warnings.join(), new RegExp(`no address is known for identity Lease ${a}`));
   });
 
+  it('and a Lease whose name cannot be the ID of a server is left out, without the others', () => {
+    const { look } = clusterStates();
+    const odd = leaseOf('No Server', { address: '10.0.0.2:6443' });
+    const state = look({ leases: [odd, leaseOf(a, { address: '10.0.0.1:6443' })] });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6443`]);
+    assert.deepEqual(state.warnings, [
+      'identity Lease "No Server" is left out: its name is no DNS subdomain',
+    ]);
+  });
+
   it('without an address, if StorageVersions say what it serves', () => {
     const { look } = clusterStates();
     const state = look({ leases: [leaseOf(a), leaseOf(b)], hasStorageVersions: (id) => id === a });

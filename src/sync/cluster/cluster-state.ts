@@ -1,5 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { addressOf } from '../../snapshot/addresses/host-port.ts';
+import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
+import { quoted } from '../../snapshot/format/issues.ts';
 import { withLabelSelector } from '../documents/list-objects.ts';
 import { createObjectWatch, type ObjectWatch, type WatchTiming } from '../documents/object-watch.ts';
 import type { WatchConnection } from '../documents/server-documents.ts';
@@ -47,7 +49,9 @@ export function initialClusterState(servers: readonly FoundServer[]): ClusterSta
  */
 export function nextClusterState(previous: ClusterState, input: ClusterInput): ClusterState {
   const { now, monotonic } = input;
-  const leases = (input.leases ?? []).filter(({ holderIdentity }) => holderIdentity !== '');
+  const held = (input.leases ?? []).filter(({ holderIdentity }) => holderIdentity !== '');
+  // The name becomes the ID of a server, and a router refuses a snapshot with one invalid ID.
+  const leases = held.filter(({ id }) => isDns1123Subdomain(id));
   const renewals = followRenewals(leases, previous.renewals, monotonic);
   const standings = new Map(
     leases.map((lease) => [lease.id, leaseStanding(lease, leases, renewals.get(lease.id), now, monotonic)]),
@@ -79,7 +83,7 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
     listed: ofListedServers(credible, owned.listedIds),
     renewals,
     givenUp: givenUp(previous, leases, standings, settled.left),
-    warnings: unmatched(credible, standings, owned),
+    warnings: [...misnamed(held), ...unmatched(credible, standings, owned)],
   };
 }
 
@@ -124,6 +128,12 @@ function givenUp(
           standings.get(id)?.kind === 'expired' && (left.has(id) || previous.givenUp.get(id) === renewedAt),
       )
       .map(({ id, renewedAt }) => [id, renewedAt]),
+  );
+}
+
+function misnamed(leases: readonly IdentityLease[]): readonly string[] {
+  return leases.flatMap(({ id }) =>
+    isDns1123Subdomain(id) ? [] : [`identity Lease ${quoted(id)} is left out: its name is no DNS subdomain`],
   );
 }
 

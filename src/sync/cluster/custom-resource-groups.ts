@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { groupVersionString } from '../../apimachinery/group-version.ts';
+import { customResourceGroup } from '../../snapshot/format/schema.ts';
 import { checkedDocument } from '../documents/json-document.ts';
 import { listObjectsIfServed } from '../documents/list-objects.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
@@ -59,7 +60,7 @@ export function customResourceOf(object: unknown): CustomResource {
 }
 
 /**
- * The group versions of CustomResourceDefinitions, sorted, each once. Every version counts, served or not, as in
+ * The group versions of CustomResourceDefinitions that a snapshot can hold, sorted, each once. Every version counts, served or not, as in
  * upstream's exclusion of custom resources from peer routing (peerproxy/gv_exclusion_manager.go).
  */
 export function groupVersionsOfCustomResources(definitions: readonly CustomResource[]): GroupAndVersion[] {
@@ -72,5 +73,7 @@ export function groupVersionsOfCustomResources(definitions: readonly CustomResou
       groupVersion,
     ]),
   );
-  return [...groups.values()].sort(byGroupAndVersion);
+  return [...groups.values()]
+    .filter((groupVersion) => v.is(customResourceGroup, groupVersion))
+    .sort(byGroupAndVersion);
 }

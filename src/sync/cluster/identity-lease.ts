@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import { parseHostPort } from '../../snapshot/addresses/host-port.ts';
+import { shortText } from '../../snapshot/format/schema-parts.ts';
 import { checkedDocument } from '../documents/json-document.ts';
 import { placeOf } from './api-endpoints.ts';
 
@@ -16,7 +17,7 @@ export const identityLeaseSelectors = [
 export interface IdentityLease {
   /** Name of the Lease, which is the ID of the server. */
   readonly id: string;
-  /** Host name of the operating system; servers before 1.26 do not write it. */
+  /** Host name of the operating system; servers before 1.26 do not write it. Never one that a snapshot cannot hold. */
   readonly hostname: string | undefined;
   /** `host:port` for peers; only servers with Kubernetes' own peer proxy write it (1.28 and later). */
   readonly address: string | undefined;
@@ -54,10 +55,11 @@ export function isSameHost(one: IdentityLease, other: IdentityLease): boolean {
 /** @throws {ReadError} `InvalidDocument` for any other object */
 export function parseIdentityLease(object: unknown): IdentityLease {
   const { metadata, spec } = checkedDocument(lease, leasesPath, object);
+  const hostname = metadata.labels?.['kubernetes.io/hostname'];
   const address = metadata.annotations?.['kubernetes.io/peer-advertise-address'];
   return {
     id: metadata.name,
-    hostname: metadata.labels?.['kubernetes.io/hostname'],
+    hostname: v.is(shortText, hostname) ? hostname : undefined,
     // Upstream writes it unchecked, for example `:6443` without an IP address. Such an address does not count.
     address: address !== undefined && parseHostPort(address).ok ? address : undefined,
     holderIdentity: spec.holderIdentity,

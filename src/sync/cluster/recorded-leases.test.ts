@@ -93,12 +93,16 @@ test('a Lease is read as upstream writes it, and its odd forms do no harm', () =
     durationMilliseconds: 3_600_000,
   });
   const odd = parseIdentityLease({
-    metadata: { name: 'x', annotations: { 'kubernetes.io/peer-advertise-address': ':6443' } },
+    metadata: {
+      name: 'x',
+      labels: { 'kubernetes.io/hostname': '' },
+      annotations: { 'kubernetes.io/peer-advertise-address': ':6443' },
+    },
     spec: { renewTime: 'yesterday' },
   });
   assert.deepEqual(
-    [odd.address, odd.holderIdentity, odd.renewedAt],
-    [undefined, '', Number.NEGATIVE_INFINITY],
+    [odd.hostname, odd.address, odd.holderIdentity, odd.renewedAt],
+    [undefined, undefined, '', Number.NEGATIVE_INFINITY],
   );
   assert.throws(() => parseIdentityLease({ kind: 'Lease' }), { code: 'InvalidDocument' });
 });

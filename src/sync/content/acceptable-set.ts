@@ -6,6 +6,7 @@ import type {
 } from '../../apimachinery/discovery-types.ts';
 import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
 import { isDns1035Label, isSubresourceName } from '../../snapshot/addresses/names.ts';
+import { isPrototypeKey } from '../../snapshot/format/parse-snapshot.ts';
 import { documentPathIssue, storageVersionNameIssue } from '../../snapshot/format/read-served-set.ts';
 import { resourceDiscovery, serverRelativeURL } from '../../snapshot/format/schema.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
@@ -18,10 +19,12 @@ import type { ServedSet } from '../../snapshot/format/types.ts';
 export function acceptableSet(set: ServedSet): ServedSet {
   const { subresources, storageVersionHashes, schemas, undecodableVersions, discovery, openapiV3 } = set;
   return {
-    storageVersions: withAcceptableNames(set.storageVersions),
+    storageVersions: mapped(withAcceptableNames(set.storageVersions), (versions) =>
+      versions.filter(isDns1035Label),
+    ),
     ...(subresources && {
       subresources: mapped(withAcceptableNames(subresources), (versions) =>
-        mapped(versions, (names) => names.filter(isSubresourceName)),
+        mapped(filtered(versions, isDns1035Label), (names) => names.filter(isSubresourceName)),
       ),
     }),
     ...(storageVersionHashes && {
@@ -51,7 +54,8 @@ function filtered<Value>(
   record: Readonly<Record<string, Value>>,
   isKept: (key: string, value: Value) => boolean,
 ): Record<string, Value> {
-  return Object.fromEntries(Object.entries(record).filter(([key, value]) => isKept(key, value)));
+  const kept = Object.entries(record).filter(([key, value]) => !isPrototypeKey(key) && isKept(key, value));
+  return Object.fromEntries(kept);
 }
 
 function mapped<Value, Result>(

@@ -87,10 +87,13 @@ function readContent(
   if (reading.openApi.kind === 'failed') {
     warn(`the OpenAPI v3 index of server ${id} is unknown: ${reading.openApi.reason}`);
   }
+  const { version, versionIssue } = reading;
+  if (versionIssue !== undefined) warn(`the version of server ${id} is unknown: ${versionIssue}`);
   const set = withOpenApi(reading, known?.set);
   return {
     set: schemas === undefined || schemas === 'not-compared' ? set : { ...set, schemas },
-    version: reading.version ?? known?.server.version,
+    // A server that reports another version now is no longer of the known one.
+    version: versionIssue === undefined ? (version ?? known?.server.version) : undefined,
     stale: false,
     sources: storageVersions === undefined ? ['discovery'] : ['discovery', 'storageversions'],
   };

@@ -3,6 +3,7 @@ import { groupNameOf } from '../../apimachinery/group-version.ts';
 import { parseAggregated } from '../../discovery/forms/aggregated.ts';
 import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
+import { shortText } from '../../snapshot/format/schema-parts.ts';
 import { checkedDocument, getJson, getJsonIfServed } from '../documents/json-document.ts';
 import { ReadError, type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
 import { type ReadGroups, readClassic, type UnlistedSources } from './read-classic.ts';
@@ -46,7 +47,7 @@ export async function readServer(
     return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
       // Half the time, so that a hanging index delays nothing else.
       const index = readOpenApiIndex(documents, timeoutMilliseconds / 2, deadline);
-      const [{ groups, resourceLists }, openApi, version] = await Promise.all([
+      const [{ groups, resourceLists }, openApi, reported] = await Promise.all([
         readGroups(documents, concurrentDocuments, { openApi: index, knownGroupVersions }, deadline),
         index,
         readVersion(documents, timeoutMilliseconds / 2, deadline),
@@ -59,12 +60,12 @@ export async function readServer(
         documents,
         groups,
         resourceLists,
-        version,
+        version: reported.version,
         concurrentDocuments,
         signal: deadline,
       });
       const complete = storageVersionHashes === undefined ? set : { ...set, storageVersionHashes };
-      return { ok: true, set: complete, openApi, version };
+      return { ok: true, set: complete, openApi, ...reported };
     });
   } catch (error) {
     // The discovery parsers have an error class of their own, for documents of another form.
@@ -116,18 +117,30 @@ async function readGroups(
 /** k8s.io/apimachinery pkg/version/types.go. */
 const versionInfo = v.object({ gitVersion: v.string() });
 
-/** Never rejects: the version only decides which server leads the merged discovery. */
+interface ReportedVersion {
+  readonly version: string | undefined;
+  readonly versionIssue?: string;
+}
+
+/** Never rejects: a server whose version is not known can be routed to. */
 async function readVersion(
   documents: ServerDocuments,
   timeoutMilliseconds: number,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<ReportedVersion> {
   try {
     return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
       const value = await getJsonIfServed(documents, '/version', deadline);
-      return value === undefined ? undefined : checkedDocument(versionInfo, '/version', value).gitVersion;
+      return value === undefined ? { version: undefined } : versionOf(value);
     });
   } catch {
-    return undefined;
+    return { version: undefined };
   }
+}
+
+function versionOf(document: unknown): ReportedVersion {
+  const { gitVersion } = checkedDocument(versionInfo, '/version', document);
+  const result = v.safeParse(shortText, gitVersion);
+  if (result.success) return { version: gitVersion };
+  return { version: undefined, versionIssue: `gitVersion of /version ${result.issues[0].message}` };
 }

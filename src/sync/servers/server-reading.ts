@@ -24,6 +24,8 @@ export type ServerReading =
       readonly openApi: OpenApiReading;
       /** `gitVersion` of `/version`; `undefined` when it could not be read. */
       readonly version: string | undefined;
+      /** Why `/version` was read and its version does not count. */
+      readonly versionIssue?: string | undefined;
     }
   | { readonly ok: false; readonly code: ReadErrorCode; readonly reason: string };
 
