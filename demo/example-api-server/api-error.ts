@@ -1,7 +1,8 @@
 import type { JsonObject } from './kubernetes-object.ts';
 
-/** `reason` of a Status (k8s.io/apimachinery meta/v1/types.go), as far as this server gives it. */
+/** `reason` of a Status (k8s.io/apimachinery meta/v1/types.go), as far as this server gives it. Empty: unknown. */
 export type FailureReason =
+  | ''
   | 'AlreadyExists'
   | 'BadRequest'
   | 'Conflict'
@@ -16,6 +17,7 @@ export type FailureReason =
   | 'UnsupportedMediaType';
 
 const codes: Readonly<Record<FailureReason, number>> = {
+  '': 500,
   AlreadyExists: 409,
   BadRequest: 400,
   Conflict: 409,
@@ -50,7 +52,7 @@ export class ApiError extends Error {
       metadata: {},
       status: 'Failure',
       message: this.message,
-      reason: this.reason,
+      ...(this.reason === '' ? {} : { reason: this.reason }),
       ...(this.details === undefined ? {} : { details: this.details }),
       code: this.code,
     };

@@ -5,6 +5,7 @@ import { registeredGroupVersions } from './cluster.ts';
 import type { JsonObject } from './kubernetes-object.ts';
 import { type Encoding, encodingOf, negotiate, parseAccept } from './negotiation.ts';
 import type { ServedGroupVersion, ServedResource, ServedResources } from './served-resources.ts';
+import { storageVersionOf } from './storage-version.ts';
 import type { ExampleStore } from './store.ts';
 import type { KubernetesVersion } from './tables/versions.ts';
 
@@ -191,20 +192,10 @@ function apiResourceList(
   };
 }
 
-/**
- * For what is stored, which can be updated. It is stored in the first version that has it, whatever version is asked for
- * (k8s.io/apiserver pkg/endpoints/discovery/storageversionhash.go).
- */
+/** For what is stored, which can be updated. */
 function storageVersionHash(all: ServedResources, { storage, verbs, kind }: ServedResource): JsonObject {
   if (!verbs.includes('update')) return {};
-  const { version } = all
-    .groupVersions()
-    .find(
-      (one) =>
-        one.group === storage.group && one.resources.some((each) => each.resource === storage.resource),
-    ) ?? {
-    version: 'v1',
-  };
+  const version = storageVersionOf(all, storage);
   const digest = createHash('sha256').update(`${storage.group}/${version}/${kind}`).digest();
   return { storageVersionHash: digest.subarray(0, 8).toString('base64') };
 }

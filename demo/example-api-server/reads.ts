@@ -4,6 +4,7 @@ import type { KubernetesObject } from './kubernetes-object.ts';
 import { validateListOptions } from './list-options.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { selectorOf } from './selectors.ts';
+import { decoded } from './storage-version.ts';
 import { inVersion } from './strategy.ts';
 import { presentList } from './table.ts';
 import { answered, existing } from './writes.ts';
@@ -32,6 +33,7 @@ export function list(request: ResourceRequest): Answer {
 
   const rest = store
     .list(served.storage, target.namespace)
+    .map((object) => decoded(server, object))
     .filter((object) => after === '' || keyOf(object) > after)
     .map((object) => inVersion(served, object))
     .filter(matches);

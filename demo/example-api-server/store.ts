@@ -53,8 +53,8 @@ const namespaces: StorageKey = { group: '', resource: 'namespaces' };
 
 /**
  * One memory that all example servers share, as kube-apiservers share etcd: every change makes a revision,
- * and the revision is the resourceVersion. Objects are kept in the version they were written in; the server
- * that reads one puts its own version on it.
+ * and the revision is the resourceVersion. Objects are kept in the storage version of the server that wrote
+ * them; the server that reads one puts the version asked for on it (storage-version.ts).
  */
 export class ExampleStore {
   readonly #objects = new Map<string, Map<string, KubernetesObject>>();

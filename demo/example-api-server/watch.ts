@@ -1,10 +1,11 @@
 import type { AnswerStream, StreamAnswer } from './answer.ts';
-import { badRequest, expired } from './api-error.ts';
+import { ApiError, badRequest, expired } from './api-error.ts';
 import type { JsonObject, KubernetesObject } from './kubernetes-object.ts';
 import { validateListOptions } from './list-options.ts';
 import { isTrue } from './request-target.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { type Predicate, selectorOf } from './selectors.ts';
+import { decoded } from './storage-version.ts';
 import { type StoredEvent, StoreError } from './store.ts';
 import { inVersion } from './strategy.ts';
 import { presentInEvent } from './table.ts';
@@ -49,7 +50,7 @@ function start(request: ResourceRequest, stream: AnswerStream, options: WatchOpt
   const send = (type: string, object: JsonObject): void =>
     stream.write(`${JSON.stringify({ type, object })}\n`);
   const sendObject = (type: string, object: KubernetesObject): void =>
-    send(type, presentInEvent(request, inVersion(served, object)));
+    send(type, presentInEvent(request, inVersion(served, decoded(server, object))));
   const sendBookmark = (annotations?: Readonly<Record<string, string>>): void => {
     if (!allowBookmarks) return;
     const resourceVersion = String(store.revision);
@@ -64,30 +65,39 @@ function start(request: ResourceRequest, stream: AnswerStream, options: WatchOpt
     if (type !== undefined) sendObject(type, event.object);
   };
 
-  if (from === 0 || sendInitialEvents) {
-    for (const object of store.list(served.storage)) {
-      if (isInScope(object) && matches(object)) sendObject('ADDED', object);
-    }
-    if (sendInitialEvents) sendBookmark({ [initialEventsEnd]: 'true' });
-  } else {
-    try {
-      store.eventsSince(served.storage, from).forEach(onEvent);
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      // The answer has begun, so the failure is an event of the stream.
-      send('ERROR', expired(error.message).status);
-      stream.end();
-      return;
-    }
+  /** The answer has begun, so a failure is an event of the stream, and its last one. */
+  const sendError = (error: unknown): void => {
+    const failure = error instanceof StoreError ? expired(error.message) : error;
+    if (!(failure instanceof ApiError)) throw failure;
+    send('ERROR', failure.status);
+  };
+
+  try {
+    if (from === 0 || sendInitialEvents) {
+      for (const object of store.list(served.storage)) {
+        if (isInScope(object) && matches(object)) sendObject('ADDED', object);
+      }
+      if (sendInitialEvents) sendBookmark({ [initialEventsEnd]: 'true' });
+    } else store.eventsSince(served.storage, from).forEach(onEvent);
+  } catch (error) {
+    sendError(error);
+    stream.end();
+    return;
   }
-  follow(request, stream, onEvent, sendBookmark);
+  follow(request, stream, { onEvent, sendBookmark, sendError });
+}
+
+interface WatchEvents {
+  /** @throws {ApiError} when the object cannot be decoded */
+  readonly onEvent: (event: StoredEvent) => void;
+  readonly sendBookmark: () => void;
+  readonly sendError: (error: unknown) => void;
 }
 
 function follow(
   { server, served, query }: ResourceRequest,
   stream: AnswerStream,
-  onEvent: (event: StoredEvent) => void,
-  sendBookmark: () => void,
+  { onEvent, sendBookmark, sendError }: WatchEvents,
 ): void {
   const seconds = Number(query.get('timeoutSeconds') ?? defaultTimeoutSeconds) || defaultTimeoutSeconds;
   /** Nothing is written behind the end: that would break the answer off, whose end has not left yet. */
@@ -102,7 +112,14 @@ function follow(
     stop();
     stream.end();
   };
-  const unsubscribe = server.store.subscribe(served.storage, onEvent);
+  const unsubscribe = server.store.subscribe(served.storage, (event) => {
+    try {
+      onEvent(event);
+    } catch (error) {
+      sendError(error);
+      end();
+    }
+  });
   const bookmarks = setInterval(sendBookmark, server.bookmarkIntervalMilliseconds);
   const timeout = setTimeout(() => {
     sendBookmark();

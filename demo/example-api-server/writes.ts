@@ -15,6 +15,7 @@ import { patched } from './patch/patch-request.ts';
 import { decodeDeleteOptions, decodeObject } from './request-body.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import { selectorOf } from './selectors.ts';
+import { asStored, decoded } from './storage-version.ts';
 import { StoreError, type WriteOptions, withMetadata } from './store.ts';
 import { inVersion, prepareForCreate, prepareForUpdate } from './strategy.ts';
 import { presentObject } from './table.ts';
@@ -65,6 +66,7 @@ export function removeCollection(request: ResourceRequest): Answer {
   const dryRun = isDryRun(request, options);
   const items = server.store
     .list(served.storage, target.namespace)
+    .map((object) => decoded(server, object))
     .filter(matches)
     .map((object) => removeOne(request, object, { dryRun }));
   const list = {
@@ -76,7 +78,7 @@ export function removeCollection(request: ResourceRequest): Answer {
   return objectAnswer(list, negotiate(request.accept).encoding);
 }
 
-/** The object a request names. @throws {ApiError} NotFound */
+/** The object a request names. @throws {ApiError} NotFound; 500 when the server cannot decode it */
 export function existing(request: ResourceRequest): KubernetesObject {
   const found = find(request);
   if (found === undefined) throw notFound(request.served, request.target.name);
@@ -89,7 +91,7 @@ export function replace(request: ResourceRequest, object: KubernetesObject): Kub
   const name = object.metadata.name ?? '';
   const options = { dryRun: isDryRun(request) };
   try {
-    const stored = server.store.update(served.storage, object, options);
+    const stored = server.store.update(served.storage, asStored(request, object), options);
     const { deletionTimestamp, finalizers = [] } = stored.metadata;
     if (deletionTimestamp === undefined || finalizers.length > 0 || options.dryRun) return stored;
     return server.store.remove(served.storage, stored.metadata.namespace ?? '', name);
@@ -104,12 +106,15 @@ export function answered(request: ResourceRequest, object: KubernetesObject, cod
 }
 
 function find({ server, served, target }: ResourceRequest): KubernetesObject | undefined {
-  return server.store.get(served.storage, served.scope === 'Cluster' ? '' : target.namespace, target.name);
+  const namespace = served.scope === 'Cluster' ? '' : target.namespace;
+  const found = server.store.get(served.storage, namespace, target.name);
+  return found && decoded(server, found);
 }
 
 function store(request: ResourceRequest, object: KubernetesObject): KubernetesObject {
   try {
-    return request.server.store.create(request.served.storage, object, { dryRun: isDryRun(request) });
+    const { server, served } = request;
+    return server.store.create(served.storage, asStored(request, object), { dryRun: isDryRun(request) });
   } catch (error) {
     if (error instanceof StoreError) throw alreadyExists(request.served, object.metadata.name ?? '');
     throw error;
