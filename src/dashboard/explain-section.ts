@@ -63,6 +63,7 @@ function outcome(explanation: Explanation, { status, table }: PageState, hostnam
   const { requestInfo, reason } = explanation;
   const extension = table?.extension(requestInfo?.apiGroup ?? '', requestInfo?.apiVersion ?? '');
   const { kind, text, detail } = outcomeOf(explanation, {
+    localServerId: status.serverId,
     localServerIsDown: status.localServer?.status === 'unhealthy',
     extensionIsUnavailable: extension?.available === false,
   });

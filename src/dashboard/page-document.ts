@@ -111,7 +111,7 @@ function liveParts(state: PageState, knownGeneration: number | undefined, router
   return {
     overview: html`<div id="overview" data-now="${state.now}" data-generation="${table?.generation ?? ''}">
 ${summarySection(state, upgrade, without, hostnames)}
-${unservedSection(without)}
+${unservedSection(without, status)}
 ${upgradeSection(upgrade, matrix, status, without, colourOf)}
 ${serversSection(state, hostnames)}
 ${routers === undefined ? routersUnchanged : routersSection(routers, hostnames, now)}

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import { groupVersionString } from '../apimachinery/group-version.ts';
+import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import { isUsable, type ListedServer } from '../own-paths/status/usable-servers.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
@@ -42,12 +43,21 @@ export function unserved(
 const namedAtOnce = 10;
 const namedAtMost = 200;
 
-/** What requests get a 503 for. Empty while there is nothing of the kind. */
-export function unservedSection({ everything, resources }: Unserved): Markup {
+/** What requests get no response of a server for that serves it. Empty while there is nothing of the kind. */
+export function unservedSection(
+  { everything, resources }: Unserved,
+  { enabled, localServer }: Pick<RouterStatus, 'enabled' | 'localServer'>,
+): Markup {
   if (!everything && resources.length === 0) return html``;
+  const them = `requests for ${resources.length === 1 ? 'it' : 'them'}`;
+  // A local server that is up does not serve them: else they would be served.
+  const consequence =
+    enabled || localServer?.status === 'unhealthy'
+      ? `${them} get 503`
+      : `the feature gate is off, so ${them} get the 404 of the local server`;
   const text = everything
     ? 'Every API server is down or cannot be reached: requests get 503.'
-    : `${count(resources.length, 'resource is', 'resources are')} served by no healthy server: requests for ${resources.length === 1 ? 'it' : 'them'} get 503.`;
+    : `${count(resources.length, 'resource is', 'resources are')} served by no healthy server: ${consequence}.`;
   const rest = resources.slice(namedAtOnce, namedAtMost);
   return html`<section id="unserved" class="card trouble" aria-labelledby="unserved-heading">
 <h2 id="unserved-heading">${badge('bad', 'No healthy server')}</h2>

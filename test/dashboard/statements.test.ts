@@ -15,7 +15,10 @@ const now = Date.parse('2026-01-31T12:00:00Z');
 
 interface Shown
   extends Partial<
-    Pick<AppOptions, 'enabled' | 'stalePolicy' | 'preferredVersion' | 'history' | 'embeddedSync'>
+    Pick<
+      AppOptions,
+      'enabled' | 'stalePolicy' | 'preferredVersion' | 'history' | 'embeddedSync' | 'serverId' | 'local'
+    >
   > {
   readonly snapshot?: Snapshot;
   /** IDs of servers that are unreachable. */
@@ -51,6 +54,11 @@ const sidecar: Pick<AppOptions, 'serverId' | 'local'> = {
     serverName: 'kubernetes.default.svc',
     trust: { kind: 'peer-ca' },
   },
+};
+/** In front of `cp-26`. */
+const before26: typeof sidecar = {
+  serverId: 'cp-26',
+  ...(sidecar.local && { local: { ...sidecar.local, id: 'cp-26' } }),
 };
 const explain = (target: string) => `explanation?method=GET&url=${encodeURIComponent(target)}`;
 const createdAt = new Date(now).toISOString();
@@ -135,6 +143,18 @@ describe('what the status page says of an upgrade', () => {
       /Every API server is down or cannot be reached/,
     );
     assert.doesNotMatch(await shown({ ...options, down: ['cp-a'] }), /No healthy server/);
+  });
+
+  it('says what becomes of requests for what no healthy server serves while the feature gate is off', async () => {
+    const off = { snapshot: differing(), enabled: false };
+    assert.match(
+      await shown({ ...off, down: ['cp-b'] }),
+      /served by no healthy server: the feature gate is off, so requests for it get the 404 of the local server\./,
+    );
+    assert.match(
+      await shown({ ...off, down: ['cp-a', 'cp-b'] }),
+      /served by no healthy server: requests for it get 503\./,
+    );
   });
 
   it('promises no server for what no healthy server serves', async () => {
@@ -264,6 +284,22 @@ describe('an explanation on the status page', () => {
     const nothing = await shown({ snapshot: threeVersions(), path, down: ['cp-25', 'cp-26', 'cp-36'] });
     assert.match(nothing, /No healthy server PreferredVersion/);
     assert.doesNotMatch(nothing, / answers|Would go to/);
+  });
+
+  it('names the local server where it answers in place of the preferred version', async () => {
+    const path = explain('/apis/batch/v1/namespaces/default/jobs');
+    const preferredVersion = { version: 'newest', scope: 'differing', required: false } as const;
+    const before = { ...before26, preferredVersion, path, down: ['cp-36'] };
+    const text = await shown({ ...before, snapshot: threeVersions() });
+    assert.match(text, /Local server PreferredVersion .* 1\.26 answers\. Would go to cp-26\./);
+    const [, other] = threeVersions().servers;
+    const servers = [...threeVersions().servers, { ...other, id: 'cp-27', serves: other?.serves ?? '' }];
+    const either = await shown({ ...before, snapshot: { ...threeVersions(), servers } });
+    assert.match(either, /Local server or a peer PreferredVersion .* Would go to one of 2/);
+    assert.match(
+      await shown({ ...before, snapshot: threeVersions(), down: [] }),
+      /Peer PreferredVersion .* Would go to cp-36\./,
+    );
   });
 
   it('is asked again with every update', async () => {

@@ -1,5 +1,5 @@
 import type { RouterStatus } from '../../own-paths/status/router-status.ts';
-import type { Explanation } from '../../proxy/explain.ts';
+import type { ExplainedCandidate, Explanation } from '../../proxy/explain.ts';
 import type { Decision, DecisionReason } from '../../routing/decision.ts';
 import type { BadgeKind } from './markup.ts';
 import { otherVersionText } from './preferred-version-text.ts';
@@ -75,24 +75,36 @@ interface Outcome {
 
 /** What is known now of the servers that it could go to. */
 interface OutcomeContext {
+  readonly localServerId: string | null;
   readonly localServerIsDown: boolean;
   /** The APIService that covers it is not available. */
   readonly extensionIsUnavailable: boolean;
 }
 
-/** Where a decision sends a request, as the start of a line. Merged documents are the router's own. */
-export function destinationText(decision: Decision['decision'] | 'refused', reason: string): string {
+/**
+ * Where a decision sends a request, as the start of a line. Merged documents are the router's own. By its version, the
+ * local server may be one of those that a request could go to as to a peer.
+ * @param ids of the servers that it could go to, or went to
+ */
+export function destinationText(
+  decision: Decision['decision'] | 'refused',
+  reason: string,
+  { ids, localServerId }: { readonly ids: readonly string[]; readonly localServerId: string | null },
+): string {
   if (reason === 'MergedDocument' && decision === 'local') return 'Merged by the router';
-  return decisionTexts[decision];
+  const others = ids.filter((id) => id !== localServerId);
+  if (decision !== 'peer' || others.length === ids.length) return decisionTexts[decision];
+  return others.length === 0 ? decisionTexts.local : 'Local server or a peer';
 }
 
 /** Never promises more than is known: a server that is down serves nothing, and a 404 is no success. Pure. */
 export function outcomeOf(
   explanation: Explanation,
-  { localServerIsDown, extensionIsUnavailable }: OutcomeContext,
+  { localServerId, localServerIsDown, extensionIsUnavailable }: OutcomeContext,
 ): Outcome {
   const { decision, reason, inPlaceOf, candidates, otherVersions = [], versionInstead } = explanation;
-  const text = destinationText(decision, inPlaceOf ?? reason);
+  const ids = usableServers(explanation).map(({ id }) => id);
+  const text = destinationText(decision, inPlaceOf ?? reason, { ids, localServerId });
   const detail = detailOf(explanation);
   if (decision === 'refused' || decision === 'unavailable') return { kind: 'bad', text, detail };
   const everyone = [...candidates, ...otherVersions];
@@ -154,18 +166,28 @@ function isDecisionReason(reason: Explanation['reason']): reason is DecisionReas
 
 /** Which server gets it, of those that could. Empty where none is asked. Pure. */
 export function chosenText(
-  { decision, candidates, otherVersions = [], versionInstead }: Explanation,
+  explanation: Explanation,
   nameOf: (id: string) => string,
   local: string | null,
 ): string {
+  const { decision } = explanation;
   if (decision === 'local') return local === null ? '' : `Would go to ${nameOf(local)}.`;
   if (decision !== 'peer') return '';
-  const asked = new Set(versionInstead?.serverIds ?? candidates.map(({ id }) => id));
-  const usable = [...candidates, ...otherVersions].filter(
-    ({ id, health }) => health !== 'unhealthy' && asked.has(id),
-  );
+  const usable = usableServers(explanation);
   const [only] = usable;
   if (only === undefined) return '';
   if (usable.length === 1) return `Would go to ${nameOf(only.id)}.`;
   return `Would go to one of ${usable.length}: of two drawn at random, to the one with fewer requests in flight.`;
+}
+
+/** Those of a decision for a peer that are not known to be unhealthy, of the version that responds. */
+function usableServers({
+  candidates,
+  otherVersions = [],
+  versionInstead,
+}: Explanation): readonly ExplainedCandidate[] {
+  const asked = new Set(versionInstead?.serverIds ?? candidates.map(({ id }) => id));
+  return [...candidates, ...otherVersions].filter(
+    ({ id, health }) => health !== 'unhealthy' && asked.has(id),
+  );
 }
