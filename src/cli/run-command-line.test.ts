@@ -171,9 +171,24 @@ describe('explain', () => {
     assert.match(output, /^Reason: +AmbiguousRequestTarget$/m);
   });
 
-  it('says so when a server is not in the snapshot or none was named', async () => {
+  it('tells all that is wrong with its arguments, with exit code 2', async () => {
     const unknown = await run([...seen.slice(0, -1), 'cp-z']);
-    assert.match(unknown.output, /the snapshot has no server cp-z; it has cp-a, cp-b/);
+    assert.deepEqual(
+      [unknown.code, unknown.output, unknown.errors],
+      [2, '', 'error: --server-id: the snapshot has no server cp-z; it has cp-a, cp-b\n'],
+    );
+    for (const url of ['pods', '', '*', 'ftp://router/api', 'https://', 'https://router:x/api']) {
+      const { code, errors } = await run(['explain', 'GET', url]);
+      assert.equal(code, 2, url);
+      assert.ok(errors.includes(`URL must be a path that begins with /, or an https:// URL, not "${url}"`));
+    }
+    const all = await run(['explain', 'A B', 'pods', '-H', 'x', '--at=noon', '--snapshot=missing.json']);
+    assert.equal(all.code, 2);
+    for (const part of ['"A B" cannot', 'URL must', '--header must', '--at must', '--snapshot: cannot read'])
+      assert.ok(all.errors.includes(`error: ${part}`), part);
+  });
+
+  it('says what is not known without a server or a snapshot', async () => {
     assert.match((await run(seen.slice(0, -2))).output, /seen from a gateway, to which no server is local/);
     const without = await run(['explain', 'GET', '/api/v1/pods', '--server-id', 'cp-a']);
     assert.match(without.output, /no --snapshot: seen from a router that has none yet/);

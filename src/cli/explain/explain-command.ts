@@ -9,7 +9,7 @@ import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredForms, structuredText } from '../terminal/structured-text.ts';
-import { explainLines, explanationText, isMethod, notesOnRequest } from './explain-text.ts';
+import { explainLines, explanationText, isMethod, isUrl, notesOnRequest, urlRule } from './explain-text.ts';
 
 interface ExplainOptions {
   readonly snapshot?: string;
@@ -96,9 +96,9 @@ async function runExplain(
   options: ExplainOptions,
   context: CommandContext,
 ): Promise<ExitCode> {
-  const headers = parseHeaderLines(options.header ?? []);
-  const now = readTime(options.at, context);
-  const { table, notes } = await readTable(options, context);
+  const issues = [...issuesOfRequest(method, url, options), ...issuesOfHeaders(options.header ?? [])];
+  const now = readTime(options.at, context, issues);
+  const { table, notes } = await readTable(options, context, issues);
   const explain = (request: RequestToExplain): Explanation =>
     explainRequest(request, table, {
       serverId: options.serverId,
@@ -114,19 +114,11 @@ async function runExplain(
       fromVerifiedPeer: options.fromVerifiedPeer === true,
     });
 
-  if (options.stdin === true) {
-    if (method !== undefined)
-      throw new CommandFailure(2, ['--stdin takes no METHOD and URL: they come in the lines']);
+  if (method === undefined || url === undefined) {
     for (const note of notes) context.writeError(`note: ${note}\n`);
     return explainLines(context, explain);
   }
-  if (method === undefined || url === undefined) {
-    throw new CommandFailure(2, ['METHOD and URL are required, for example: explain GET /api/v1/pods']);
-  }
-  if (!isMethod(method)) {
-    throw new CommandFailure(2, [`${JSON.stringify(method)} cannot be an HTTP method: name one such as GET`]);
-  }
-  const request = { method, url, headers };
+  const request = { method, url, headers: headersOf(options.header ?? []) };
   const explained = explain(request);
   const explanation = {
     ...explained,
@@ -140,18 +132,44 @@ async function runExplain(
   return 0;
 }
 
+/** Without any, there are METHOD and URL, or `--stdin` in their place. */
+function issuesOfRequest(
+  method: string | undefined,
+  url: string | undefined,
+  { stdin }: ExplainOptions,
+): readonly string[] {
+  if (stdin === true)
+    return method === undefined ? [] : ['--stdin takes no METHOD and URL: they come in the lines'];
+  if (method === undefined || url === undefined) {
+    return ['METHOD and URL are required, for example: explain GET /api/v1/pods'];
+  }
+  return [
+    ...(isMethod(method) ? [] : [`${JSON.stringify(method)} cannot be an HTTP method: name one such as GET`]),
+    ...(isUrl(url) ? [] : [`URL ${urlRule}, not ${JSON.stringify(url)}`]),
+  ];
+}
+
+/** @throws {CommandFailure} exit code 2 with all `issues`, and what is wrong with the snapshot */
 async function readTable(
   options: ExplainOptions,
   context: CommandContext,
+  issues: readonly string[],
 ): Promise<{ table: RoutingTable | undefined; notes: readonly string[] }> {
   if (options.snapshot === undefined) {
+    if (issues.length > 0) throw new CommandFailure(2, issues);
     return { table: undefined, notes: ['no --snapshot: seen from a router that has none yet'] };
   }
-  const input = await readSnapshotInput(context, '--snapshot', options.snapshot, options.snapshotKeys);
+  const input = await readSnapshotInput(context, '--snapshot', options.snapshot, options.snapshotKeys).catch(
+    (cause: unknown) => {
+      throw cause instanceof CommandFailure ? new CommandFailure(2, [...issues, ...cause.lines]) : cause;
+    },
+  );
   const { serverId } = options;
-  if (serverId === undefined || input.table.server(serverId) !== undefined) return input;
+  const isKnown = serverId === undefined || input.table.server(serverId) !== undefined;
   const known = input.table.servers.map(({ id }) => id).join(', ');
-  return { ...input, notes: [...input.notes, `the snapshot has no server ${serverId}; it has ${known}`] };
+  const unknown = isKnown ? [] : [`--server-id: the snapshot has no server ${serverId}; it has ${known}`];
+  if (issues.length > 0 || !isKnown) throw new CommandFailure(2, [...issues, ...unknown]);
+  return input;
 }
 
 function notesFor(
@@ -169,21 +187,24 @@ function notesFor(
   return notes;
 }
 
-function parseHeaderLines(lines: readonly string[]): RawHeaders {
+function issuesOfHeaders(lines: readonly string[]): readonly string[] {
+  return lines
+    .filter((line) => line.indexOf(':') < 1)
+    .map((line) => `--header must be "Name: value", not "${line}"`);
+}
+
+function headersOf(lines: readonly string[]): RawHeaders {
   return lines.flatMap((line) => {
     const colon = line.indexOf(':');
-    if (colon < 1) throw new CommandFailure(2, [`--header must be "Name: value", not "${line}"`]);
     return [line.slice(0, colon), line.slice(colon + 1).trim()];
   });
 }
 
-function readTime(text: string | undefined, context: CommandContext): number {
+function readTime(text: string | undefined, context: CommandContext, issues: string[]): number {
   if (text === undefined) return context.clock();
   const time = parseRfc3339(text);
-  if (time === undefined) {
-    throw new CommandFailure(2, [`--at must be a time such as 2026-01-31T12:00:00Z, not "${text}"`]);
-  }
-  return time;
+  if (time === undefined) issues.push(`--at must be a time such as 2026-01-31T12:00:00Z, not "${text}"`);
+  return time ?? 0;
 }
 
 function preferredVersionOf(given: string): PreferredVersion {

@@ -114,6 +114,9 @@ const headers = v.pipe(
   ),
 );
 
+/** What `isUrl` asks for. */
+export const urlRule = 'must be a path that begins with /, or an https:// URL';
+
 const requestLine = v.pipe(
   v.string(),
   v.parseJson(undefined, 'not JSON; expected {"method":"GET","url":"/api/v1/pods"}'),
@@ -123,7 +126,7 @@ const requestLine = v.pipe(
         v.string('"method" must be a string'),
         v.check(isMethod, '"method" cannot be an HTTP method'),
       ),
-      url: v.pipe(v.string('"url" must be a string'), v.nonEmpty('"url" must not be empty')),
+      url: v.pipe(v.string('"url" must be a string'), v.check(isUrl, `"url" ${urlRule}`)),
       headers: v.nullish(headers, {}),
     },
     'expected an object with "method" and "url"',
@@ -149,6 +152,11 @@ const ownDocuments = /^\/(livez|readyz|healthz)(\/|$)|^\/(metrics|metrics\/slis|
 /** Whether `text` can be the method of an HTTP request at all. */
 export function isMethod(text: string): boolean {
   return token.test(text);
+}
+
+/** Whether `text` names a target at all. Which paths the router refuses is for it to say. */
+export function isUrl(text: string): boolean {
+  return text.startsWith('/') || (/^https?:\/\//i.test(text) && URL.canParse(text));
 }
 
 /** What a reader of a decision might overlook about the request itself. */
