@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { ServerHealth } from '../../src/health/server-health.ts';
 import type { OutboundRequest } from '../../src/request/transport.ts';
+import { TransportError } from '../../src/request/transport-error.ts';
 import type { Http1ApiServerDouble } from '../support/api-server-double.ts';
 import { localId } from '../support/decision-rows.ts';
 import { recordingTransport } from '../support/recording-transport.ts';
@@ -154,9 +155,26 @@ describe('health checks of the local server beside the router’s', () => {
     assert.equal(status, 200);
     assert.deepEqual(lines, [
       '[+]ping ok',
-      'warn: the API server did not show its livez checks: no response in time, or not to this caller',
+      'warn: the API server did not show its livez checks: not to this caller',
       'livez check passed',
     ]);
+  });
+
+  test('say that a server cannot be reached where probes do not reach it either, whoever responds in its place', async () => {
+    const transport = recordingTransport((outbound) => {
+      if (outbound.destination.id !== localId) return apiServer(outbound);
+      throw new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
+    });
+    const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
+    for (const id of [localId, 'peer-b']) health.follow(id);
+    health.probed(localId, 'unreachable', 1);
+    health.probed('peer-b', 'ready', 1);
+    const { app } = await testApp({ transport, snapshot, health });
+    const { lines } = await ask(app, '/readyz?verbose');
+    assert.ok(
+      lines.includes('warn: the API server did not show its readyz checks: it cannot be reached'),
+      lines.join('\n'),
+    );
   });
 
   test('are nothing but lines of checks: whatever else an answer holds is left out', async () => {
@@ -192,7 +210,10 @@ describe('health checks of the local server beside the router’s', () => {
     context.mock.timers.tick(2_000);
     const { status, lines } = await answer;
     assert.equal(status, 200);
-    assert.match(lines.join('\n'), /^\[\+\]ping ok\nwarn: the API server did not show its livez checks/);
+    assert.match(
+      lines.join('\n'),
+      /^\[\+\]ping ok\nwarn: the API server did not show its livez checks: no response in time\n/,
+    );
   });
 
   test('are not asked for by more than eight questions at once: the others are answered without', async (context) => {
@@ -233,7 +254,7 @@ describe('a gateway', () => {
         '[+]poststarthook/start-apiserver-admission-initializer ok',
         'warn: API server a failed its own readyz checks: log',
         'warn: API server b failed its own readyz checks: log,etcd',
-        'warn: API server c did not show its readyz checks: no response in time, or not to this caller',
+        'warn: API server c did not show its readyz checks: no response that names them',
         'readyz check passed',
       ],
     });

@@ -1,4 +1,4 @@
-import type { CheckOutcome, ServerReport } from './server-checks.ts';
+import type { CheckOutcome, ServerReport, WhyNotKnown } from './server-checks.ts';
 
 /** Who asks, as far as a check depends on it. */
 export interface HealthQuestion {
@@ -112,13 +112,20 @@ function checksOfServers(servers: readonly ServerReport[]): Map<string, CheckOut
   return united;
 }
 
+const reasons: Readonly<Record<WhyNotKnown, string>> = {
+  unreachable: 'it cannot be reached',
+  hidden: 'not to this caller',
+  late: 'no response in time',
+  unknown: 'no response that names them',
+};
+
 /** What the lines of the checks do not say: which of several servers fails or is silent, and that it changes nothing. */
 function linesOfServers(endpoint: string, servers: readonly ServerReport[]): string[] {
   return servers.flatMap(({ serverId, result, checks }) => {
     const who = serverId === undefined ? 'the API server' : `API server ${serverId}`;
     if (result === 'passed') return serverId === undefined ? [] : [`[+]server/${serverId} ok`];
-    if (result === 'unknown') {
-      return [`warn: ${who} did not show its ${endpoint} checks: no response in time, or not to this caller`];
+    if (result !== 'failed') {
+      return [`warn: ${who} did not show its ${endpoint} checks: ${reasons[result]}`];
     }
     const failed = [...checks].flatMap(([name, outcome]) => (outcome === 'failed' ? [name] : []));
     return [`warn: ${who} failed its own ${endpoint} checks: ${failed.join(',')}`];

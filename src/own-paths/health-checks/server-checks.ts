@@ -5,17 +5,22 @@ import {
   type CallersRequest,
   questionOf,
 } from '../../proxy/ask-in-callers-name.ts';
-import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
+import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
 import type { Decision } from '../../routing/decision.ts';
 
 export type CheckOutcome = 'ok' | 'excluded' | 'failed';
+
+/**
+ * Why the checks of a server are not known. `unreachable`: it does not respond to this router's probes either; `hidden`:
+ * it does not let this caller read them; `late`: it did not respond in time; `unknown`: for another reason.
+ */
+export type WhyNotKnown = 'unreachable' | 'hidden' | 'late' | 'unknown';
 
 /** One API server's own health checks. */
 export interface ServerReport {
   /** API server ID; `undefined` for the local server. */
   readonly serverId: string | undefined;
-  /** `unknown`: it did not respond in time, or does not let this caller read the path. */
-  readonly result: 'passed' | 'failed' | 'unknown';
+  readonly result: 'passed' | 'failed' | WhyNotKnown;
   readonly checks: ReadonlyMap<string, CheckOutcome>;
 }
 
@@ -28,7 +33,7 @@ export type AskServerChecks = (
 
 interface ServerChecksOptions
   extends AskOptions,
-    Pick<MixedVersionProxyOptions, 'serverId' | 'routingTable'> {}
+    Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'routingTable' | 'health'> {}
 
 /** Milliseconds for all servers: a health check responds even if a server hangs. As long as kube-apiserver gives its etcd. */
 const timeout = 2_000;
@@ -42,7 +47,7 @@ const maximumQuestions = 8;
  * here what a server would not show them (by default everybody may, ClusterRole `system:public-info-viewer`).
  */
 export function createServerChecks(options: ServerChecksOptions): AskServerChecks {
-  const { router, serverId, routingTable } = options;
+  const { router, serverId, routingTable, health } = options;
   let questions = 0;
 
   async function ask(
@@ -51,22 +56,34 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
     id: string | undefined,
     signal: AbortSignal,
   ): Promise<ServerReport> {
-    const unknown = notKnown(id);
-    const question = questionOf(request.inbound, target, '*/*', signal);
-    const caller = await router.identify(question);
-    if (caller instanceof Response) return unknown;
-    const decision =
-      id === undefined ? router.decide(question, request.requestInfo, caller) : decisionFor(id);
-    // Another server's checks are not this one's.
-    if (decision === undefined || (id === undefined && decision.decision !== 'local')) return unknown;
-    const { status, text, isServers } = await askInCallersName(
-      { request, caller, decision, target, accept: '*/*', signal, maximumBytes },
-      options,
-    );
-    if (!isServers || (status !== 200 && status !== 500)) return unknown;
-    const checks = checksIn(text ?? '');
-    if (checks.size === 0) return unknown;
-    return { serverId: id, result: status === 200 ? 'passed' : 'failed', checks };
+    const unknown = () => notKnown(id, signal.aborted ? 'late' : 'unknown');
+    try {
+      const question = questionOf(request.inbound, target, '*/*', signal);
+      const caller = await router.identify(question);
+      if (caller instanceof Response) return unknown();
+      const decision =
+        id === undefined ? router.decide(question, request.requestInfo, caller) : decisionFor(id);
+      // Another server's checks are not this one's.
+      if (decision === undefined || (id === undefined && decision.decision !== 'local')) return unknown();
+      const { status, text, isServers } = await askInCallersName(
+        { request, caller, decision, target, accept: '*/*', signal, maximumBytes },
+        options,
+      );
+      if (isServers && (status === 401 || status === 403)) return notKnown(id, 'hidden');
+      if (!isServers || (status !== 200 && status !== 500)) return unknown();
+      const checks = checksIn(text ?? '');
+      if (checks.size === 0) return unknown();
+      return { serverId: id, result: status === 200 ? 'passed' : 'failed', checks };
+    } catch {
+      return unknown();
+    }
+  }
+
+  /** A server that probes do not reach either is known not to respond to anyone. */
+  function withHealth(report: ServerReport): ServerReport {
+    if (report.result === 'passed' || report.result === 'failed') return report;
+    const cause = health?.report(report.serverId ?? localServerId(options) ?? '')?.cause;
+    return cause === 'unreachable' ? notKnown(report.serverId, 'unreachable') : report;
   }
 
   function decisionFor(id: string): Decision | undefined {
@@ -82,24 +99,25 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
         ? (routingTable.current()?.snapshot.servers.map(({ id }) => id) ?? [])
         : [undefined];
     const target = `/${endpoint}?${['verbose', ...exclude.map((name) => `exclude=${encodeURIComponent(name)}`)].join('&')}`;
-    if (questions >= maximumQuestions) return ids.map(notKnown);
+    if (questions >= maximumQuestions) return ids.map((id) => withHealth(notKnown(id, 'unknown')));
     questions++;
     try {
-      return await allInTime(
+      const reports = await allInTime(
         ids.map((id) => ({
           run: (signal: AbortSignal) => ask(request, target, id, signal),
-          late: notKnown(id),
+          late: notKnown(id, 'late'),
         })),
         { timeout, signal: request.inbound.signal },
       );
+      return reports.map(withHealth);
     } finally {
       questions--;
     }
   };
 }
 
-function notKnown(serverId: string | undefined): ServerReport {
-  return { serverId, result: 'unknown', checks: new Map() };
+function notKnown(serverId: string | undefined, result: WhyNotKnown): ServerReport {
+  return { serverId, result, checks: new Map() };
 }
 
 /** Lines as k8s.io/apiserver pkg/server/healthz/healthz.go writes them; everything else is left out. */
