@@ -5,7 +5,7 @@ import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
-import { healthyCount } from './status-text.ts';
+import { healthyCount, whoseSnapshot } from './status-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
 /**
@@ -60,12 +60,13 @@ function statusCells({ status }: RouterOfServer, now: number): readonly Segment[
 }
 
 /** Its number, with whose it is, and its age. */
-function snapshotCells({ snapshot, embeddedSync }: StatusView, now: number): readonly Segment[] {
+function snapshotCells(status: StatusView, now: number): readonly Segment[] {
+  const { snapshot } = status;
   if (snapshot === null) return [{ text: 'none', style: 'warning' }, ''];
   const { generation, createdAt, expired } = snapshot;
   const age = durationText(now - Date.parse(createdAt));
   return [
-    `${generation} ${embeddedSync === null ? 'pushed' : 'own'}`,
+    `${generation} ${whoseSnapshot(status)}`,
     expired ? { text: `${age}, expired`, style: 'bad' } : age,
   ];
 }

@@ -73,7 +73,7 @@ export function statusText(
     ),
     list(
       'Warnings',
-      status.warnings.map((warning) => withDisplayNames(warning, hostnames)),
+      furtherWarnings(status).map((warning) => withDisplayNames(warning, hostnames)),
       width,
     ),
     isWide ? foundSettings(status) : [],
@@ -87,6 +87,12 @@ function readiness({ readiness }: StatusView): Segment | undefined {
   if (readiness.ready) return { text: 'yes', style: 'good' };
   const reasons = readiness.failures.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
   return { text: `no: ${reasons}`, style: 'bad' };
+}
+
+/** Without the one that says why the router is not ready: it stands there. */
+function furtherWarnings({ readiness, warnings }: StatusView): readonly string[] {
+  const reasons = (readiness?.failures ?? []).map(({ reason }) => reason);
+  return warnings.filter((warning) => !reasons.some((reason) => reason.endsWith(warning)));
 }
 
 /** What no healthy server serves, where there is anything of the kind. */
@@ -111,6 +117,11 @@ function routerLine(
     : `${whose}, feature gate off: everything is local`;
 }
 
+/** In a word: whether the router has made its snapshot itself. */
+export function whoseSnapshot({ embeddedSync }: Pick<StatusView, 'embeddedSync'>): string {
+  return embeddedSync === null ? 'pushed' : 'own';
+}
+
 function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segment {
   if (snapshot === null) {
     const text =
@@ -125,7 +136,7 @@ function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segm
   const life = expired
     ? `expired ${durationText(now - expiry)} ago`
     : `expires in ${durationText(expiry - now)}`;
-  const text = `generation ${generation}, ${age} old, ${life}, ${sourceText[source] ?? `from ${source}`}`;
+  const text = `generation ${generation}, ${whoseSnapshot({ embeddedSync })}, ${age} old, ${life}${sourceText[source] ?? `, from ${source}`}`;
   return expired ? { text, style: 'bad' } : text;
 }
 
@@ -140,8 +151,8 @@ function foundSettings({ found }: StatusView): readonly Line[] {
 function readByLine({ embeddedSync }: StatusView, now: number): string | undefined {
   if (embeddedSync === null) return undefined;
   const { source, lastReadAt } = embeddedSync;
-  const last = lastReadAt === null ? 'not yet' : `${durationText(now - Date.parse(lastReadAt))} ago`;
-  return `this router, by ${source}, last ${last}`;
+  if (lastReadAt === null) return `this router, by ${source}: no server has been read yet`;
+  return `this router, by ${source}, last ${durationText(now - Date.parse(lastReadAt))} ago`;
 }
 
 function upgradeLine({ upgrade: { shares, servers, departed, state } }: ClusterView): string {
@@ -159,11 +170,11 @@ function upgradeLine({ upgrade: { shares, servers, departed, state } }: ClusterV
   return `${servers}, ${name}: ${counts.join(', ')}${departed === 0 ? '' : `; ${departed} departed`}`;
 }
 
-/** How the sync job learned what servers serve (snapshot format, `metadata.source`). */
+/** How the sync job learned what servers serve (snapshot format, `metadata.source`): told where it is not as usual. */
 const sourceText: Readonly<Record<string, string>> = {
-  discovery: 'read from the cluster',
-  storageversions: 'read from the StorageVersions of the cluster',
-  both: 'read from the cluster and its StorageVersions',
+  discovery: '',
+  storageversions: ', from StorageVersions',
+  both: ', from discovery and StorageVersions',
 };
 
 /** Servers that are neither unhealthy nor gone. */

@@ -322,9 +322,28 @@ describe('the text of status', () => {
     report = { status, cluster: clusterView(buildRoutingTable(snapshot)) };
   });
 
+  it('says of an own snapshot, by the word that rows of routers have, when a server was last read', () => {
+    const read = { source: 'sync.kubeconfig', lastReadAt: '2026-01-01T00:04:56Z' };
+    const text = statusText({ ...report, status: { ...status, embeddedSync: read } }, now, plain);
+    assert.match(text, /^Snapshot: +generation 42, own, /m);
+    assert.match(text, /^Read by: +this router, by sync\.kubeconfig, last 4 s ago$/m);
+    const none = { ...status, snapshot: null, embeddedSync: { ...read, lastReadAt: null } };
+    const unread = statusText({ status: none, cluster: undefined }, now, plain);
+    assert.match(unread, /^Read by: +this router, by sync\.kubeconfig: no server has been read yet$/m);
+  });
+
+  it('names once why the router is not ready', () => {
+    const cause = 'the cluster cannot be read: see --peer-ca-file';
+    const failures = [{ name: 'snapshot', reason: `there has been no snapshot yet: ${cause}` }];
+    const unready = { ...status, readiness: { ready: false, failures }, warnings: [cause, 'another one'] };
+    const text = statusText({ ...report, status: unready }, now, { ...plain, isWide: true });
+    assert.equal(text.split(cause).length, 2, text);
+    assert.match(text, /^Warnings:\n {2}another one$/m);
+  });
+
   it('tells of age, expiry, health, conflicts and warnings', () => {
     const text = statusText(report, now, plain);
-    assert.match(text, /generation 42, 5 min 0 s old, expired 1 min 0 s ago, read from the\n +cluster/);
+    assert.match(text, /^Snapshot: +generation 42, pushed, 5 min 0 s old, expired 1 min 0 s ago$/m);
     assert.match(text, /^Healthy: +0 of 1$/m);
     assert.match(text, /unreachable 2 min 0 s +stale/);
     const wide = statusText(report, now, { ...plain, isWide: true });
