@@ -6,6 +6,7 @@ import { Agent, request } from 'undici';
 import type { ExampleApiServer, RequestRecord } from '../demo/example-api-server/index.ts';
 import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
 import { syncCatalogue } from '../src/node/metrics/state-catalogue.ts';
+import { createAuthority } from './support/certificates.ts';
 import { eventually } from './support/eventually.ts';
 import { parseScrape, sampleValue } from './support/prometheus-text.ts';
 import { startRouterProcess } from './support/router-process.ts';
@@ -153,6 +154,35 @@ test('why a router takes nothing of what it has read is in its status, with what
     warnings.every((warning) => !warning.includes('push')),
     'nothing was pushed',
   );
+});
+
+test('a --peer-ca-file of another CA is one warning, which names the file, and nothing counts as read', async (context) => {
+  const cluster = await syncCluster(context);
+  const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
+  const file = join(cluster.directory, 'other-ca.crt');
+  await writeFile(file, (await createAuthority('another')).certificate);
+  const flags = { ...(await readingBy(cluster, a)), 'peer-ca-file': [file] };
+  const advice = `Its certificate is of another CA: see --peer-ca-file (${file})`;
+
+  const whole = await cluster.startRouter(a, flags);
+  const { status } = askRouter(context, whole.origin, cluster);
+  const { warnings, embeddedSync } = await eventuallyReturns(status, (seen) => seen.warnings.length > 0);
+  const [warning = '', ...others] = warnings;
+  assert.deepEqual(others, []);
+  assert.match(warning, /^the cluster cannot be read: https:\/\/127\.0\.0\.1:\d+: self-signed/);
+  assert.ok(warning.endsWith(advice), warning);
+  assert.equal(embeddedSync?.lastReadAt, null);
+
+  const own = { ...flags, 'local-server-ca-file': [cluster.certificates.clusterCa] };
+  const client = askRouter(context, (await cluster.startRouter(a, own)).origin, cluster);
+  const seen = await eventuallyReturns(client.status, ({ servers }) => servers.length === 1);
+  assert.deepEqual(
+    seen.warnings.map((warning) => [warning.includes(b.serverId), warning.endsWith(advice)]),
+    [[true, true]],
+    seen.warnings.join('\n'),
+  );
+  assert.notEqual(seen.embeddedSync?.lastReadAt, null);
 });
 
 test('nothing can be pushed to a router that reads the cluster itself, whoever signed it', async (context) => {

@@ -18,6 +18,7 @@ interface RouterStatusView {
   readonly snapshot: { readonly generation: number; readonly expired: boolean } | null;
   readonly embeddedSync: {
     readonly source: string;
+    readonly lastReadAt: string | null;
     readonly servers: readonly { readonly id: string; readonly state: string }[];
   } | null;
   readonly warnings: readonly string[];

@@ -117,6 +117,8 @@ async function sharedObjectsOf(
 ): Promise<ClusterObjects> {
   const watched = view?.objects;
   if (watched?.apiServices !== undefined && watched.customResourceGroups !== undefined) return watched;
+  // Why no server can be read is told already, for each of them or for the cluster.
+  if (readable.length === 0) return watched ?? nothingRead;
   const read = await withReadTimeout(options.timing.readTimeout, signal, (deadline) =>
     sharedObjects.read(readings, readable, deadline),
   ).catch((error: unknown): ClusterObjects => unknownObjects(error));
@@ -124,7 +126,8 @@ async function sharedObjectsOf(
     apiServices: watched?.apiServices ?? read.apiServices,
     customResourceGroups: watched?.customResourceGroups ?? read.customResourceGroups,
     customResources: watched?.customResources ?? read.customResources,
-    warnings: [...(watched?.warnings ?? []), ...read.warnings],
+    // What could not be watched either is told already.
+    warnings: [...(watched?.warnings ?? []), ...(view?.isWhole === false ? [] : read.warnings)],
   };
 }
 
@@ -147,9 +150,11 @@ async function withServiceAddresses(
   };
 }
 
+const nothingRead: ClusterObjects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };
+
 function unknownObjects(error: unknown): ClusterObjects {
   const subject =
-    'APIServices and CustomResourceDefinitions cannot be read, so their last known objects are used';
+    'APIServices and CustomResourceDefinitions cannot be read, so only what was known of them before is used';
   return {
     apiServices: undefined,
     customResourceGroups: undefined,

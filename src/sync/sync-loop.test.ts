@@ -115,6 +115,21 @@ test('an upgrade and an error during it reach the router, and the error removes 
   assert.equal(warnings.filter((warning) => warning.startsWith('server b cannot be read')).length, 1);
 });
 
+test('a round in which no server could be read is no reading, and what that means for the cluster is told once', async () => {
+  const a = fakeServer(older);
+  const { loop, clock, warnings, nextRound, stop } = start(optionsFor({ a }, {}));
+  await nextRound();
+  const readAt = loop.status().lastReadAt;
+  assert.equal(readAt, clock.now());
+  a.responses.set('/apis', refusesConnections);
+  await nextRound();
+  const { lastRoundAt, lastReadAt } = loop.status();
+  await stop();
+  assert.equal(lastReadAt, readAt);
+  assert.equal(lastRoundAt, clock.now());
+  assert.equal(warnings.length, 1, warnings.join('\n'));
+});
+
 test('the very first snapshot waits for the slowest server', async () => {
   const a = fakeServer(older);
   const b = fakeServer(newer);

@@ -25,6 +25,8 @@ export interface SyncStatus {
   readonly generation: number | undefined;
   /** End of the last round, milliseconds since the epoch; `undefined` before the first. */
   readonly lastRoundAt: number | undefined;
+  /** The same of the last round in which a server could be read. */
+  readonly lastReadAt: number | undefined;
   readonly servers: readonly ServerStatus[];
   /** What the last round could not read or use. */
   readonly warnings: readonly string[];
@@ -62,6 +64,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   /** Aborts when the next round must start at once. */
   let wake = new AbortController();
   let last: { readonly endedAt: number; readonly outcome: RoundOutcome } | undefined;
+  let lastReadAt: number | undefined;
   /** Rises with every change of leadership, so that a round notices a change that happens during it. */
   let term = 0;
   /** The terms in which this sync job has led a round, and has published a snapshot; `undefined`: none. */
@@ -122,6 +125,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     if (signal.aborted) return;
     logChanges(logger, last?.outcome, outcome);
     last = { endedAt: clock.now(), outcome };
+    if ([...outcome.readings.values()].some(({ ok }) => ok)) lastReadAt = last.endedAt;
     if (!leads || term !== thisTerm) {
       // Another sync job delivers, or did when this round began. The snapshot is kept for when this one leads.
       known = outcome.snapshot ?? known;
@@ -215,6 +219,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       leader: leadership.isLeader(),
       generation: isPublished() ? known?.metadata.generation : undefined,
       lastRoundAt: last?.endedAt,
+      lastReadAt,
       servers: (last?.outcome.servers ?? options.servers).map(({ id, departedAt }) => {
         const failure = failureOf(last?.outcome, id);
         if (failure === undefined) return { id, failure, state: 'current' };

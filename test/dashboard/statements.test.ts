@@ -349,7 +349,13 @@ describe('the last hour on the status page', () => {
     const history = new RouterHistory({ preferredMinor: () => undefined, clock: () => now });
     history.tableInUse(buildRoutingTable(snapshot));
     assert.match(await shown({ snapshot, history }), /passed its lifetime: see to the sync job/);
-    const embeddedSync = () => ({ source: 'in-cluster', lastReadAt: undefined, servers: [], warnings: [] });
+    const embeddedSync = () => ({
+      source: 'in-cluster',
+      lastRoundAt: undefined,
+      lastReadAt: undefined,
+      servers: [],
+      warnings: [],
+    });
     const text = await shown({ snapshot, history, embeddedSync });
     assert.match(text, /passed its lifetime: no newer one came/);
     assert.doesNotMatch(text, /see to the sync job/);

@@ -3,6 +3,7 @@ import type { DestinationIdentityConfig, ServeConfig } from '../../node/configur
 import { isLocalServerAddress } from '../../node/serving/local-server-address.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { FoundServerId } from '../../sync/node/embedded/find-server-id.ts';
+import { localApiServer } from '../../sync/node/embedded/local-api-server.ts';
 import type { FlagIssue } from '../flags/flag-values.ts';
 import type { RawServeOptions } from '../flags/serve-flags.ts';
 import { readsForOneServer } from './found-settings.ts';
@@ -27,7 +28,7 @@ export async function findOwnServerId(
   config: ServeConfig,
   waitBeforeRetry: WaitBeforeRetry | undefined,
 ): Promise<FoundServerId | FlagIssue> {
-  const { embeddedSync, local, destinationIdentity } = config;
+  const { embeddedSync, local, peerCa, destinationIdentity } = config;
   if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
   const { access } = embeddedSync;
   const { findServerId } = await import('../../sync/node/embedded/find-server-id.ts');
@@ -38,11 +39,7 @@ export async function findOwnServerId(
           'kubeconfig' in access
             ? { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context }
             : access,
-        local: {
-          origin: local.origin,
-          serverName: local.serverName,
-          certificateAuthorities: local.ca.pem,
-        },
+        local: localApiServer(local, peerCa),
         hostname: hostname(),
         isLocal: isLocalServerAddress(config),
       });

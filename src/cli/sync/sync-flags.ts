@@ -84,11 +84,11 @@ function planRecording(
   clientCertificate: RunSyncOptions['clientCertificate'],
 ): RecordSync {
   if (!flags.isGiven('server')) flags.issue('server', serverIsRequired);
-  const certificateAuthorities = flags.requiredFile('peer-ca-file')?.text ?? '';
+  const { certificateAuthorities = '', authoritiesFrom } = readPeerAuthorities(flags);
   return {
     kind: 'record',
     folder: flags.text('record') ?? '',
-    options: { servers, certificateAuthorities, clientCertificate },
+    options: { servers, certificateAuthorities, authoritiesFrom, clientCertificate },
   };
 }
 
@@ -115,7 +115,7 @@ function planLive(
     options: {
       ...common,
       kubernetes,
-      certificateAuthorities: usesOwnAuthorities ? undefined : flags.requiredFile('peer-ca-file')?.text,
+      ...(usesOwnAuthorities ? {} : readPeerAuthorities(flags)),
       clientCertificate,
       ...readSyncTargets(flags),
       files: file === undefined ? [] : [{ file, unsigned: flags.value('unsigned') === true }],
@@ -125,6 +125,13 @@ function planLive(
       ...(interval === undefined ? {} : { timing: { interval } }),
     },
   };
+}
+
+function readPeerAuthorities(
+  flags: SyncFlagValues,
+): Pick<RunSyncOptions, 'certificateAuthorities' | 'authoritiesFrom'> {
+  const file = flags.requiredFile('peer-ca-file');
+  return { certificateAuthorities: file?.text, authoritiesFrom: file && `--peer-ca-file (${file.path})` };
 }
 
 function readClientCertificate(flags: SyncFlagValues): RunSyncOptions['clientCertificate'] {

@@ -1,3 +1,4 @@
+import { untrustedCertificateAdvice } from '../../node/destinations/untrusted-certificate.ts';
 import { errorCode } from '../../runtime/error-code.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 
@@ -13,14 +14,12 @@ interface ConnectionSettings {
 
 /** Why `askOverHttps` got no response, with what to do about it. Pure. */
 export function connectionError(error: unknown, settings: ConnectionSettings): string {
-  const advice = adviceOn(errorCode(error), settings);
+  const advice =
+    untrustedCertificateAdvice(error, settings.authorities) ?? adviceOn(errorCode(error), settings);
   return advice === undefined ? errorMessage(error) : `${errorMessage(error)}. ${advice}`;
 }
 
-function adviceOn(
-  code: string,
-  { authorities, serverName, responseTimeout }: ConnectionSettings,
-): string | undefined {
+function adviceOn(code: string, { serverName, responseTimeout }: ConnectionSettings): string | undefined {
   switch (code) {
     case 'ECONNREFUSED':
       return 'Nothing listens there: does the server run?';
@@ -32,14 +31,6 @@ function adviceOn(
       return `See ${serverName}, or issue it a certificate with the name that is asked for`;
     case 'CERT_HAS_EXPIRED':
       return 'Its certificate has expired: renew it there';
-    // What OpenSSL calls a chain that ends in no trusted CA depends on what the server sends of it (X509_verify_cert).
-    case 'CERT_SIGNATURE_FAILURE':
-    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
-    case 'SELF_SIGNED_CERT_IN_CHAIN':
-    case 'UNABLE_TO_GET_ISSUER_CERT':
-    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
-    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
-      return `Its certificate is of another CA: see ${authorities}`;
     default:
       return undefined;
   }

@@ -175,12 +175,12 @@ function updateStateMetrics(
   for (const { id, status } of sources.health()) destinations.health.with(id, status).set(1);
 }
 
-function updateSync(sync: MetricRegistry['sync'], { servers, lastReadAt }: EmbeddedSyncStatus): void {
+function updateSync(sync: MetricRegistry['sync'], { servers, lastRoundAt }: EmbeddedSyncStatus): void {
   sync.lastRound.clear();
   for (const name of syncServerStates) {
     sync.servers.with(name).set(servers.filter(({ state }) => state === name).length);
   }
-  if (lastReadAt !== undefined) sync.lastRound.with().set(lastReadAt / 1000);
+  if (lastRoundAt !== undefined) sync.lastRound.with().set(lastRoundAt / 1000);
 }
 
 function updateSnapshot(state: MetricRegistry['state'], table: RoutingTable | undefined, now: number): void {

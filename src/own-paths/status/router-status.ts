@@ -83,7 +83,7 @@ export interface RouterStatus extends DocumentStatus {
   readonly embeddedSync: {
     /** The kubeconfig by which the cluster is read, or `in-cluster`. */
     readonly source: string;
-    /** When it last looked at all servers; `null` before that. */
+    /** When it last could read a server; `null` before that. */
     readonly lastReadAt: string | null;
     readonly servers: readonly {
       readonly id: string;

@@ -179,6 +179,6 @@ test('objects that no server returns are unknown, not empty', async () => {
   assert.equal(customResourceGroups, undefined);
   assert.match(
     warnings.join(),
-    /customresourcedefinitions cannot be read, so its last known objects are used.*403/,
+    /customresourcedefinitions cannot be read, so only what was known of it before is used.*403/,
   );
 });

@@ -38,7 +38,9 @@ export async function readClusterObjects(
       return await readFromFirst(servers, read);
     } catch (error) {
       isComplete = false;
-      warnings.push(`${path} cannot be read, so its last known objects are used: ${errorMessage(error)}`);
+      warnings.push(
+        `${path} cannot be read, so only what was known of it before is used: ${errorMessage(error)}`,
+      );
       return undefined;
     }
   }

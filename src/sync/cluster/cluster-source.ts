@@ -21,6 +21,7 @@ import {
   servedByStorageVersions,
 } from './storage-versions.ts';
 import type { SyncServer } from './sync-server.ts';
+import { unreadWarnings } from './unread-warnings.ts';
 
 /** Milliseconds. */
 export interface ClusterTiming extends WatchTiming, IdentityTiming {
@@ -194,12 +195,13 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
         decodableVersions: decodableByStorageVersions(storageVersions),
         isWhole: cluster.watches.every(({ watch }) => watch.failure() === undefined),
         warnings: [
-          ...cluster.watches.flatMap(({ kind, watch }) => {
-            const failure = watch.failure();
-            return failure === undefined
-              ? []
-              : [`${kind} cannot be read, so their last known state is used: ${failure}`];
-          }),
+          ...unreadWarnings(
+            cluster.watches.map(({ kind, watch }) => ({
+              kind,
+              failure: watch.failure(),
+              isKnown: watch.items() !== undefined,
+            })),
+          ),
           ...state.warnings,
         ],
       };

@@ -36,6 +36,8 @@ export interface ClusterCredentials {
 export interface ClusterAccess {
   /** URL of the API server, or of a load balancer in front of several. May have a path. */
   readonly server: string;
+  /** What names the authorities of `server`, for messages. */
+  readonly authoritiesFrom?: string | undefined;
   /** The current credentials, at most ten seconds old. @throws if a file or a plugin fails */
   credentials(): Promise<ClusterCredentials>;
 }
@@ -99,6 +101,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   let last: { readonly at: number; readonly credentials: Promise<ClusterCredentials> } | undefined;
   return {
     server: cluster.server.replace(/\/+$/, ''),
+    authoritiesFrom: 'inCluster' in options ? cluster.caFile : `certificate-authority in ${name}`,
     credentials() {
       const at = performance.now();
       if (last === undefined || at - last.at >= freshMilliseconds) {

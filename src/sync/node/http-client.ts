@@ -1,7 +1,9 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import * as v from 'valibot';
 import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
+import { untrustedCertificateAdvice } from '../../node/destinations/untrusted-certificate.ts';
 import type { PemPair } from '../../node/reload/credentials.ts';
+import { ReadError, unreachable } from '../documents/server-documents.ts';
 
 /** How a server is verified, and how the sync job authenticates there. */
 export interface ServerAccess {
@@ -85,6 +87,23 @@ export async function readBody(body: AsyncIterable<Uint8Array>, limit: number): 
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/**
+ * The error of a server that did not respond, with what to do where its certificate is not accepted.
+ *
+ * @param place the server, or the path that it was asked for
+ * @param authoritiesFrom what names the authorities that it was verified with; `undefined`: nobody knows
+ */
+export function unreachableServer(
+  place: string,
+  cause: unknown,
+  authoritiesFrom: string | undefined,
+): ReadError {
+  const { code, message } = unreachable(place, cause);
+  const advice =
+    authoritiesFrom === undefined ? undefined : untrustedCertificateAdvice(cause, authoritiesFrom);
+  return new ReadError(code, advice === undefined ? message : `${message}. ${advice}`, { cause });
 }
 
 /** Whether a later request may succeed. Any other failure needs a change of a key, a permission or the request. */

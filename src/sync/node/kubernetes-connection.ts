@@ -1,7 +1,7 @@
 import type { Agent, Dispatcher } from 'undici';
 import { type ServerDocument, unreachable, type WatchConnection } from '../documents/server-documents.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
-import { httpsAgent, isTransient, readBody, type ServerAccess } from './http-client.ts';
+import { httpsAgent, isTransient, readBody, type ServerAccess, unreachableServer } from './http-client.ts';
 import type { LocalApiServer } from './run-sync-options.ts';
 
 interface KubernetesConnectionOptions {
@@ -13,6 +13,8 @@ interface KubernetesConnectionOptions {
   readonly otherAddresses?: () => readonly string[];
   /** PEM to verify those, as `kubernetes.default.svc`. Default: the kubeconfig's. */
   readonly peerCertificateAuthorities?: string | undefined;
+  /** What names those, for messages. */
+  readonly peerAuthoritiesFrom?: string | undefined;
   /** Used first, and the kubeconfig's server only after all others: that may be a router. */
   readonly local?: Omit<LocalApiServer, 'id' | 'isAt'> | undefined;
   /** `Via` of each request. */
@@ -49,6 +51,8 @@ const maximumBytes = 256 * 1024 * 1024;
 /** A server, and how it is verified. */
 interface Endpoint extends Pick<ServerAccess, 'certificateAuthorities' | 'serverName'> {
   readonly origin: string;
+  /** What names its authorities, for messages. */
+  readonly authoritiesFrom?: string | undefined;
 }
 
 interface EndpointsOptions extends Pick<ClusterAccess, 'credentials'> {
@@ -69,10 +73,18 @@ export function kubernetesConnection(options: KubernetesConnectionOptions): Kube
   return connectionThrough({
     credentials: () => access.credentials(),
     endpoints({ certificateAuthorities, serverName }) {
-      const named = { origin: access.server, certificateAuthorities, serverName };
+      const { server: origin, authoritiesFrom } = access;
+      const named = { origin, certificateAuthorities, authoritiesFrom, serverName };
+      const trust =
+        options.peerCertificateAuthorities === undefined
+          ? { certificateAuthorities, authoritiesFrom }
+          : {
+              certificateAuthorities: options.peerCertificateAuthorities,
+              authoritiesFrom: options.peerAuthoritiesFrom,
+            };
       const others = otherAddresses().map((address) => ({
         origin: `https://${address}`,
-        certificateAuthorities: options.peerCertificateAuthorities ?? certificateAuthorities,
+        ...trust,
         serverName: peerServerName,
       }));
       const all = local === undefined ? [named, ...others] : [local, ...others, named];
@@ -111,7 +123,7 @@ export function connectionThrough(options: EndpointsOptions): KubernetesConnecti
     return agent;
   }
 
-  function current(credentials: ClusterCredentials): { readonly origin: string; readonly agent: Agent } {
+  function current(credentials: ClusterCredentials): { readonly endpoint: Endpoint; readonly agent: Agent } {
     const all = options.endpoints(credentials);
     for (const [origin, { agent }] of agents) {
       if (all.some((endpoint) => endpoint.origin === origin)) continue;
@@ -120,7 +132,7 @@ export function connectionThrough(options: EndpointsOptions): KubernetesConnecti
     }
     const next = all[turn % all.length];
     if (next === undefined) throw new Error('there is no API server to ask');
-    return { origin: next.origin, agent: agentFor(next, credentials) };
+    return { endpoint: next, agent: agentFor(next, credentials) };
   }
 
   async function respond({
@@ -131,13 +143,13 @@ export function connectionThrough(options: EndpointsOptions): KubernetesConnecti
     signal,
   }: Request): Promise<Dispatcher.ResponseData> {
     const begun = turn;
-    let asked = path;
+    let asked: Endpoint | undefined;
     const contentType = object === undefined ? [] : ['content-type', 'application/json'];
     try {
       const credentials = await options.credentials();
-      const { origin, agent } = current(credentials);
-      asked = `${origin}${path}`;
-      const url = new URL(asked);
+      const { endpoint, agent } = current(credentials);
+      asked = endpoint;
+      const url = new URL(`${endpoint.origin}${path}`);
       const headers = [...credentials.headers, ...via, ...contentType];
       const response = await agent.request({
         origin: url.origin,
@@ -152,7 +164,8 @@ export function connectionThrough(options: EndpointsOptions): KubernetesConnecti
       return response;
     } catch (cause) {
       next(begun);
-      throw unreachable(asked, cause);
+      // Of the server, whatever it was asked for: what fails for all paths is told once for all.
+      throw unreachableServer(asked?.origin ?? 'the credentials', cause, asked?.authoritiesFrom);
     }
   }
 

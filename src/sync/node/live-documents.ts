@@ -2,12 +2,8 @@ import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { NodeTransport } from '../../node/destinations/node-transport.ts';
 import { requestDocument } from '../../node/destinations/request-document.ts';
 import type { DestinationTrust } from '../../request/destination.ts';
-import {
-  ReadError,
-  type ServerDocument,
-  type ServerDocuments,
-  unreachable,
-} from '../documents/server-documents.ts';
+import { ReadError, type ServerDocument, type ServerDocuments } from '../documents/server-documents.ts';
+import { unreachableServer } from './http-client.ts';
 
 export interface LiveDocumentsOptions {
   /** Has the certificates. Its `frontProxy` pair is the sync job's own client certificate. */
@@ -19,6 +15,8 @@ export interface LiveDocumentsOptions {
   readonly serverName?: string | undefined;
   /** The authorities to verify its certificate. Default: the transport's peer authorities. */
   readonly trust?: DestinationTrust | undefined;
+  /** What names those authorities, for messages: a flag, or a field of a file. */
+  readonly authoritiesFrom?: string | undefined;
   /** Called for each document, since service account tokens are rotated. */
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
   /** More headers, name, value, name, value, …; called for each document. */
@@ -71,7 +69,7 @@ export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
         ...(signal === undefined ? {} : { signal }),
       });
     } catch (cause) {
-      throw unreachable(path, cause);
+      throw unreachableServer(path, cause, options.authoritiesFrom);
     }
   }
 

@@ -1,5 +1,4 @@
 import { NodeTransport } from '../../node/destinations/node-transport.ts';
-import type { DestinationTrust } from '../../request/destination.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { addressOf } from '../../snapshot/addresses/host-port.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
@@ -11,7 +10,7 @@ import type { LeaseClient } from '../election/leader-election.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { kubernetesConnection } from './kubernetes-connection.ts';
 import { type HttpLeaseClient, httpLeaseClient, type LeaseOptions, leaseClient } from './lease-client.ts';
-import { liveDocuments } from './live-documents.ts';
+import { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
 import {
   type LocalApiServer,
   type ReadingOptions,
@@ -23,6 +22,8 @@ export interface OpenClusterOptions {
   readonly access: ClusterAccess;
   /** PEM to verify API servers at their own addresses. Default: that of `access`. */
   readonly certificateAuthorities: string | undefined;
+  /** What names those, for messages. */
+  readonly authoritiesFrom?: string | undefined;
   /** Listed by hand. */
   readonly servers: readonly RunSyncServer[];
   readonly timing?: Partial<ClusterTiming> | undefined;
@@ -31,6 +32,9 @@ export interface OpenClusterOptions {
   /** `Via` of each request. */
   readonly via?: string | undefined;
 }
+
+/** How a server is verified, and what names that. */
+type Trust = Pick<LiveDocumentsOptions, 'trust' | 'authoritiesFrom'>;
 
 export interface OpenCluster extends OpenServers {
   /** @param previous the snapshot of an earlier run. Once only. */
@@ -83,17 +87,22 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
     return via === undefined ? headers : [...headers, 'via', via];
   }
 
+  const ofPeers: Trust = {
+    trust: { kind: 'peer-ca' },
+    authoritiesFrom:
+      options.certificateAuthorities === undefined ? access.authoritiesFrom : options.authoritiesFrom,
+  };
   const documents = new Map<string, { readonly origin: string; readonly opened: ServerDocuments }>();
   function documentsAt(
     id: string,
     origin: string,
     serverName: string | undefined,
-    trust?: DestinationTrust,
+    trust = ofPeers,
   ): ServerDocuments {
     const key = `${origin} ${serverName ?? ''}`;
     const known = documents.get(key);
     if (known !== undefined) return known.opened;
-    const opened = liveDocuments({ transport, id, origin, serverName, trust, requestHeaders: identity });
+    const opened = liveDocuments({ transport, id, origin, serverName, ...trust, requestHeaders: identity });
     documents.set(key, { origin, opened });
     return opened;
   }
@@ -113,8 +122,8 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
     if (local === undefined || !isLocal(server, holderIdentity !== undefined)) {
       return documentsAt(id, url ?? `https://${address}`, serverName);
     }
-    const trust = { kind: 'ca-bundle', pem: local.certificateAuthorities } as const;
-    return documentsAt(id, local.origin, local.serverName, trust);
+    const { origin, certificateAuthorities: pem, authoritiesFrom } = local;
+    return documentsAt(id, origin, local.serverName, { trust: { kind: 'ca-bundle', pem }, authoritiesFrom });
   }
 
   /** Forgets the documents of servers that are gone, and closes connections to them. */
@@ -130,6 +139,7 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
   const connection = kubernetesConnection({
     access,
     peerCertificateAuthorities: options.certificateAuthorities,
+    peerAuthoritiesFrom: options.authoritiesFrom,
     otherAddresses: () => addresses,
     local,
     via,
@@ -213,7 +223,7 @@ export interface OpenServers {
 }
 
 export function openServers(options: ReadingOptions): OpenServers {
-  const { certificateAuthorities, clientCertificate, bearerToken } = options;
+  const { certificateAuthorities, authoritiesFrom, clientCertificate, bearerToken } = options;
   const transport = new NodeTransport({
     credentials: { peerCertificateAuthorities: certificateAuthorities, frontProxy: clientCertificate },
   });
@@ -221,7 +231,14 @@ export function openServers(options: ReadingOptions): OpenServers {
   return {
     servers: options.servers.map((server) =>
       listedServer(server, (origin) =>
-        liveDocuments({ transport, id: server.id, origin, serverName: server.serverName, bearerToken }),
+        liveDocuments({
+          transport,
+          id: server.id,
+          origin,
+          serverName: server.serverName,
+          authoritiesFrom,
+          bearerToken,
+        }),
       ),
     ),
     lease(lease) {

@@ -14,6 +14,7 @@ const healthy: SyncStatus = {
   leader: true,
   generation: 42,
   lastRoundAt: now - 1000,
+  lastReadAt: now - 1000,
   servers: [
     { id: 'a', state: 'current', failure: undefined },
     { id: 'b', state: 'stale', failure: 'connection refused' },

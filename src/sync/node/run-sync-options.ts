@@ -36,6 +36,8 @@ export interface LocalApiServer {
   readonly certificateAuthorities: string;
   /** Whether an address, `host:port`, leads to it: it may get a Lease, and so another ID. Default: none is known to. */
   readonly isAt?: ((address: string) => boolean) | undefined;
+  /** What names those, for messages. */
+  readonly authoritiesFrom?: string | undefined;
 }
 
 /** Of several sync jobs with the same Lease, one delivers. */
@@ -53,6 +55,8 @@ export interface ReadingOptions extends Pick<ServerAccess, 'clientCertificate' |
   readonly servers: readonly RunSyncServer[];
   /** PEM to verify API servers' serving certificates. */
   readonly certificateAuthorities: string;
+  /** What names those, for messages: a flag, or a field of a file. */
+  readonly authoritiesFrom?: string | undefined;
 }
 
 export interface RunSyncOptions

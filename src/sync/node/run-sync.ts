@@ -140,6 +140,7 @@ export async function prepareSync(
       : await openCluster({
           access,
           certificateAuthorities: given.certificateAuthorities,
+          authoritiesFrom: given.authoritiesFrom,
           servers: options.servers,
           timing: grace === undefined ? timing : { ...timing, grace },
           local: options.local,

@@ -33,6 +33,7 @@ async function syncMetricsText(): Promise<string> {
     leader: true,
     generation: 1,
     lastRoundAt: 1,
+    lastReadAt: 1,
     servers: [],
     warnings: [],
     targets: [{ target: 'router', heldGeneration: 1, lastResult: undefined, failures: 0, lastAcceptedAt: 1 }],

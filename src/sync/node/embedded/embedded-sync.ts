@@ -13,6 +13,7 @@ import type { SyncLoop } from '../../sync-loop.ts';
 import { type ClusterAccessOptions, loadClusterAccess } from '../cluster-access.ts';
 import { runSync } from '../run-sync.ts';
 import type { RunSyncOptions } from '../run-sync-options.ts';
+import { localApiServer } from './local-api-server.ts';
 
 /** Between attempts to begin, while credentials cannot be had: an exec plugin that fails, a token that is not there yet. */
 const beginBackOff = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
@@ -83,7 +84,8 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
       const [delivered] = status?.targets.flatMap(({ lastResult }) => lastResult ?? []) ?? [];
       return {
         source: reading === undefined ? '' : sourceOf(reading.kubernetes),
-        lastReadAt: status?.lastRoundAt,
+        lastRoundAt: status?.lastRoundAt,
+        lastReadAt: status?.lastReadAt,
         servers: status?.servers ?? [],
         warnings: [
           ...(issue === undefined ? [] : [`the cluster cannot be read: ${issue}`]),
@@ -121,18 +123,14 @@ function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseud
         : access,
     servers,
     certificateAuthorities: peerCa?.pem,
+    authoritiesFrom: peerCa && `--peer-ca-file (${peerCa.path})`,
     departedServerGraceMilliseconds: departedServerGrace,
     comparesSchemas,
     cluster,
     local:
       serverId === undefined || local === undefined
         ? undefined
-        : {
-            id: serverId,
-            origin: local.origin,
-            serverName: local.serverName,
-            certificateAuthorities: local.ca.pem,
-          },
+        : { id: serverId, ...localApiServer(local, peerCa) },
     via: `1.1 ${pseudonym}`,
     timing,
   };
