@@ -4,6 +4,8 @@ import { writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { Agent, request } from 'undici';
+import { freePort } from '../scripts/harness/free-port.ts';
 import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
 import { runCommandLine } from '../src/cli/run-command-line.ts';
 import { commandContext } from './support/command-context.ts';
@@ -132,6 +134,50 @@ test('a router that starts before every API server waits for its ID, and ends wh
   await eventually(() => !other.isRunning() || other.log().includes('waiting'));
   other.signal('SIGTERM');
   assert.notEqual(await other.ended, null);
+});
+
+test('a router that waits for the Lease of its host lives, is not ready, and tells everyone who asks what it waits for', async (context) => {
+  const { cluster, flags } = await node(context, 'another-host');
+  const port = await freePort();
+  const { certificateAuthorities: ca } = cluster.credentials;
+  const agent = new Agent({ connect: { ca } });
+  context.after(() => agent.destroy());
+  const ask = async (path: string) => {
+    const { statusCode, body } = await request(`https://127.0.0.1:${port}${path}`, { dispatcher: agent });
+    return { status: statusCode, text: await body.text() };
+  };
+  const router = startCommandProcess(context, [
+    'serve',
+    ...flags,
+    `--secure-port=${port}`,
+    '--logging-format=json',
+  ]);
+  await eventuallyReturns(
+    () => ask('/livez'),
+    ({ status }) => status === 200,
+  );
+  const what = 'this router waits for the identity Lease of its host';
+  const ready = await ask('/readyz?verbose');
+  assert.equal(ready.status, 500);
+  assert.match(ready.text, /^\[-\]server-id failed: reason withheld$/m);
+  assert.match(ready.text, new RegExp(`^warn: server-id: ${what}`, 'm'));
+  const other = await ask('/api/v1/pods');
+  assert.equal(other.status, 503);
+  assert.ok(JSON.parse(other.text).message.startsWith(what), other.text);
+  const { code, errors } = await run(
+    'status',
+    `--server=https://127.0.0.1:${port}`,
+    `--certificate-authority=${cluster.certificates.clusterCa}`,
+    `--client-certificate=${cluster.certificates.sync.certificate}`,
+    `--client-key=${cluster.certificates.sync.privateKey}`,
+  );
+  assert.equal(code, 1);
+  assert.match(errors, new RegExp(`returned 503: ${what}`));
+
+  await cluster.startServer({ version: '1.36', name: 'cp-c', hostname: hostname() });
+  assert.equal(await served(router), `https://127.0.0.1:${port}`);
+  router.signal('SIGTERM');
+  assert.equal(await router.ended, 0);
 });
 
 test('a kube-apiserver that still has the port of the router is named before anything listens', async (context) => {

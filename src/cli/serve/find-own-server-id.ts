@@ -8,8 +8,8 @@ import type { FlagIssue } from '../flags/flag-values.ts';
 import type { RawServeOptions } from '../flags/serve-flags.ts';
 import { readsForOneServer } from './found-settings.ts';
 
-/** Waits before the next attempt. @param reason why the last one has failed */
-export type WaitBeforeRetry = (reason: string) => Promise<void>;
+/** Waits before the next attempt. @param reason why the last one has failed @param config checked, but for the ID */
+export type WaitBeforeRetry = (reason: string, config: ServeConfig) => Promise<void>;
 
 /** Whether the cluster is to tell it: a router that reads the cluster, in front of one server that is not named by a flag. */
 export function canFindServerId(given: RawServeOptions): boolean {
@@ -52,7 +52,7 @@ export async function findOwnServerId(
     } catch (error) {
       const message = `--server-id is not given, and cannot be found: ${errorMessage(error)}`;
       if (waitBeforeRetry === undefined) return { flag: '--server-id', message };
-      await waitBeforeRetry(message);
+      await waitBeforeRetry(message, config);
     }
   }
 }

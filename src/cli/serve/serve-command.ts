@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunningRouter, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import type { ShutdownSignal } from '../../node/process/signals.ts';
@@ -10,12 +9,9 @@ import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { packageVersion } from '../terminal/version.ts';
 import { dryRunReport } from './dry-run-report.ts';
-import type { WaitBeforeRetry } from './find-own-server-id.ts';
 import { addServeFlags } from './serve-arguments.ts';
 import { readServeInput, type ServeArguments } from './serve-input.ts';
-
-/** Milliseconds. */
-const retryInterval = 2_000;
+import { createWaiting } from './waiting.ts';
 
 /** Starts a router and resolves once it listens; rejects when it cannot. */
 export type StartRouter = (
@@ -81,11 +77,19 @@ async function runServe(
   // Installed before the first wait, so that a signal during it, or during the start, is not lost.
   let installed: Promise<ShutdownSignal> | undefined;
   const shutdownSignal = () => (installed ??= context.shutdownSignal());
+  const waiting = createWaiting({
+    writeError: context.writeError,
+    shutdownSignal,
+    async listen(config) {
+      const { startWaitingServer } = await import('../../node/process/waiting-server.ts');
+      return startWaitingServer(config, createPinoLogger(config.logging, { write: context.writeError }));
+    },
+  });
   const { config, isDryRun, settings, warnings, configurationSource } = await readServeInput(
     given,
     context,
-    waiting(context.writeError, shutdownSignal),
-  );
+    waiting.beforeRetry,
+  ).finally(waiting.end);
   if (isDryRun) {
     const busy = await context.portInUse(config);
     if (busy !== undefined) context.writeError(`warning: ${busy}\n`);
@@ -127,20 +131,6 @@ async function runServe(
   await router.shutdown();
   logger.info({}, 'Ended');
   return 0;
-}
-
-/** An API server that starts with this node cannot tell yet: said once for each reason, and asked again. */
-function waiting(
-  writeError: CommandContext['writeError'],
-  shutdownSignal: () => Promise<ShutdownSignal>,
-): WaitBeforeRetry {
-  let said = '';
-  return async (reason) => {
-    if (reason !== said) writeError(`waiting, and asking again every ${retryInterval / 1000} s: ${reason}\n`);
-    said = reason;
-    const signal = await Promise.race([shutdownSignal(), sleep(retryInterval)]);
-    if (signal !== undefined) throw new CommandFailure(1, [`ended by ${signal} before it could start`]);
-  };
 }
 
 /** With `--secure-port=0` the port is known only now. */

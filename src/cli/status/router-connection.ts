@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import * as v from 'valibot';
 import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import { parseRoutersView, type RoutersView } from '../../own-paths/routers/routers-view.ts';
 import { parseStatusView, type StatusView } from '../../own-paths/status/status-view.ts';
@@ -12,6 +13,7 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { connectionError } from '../terminal/connection-error.ts';
+import { printable } from '../terminal/styled-text.ts';
 
 /** The flags for routers' addresses and the credentials to use, as commander parses them. */
 export interface RouterConnectionFlags {
@@ -279,9 +281,18 @@ const advice: Readonly<Partial<Record<number, string>>> = {
   404: 'it has no such path: is it a router, or an API server?',
 };
 
-function notTold(connection: RouterConnection, { status }: HttpsResponse): CommandFailure {
-  const reason = status === 401 ? unauthorized(connection) : (advice[status] ?? 'see its log');
+function notTold(connection: RouterConnection, { status, text }: HttpsResponse): CommandFailure {
+  const reason =
+    status === 401 ? unauthorized(connection) : (advice[status] ?? ownReason(status, text) ?? 'see its log');
   return new CommandFailure(1, [`${nameOf(connection)} returned ${status}: ${reason}`]);
+}
+
+const statusMessage = v.pipe(v.string(), v.parseJson(), v.object({ message: v.string() }));
+
+/** What a router that cannot tell yet says of it itself (metav1.Status). */
+function ownReason(status: number, text: string): string | undefined {
+  const parsed = v.safeParse(statusMessage, text);
+  return status === 503 && parsed.success ? printable(parsed.output.message) : undefined;
 }
 
 function unauthorized({ named }: RouterConnection): string {

@@ -20,7 +20,7 @@ const renditions: Readonly<Record<Style, string>> = { heading: '1', good: '32', 
 const controlCharacters = /\p{Cc}/gu;
 
 /** Text that cannot control a terminal: control characters, line feeds among them, are shown as `?`. */
-function printable(text: string): string {
+export function printable(text: string): string {
   return text.replaceAll(controlCharacters, '?');
 }
 

@@ -10,7 +10,7 @@ export interface HealthQuestion {
 export interface HealthCheck {
   readonly name: string;
   check(question: HealthQuestion): string | undefined;
-  /** A warning though the check passes; anyone sees it with `?verbose`, so it has no details. */
+  /** A warning, whether the check passes or not; anyone sees it with `?verbose`, so it has no details. */
   warning?(): string | undefined;
 }
 
@@ -69,12 +69,12 @@ export function reportHealth(
     const reason = name === serversCheckName && passesWithExclusions ? undefined : own;
     if (reason === undefined) {
       lines.push(ofServers === 'failed' ? failedLine(name) : `[+]${name} ok`);
-      const doubt = warning?.();
-      if (doubt !== undefined) lines.push(`warn: ${name}: ${doubt}`);
     } else {
       lines.push(failedLine(name));
       failures.push({ name, reason });
     }
+    const doubt = warning?.();
+    if (doubt !== undefined) lines.push(`warn: ${name}: ${doubt}`);
   }
   for (const [name, outcome] of theirs) lines.push(lineOf(name, outcome));
   lines.push(...linesOfServers(endpoint, servers));

@@ -77,7 +77,7 @@ function among(known: readonly string[]): string {
   return known.length === 0 ? '' : ` (they are of ${known.join(', ')})`;
 }
 
-/** Twice, for the second attempt asks another server. */
+/** Twice, for the second attempt asks another server. What the first one says is the reason: it is the local one. */
 async function listed(
   connection: ServerDocuments,
   path: string,
@@ -85,5 +85,9 @@ async function listed(
 ): Promise<readonly unknown[]> {
   const list = () =>
     listObjects(connection, withLabelSelector(path, selector), AbortSignal.timeout(listTimeout));
-  return await list().catch(list);
+  return await list().catch((reason: unknown) =>
+    list().catch(() => {
+      throw reason;
+    }),
+  );
 }

@@ -1,0 +1,56 @@
+import { statusResponse } from '../../apimachinery/status.ts';
+import { type HealthCheck, ping } from '../../own-paths/health-checks/health.ts';
+import { healthEndpoints } from '../../own-paths/health-checks/health-endpoints.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { ServeConfig } from '../configuration/serve-config.ts';
+import { credentialsOf } from '../reload/credentials.ts';
+import { startAdminServer } from '../serving/endpoint-server.ts';
+import { createRouterServer } from '../serving/server.ts';
+
+/** What a router waits for that does not know yet in front of which API server it stands. Everyone may ask: no details. */
+const waitsFor =
+  'this router waits for the identity Lease of its host, by which it learns the ID of its API server (--server-id); its log says why';
+
+const serverIdCheck: HealthCheck = { name: 'server-id', check: () => waitsFor, warning: () => waitsFor };
+
+/** Seconds: after that the router may have started. */
+const retryAfterSeconds = 2;
+/** Milliseconds for a response that is being sent. */
+const grace = 1_000;
+
+/**
+ * Listens where the router will, until that can start: a kubelet sees a process that lives and is not ready, and whoever
+ * asks for anything else is told what it waits for.
+ * @param config checked, but for the ID of the local server
+ * @throws {ServerError} when an address cannot be listened on
+ */
+export async function startWaitingServer(
+  config: ServeConfig,
+  logger: Logger,
+): Promise<{ close(): Promise<void> }> {
+  const app = healthEndpoints({ livez: [ping], readyz: [ping, serverIdCheck], logger });
+  app.all('*', () => statusResponse('ServiceUnavailable', waitsFor, { retryAfterSeconds }));
+  const fetch = (request: Request) => app.fetch(request);
+  const credentials = credentialsOf(config);
+  const server = createRouterServer({
+    fetch,
+    disableHttp2Serving: config.disableHttp2Serving,
+    tls: credentials.server,
+    // Nobody is asked who they are.
+    clientCertificateOf: () => ({}),
+    proxyProtocolCidrs: config.proxyProtocolCidrs,
+    logger,
+  });
+  await server.listen(config.securePort, config.bindAddress, config.reusePort);
+  try {
+    const admin = await startAdminServer(config, fetch, credentials.admin);
+    return {
+      async close() {
+        await Promise.all([server.close(grace), admin?.close()]);
+      },
+    };
+  } catch (error) {
+    await server.close(0);
+    throw error;
+  }
+}
