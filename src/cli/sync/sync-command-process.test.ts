@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { cp, readFile, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { request } from 'undici';
@@ -40,6 +42,33 @@ test('a sync job as a process answers for its health and metrics, and ends with 
   assert.match(body, /^mixed_version_proxy_sync_read_duration_seconds_count\{result="success"\} \d+$/m);
   job.signal('SIGTERM');
   assert.equal(await job.ended, 0, job.log());
+});
+
+test('a sync job reads all that it is given before it listens for anyone', async (context) => {
+  const cluster = await syncCluster(context);
+  const busy = createServer().listen(0, '127.0.0.1');
+  await once(busy, 'listening');
+  context.after(() => busy.close());
+  const kubeconfig = join(cluster.directory, 'broken.kubeconfig');
+  const { signingKey } = cluster.keyFiles;
+  const files = new Map([
+    [signingKey, await readFile(signingKey, 'utf8')],
+    ['token', 'secret'],
+  ]);
+  const args = [
+    ...['sync', '--kubeconfig', kubeconfig, '--signing-key', signingKey, '--target-token-file', 'token'],
+    ...['--target', 'https://127.0.0.1:1', '--health-port', String((busy.address() as AddressInfo).port)],
+  ];
+  for (const [text, reason] of [
+    ['users: [', /cannot be used as a kubeconfig/],
+    ['clusters: []', /has no cluster for its context/],
+  ] as const) {
+    await writeFile(kubeconfig, text);
+    const { code, errors } = await runCommand(files, args);
+    assert.equal(code, 2);
+    assert.match(errors, reason);
+    assert.doesNotMatch(errors, /--health-port/);
+  }
 });
 
 test('--record saves a folder that --from makes a snapshot of', async (context) => {

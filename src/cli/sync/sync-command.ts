@@ -1,7 +1,7 @@
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { SyncLoop, SyncOnceResult } from '../../sync/index.ts';
+import type { ProcessEndpoints, SyncLoop, SyncOnceResult } from '../../sync/node/index.ts';
 import { addFlags, type GivenOptions } from '../flags/flag.ts';
 import { type SyncArguments, syncCallFlagGroup, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 import { readSnapshotKeysInput } from '../snapshot/snapshot-input.ts';
@@ -117,9 +117,9 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
   });
   try {
     if (plan.once) return reportOnce(await runSyncOnce(plan.options, stop.signal), context);
-    const { options, onStart, close } = await withEndpoints(plan, logger);
+    const { options, onStart, open, close } = await withEndpoints(plan, logger);
     try {
-      await runSync(options, stop.signal, onStart);
+      await runSync(options, stop.signal, onStart, open);
     } finally {
       await close();
     }
@@ -131,23 +131,27 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
   }
 }
 
-/** The process's own endpoints, there before the first round: a kubelet asks from the start. */
+/** The process's own endpoints, to be opened before the first round: a kubelet asks from the start. */
 async function withEndpoints({ options, endpoints }: LiveSync, logger: Logger) {
-  if (endpoints === undefined) return { options, onStart: () => {}, close: async () => {} };
+  const nothing = async () => {};
+  if (endpoints === undefined) return { options, onStart: () => {}, open: nothing, close: nothing };
   const { createSyncMetrics, startProcessEndpoints } = await import('../../sync/node/index.ts');
   const metrics = createSyncMetrics();
   let loop: SyncLoop | undefined;
-  const { origin, close } = await startProcessEndpoints({
-    ...endpoints,
-    metrics,
-    status: () => loop?.status(),
-    logger,
-  });
-  logger.info({ origin }, 'Health and metrics');
-  const onStart = (started: SyncLoop) => {
-    loop = started;
+  let opened: ProcessEndpoints | undefined;
+  return {
+    options: { ...options, observer: metrics },
+    onStart(started: SyncLoop) {
+      loop = started;
+    },
+    async open() {
+      opened = await startProcessEndpoints({ ...endpoints, metrics, status: () => loop?.status(), logger });
+      logger.info({ origin: opened.origin }, 'Health and metrics');
+    },
+    async close() {
+      await opened?.close();
+    },
   };
-  return { options: { ...options, observer: metrics }, onStart, close };
 }
 
 function reportOnce(result: SyncOnceResult, context: CommandContext): ExitCode {

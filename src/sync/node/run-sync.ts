@@ -37,6 +37,7 @@ export interface PreparedSync {
  * Reads the servers and pushes to the routers until `signal` aborts.
  *
  * @param onStart called with the loop, for its status
+ * @param onChecked called once all that is given has been read and checked, before anything is opened
  * @throws {TypeError} if the options contradict each other
  *
  * @example
@@ -61,8 +62,11 @@ export async function runSync(
   options: RunSyncOptions,
   signal: AbortSignal,
   onStart: (loop: SyncLoop) => void = () => {},
+  onChecked: () => Promise<void> = async () => {},
 ): Promise<void> {
-  const prepared = await prepareSync(options, signal);
+  const input = await readSyncInput(options);
+  await onChecked();
+  const prepared = await openSync(input, signal);
   try {
     const loop = createSyncLoop(prepared.options);
     onStart(loop);
@@ -124,6 +128,11 @@ export async function prepareSync(
   signal: AbortSignal,
   timing: Partial<ClusterTiming> = {},
 ): Promise<PreparedSync> {
+  return openSync(await readSyncInput(given), signal, timing);
+}
+
+/** Reads and checks all that is given, and opens nothing. */
+async function readSyncInput(given: RunSyncOptions) {
   const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
   const credentials = await access?.credentials();
   const options = checkRunSyncOptions({
@@ -131,9 +140,17 @@ export async function prepareSync(
     certificateAuthorities: given.certificateAuthorities ?? credentials?.certificateAuthorities,
     clientCertificate: given.clientCertificate ?? credentials?.clientCertificate,
   });
-  const { stateFile, departedServerGraceMilliseconds: grace, logger = silentLogger } = options;
   const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
   const keys = new Map([...(options.snapshotKeys ?? []), ...(await ownKeys(options.signingKey))]);
+  return { given, access, options, signingKey, keys };
+}
+
+async function openSync(
+  { given, access, options, signingKey, keys }: Awaited<ReturnType<typeof readSyncInput>>,
+  signal: AbortSignal,
+  timing: Partial<ClusterTiming> = {},
+): Promise<PreparedSync> {
+  const { stateFile, departedServerGraceMilliseconds: grace, logger = silentLogger } = options;
   const cluster =
     access === undefined
       ? undefined
