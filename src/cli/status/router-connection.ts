@@ -4,6 +4,7 @@ import * as v from 'valibot';
 import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import { parseRoutersView, type RoutersView } from '../../own-paths/routers/routers-view.ts';
 import { parseStatusView, type StatusView } from '../../own-paths/status/status-view.ts';
+import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/error-message.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
@@ -109,8 +110,7 @@ function readFlagCredentials(
   if ((certificate === undefined) !== (key === undefined)) {
     issues.push('--client-certificate and --client-key go together: give both');
   }
-  // What could not stand in a header is no token; the file is not quoted, it may be another secret.
-  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
+  if (token !== undefined && !isBearerToken(token)) {
     issues.push(`--token-file: ${tokenFile} must hold one token and nothing else`);
   }
   // Left to TLS, an error would name neither the file nor its flag, and seem to be the router's.

@@ -43,6 +43,11 @@ describe('the target flags of sync', () => {
     // Rotated: the file counts as it is when it is needed.
     stored.set('token', 'second');
     assert.equal(await targets.routerBearerToken?.(), 'second');
+    // Into something that no header can carry: Node's own words would name no file.
+    stored.set('token', 'SECRET\u0000');
+    assert.throws(() => targets.routerBearerToken?.(), {
+      message: '--target-token-file: token must hold one token and nothing else',
+    });
   });
 
   it('say what is missing', () => {

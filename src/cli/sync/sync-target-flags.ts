@@ -1,3 +1,4 @@
+import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import type { RunSyncOptions } from '../../sync/node/run-sync-options.ts';
 import type { SyncFlagValues } from '../flags/sync-flag-groups.ts';
@@ -74,9 +75,11 @@ function readToken(
   const file = flags.file(name);
   if (file === undefined) return undefined;
   const { path, text } = file;
-  // What could not stand in a header is no token; the file is not quoted, it may be another secret.
-  if (!/^[\x21-\x7e]+$/.test(text.trim())) {
-    flags.issue(name, `--${name}: ${path} must hold one token and nothing else`);
-  }
-  return () => flags.readFile(path).trim();
+  const wrong = `--${name}: ${path} must hold one token and nothing else`;
+  if (!isBearerToken(text.trim())) flags.issue(name, wrong);
+  return () => {
+    const token = flags.readFile(path).trim();
+    if (!isBearerToken(token)) throw new TypeError(wrong);
+    return token;
+  };
 }

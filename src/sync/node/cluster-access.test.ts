@@ -43,12 +43,12 @@ test('a kubeconfig that cannot be used is an error that says what to do', async 
     [{ kubeconfig: await kubeconfig(url, { context: 'gone' }) }, /has no cluster for its context gone/],
     [
       { kubeconfig: await kubeconfig(url, { cluster: { 'insecure-skip-tls-verify': true } }) },
-      /insecure-skip-tls-verify: .* set certificate-authority instead/,
+      /insecure-skip-tls-verify: whoever responds would be sent the credentials .* set certificate-authority instead/,
     ],
     [{ kubeconfig: await kubeconfig('http://127.0.0.1:8080') }, /http:\/\/127.0.0.1:8080 is not https/],
     [
       { kubeconfig: await kubeconfig(url, { cluster: { 'proxy-url': 'http://127.0.0.1:3128' } }) },
-      /has a proxy-url: the sync job connects to each API server directly/,
+      /has a proxy-url, which is not supported: .* Remove it/,
     ],
   ];
   for (const [options, message] of cases) {

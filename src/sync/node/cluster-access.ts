@@ -1,13 +1,16 @@
-import type { RequestOptions } from 'node:https';
-import { dirname } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
-import type { PemPair } from '../../node/reload/credentials.ts';
+import * as v from 'valibot';
 import { fileErrorMessage } from '../../runtime/error-message.ts';
+import {
+  ClusterAccessError,
+  type ClusterCredentials,
+  checkedToken,
+  credentialsOf,
+} from './kubeconfig-credentials.ts';
 
-/** The kubeconfig, or the environment of the pod, cannot be used. The message says what to change. */
-export class ClusterAccessError extends TypeError {
-  override readonly name = 'ClusterAccessError';
-}
+export { ClusterAccessError, type ClusterCredentials };
 
 /** The address of a cluster, and the identity to use there. */
 export type ClusterAccessOptions =
@@ -21,17 +24,6 @@ export type ClusterAccessOptions =
     }
   /** The service account of the pod that this runs in. */
   | { readonly inCluster: true };
-
-/** The credentials of a kubeconfig at one moment: files are rotated, tokens expire. */
-export interface ClusterCredentials {
-  /** PEM; `undefined` if the kubeconfig names none: the system's own apply. */
-  readonly certificateAuthorities: string | undefined;
-  readonly clientCertificate: PemPair | undefined;
-  /** Name, value, name, value, …: `Authorization` and impersonation. */
-  readonly headers: readonly string[];
-  /** The name that the certificate of `server` must have; default: its host. */
-  readonly serverName: string | undefined;
-}
 
 export interface ClusterAccess {
   /** URL of the API server, or of a load balancer in front of several. May have a path. */
@@ -60,7 +52,7 @@ const freshMilliseconds = 10_000;
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
   // Loaded only when needed: it is larger than everything else together.
-  const { KubeConfig } = await import('@kubernetes/client-node');
+  const { KubeConfig, loadYaml } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
   const name =
     'inCluster' in options
@@ -68,10 +60,10 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
       : [options.kubeconfig, ...(options.more ?? [])].join(', ');
   if ('inCluster' in options) loadFromCluster(config);
   else {
-    loadFromFile(config, options.kubeconfig, options.text);
+    loadFromFile(config, options.kubeconfig, loadYaml, options.text);
     for (const file of options.more ?? []) {
       const other = new KubeConfig();
-      loadFromFile(other, file);
+      loadFromFile(other, file, loadYaml);
       merge(config, other);
     }
     if (options.context !== undefined) chooseContext(config, options.context, name);
@@ -82,20 +74,22 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
       `${name} has no cluster for its context ${config.getCurrentContext() ?? '(none)'}.`,
     );
   }
-  if (config.getCurrentUser() === null) {
+  const user = config.getCurrentUser();
+  if (user === null) {
     throw new ClusterAccessError(`${name} has no user for its context ${config.getCurrentContext()}.`);
   }
+  if (user.token) checkedToken(user.token, user, name);
   if (cluster.skipTLSVerify) {
     throw new ClusterAccessError(
-      `${name} has insecure-skip-tls-verify: readings decide where requests go, so set certificate-authority ` +
-        'instead.',
+      `${name} has insecure-skip-tls-verify: whoever responds would be sent the credentials and be believed, so set ` +
+        'certificate-authority instead.',
     );
   }
   if (!cluster.server.startsWith('https://'))
     throw new ClusterAccessError(`${name}: ${cluster.server} is not https.`);
   if (cluster.proxyUrl !== undefined) {
     throw new ClusterAccessError(
-      `${name} has a proxy-url: the sync job connects to each API server directly.`,
+      `${name} has a proxy-url, which is not supported: servers are connected to directly. Remove it.`,
     );
   }
   let last: { readonly at: number; readonly credentials: Promise<ClusterCredentials> } | undefined;
@@ -105,7 +99,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
     credentials() {
       const at = performance.now();
       if (last === undefined || at - last.at >= freshMilliseconds) {
-        last = { at, credentials: credentialsOf(config) };
+        last = { at, credentials: credentialsOf(config, name) };
         // A failure is not cached.
         last.credentials.catch(() => {
           last = undefined;
@@ -127,16 +121,46 @@ function loadFromCluster(config: KubeConfig): void {
 }
 
 /** @param text its content, if it has been read */
-function loadFromFile(config: KubeConfig, file: string, text?: string): void {
+function loadFromFile(
+  config: KubeConfig,
+  file: string,
+  loadYaml: (text: string) => unknown,
+  text?: string,
+): void {
   try {
-    if (text === undefined) config.loadFromFile(file);
-    else {
-      config.loadFromString(text);
-      config.makePathsAbsolute(dirname(file));
-    }
+    const content = text ?? readFileSync(file, 'utf8');
+    config.loadFromString(content);
+    config.makePathsAbsolute(dirname(file));
+    useTokenFiles(config, loadYaml(content), dirname(file));
   } catch (error) {
     throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${reasonOf(error)}`);
   }
+}
+
+const userList = v.object({ users: v.array(v.unknown()) });
+const userWithTokenFile = v.object({
+  name: v.string(),
+  user: v.object({ tokenFile: v.pipe(v.string(), v.nonEmpty()) }),
+});
+
+/**
+ * The library knows the field `tokenFile` by another name. It wins over `token` (k8s.io/client-go clientcmd/api/types.go
+ * AuthInfo), and is read again each minute.
+ */
+function useTokenFiles(config: KubeConfig, document: unknown, folder: string): void {
+  const list = v.safeParse(userList, document);
+  const users = (list.success ? list.output.users : []).map((user) => v.safeParse(userWithTokenFile, user));
+  const paths = new Map(
+    users.flatMap(({ success, output }) =>
+      success ? [[output.name, resolve(folder, output.user.tokenFile)]] : [],
+    ),
+  );
+  config.users = config.users.map((user) => {
+    const tokenFile = paths.get(user.name);
+    if (tokenFile === undefined) return user;
+    const { token: _token, ...others } = user;
+    return { ...others, authProvider: { name: 'tokenFile', config: { tokenFile } } };
+  });
 }
 
 /** @param files that it was loaded from */
@@ -169,28 +193,4 @@ function merge(config: KubeConfig, other: KubeConfig): void {
   config.users = [...config.users, ...missing(config.users, other.users)];
   config.contexts = [...config.contexts, ...missing(config.contexts, other.contexts)];
   if (!config.currentContext) config.setCurrentContext(other.currentContext);
-}
-
-async function credentialsOf(config: KubeConfig): Promise<ClusterCredentials> {
-  // Its other method, `applySecurityAuthentication`, makes a connection pool for each call, which is never closed.
-  const request: RequestOptions & { servername?: string } = {};
-  await config.applyToHTTPSOptions(request);
-  const { ca, cert, key, headers = {}, servername } = request;
-  const certificate = textOf(cert);
-  const privateKey = textOf(key);
-  return {
-    certificateAuthorities: textOf(ca),
-    clientCertificate:
-      certificate === undefined || privateKey === undefined ? undefined : { certificate, key: privateKey },
-    headers: Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined ? [] : [name, String(value)],
-    ),
-    serverName: servername,
-  };
-}
-
-/** client-node reads PEM as bytes. */
-function textOf(pem: unknown): string | undefined {
-  if (typeof pem === 'string') return pem;
-  return pem instanceof Uint8Array ? Buffer.from(pem).toString('utf8') : undefined;
 }

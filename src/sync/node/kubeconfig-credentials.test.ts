@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { chmod, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { inspect } from 'node:util';
+import { exampleCluster } from '../../../test/support/example-cluster.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
+import { loadClusterAccess } from './cluster-access.ts';
+
+const url = 'https://127.0.0.1:6443';
+
+async function kubeconfigOf(context: TestContext, user: object): Promise<string> {
+  return (await exampleCluster(context)).kubeconfig(url, { user });
+}
+
+async function headersOf(kubeconfig: string): Promise<readonly string[]> {
+  return (await (await loadClusterAccess({ kubeconfig })).credentials()).headers;
+}
+
+/** What is told of a user whose credentials cannot be used, wherever it is told. */
+async function refusalOf(kubeconfig: string): Promise<string> {
+  try {
+    await headersOf(kubeconfig);
+  } catch (error) {
+    assert.doesNotMatch(inspect(error, { depth: 5 }), /SECRET/);
+    return error instanceof Error ? error.message.replaceAll(dirname(kubeconfig), '') : '';
+  }
+  return assert.fail('it was taken');
+}
+
+/** An exec plugin that prints `output`. */
+async function plugin(context: TestContext, script: string) {
+  const command = join(await temporaryDirectory(context), 'plugin');
+  await writeFile(command, `#!/bin/sh\n${script}\n`);
+  await chmod(command, 0o755);
+  return { command, exec: { apiVersion: 'client.authentication.k8s.io/v1', command } };
+}
+
+describe('the token of a kubeconfig', () => {
+  it('is sent as it stands in the file of tokenFile, beside the kubeconfig, which wins over token', async (context) => {
+    const kubeconfig = await kubeconfigOf(context, { tokenFile: 'the-token', token: 'other' });
+    await writeFile(join(dirname(kubeconfig), 'the-token'), 'secret\n');
+    assert.deepEqual(await headersOf(kubeconfig), ['Authorization', 'Bearer secret']);
+  });
+
+  it('that could not be sent is named by its place, and never shown', async (context) => {
+    const given = await kubeconfigOf(context, { token: 'SECRET\u0007' });
+    assert.match(await refusalOf(given), /^\/kubeconfig\S*: the token of user sync-job cannot be sent: /);
+    const inFile = await kubeconfigOf(context, { tokenFile: 'the-token' });
+    const file = join(dirname(inFile), 'the-token');
+    for (const text of ['SECRET\u0000', 'SECRET\nand another line', 'SECRÉT', '', '\n']) {
+      await writeFile(file, text);
+      const refusal = await refusalOf(inFile);
+      assert.match(
+        refusal,
+        /: the token in \/the-token, the tokenFile of user sync-job, cannot be sent/,
+        text,
+      );
+    }
+    const status = String.raw`{"status":{"token":"SECRET\u000a."}}`;
+    const { command, exec } = await plugin(context, `printf '%s' '${status}'`);
+    const refusal = await refusalOf(await kubeconfigOf(context, { exec }));
+    assert.ok(refusal.includes(`the token that the exec plugin ${command} gives for user sync-job`), refusal);
+  });
+
+  it('that is wrong in the kubeconfig itself is found when that is loaded', async (context) => {
+    const kubeconfig = await kubeconfigOf(context, { token: 'two words' });
+    await assert.rejects(loadClusterAccess({ kubeconfig }), { name: 'ClusterAccessError' });
+  });
+});
+
+describe('credentials that cannot be had', () => {
+  it('name the user and what does not give them, and nothing that a plugin has written', async (context) => {
+    const missing = await kubeconfigOf(context, { tokenFile: 'gone' });
+    assert.match(await refusalOf(missing), /: user sync-job: ENOENT: .*\/gone'$/);
+    for (const [script, told] of [
+      ['echo SECRET', 'wrote something else than JSON'],
+      ['echo \'{"SECRET":1}\'', 'wrote something else than an ExecCredential with its status'],
+      ['echo log in first >&2; echo again >&2; exit 1', 'failed: log in first; again'],
+      ['exit 1', 'failed: it says nothing on standard error'],
+    ] as const) {
+      const { command, exec } = await plugin(context, script);
+      const refusal = await refusalOf(await kubeconfigOf(context, { exec }));
+      assert.ok(refusal.endsWith(`: the exec plugin ${command} of user sync-job ${told}`), refusal);
+    }
+    const gone = await kubeconfigOf(context, { exec: { command: '/nowhere/plugin' } });
+    assert.match(
+      await refusalOf(gone),
+      /the exec plugin \/nowhere\/plugin of user sync-job cannot be run: .*ENOENT/,
+    );
+  });
+
+  it('name the user whose impersonation could not be sent', async (context) => {
+    const kubeconfig = await kubeconfigOf(context, { token: 'x', as: 'SECRET\u0000' });
+    assert.match(
+      await refusalOf(kubeconfig),
+      /: as of user sync-job has a character that no header may have/,
+    );
+  });
+});
