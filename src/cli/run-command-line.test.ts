@@ -74,6 +74,11 @@ describe('the command line', () => {
     const command = await run(['explian']);
     assert.equal(command.code, 2);
     assert.match(command.errors, /^error: unknown command explian: did you mean explain\?$/m);
+    for (const command of ['serve', 'sync', 'doctor', 'status'])
+      assert.equal(
+        (await run([command, '--bogus'])).errors,
+        'error: unknown flag --bogus\nRun it with --help for its flags and examples.\n',
+      );
     const flag = await run(['explain', '--snapshto', 'x']);
     assert.equal(flag.code, 2);
     assert.match(flag.errors, /^error: unknown flag --snapshto: did you mean --snapshot\?$/m);

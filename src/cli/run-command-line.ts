@@ -11,7 +11,7 @@ import { registerStatus } from './status/register-status.ts';
 import { registerSync } from './sync/sync-command.ts';
 import { CliCommand, type ReportExitCode } from './terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from './terminal/command-context.ts';
-import { usageError } from './terminal/usage-error.ts';
+import { helpHint, usageError } from './terminal/usage-error.ts';
 import { packageVersion, registerVersion } from './terminal/version.ts';
 
 /** Runs one command line. Never throws for bad input; errors are on standard error. */
@@ -51,6 +51,7 @@ function exitCodeOf(error: unknown, context: CommandContext): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (error instanceof CommandFailure) {
     for (const line of error.lines) context.writeError(`error: ${line}\n`);
+    if (error.hint !== undefined) context.writeError(`${error.hint}\n`);
     return error.exitCode;
   }
   // The reader of the output has seen enough (`… | head`).
@@ -83,7 +84,7 @@ export function createProgram(
     .helpOption('-h, --help', 'Print help for a command.')
     .helpCommand('help [command]', 'Print help for a command')
     .configureHelp({ subcommandTerm: (command) => command.name() })
-    .showHelpAfterError('Run it with --help for its flags and examples.')
+    .showHelpAfterError(helpHint)
     .exitOverride();
   registerServe(program, context, report, async () => {
     const { setGarbageCollectorForServing } = await import('../node/process/garbage-collection.ts');

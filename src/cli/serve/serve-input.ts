@@ -13,6 +13,7 @@ import { parseBoolean } from '../flags/flag-types.ts';
 import type { FlagIssue, ReadTextFile } from '../flags/flag-values.ts';
 import { type RawServeOptions, serveFlags } from '../flags/serve-flags.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
+import { helpHint } from '../terminal/usage-error.ts';
 import { createConfigurationSource } from './configuration-file-source.ts';
 import { settingsInUse } from './dry-run-report.ts';
 import {
@@ -70,8 +71,10 @@ export async function readServeInput(
   issues.push(...read.issues);
   const onMachine = findSettings(options, context.readFile);
   const isKnown = given.unknown.length === 0;
+  const wrongCall = (lines: readonly string[]) =>
+    new CommandFailure(2, lines, isKnown ? {} : { hint: helpHint });
   if (onMachine.issues.length > 0) {
-    throw new CommandFailure(2, [...issues, ...(isKnown ? read.located(onMachine.issues) : [])]);
+    throw wrongCall([...issues, ...(isKnown ? read.located(onMachine.issues) : [])]);
   }
   let found = onMachine.settings;
   const texts = new Map<string, string>();
@@ -89,7 +92,7 @@ export async function readServeInput(
     issues.push(...read.located(certain));
     if (onMachine.note !== undefined && !certain.every(isGiven)) issues.push(onMachine.note);
   } else issues.push(...(await unwritableFiles(result.config)));
-  if (!result.ok || isDryRun === undefined || issues.length > 0) throw new CommandFailure(2, issues);
+  if (!result.ok || isDryRun === undefined || issues.length > 0) throw wrongCall(issues);
   const configurationSource = createConfigurationSource({
     started: configured,
     flags: given.flags,

@@ -74,14 +74,21 @@ async function* standardInput(): AsyncGenerator<Uint8Array> {
 /** Exit codes: 0 done, 1 failed while running, 2 called or configured wrongly. */
 export type ExitCode = 0 | 1 | 2;
 
+interface CommandFailureOptions extends ErrorOptions {
+  /** What to do about it, on the line behind the problems. Default: they say all. */
+  readonly hint?: string | undefined;
+}
+
 /** Ends a subcommand with one line per problem on standard error. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly exitCode: ExitCode;
   readonly lines: readonly string[];
+  readonly hint: string | undefined;
 
-  constructor(exitCode: ExitCode, lines: readonly string[], options?: ErrorOptions) {
+  constructor(exitCode: ExitCode, lines: readonly string[], options: CommandFailureOptions = {}) {
     super(lines.join('\n'), options);
+    this.hint = options.hint;
     this.exitCode = exitCode;
     this.lines = lines;
   }

@@ -19,6 +19,9 @@ const wordings: readonly (readonly [RegExp, string])[] = [
   [/\n\(Did you mean (.*)\?\)/, ': did you mean $1?'],
 ];
 
+/** Stands behind every usage error. */
+export const helpHint = 'Run it with --help for its flags and examples.';
+
 /** An error of commander in the words of the other messages. Pure. */
 export function usageError(text: string): string {
   const message = text.replace(/^error: /, '').trimEnd();
