@@ -140,15 +140,18 @@ test('a gateway reads the cluster itself, too, and stays with what it knows whil
 test('why a router takes nothing of what it has read is in its status, with what to do', async (context) => {
   const cluster = await syncCluster(context);
   const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
+  const b = await cluster.startServer({ version: '1.26', name: 'cp-b' });
   const router = await cluster.startRouter(a, {
     ...(await readingBy(cluster, a)),
     'allow-loopback-peers': ['false'],
   });
   const { status } = askRouter(context, router.origin, cluster);
-  const refusal = /^what was read is refused: .*loopback address.*--allow-loopback-peers/;
   const { warnings } = await eventuallyReturns(status, (seen) =>
-    seen.warnings.some((warning) => refusal.test(warning)),
+    seen.warnings.some((warning) => warning.includes(a.serverId) && warning.includes(b.serverId)),
   );
+  const [refusal = ''] = warnings.filter((warning) => warning.startsWith('what was read is refused: '));
+  assert.match(refusal, /the address of \S+, \S+ is a loopback address/);
+  assert.equal(refusal.split('--allow-loopback-peers').length, 2, 'told once');
   assert.ok(warnings.every((warning) => !warning.includes('--compare-schemas')));
   assert.ok(
     warnings.every((warning) => !warning.includes('push')),

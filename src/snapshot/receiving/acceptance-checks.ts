@@ -14,13 +14,28 @@ export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: 
   const issues = new IssueList();
   const future = futureIssue(snapshot.metadata.createdAt, now);
   if (future !== undefined) issues.add('metadata.createdAt', future);
-  for (const [index, server] of snapshot.servers.entries()) {
-    for (const field of ['address', 'url'] as const) {
-      const issue = server[field] === undefined ? undefined : checkServerAddress(server[field], policy);
-      if (issue !== undefined) issues.add(`servers[${index}].${field}`, issue);
-    }
+  const refused = snapshot.servers.flatMap((server, index) =>
+    (['address', 'url'] as const).flatMap((field) => {
+      const text = server[field];
+      const reason = text === undefined ? undefined : checkServerAddress(text, policy);
+      return reason === undefined ? [] : [{ id: server.id, path: `servers[${index}].${field}`, reason }];
+    }),
+  );
+  // What to change is told once, however many servers it is about: these are known by their IDs.
+  for (const [reason, alike] of Map.groupBy(refused, ({ reason }) => reason)) {
+    const [{ path } = { path: '' }] = alike;
+    const ids = alike.map(({ id }) => id);
+    issues.add(alike.length === 1 ? path : 'servers', `the address of ${named(ids)} ${reason}`);
   }
   return issues.toArray();
+}
+
+/** Servers that an error names. */
+const namedServers = 5;
+
+function named(ids: readonly string[]): string {
+  const more = ids.length - namedServers;
+  return `${ids.slice(0, namedServers).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /**

@@ -167,7 +167,12 @@ test('every address of a server that the policy refuses is an issue at its path;
   });
   const lenient = receiverWith({ policy: { allowLoopbackPeers: true } }).receiver;
   await assert.rejects(lenient.accept(jws), {
-    issues: [{ path: 'servers[1].url', message: 'is a cloud metadata address, which no API server has' }],
+    issues: [
+      {
+        path: 'servers[1].url',
+        message: 'the address of b is a cloud metadata address, which no API server has',
+      },
+    ],
   });
   const rest = snapshotOf({ c: ['v1/pods'] }, { createdAt: at(noon), apiServices: [...bad.apiServices] });
   await receiver.accept(await sealSnapshot(rest, signingKeyOf(old.privateJwk)));
