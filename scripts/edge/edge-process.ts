@@ -48,7 +48,9 @@ export async function startEdgeProcess(options: EdgeProcessOptions): Promise<Run
     };
   } catch (error) {
     await end();
-    throw new Error(`${error instanceof Error ? error.message : String(error)}\n${output}`, { cause: error });
+    // What was shown is not told twice.
+    const told = options.show === true ? '' : `\n${output}`;
+    throw new Error(`${error instanceof Error ? error.message : String(error)}${told}`, { cause: error });
   }
 }
 

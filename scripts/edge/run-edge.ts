@@ -3,7 +3,7 @@
  * self-hosted edge runtime, until it is told to end (docs/guides/edge-self-hosted.md). Exit codes: 0 after a signal, 2
  * for a faulty configuration, 1 for everything else.
  */
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import {
@@ -12,8 +12,16 @@ import {
   listenAddress,
   readEdgeConfiguration,
 } from '../../src/edge/deno/edge-configuration.ts';
+import {
+  type EdgeFiles,
+  type EdgeInputs,
+  type EdgeKeyPair,
+  readEdgeInputs,
+} from '../../src/edge/deno/edge-inputs.ts';
+import { CertificatePemError, parseCertificates, parsePair } from '../../src/node/callers/pem-files.ts';
 import { shutdownSignal } from '../../src/node/process/signals.ts';
-import type { EdgeTls, RunningEdge } from './running-edge.ts';
+import { describeIssueOf, type SnapshotIssue } from '../../src/snapshot/format/issues.ts';
+import type { PemPair, RunningEdge } from './running-edge.ts';
 import { startDenoProcess } from './start-deno.ts';
 import { startWorkerd } from './start-workerd.ts';
 import { readWorkerBuild } from './worker-build.ts';
@@ -27,14 +35,11 @@ class Refused extends Error {}
 const signal = shutdownSignal();
 
 try {
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: { config: { type: 'string', default: 'edge.json' } },
-  });
+  const { positionals, values } = argumentsOf();
   const runtime = runtimeOf(positionals);
-  const configuration = await readConfigurationFile(values.config, runtime);
+  const { configuration, inputs } = await readEverything(values.config, runtime);
   const running = await (runtime === 'workerd'
-    ? runWorkerd(configuration)
+    ? runWorkerd(configuration, inputs)
     : startDenoProcess(resolve(values.config), configuration, process.cwd(), true));
   console.error(`${runtime} serves at ${configuration.listen}`);
   const ending = await Promise.race([signal, running.ended]);
@@ -43,6 +48,17 @@ try {
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error));
   process.exit(error instanceof Refused ? 2 : 1);
+}
+
+function argumentsOf() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { config: { type: 'string', default: 'edge.json' } },
+    });
+  } catch (error) {
+    throw new Refused(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
+  }
 }
 
 function runtimeOf([name, ...others]: readonly string[]): EdgeRuntime {
@@ -63,15 +79,80 @@ async function readConfigurationFile(path: string, runtime: EdgeRuntime): Promis
   }
   const result = readEdgeConfiguration(document, runtime);
   if (result.ok) return result.configuration;
-  throw new Refused(result.issues.map((issue) => `${path}: ${issue.path} ${issue.message}`).join('\n'));
+  throw refusal(path, result.issues);
 }
 
-async function runWorkerd(configuration: EdgeConfiguration): Promise<RunningEdge> {
+/** The configuration and all that it names, so that every error is told at once, whatever the runtime says of the first. */
+async function readEverything(path: string, runtime: EdgeRuntime) {
+  const configuration = await readConfigurationFile(path, runtime);
+  const read = await readEdgeInputs(configuration, runtime, (file) => readFile(file, 'utf8'));
+  const issues = [
+    ...(read.ok ? pemIssues(configuration, read.inputs.files) : read.issues),
+    ...(await directoryIssues(configuration)),
+  ];
+  if (!read.ok || issues.length > 0) throw refusal(path, issues);
+  return { configuration, inputs: read.inputs };
+}
+
+function refusal(file: string, issues: readonly SnapshotIssue[]): Refused {
+  return new Refused(issues.map((issue) => describeIssueOf(file, issue)).join('\n'));
+}
+
+function pemIssues(
+  { tls, destinations }: EdgeConfiguration,
+  { ca, clientCa, serving, frontProxy }: EdgeFiles,
+): readonly SnapshotIssue[] {
+  const issues: SnapshotIssue[] = [];
+  const check = (path: string, parse: () => unknown): void => {
+    try {
+      parse();
+    } catch (error) {
+      if (!(error instanceof CertificatePemError)) throw error;
+      issues.push({ path, message: `cannot be used: ${error.message}` });
+    }
+  };
+  const checkBundle = (path: string, source: string | undefined, pem: string | undefined): void => {
+    if (source !== undefined && pem !== undefined) check(path, () => parseCertificates({ pem, source }));
+  };
+  const checkPair = (
+    path: string,
+    { certFile, keyFile }: { readonly certFile?: string | undefined; readonly keyFile?: string | undefined },
+    pair: EdgeKeyPair | undefined,
+  ): void => {
+    if (certFile === undefined || keyFile === undefined || pair === undefined) return;
+    const certificate = { pem: pair.cert, source: certFile };
+    check(path, () => parsePair(certificate, { pem: pair.key, source: keyFile }));
+  };
+  checkPair('tls', tls, serving);
+  checkBundle('tls.clientCAFile', tls.clientCAFile, clientCa);
+  checkBundle('destinations.caFile', destinations.caFile, ca);
+  checkPair('destinations', destinations, frontProxy);
+  return issues;
+}
+
+/** Made by its owner: a slip in its name would lose the snapshot of the last run. */
+async function directoryIssues({ stateDirectory }: EdgeConfiguration): Promise<readonly SnapshotIssue[]> {
+  const isDirectory = await stat(stateDirectory).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  return isDirectory ? [] : [{ path: 'stateDirectory', message: `is no directory: ${stateDirectory}` }];
+}
+
+async function runWorkerd(
+  configuration: EdgeConfiguration,
+  { variables, files }: EdgeInputs,
+): Promise<RunningEdge> {
   const { hostname, port } = listenAddress(configuration);
   return startWorkerd({
     directory: configuration.stateDirectory,
-    tls: await readTls(configuration),
-    environment: await readEnvironment(configuration),
+    tls: {
+      serving: pemPair(files.serving),
+      clientAuthorities: files.clientCa,
+      destinationAuthorities: files.ca,
+      frontProxyClient: files.frontProxy && pemPair(files.frontProxy),
+    },
+    environment: variables,
     build: await readWorkerBuild(),
     host: hostname.includes(':') ? `[${hostname}]` : hostname,
     port,
@@ -80,22 +161,6 @@ async function runWorkerd(configuration: EdgeConfiguration): Promise<RunningEdge
   });
 }
 
-async function readTls({ tls, destinations }: EdgeConfiguration): Promise<EdgeTls> {
-  const read = (path: string) => readFile(path, 'utf8');
-  const { certFile, keyFile } = destinations;
-  return {
-    serving: { certificate: await read(tls.certFile), privateKey: await read(tls.keyFile) },
-    clientAuthorities: tls.clientCAFile === undefined ? undefined : await read(tls.clientCAFile),
-    destinationAuthorities: await read(destinations.caFile),
-    frontProxyClient:
-      certFile === undefined || keyFile === undefined
-        ? undefined
-        : { certificate: await read(certFile), privateKey: await read(keyFile) },
-  };
-}
-
-async function readEnvironment({ environment, environmentFiles }: EdgeConfiguration) {
-  const variables: Record<string, string> = { ...environment };
-  for (const [name, path] of Object.entries(environmentFiles)) variables[name] = await readFile(path, 'utf8');
-  return variables;
+function pemPair({ cert, key }: EdgeKeyPair): PemPair {
+  return { certificate: cert, privateKey: key };
 }

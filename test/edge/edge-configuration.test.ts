@@ -7,6 +7,7 @@ import { denoArguments } from '../../scripts/edge/deno-arguments.ts';
 import { workerdConfig } from '../../scripts/edge/workerd-config.ts';
 import { writeWorkerdDirectory } from '../../scripts/edge/workerd-directory.ts';
 import { readEdgeConfiguration } from '../../src/edge/deno/edge-configuration.ts';
+import { generateSigningKey } from '../../src/snapshot/signing/signing-key.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -118,6 +119,54 @@ test('Deno gets leave for its own files, and a name that Deno would read as two 
   const allowed = args.filter((each) => each.startsWith('--allow-')).map((each) => each.split('=')[0]);
   assert.deepEqual(allowed, ['--allow-read', '--allow-write', '--allow-net']);
   assert.throws(() => denoArguments('/a,/etc/edge.json', configuration), /comma/);
+});
+
+test('every file that cannot be used, and every variable, is told at once, before a runtime is started', async (context) => {
+  const directory = await temporaryDirectory(context);
+  const path = join(directory, 'edge.json');
+  const file = (name: string) => join(directory, name);
+  const run = (runtime: string) => {
+    const args = [join(root, 'scripts/edge/run-edge.ts'), runtime, '--config', path];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 });
+    return { status, lines: stderr.trimEnd().split('\n') };
+  };
+  const configuration = {
+    apiVersion: 'mixed-version-proxy/v1alpha1',
+    kind: 'EdgeConfiguration',
+    listen: '127.0.0.1:0',
+    tls: { certFile: file('tls.crt'), keyFile: file('tls.key') },
+    destinations: { caFile: file('ca.crt') },
+    stateDirectory: file('state'),
+    environment: { SERVER_ID: 'a' },
+    environmentFiles: { SNAPSHOT_KEYS: file('keys.json') },
+  };
+  await writeFile(path, JSON.stringify(configuration));
+  const missing = run('workerd');
+  assert.deepEqual(
+    missing.lines.map((line) => line.replace(`${path}: `, '').split(' ')[0]),
+    [
+      'environmentFiles.SNAPSHOT_KEYS',
+      'destinations.caFile',
+      'tls.certFile',
+      'tls.keyFile',
+      'LOCAL_SERVER',
+      'stateDirectory',
+    ],
+  );
+  assert.equal(missing.status, 2);
+  assert.deepEqual(run('deno'), missing);
+
+  const { publicJwk } = await generateSigningKey('EdDSA');
+  await writeFile(file('keys.json'), JSON.stringify({ keys: [publicJwk] }));
+  for (const name of ['tls.crt', 'tls.key', 'ca.crt']) await writeFile(file(name), 'hunter2');
+  const environment = { SERVER_ID: 'a', LOCAL_SERVER: 'https://127.0.0.1:6443' };
+  await writeFile(path, JSON.stringify({ ...configuration, environment, stateDirectory: directory }));
+  const unusable = run('workerd');
+  assert.equal(unusable.status, 2);
+  assert.deepEqual(unusable.lines, [
+    `${path}: tls cannot be used: ${file('tls.crt')} holds no PEM certificate`,
+    `${path}: destinations.caFile cannot be used: ${file('ca.crt')} holds no PEM certificate`,
+  ]);
 });
 
 test('a faulty configuration ends the command with 2 and every fault, and shows nothing of the file', async (context) => {

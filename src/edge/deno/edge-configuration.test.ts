@@ -41,6 +41,22 @@ test('every error is told at once, each with its path', () => {
   ]);
 });
 
+test('what is missing and what is unknown is told in words, never with a value that may be a key', () => {
+  const { tls: _tls, ...rest } = good;
+  const result = readEdgeConfiguration({ ...rest, colour: 'red', environment: { TOKEN: 42 } }, 'workerd');
+  assert.deepEqual(result.ok ? [] : result.issues.map(({ path, message }) => `${path} ${message}`).sort(), [
+    'colour is not a field of this object',
+    'environment.TOKEN must be text',
+    'tls is required',
+  ]);
+});
+
+test('names that workerd could not bind are errors there', () => {
+  const named = { ...good, environment: { 'bad-name': 'x' }, environmentFiles: { lower: 'file' } };
+  assert.deepEqual(issuesOf(named), ['environment["bad-name"]', 'environmentFiles.lower']);
+  assert.deepEqual(issuesOf(named, 'Deno'), []);
+});
+
 test('half of a front-proxy pair is an error', () => {
   assert.deepEqual(issuesOf({ ...good, destinations: { caFile: 'ca.crt', certFile: 'a' } }), [
     'destinations',

@@ -1,25 +1,27 @@
 import * as v from 'valibot';
 import { DocumentReader } from '../../snapshot/format/document-reader.ts';
-import { IssueList, type SnapshotIssue } from '../../snapshot/format/issues.ts';
+import { fieldPath, IssueList, type SnapshotIssue } from '../../snapshot/format/issues.ts';
+import { expected, strict } from '../../snapshot/format/schema-parts.ts';
 
-const text = v.pipe(v.string('must be text'), v.minLength(1, 'must not be empty'));
+const text = v.pipe(v.string(expected('text')), v.minLength(1, 'must not be empty'));
+/** Without the value: it may be a key that was given by mistake. */
 const texts = v.record(v.string(), v.string('must be text'));
 
-const schema = v.strictObject({
-  apiVersion: v.literal('mixed-version-proxy/v1alpha1', 'must be mixed-version-proxy/v1alpha1'),
-  kind: v.literal('EdgeConfiguration', 'must be EdgeConfiguration'),
+const schema = strict({
+  apiVersion: v.literal('mixed-version-proxy/v1alpha1', expected('"mixed-version-proxy/v1alpha1"')),
+  kind: v.literal('EdgeConfiguration', expected('"EdgeConfiguration"')),
   /** `host:port`; port 0 for a free one. */
   listen: v.pipe(
     text,
     v.regex(/^(?:\[[\da-fA-F:]+\]|[\w.-]+):\d{1,5}$/, 'must be host:port, as in 0.0.0.0:6443'),
   ),
-  tls: v.strictObject({
+  tls: strict({
     certFile: text,
     keyFile: text,
     /** Whose client certificates are demanded. workerd only. Default: none is. */
     clientCAFile: v.optional(text),
   }),
-  destinations: v.strictObject({
+  destinations: strict({
     /** What the serving certificates of API servers and routers are checked against. */
     caFile: text,
     /** The front-proxy pair, both or none. Without it callers' identities travel as signed assertions. */
@@ -61,6 +63,12 @@ export function readEdgeConfiguration(document: unknown, runtime: EdgeRuntime): 
   }
   for (const name of Object.keys(environmentFiles)) {
     if (name in environment) issues.add(`environmentFiles.${name}`, 'must not be in environment as well');
+  }
+  for (const [field, variables] of Object.entries({ environment, environmentFiles })) {
+    for (const name of runtime === 'workerd' ? Object.keys(variables) : []) {
+      if (/^[A-Z][A-Z\d_]*$/.test(name)) continue;
+      issues.add(fieldPath(field, name), 'is no name of a variable: use A-Z, 0-9 and _');
+    }
   }
   if (runtime === 'Deno' && tls.clientCAFile !== undefined) {
     // To ignore it silently would let in callers whom the operator means to keep out.

@@ -1,0 +1,111 @@
+import { errorMessage } from '../../runtime/error-message.ts';
+import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
+import type { WorkerConfiguration } from '../configuration/configuration.ts';
+import { WorkerConfigurationError } from '../configuration/configuration-error.ts';
+import { readConfiguration } from '../configuration/read-configuration.ts';
+import type { EdgeConfiguration, EdgeRuntime } from './edge-configuration.ts';
+
+/** What the files of an EdgeConfiguration hold; PEM. */
+export interface EdgeFiles {
+  readonly ca: string;
+  readonly clientCa: string | undefined;
+  readonly serving: EdgeKeyPair;
+  readonly frontProxy: EdgeKeyPair | undefined;
+}
+
+export interface EdgeKeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface EdgeInputs {
+  readonly variables: Readonly<Record<string, string>>;
+  readonly files: EdgeFiles;
+  /** The variables, checked. */
+  readonly worker: WorkerConfiguration;
+}
+
+export type ReadEdgeInputsResult =
+  | { readonly ok: true; readonly inputs: EdgeInputs }
+  /** Every file that cannot be read and every error of a variable. */
+  | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
+
+/** Reads every file that the configuration names, and checks the variables as those of a Worker are. */
+export async function readEdgeInputs(
+  { tls, destinations, environment, environmentFiles }: EdgeConfiguration,
+  runtime: EdgeRuntime,
+  readTextFile: (path: string) => Promise<string>,
+): Promise<ReadEdgeInputsResult> {
+  const issues: SnapshotIssue[] = [];
+  /** Empty where it cannot be read; then there is an issue. */
+  const readFile = async (path: string, file: string): Promise<string> => {
+    try {
+      return await readTextFile(file);
+    } catch (error) {
+      issues.push({ path, message: `names a file that cannot be read: ${errorMessage(error)}` });
+      return '';
+    }
+  };
+  const readPair = async (path: string, cert: string, key: string): Promise<EdgeKeyPair> => ({
+    cert: await readFile(`${path}.certFile`, cert),
+    key: await readFile(`${path}.keyFile`, key),
+  });
+  const variables: Record<string, string> = { ...environment };
+  for (const [name, file] of Object.entries(environmentFiles))
+    variables[name] = await readFile(`environmentFiles.${name}`, file);
+  const { certFile, keyFile } = destinations;
+  const files: EdgeFiles = {
+    ca: await readFile('destinations.caFile', destinations.caFile),
+    clientCa:
+      tls.clientCAFile === undefined ? undefined : await readFile('tls.clientCAFile', tls.clientCAFile),
+    serving: await readPair('tls', tls.certFile, tls.keyFile),
+    frontProxy:
+      certFile === undefined || keyFile === undefined
+        ? undefined
+        : await readPair('destinations', certFile, keyFile),
+  };
+  const unreadable = new Set(issues.map(({ path }) => path));
+  const checked = await checkVariables(variables, runtime, files.frontProxy !== undefined);
+  // The value of an unreadable file is unknown: only its path is reported.
+  issues.push(...checked.issues.filter(({ path }) => !unreadable.has(`environmentFiles.${path}`)));
+  const { worker } = checked;
+  return worker === undefined || issues.length > 0
+    ? { ok: false, issues }
+    : { ok: true, inputs: { variables, files, worker } };
+}
+
+/** Variables of a Worker without a meaning on Deno. To ignore them silently would pretend that they work. */
+const unsupportedOnDeno: Readonly<Record<string, string>> = {
+  ACCESS_CONFIG: 'there is no Cloudflare Access in front of Deno',
+  CLIENT_CERTIFICATES: 'Deno cannot ask for client certificates',
+  SNAPSHOT_NAME: 'the snapshot is kept in stateDirectory',
+  SNAPSHOT_STORE: 'the snapshot is kept in stateDirectory',
+  SYNC_SERVERS: 'there is no cron trigger: run `mixed-version-proxy sync`',
+  SYNC_SIGNING_KEY: 'there is no cron trigger: run `mixed-version-proxy sync`',
+  SYNC_TOKEN: 'there is no cron trigger: run `mixed-version-proxy sync`',
+};
+
+/** What workerd is given besides variables, for as long as they are checked: recognized by its methods. */
+const namespace = { idFromName: () => undefined, get: () => undefined };
+const workerdBindings = { SNAPSHOT_OBJECT: namespace, REPLAY_OBJECT: namespace };
+const frontProxyBinding = { PEER_MTLS: { fetch: () => undefined } };
+
+async function checkVariables(
+  variables: Readonly<Record<string, string>>,
+  runtime: EdgeRuntime,
+  hasFrontProxy: boolean,
+): Promise<{ readonly worker?: WorkerConfiguration; readonly issues: readonly SnapshotIssue[] }> {
+  const unsupported = runtime === 'Deno' ? unsupportedOnDeno : {};
+  const issues = Object.entries(unsupported)
+    .filter(([name]) => name in variables)
+    .map(([name, why]) => ({ path: name, message: `is not supported: ${why}` }));
+  const supported = Object.entries(variables).filter(([name]) => !(name in unsupported));
+  const bindings =
+    runtime === 'Deno' ? {} : { ...workerdBindings, ...(hasFrontProxy ? frontProxyBinding : {}) };
+  try {
+    return { worker: await readConfiguration({ ...bindings, ...Object.fromEntries(supported) }), issues };
+  } catch (error) {
+    if (!(error instanceof WorkerConfigurationError)) throw error;
+    return { issues: [...issues, ...error.issues] };
+  }
+}
