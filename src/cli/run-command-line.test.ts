@@ -100,6 +100,7 @@ describe('the command line', () => {
       ['version x', 'version takes no arguments'],
       ['explain GET /api x', 'explain takes 2 arguments, not 3'],
       ['explain --snapshot', '--snapshot needs a value'],
+      ['keygen', '--out is required'],
       ['status -o', '--output needs a value'],
       [
         'explain GET /api --preferred-version=foo',

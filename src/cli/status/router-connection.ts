@@ -101,13 +101,16 @@ function readFlagCredentials(
   context: CommandContext,
   issues: string[],
 ): Credentials {
-  const read = (flag: string, path: string | undefined) =>
-    path === undefined ? undefined : { source: path, pem: readFlagFile(flag, path, context, issues) };
+  /** `undefined`, with an error, for a file that cannot be read: nothing more is to be told of it. */
+  const read = (flag: string, path: string | undefined) => {
+    const pem = path === undefined ? undefined : readFlagFile(flag, path, context, issues);
+    return path === undefined || pem === undefined ? undefined : { source: path, pem };
+  };
   const authorities = read('--certificate-authority', certificateAuthority);
   const certificate = read('--client-certificate', clientCertificate);
   const key = read('--client-key', clientKey);
   const token = read('--token-file', tokenFile)?.pem.trim();
-  if ((certificate === undefined) !== (key === undefined)) {
+  if ((clientCertificate === undefined) !== (clientKey === undefined)) {
     issues.push('--client-certificate and --client-key go together: give both');
   }
   if (token !== undefined && !isBearerToken(token)) {
@@ -122,9 +125,8 @@ function readFlagCredentials(
       issues.push(`${flag}: ${error.message}`);
     }
   };
-  const areRead = issues.length === 0;
-  if (areRead && authorities) check('--certificate-authority', () => parseCertificates(authorities));
-  if (areRead && certificate && key) check('--client-key', () => parsePair(certificate, key));
+  if (authorities) check('--certificate-authority', () => parseCertificates(authorities));
+  if (certificate && key) check('--client-key', () => parsePair(certificate, key));
   return {
     certificateAuthorities: authorities?.pem,
     clientCertificate: certificate && key && { certificate: certificate.pem, key: key.pem },
@@ -136,13 +138,18 @@ function readFlagCredentials(
   };
 }
 
-/** Reads the file that a flag names; empty, with an error, when it cannot be read. */
-function readFlagFile(flag: string, path: string, context: CommandContext, issues: string[]): string {
+/** Reads the file that a flag names; `undefined`, with an error, when it cannot be read. */
+function readFlagFile(
+  flag: string,
+  path: string,
+  context: CommandContext,
+  issues: string[],
+): string | undefined {
   try {
     return context.readFile(path);
   } catch (error) {
     issues.push(`${flag}: cannot read ${path}: ${fileErrorMessage(error)}`);
-    return '';
+    return undefined;
   }
 }
 

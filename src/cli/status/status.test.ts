@@ -248,6 +248,23 @@ describe('status', () => {
     assert.match(own.errors, /https:\/\/127\.0\.0\.1:1 cannot be asked/);
   });
 
+  it('tells of each file that a flag names once what is wrong with it', async () => {
+    const files = new Map([
+      ['noise', 'hunter2'],
+      ['empty', ''],
+    ]);
+    const { code, errors } = await runCommand(files, [
+      ...['status', '--server=https://router:6443', '--certificate-authority=noise', '--token-file=empty'],
+      ...['--client-certificate=gone.crt', '--client-key=noise'],
+    ]);
+    assert.equal(code, 2);
+    assert.deepEqual(errors.trimEnd().split('\n'), [
+      'error: --client-certificate: cannot read gone.crt: ENOENT: no such file or directory',
+      'error: --token-file: empty must hold one token and nothing else',
+      'error: --certificate-authority: noise holds no PEM certificate',
+    ]);
+  });
+
   it('names every error of its flags at once', async () => {
     const { code, errors } = await runCommand(new Map([['token', 'two words']]), [
       'status',

@@ -60,7 +60,7 @@ test('a sync job reads all that it is given before it listens for anyone', async
     ...['--target', 'https://127.0.0.1:1', '--health-port', String((busy.address() as AddressInfo).port)],
   ];
   for (const [text, reason] of [
-    ['users: [', /cannot be used as a kubeconfig/],
+    ['users: [', /^error: --kubeconfig: .* cannot be used as a kubeconfig/],
     ['clusters: []', /has no cluster for its context/],
   ] as const) {
     await writeFile(kubeconfig, text);

@@ -57,6 +57,20 @@ function issuesOf(changes: Changes): string {
   return issues;
 }
 
+describe('the files of sync', () => {
+  it('that hold no certificate or key are named with their flags, all at once', async () => {
+    const given = Object.entries({ ...complete, 'target-ca-file': ['noise'] });
+    const args = given.flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
+    const { code, errors } = await run(['sync', ...args]);
+    assert.equal(code, 2);
+    assert.deepEqual(errors.trimEnd().split('\n'), [
+      'error: --peer-ca-file: ca.crt holds no PEM certificate',
+      'error: --target-ca-file: noise holds no PEM certificate',
+      'error: --client-cert-file: sync.crt holds no PEM certificate',
+    ]);
+  });
+});
+
 describe('the flags of sync', () => {
   it('make a job that reads the servers and pushes to the routers', () => {
     const live = plan({ interval: ['5s'], lifetime: ['10m'], cluster: ['blue'], out: ['copy'] });

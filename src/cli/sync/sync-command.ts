@@ -126,9 +126,15 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
     return 0;
   } catch (cause) {
     // Configured wrongly, not failed while running: a supervisor need not try again.
-    const code = cause instanceof ClusterAccessError ? 2 : 1;
-    throw new CommandFailure(code, [errorMessage(cause)], { cause });
+    if (cause instanceof ClusterAccessError)
+      throw new CommandFailure(2, [`${clusterFlag(plan)}: ${errorMessage(cause)}`], { cause });
+    throw new CommandFailure(1, [errorMessage(cause)], { cause });
   }
+}
+
+/** The flag that says which cluster is read. */
+function clusterFlag({ options: { kubernetes } }: LiveSync): string {
+  return kubernetes !== undefined && 'inCluster' in kubernetes ? '--in-cluster' : '--kubeconfig';
 }
 
 /** The process's own endpoints, to be opened before the first round: a kubelet asks from the start. */

@@ -6,6 +6,7 @@ import { FlagValues } from '../flags/flag-values.ts';
 import { type SyncArguments, type SyncFlagValues, syncFlags } from '../flags/sync-flag-groups.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { planSync, type SyncPlan } from './sync-flags.ts';
+import { checkPemFiles } from './sync-pem-files.ts';
 
 interface SyncInput {
   readonly plan: SyncPlan;
@@ -31,6 +32,8 @@ export function readSyncInput(given: SyncArguments, context: CommandContext): Sy
   const logging = flags.values({ verbosity: 'v', format: 'logging-format' });
   const plan = planSync(flags);
   const snapshotKeys = flags.text('snapshot-keys');
+  // Of files that could not be read nothing more is to be told.
+  if (flags.issues.length === 0 && plan.kind !== 'offline') checkPemFiles(flags);
   if (flags.issues.length + read.issues.length > 0 || logging === undefined) {
     throw new CommandFailure(2, [...read.issues, ...read.located(read.certain(flags.issues))]);
   }

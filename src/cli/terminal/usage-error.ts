@@ -1,6 +1,7 @@
 /** Commander's messages about a wrong call, and the words that the messages of this program have for the same. */
 const wordings: readonly (readonly [RegExp, string])[] = [
   [/^missing required argument '(.*?)'/, '$1 is required'],
+  [/^required option '.*?(--[\w-]+).*?' not specified/, '$1 is required'],
   [/^option '.*?(--[\w-]+).*?' argument missing/, '$1 needs a value'],
   [
     /^option '.*?(--[\w-]+).*?' argument '(.*)' is invalid\. Allowed choices are (.*)\./s,
