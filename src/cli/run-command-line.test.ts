@@ -101,6 +101,7 @@ describe('the command line', () => {
       ['explain GET /api x', 'explain takes 2 arguments, not 3'],
       ['explain --snapshot', '--snapshot needs a value'],
       ['keygen', '--out is required'],
+      ['status --watch=2', '--watch takes no value'],
       ['status -o', '--output needs a value'],
       [
         'explain GET /api --preferred-version=foo',

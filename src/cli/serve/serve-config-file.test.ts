@@ -127,6 +127,11 @@ describe('serve --config', () => {
     ]);
   });
 
+  it('refuses a snapshot file that is a directory', async () => {
+    const { lines } = await read(complete, { 'snapshot-file': ['/'] });
+    assert.deepEqual(lines, ['--snapshot-file: / is a directory: name a file in it']);
+  });
+
   it('refuses a snapshot file in a folder that is not there', async () => {
     const { lines } = await read(complete.replace('snapshot:', 'snapshot:\n  file: nowhere/snapshot'));
     assert.match(

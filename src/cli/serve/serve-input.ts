@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../node/reload/configuration-source.ts';
@@ -127,6 +127,11 @@ export async function readServeInput(
 async function unwritableFiles({ snapshot }: ServeConfig): Promise<readonly string[]> {
   if (snapshot.file === undefined) return [];
   const folder = dirname(snapshot.file);
+  const isDirectory = await stat(snapshot.file).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (isDirectory) return [`--snapshot-file: ${snapshot.file} is a directory: name a file in it`];
   try {
     // Replaced by renaming, so it is the folder that has to be writable.
     await access(folder, constants.W_OK | constants.X_OK);

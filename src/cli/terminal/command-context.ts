@@ -112,7 +112,7 @@ export async function portInUse({
     return undefined;
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const { code, message } = listenError(error, host, port);
+    const { code, message } = listenError(error, host, port, '--bind-address', true);
     const own = code === 'AddressInUse' ? ' (nothing to do if it is this router that runs there)' : '';
     return `--secure-port: ${message}${own}`;
   }

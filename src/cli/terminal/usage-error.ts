@@ -15,6 +15,8 @@ const wordings: readonly (readonly [RegExp, string])[] = [
   [/^option '.*?(--[\w-]+).*?' argument '(.*)' is invalid\. (.*)/s, '$1 $3, not "$2"'],
   [/^too many arguments for '(.*?)'\. Expected 0 .*/, '$1 takes no arguments'],
   [/^too many arguments for '(.*?)'\. Expected (.*) but got (\d+)\./, '$1 takes $2, not $3'],
+  // What is unknown is the flag with a value.
+  [/^unknown option '(--[\w-]+)=.*'\n\(Did you mean \1\?\)/s, '$1 takes no value'],
   [/^unknown option '(.*?)(?:=.*)?'/s, 'unknown flag $1'],
   [/^unknown command '(.*)'/s, 'unknown command $1'],
   [/\n\(Did you mean (.*)\?\)/, ': did you mean $1?'],

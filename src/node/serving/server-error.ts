@@ -22,17 +22,21 @@ export class ServerError extends CodedError<ServerErrorCode> {
   }
 }
 
-/** Converts an error of `listen`. @param flag that sets the address */
+/**
+ * Converts an error of `listen`.
+ * @param flag that sets the address
+ * @param canBeShared whether several processes may listen there
+ */
 export function listenError(
   error: Error,
   host: string,
   port: number,
-  flag: `--${string}` = '--bind-address',
+  flag: `--${string}`,
+  canBeShared = false,
 ): ServerError {
   const code = errorCode(error);
   const where = joinHostPort(host, port);
-  const sharing =
-    flag === '--bind-address' ? '; routers that are to share it all need --reuse-port, and one user' : '';
+  const sharing = canBeShared ? '; routers that are to share it all need --reuse-port, and one user' : '';
   if (code === 'EADDRINUSE') {
     return new ServerError(
       'AddressInUse',

@@ -176,7 +176,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   return {
     listen(port, host, reusePort = false) {
       const { promise, resolve, reject } = Promise.withResolvers<AddressInfo>();
-      const failed = (error: Error): void => reject(listenError(error, host, port));
+      const failed = (error: Error): void => reject(listenError(error, host, port, '--bind-address', true));
       server.once('error', failed);
       server.listen({ port, host, reusePort }, () => {
         server.off('error', failed);

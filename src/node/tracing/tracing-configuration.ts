@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { DocumentReader } from '../../snapshot/format/document-reader.ts';
 import { IssueList, type SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { isJsonObject } from '../../snapshot/format/json-text.ts';
+import { strict } from '../../snapshot/format/schema-parts.ts';
 
 /** Where spans go, and how many requests are traced. */
 export interface TracingConfig {
@@ -24,7 +25,7 @@ const defaultUrl = 'http://localhost:4318/v1/traces';
 const rateText = 'must be a whole number from 0 to 1000000';
 
 /** Kubernetes' schema (k8s.io/component-base tracing/api/v1, kind in k8s.io/apiserver pkg/apis/apiserver). */
-const schema = v.strictObject({
+const schema = strict({
   apiVersion: v.picklist(
     ['apiserver.config.k8s.io/v1', 'apiserver.config.k8s.io/v1beta1', 'apiserver.config.k8s.io/v1alpha1'],
     'must be apiserver.config.k8s.io/v1, v1beta1 or v1alpha1',

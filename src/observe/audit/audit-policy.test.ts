@@ -98,6 +98,15 @@ describe('an audit policy', () => {
     );
   });
 
+  it('is refused in words where a field is missing or is none', () => {
+    const parsed = parseAuditPolicy({ ...head, rules: [{ lvl: 'None' }], colour: 'red' });
+    assert.deepEqual(parsed.ok ? [] : parsed.issues.map(({ path, message }) => `${path} ${message}`).sort(), [
+      'colour is not a field of this object',
+      'rules[0].level is required',
+      'rules[0].lvl is not a field of this object',
+    ]);
+  });
+
   it('is refused with every error and its path', () => {
     const pathsOf = (document: unknown) => {
       const parsed = parseAuditPolicy(document);

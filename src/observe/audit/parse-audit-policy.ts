@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { DocumentReader } from '../../snapshot/format/document-reader.ts';
 import { fieldPath, IssueList, type SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { isJsonObject } from '../../snapshot/format/json-text.ts';
+import { strict } from '../../snapshot/format/schema-parts.ts';
 import { auditLevels, auditStages } from './audit-event.ts';
 
 export type ParseAuditPolicyResult =
@@ -23,7 +24,7 @@ const stages = v.nullish(
 const flag = v.nullish(v.boolean('must be true or false'));
 
 /** Resources of one API group. */
-const groupResources = v.strictObject({
+const groupResources = strict({
   /** The core group is the empty string. */
   group: v.nullish(v.string('must be text'), ''),
   /** `pods`, `pods/log`, `pods/*`, a star with `/scale`, or a star alone. Empty: all of the group. */
@@ -33,7 +34,7 @@ const groupResources = v.strictObject({
 });
 
 /** An empty field matches everything. */
-const ruleSchema = v.strictObject({
+const ruleSchema = strict({
   level: v.picklist(auditLevels, `must be one of ${auditLevels.join(', ')}`),
   users: texts,
   userGroups: texts,
@@ -47,7 +48,7 @@ const ruleSchema = v.strictObject({
   omitManagedFields: flag,
 });
 
-const policySchema = v.strictObject({
+const policySchema = strict({
   apiVersion: v.literal('audit.k8s.io/v1', 'must be audit.k8s.io/v1'),
   kind: v.literal('Policy', 'must be Policy'),
   metadata: v.nullish(v.looseObject({})),
