@@ -1,6 +1,7 @@
 import type { RoutersView } from '../../own-paths/routers/routers-view.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
-import { type RouterConnection, readRoutersView, readStatus } from './router-connection.ts';
+import { readRoutersView, readStatus } from './ask-router.ts';
+import type { RouterConnection } from './router-connection.ts';
 
 /** Routers and, where they were asked for all, those that they found. */
 type ReadRouters = Pick<RoutersView, 'routers' | 'notAsked'>;

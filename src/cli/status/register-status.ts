@@ -6,13 +6,12 @@ import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredText } from '../terminal/structured-text.ts';
 import { type ColorMode, colorOption, isColored } from '../terminal/styled-text.ts';
+import { readStatus, readTable } from './ask-router.ts';
 import { readRouters } from './read-routers.ts';
 import {
   type RouterConnection,
   type RouterConnectionFlags,
   readRouterConnections,
-  readStatus,
-  readTable,
 } from './router-connection.ts';
 import { routersText } from './routers-text.ts';
 import { statusText } from './status-text.ts';

@@ -1,0 +1,110 @@
+import * as v from 'valibot';
+import { parseRoutersView, type RoutersView } from '../../own-paths/routers/routers-view.ts';
+import { parseStatusView, type StatusView } from '../../own-paths/status/status-view.ts';
+import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
+import { CommandFailure } from '../terminal/command-context.ts';
+import { connectionError } from '../terminal/connection-error.ts';
+import { printable } from '../terminal/styled-text.ts';
+import type { RouterConnection } from './router-connection.ts';
+
+/** The largest response is the snapshot, as plain JSON. */
+const longestResponse = 2 * sealedSnapshotLimit;
+/** Milliseconds. */
+const responseTimeout = 10_000;
+
+/** @throws {CommandFailure} exit code 1 when the router does not tell. */
+export function readStatus(connection: RouterConnection): Promise<StatusView> {
+  return toldBy(connection, 'v1/status', parseStatusView);
+}
+
+/**
+ * What the router tells of itself, and of those that it asks in the caller's name.
+ * @throws {CommandFailure} exit code 1 when the router does not tell.
+ */
+export function readRoutersView(
+  connection: RouterConnection,
+): Promise<Pick<RoutersView, 'notAsked' | 'routers'>> {
+  return toldBy(connection, 'v1/routers', parseRoutersView);
+}
+
+async function toldBy<Told>(
+  connection: RouterConnection,
+  path: string,
+  parse: (text: string) => Told | undefined,
+): Promise<Told> {
+  const response = await ask(connection, path);
+  if (response.status !== 200) throw notTold(connection, response);
+  const told = parse(response.text);
+  if (told === undefined) {
+    throw new CommandFailure(1, [`${nameOf(connection)} responds, but not as a router does: is it one?`]);
+  }
+  return told;
+}
+
+/** The snapshot of the router; `undefined` when it does not tell. */
+export async function readTable(connection: RouterConnection): Promise<RoutingTable | undefined> {
+  const response = await ask(connection, 'v1/snapshot');
+  if (response.status !== 200) return undefined;
+  const parsed = await parseSnapshotText(response.text);
+  return parsed.ok ? buildRoutingTable(parsed.snapshot) : undefined;
+}
+
+/**
+ * Asks a router for one of its own paths.
+ * @param path below `/.mixed-version-proxy/`
+ */
+async function ask(connection: RouterConnection, path: string): Promise<HttpsResponse> {
+  const { origin, headers, serverName, certificateAuthorities, clientCertificate } = connection;
+  try {
+    return await askOverHttps({
+      url: `${origin}/.mixed-version-proxy/${path}`,
+      headers: ['accept', 'application/json', ...headers],
+      serverName,
+      certificateAuthorities,
+      clientCertificate,
+      responseTimeout,
+      longestResponse,
+    });
+  } catch (cause) {
+    const reason = connectionError(cause, {
+      authorities: connection.authoritiesFrom,
+      serverName: '--tls-server-name',
+      responseTimeout,
+    });
+    throw new CommandFailure(1, [`${nameOf(connection)} cannot be asked: ${reason}`], { cause });
+  }
+}
+
+/** With the file that names the address: it may not be the one that the user thinks of. */
+function nameOf({ origin, from }: RouterConnection): string {
+  return from === undefined ? origin : `${origin} (of ${from})`;
+}
+
+const advice: Readonly<Partial<Record<number, string>>> = {
+  403: 'the caller is neither in its --allowed-users nor in its --allowed-groups',
+  404: 'it has no such path: is it a router, or an API server?',
+};
+
+function notTold(connection: RouterConnection, { status, text }: HttpsResponse): CommandFailure {
+  const reason =
+    status === 401 ? unauthorized(connection) : (advice[status] ?? ownReason(status, text) ?? 'see its log');
+  return new CommandFailure(1, [`${nameOf(connection)} returned ${status}: ${reason}`]);
+}
+
+const statusMessage = v.pipe(v.string(), v.parseJson(), v.object({ message: v.string() }));
+
+/** What a router that cannot tell yet says of it itself (metav1.Status). */
+function ownReason(status: number, text: string): string | undefined {
+  const parsed = v.safeParse(statusMessage, text);
+  return status === 503 && parsed.success ? printable(parsed.output.message) : undefined;
+}
+
+function unauthorized({ named }: RouterConnection): string {
+  return named.length === 0
+    ? 'it does not know who asks: give --client-certificate and --client-key, or --token-file'
+    : `it does not accept ${named.join(' and ')}`;
+}
