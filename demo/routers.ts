@@ -25,8 +25,6 @@ export function serveFlags(options: DemoRouterOptions): Record<string, readonly 
     'local-server': [apiServer.url],
     'bind-address': ['127.0.0.1'],
     'secure-port': ['0'],
-    // Brought to the others by the sync job: a page shows all routers.
-    'advertise-address': ['127.0.0.1'],
     'tls-cert-file': [certificates.router.certificate],
     'tls-private-key-file': [certificates.router.privateKey],
     'client-ca-file': [certificates.clusterCa],

@@ -35,7 +35,9 @@ export interface RunningDemo {
  * has stopped and been removed; rejects, with everything stopped, when it cannot start.
  */
 export async function runDemo({ directory, signal, onReady, routerFlags = {} }: DemoOptions): Promise<void> {
-  const options = { directory, startServers: startCluster, routerFlags: async () => routerFlags };
+  // Brought to the other routers by the sync job: each shows all of them.
+  const flags = { 'advertise-address': ['127.0.0.1'], ...routerFlags };
+  const options = { directory, startServers: startCluster, routerFlags: async () => flags };
   await withControlPlane(options, async (controlPlane) => {
     const { path, certificates, apiServers, routers } = controlPlane;
     controlPlane.endWith(

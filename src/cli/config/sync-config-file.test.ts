@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, describe, it } from 'node:test';
+import { type Authority, type CertificatePair, createAuthority } from '../../../test/support/certificates.ts';
 import { commandContext, runCommand } from '../../../test/support/command-context.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/signing-key.ts';
 import { type SyncArguments, syncFlagGroups } from '../flags/sync-flag-groups.ts';
@@ -23,22 +24,28 @@ leaderElection: { enabled: true, leaseDuration: 20s }
 logging: { verbosity: 4, format: json }
 `;
 let key: GeneratedSigningKey;
+let authority: Authority;
+let other: Authority;
+let pair: CertificatePair;
 
 before(async () => {
   key = await generateSigningKey('EdDSA');
+  authority = await createAuthority('kubernetes');
+  other = await createAuthority('other');
+  pair = await authority.issue({ commonName: 'sync', usage: 'client' });
 });
 
 /** Files as they lie beside `/etc/sync/sync.yaml`. */
 function filesWith(text: string): Map<string, string> {
   return new Map([
     ['/etc/sync/sync.yaml', text],
-    ['/etc/sync/ca.crt', 'CA'],
-    ['/etc/sync/sync.crt', 'CERTIFICATE'],
-    ['/etc/sync/sync.key', 'KEY'],
+    ['/etc/sync/ca.crt', authority.certificate],
+    ['/etc/sync/sync.crt', pair.chain],
+    ['/etc/sync/sync.key', pair.privateKey],
     ['/etc/sync/key.json', JSON.stringify(key.privateJwk)],
     ['/etc/sync/keys.json', JSON.stringify({ keys: [key.publicJwk] })],
     ['/etc/sync/private.json', JSON.stringify({ keys: [key.privateJwk] })],
-    ['other-ca.crt', 'OTHER'],
+    ['other-ca.crt', other.certificate],
   ]);
 }
 
@@ -85,8 +92,11 @@ describe('sync --config', () => {
       plan.options.servers.map(({ id }) => id),
       ['cp-a', 'cp-b'],
     );
-    assert.equal(plan.options.certificateAuthorities, 'CA');
-    assert.deepEqual(plan.options.clientCertificate, { certificate: 'CERTIFICATE', key: 'KEY' });
+    assert.equal(plan.options.certificateAuthorities, authority.certificate);
+    assert.deepEqual(plan.options.clientCertificate, {
+      certificate: pair.chain,
+      key: pair.privateKey,
+    });
     assert.deepEqual(plan.options.timing, { interval: 5000 });
     assert.equal(plan.options.lifetimeSeconds, 600);
     assert.equal(plan.options.departedServerGraceMilliseconds, 1_800_000);
@@ -129,7 +139,7 @@ describe('sync --config', () => {
       plan.options.servers.map(({ id }) => id),
       ['cp-c'],
     );
-    assert.equal(plan.options.certificateAuthorities, 'OTHER');
+    assert.equal(plan.options.certificateAuthorities, other.certificate);
     assert.deepEqual(plan.options.timing, { interval: 2000 });
     assert.equal(plan.options.lifetimeSeconds, 600);
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { localId } from '../../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { statusView } from '../../../test/support/status-view.ts';
@@ -14,10 +15,10 @@ const routersUrl = 'https://router.test/.mixed-version-proxy/v1/routers';
 const connection = userConnection('admin', ['system:masters']);
 const serves: ServerOptions = { serves: ['v1/pods'] };
 const snapshot = snapshotOf({
-  'cp-a': { ...serves, address: '10.0.0.1:6444' },
+  [localId]: { ...serves, address: '10.0.0.1:6444' },
   'cp-b': { ...serves, address: '10.0.0.2:6444' },
 });
-const advertised = () => ({ address: '10.0.0.1:6443', serverId: 'cp-a', by: 'default-interface' }) as const;
+const advertised = () => ({ address: '10.0.0.1:6443', serverId: localId, by: 'default-interface' }) as const;
 
 type ToldView = Pick<RoutersView, 'agree' | 'notAsked' | 'routers'>;
 
@@ -25,7 +26,7 @@ async function askRouters(answer: (outbound: OutboundRequest) => Response | Prom
   const transport = recordingTransport(answer);
   const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
   health.follow('cp-b');
-  const { app } = await testApp({ snapshot, connection, transport, advertised, health, serverId: 'cp-a' });
+  const { app } = await testApp({ snapshot, connection, transport, advertised, health });
   const asked = app.fetch(new Request(routersUrl, { headers: { 'user-agent': 'kubectl', 'if-match': 'x' } }));
   return { asked, transport, health };
 }
@@ -47,7 +48,7 @@ describe('the routers of other servers', () => {
     assert.deepEqual(
       routers.map(({ server, serverId, error }) => [server, serverId, error]),
       [
-        ['https://10.0.0.1:6443', 'cp-a', null],
+        ['https://10.0.0.1:6443', localId, null],
         ['https://10.0.0.2:6443', 'cp-b', null],
       ],
     );
