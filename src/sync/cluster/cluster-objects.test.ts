@@ -165,7 +165,10 @@ test('objects that one server does not serve and the other does not give are unk
   ]) {
     const { customResourceGroups, warnings, isComplete } = await readClusterObjects(servers);
     assert.equal(customResourceGroups, undefined);
-    assert.match(warnings.join(), /customresourcedefinitions cannot be read, so only what was known of it before/);
+    assert.match(
+      warnings.join(),
+      /customresourcedefinitions cannot be read, so only what was known of it before/,
+    );
     assert.equal(isComplete, false);
   }
 });
