@@ -83,6 +83,8 @@ spec:
   containers:
     - name: router
       image: ${JSON.stringify(image)}
+      # As kubeadm's own static pods: a restart needs no registry, whatever the tag.
+      imagePullPolicy: IfNotPresent
       args:
         - serve
         - --config=/etc/mixed-version-proxy/config.yaml
