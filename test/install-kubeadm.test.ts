@@ -7,15 +7,16 @@ import { type TestContext, test } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import type { ExampleApiServerOptions } from '../demo/example-api-server/index.ts';
 import { writeKubeconfig } from '../demo/kubeconfig.ts';
-import { takenTurn, turnName } from '../src/cli/install/installation-turn.ts';
 import { type KubeadmNode, kubeadmNode } from '../src/cli/install/kubeadm-node.ts';
+import { takenTurn, turnName } from '../src/cli/install/objects/installation-turn.ts';
 import { registerInstall } from '../src/cli/install/register-install.ts';
 import { routerPaths } from '../src/cli/install/router-files.ts';
 import { CliCommand } from '../src/cli/terminal/cli-command.ts';
 import { CommandFailure } from '../src/cli/terminal/command-context.ts';
 import { commandContext } from './support/command-context.ts';
 import { kubeadmManifest, writeKubeadmPki } from './support/kubeadm-layout.ts';
-import { startKubelet } from './support/kubelet.ts';
+import { type MirroredPod, startKubelet } from './support/kubelet.ts';
+import { listenOnLoopback } from './support/listen-on-loopback.ts';
 import { syncCluster } from './support/sync-cluster.ts';
 
 const image = 'registry.example/mixed-version-proxy:0.1.0';
@@ -26,12 +27,12 @@ const kubeApiServerManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 const kubeadmScript = (kubeconfig: string) =>
   `echo "# hunter2: $*"; for flag; do :; done; sed 's/^/# /' "$(echo $flag | cut -d= -f2)"; cat ${kubeconfig}`;
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : assert.fail();
+/** Two that differ, for they are held at the same time. */
+async function freePorts(): Promise<readonly [number, number]> {
+  const one = await listenOnLoopback(createServer());
+  const other = await listenOnLoopback(createServer());
+  await Promise.all([one.stop(), other.stop()]);
+  return [one.port, other.port];
 }
 
 /** Every file of a folder with its text and mode, by path. */
@@ -84,7 +85,7 @@ async function controlPlaneNode(context: TestContext, options: NodeOptions = {})
     cluster.store.create({ group: '', resource: 'nodes' }, { apiVersion: 'v1', kind: 'Node', ...node });
   }
   const root = join(cluster.directory, 'node');
-  const [port, otherPort] = [await freePort(), await freePort()];
+  const [port, otherPort] = await freePorts();
   const manifest = kubeadmManifest({
     pki: '/etc/kubernetes/pki',
     securePort: port,
@@ -107,7 +108,20 @@ async function controlPlaneNode(context: TestContext, options: NodeOptions = {})
   await chmod(kubeadm, 0o755);
   const { certificate, privateKey } = cluster.certificates.apiServer;
   const unready = new Set<string>();
+  const missingImages = new Set<string>();
+  const pods = { group: '', resource: 'pods' };
+  const mirror = (pod: string, told: MirroredPod | undefined): void => {
+    const name = `${pod}-cp-a`;
+    if (cluster.store.get(pods, 'kube-system', name)) cluster.store.remove(pods, 'kube-system', name);
+    if (told === undefined) return;
+    const annotations = { 'kubernetes.io/config.hash': told.hash };
+    const metadata = { name, namespace: 'kube-system', annotations };
+    const containerStatuses = [{ name: pod, state: { waiting: told.waiting } }];
+    cluster.store.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, status: { containerStatuses } });
+  };
   const kubelet = await startKubelet({
+    mirror,
+    missingImages,
     manifests: join(root, 'etc/kubernetes/manifests'),
     tls: { cert: await readFile(certificate, 'utf8'), key: await readFile(privateKey, 'utf8') },
     unready,
@@ -141,6 +155,9 @@ async function controlPlaneNode(context: TestContext, options: NodeOptions = {})
     started: kubelet.started,
     /** What is started and never ready, as it stands in `started`. */
     unready,
+    /** Of routers. */
+    missingImages,
+    kubelet,
     files: () => filesIn(root),
     write,
     text: (path: string) => readFile(join(root, path), 'utf8'),
@@ -274,6 +291,39 @@ test('repeated, it changes nothing, and with another image only the router', asy
     Object.keys(changed).filter((path) => changed[path] !== installed[path]),
     [routerPaths.manifest, routerPaths.journal],
   );
+  await node.undo();
+  assert.deepEqual(await node.files(), node.before);
+});
+
+test('a router is not called replaced while the one before answers in its place, and that one stays', async (context) => {
+  const node = await controlPlaneNode(context);
+  await node.install();
+  const installed = await node.files();
+  node.kubelet.pause();
+  const { errors } = await node.run(['--image=registry.example/other:1']);
+  assert.match(
+    errors,
+    /^the API does not show that the kubelet has taken up the manifest of mixed-version-proxy/,
+  );
+  assert.match(errors, /everything has been put back$/);
+  assert.deepEqual(await node.files(), installed);
+  node.kubelet.resume();
+  assert.equal((await node.run(['--image=registry.example/other:1'])).errors, '');
+});
+
+test('a router whose image is nowhere makes way for the one before, and the kubelet says why', async (context) => {
+  const node = await controlPlaneNode(context);
+  await node.install();
+  const installed = await node.files();
+  node.missingImages.add('registry.example/other:1');
+  const { errors } = await node.run(['--image=registry.example/other:1']);
+  assert.match(
+    errors,
+    /ECONNREFUSED.*; the container .* does not run: ImagePullBackOff: Back-off pulling image/,
+  );
+  assert.match(errors, /everything has been put back$/);
+  assert.deepEqual(await node.files(), installed);
+  assert.equal(node.started.at(-1), `mixed-version-proxy.yaml:${node.port}`);
   await node.undo();
   assert.deepEqual(await node.files(), node.before);
 });

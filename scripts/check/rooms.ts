@@ -17,6 +17,7 @@ const rooms = [
   'src/cli/commands',
   'src/cli/sync',
   'src/cli/install',
+  'src/cli/install/objects',
   'src/cli/serve',
   'src/cli/completion',
   'src/cli/config',

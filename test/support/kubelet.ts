@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import { join } from 'node:path';
@@ -11,19 +12,38 @@ interface KubeletOptions {
   readonly tls: { readonly cert: string; readonly key: string };
   /** What starts and is not ready, as it stands in `started`. */
   readonly unready?: ReadonlySet<string>;
+  /** Images that are nowhere. */
+  readonly missingImages?: ReadonlySet<string>;
+  /** Tells the API of a pod, as its mirror there; `undefined`: it is gone. */
+  readonly mirror?: (name: string, pod: MirroredPod | undefined) => void;
+}
+
+export interface MirroredPod {
+  /** Of the manifest. */
+  readonly hash: string;
+  /** Why its container does not run. */
+  readonly waiting?: { readonly reason: string; readonly message: string };
 }
 
 /** Starts and stops what lies in the folder of static pods: each is a server that answers /readyz on its port. */
-export async function startKubelet({ manifests, tls, unready = new Set() }: KubeletOptions) {
+export async function startKubelet({
+  manifests,
+  tls,
+  unready = new Set(),
+  missingImages = new Set(),
+  mirror = () => {},
+}: KubeletOptions) {
   await mkdir(manifests, { recursive: true });
-  const running = new Map<string, { readonly text: string; readonly server: Server }>();
+  const running = new Map<string, { readonly text: string; readonly server?: Server }>();
   /** What has been started, in order: `kube-apiserver.yaml:6444`. */
   const started: string[] = [];
   let isStopping = false;
+  let isPaused = false;
+  const podOf = (name: string) => name.replace('.yaml', '');
 
   const stop = async (name: string): Promise<void> => {
     const { server } = running.get(name) ?? {};
-    running.delete(name);
+    if (running.delete(name)) mirror(podOf(name), undefined);
     server?.closeAllConnections();
     await new Promise((resolve) => server?.close(resolve) ?? resolve(undefined));
   };
@@ -37,6 +57,14 @@ export async function startKubelet({ manifests, tls, unready = new Set() }: Kube
       const text = await readFile(join(manifests, name), 'utf8').catch(() => undefined);
       if (text === undefined || running.get(name)?.text === text) continue;
       await stop(name);
+      const hash = createHash('sha256').update(text).digest('hex');
+      const { image } = parse(text).spec.containers[0];
+      if (missingImages.has(image)) {
+        running.set(name, { text });
+        const message = `Back-off pulling image "${image}"`;
+        mirror(podOf(name), { hash, waiting: { reason: 'ImagePullBackOff', message } });
+        continue;
+      }
       const port = name === 'kube-apiserver.yaml' ? securePortOf(text) : routerPort(text);
       const server = createServer(tls, (request, response) => {
         // It is no API server: who asks for objects has to ask another one.
@@ -51,6 +79,7 @@ export async function startKubelet({ manifests, tls, unready = new Set() }: Kube
       if (!isListening) continue;
       running.set(name, { text, server });
       started.push(`${name}:${port}`);
+      mirror(podOf(name), { hash });
     }
   }
 
@@ -58,12 +87,19 @@ export async function startKubelet({ manifests, tls, unready = new Set() }: Kube
   const ended = (async () => {
     while (!isStopping) {
       await sleep(20);
-      await look();
+      if (!isPaused) await look();
     }
     for (const name of [...running.keys()]) await stop(name);
   })();
   return {
     started,
+    /** What runs goes on, as under a kubelet that has ended. */
+    pause(): void {
+      isPaused = true;
+    },
+    resume(): void {
+      isPaused = false;
+    },
     async stop(): Promise<void> {
       isStopping = true;
       await ended;

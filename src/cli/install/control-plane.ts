@@ -5,25 +5,16 @@ import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import type { TextChange } from './file-change.ts';
-import { notItsTurn, takenTurn, turnCollection, turnLease, turnName } from './installation-turn.ts';
-import { readerRights } from './reader-rights.ts';
+import { controlPlaneNodes, nodeList } from './objects/control-plane-node.ts';
+import { notItsTurn, takenTurn, turnCollection, turnLease, turnName } from './objects/installation-turn.ts';
+import { type MirrorPod, mirrorPod, mirrorPodPath } from './objects/mirror-pod.ts';
+import { readerRights } from './objects/reader-rights.ts';
 import { InstallationRefused } from './wait-until.ts';
 
 /** Milliseconds for one response. */
 const responseTimeout = 5_000;
 const longestResponse = 16 * 1024 * 1024;
 
-const nodeList = v.object({
-  items: v.array(
-    v.object({
-      metadata: v.object({ name: v.string() }),
-      status: v.object({
-        addresses: v.nullish(v.array(v.object({ type: v.string(), address: v.string() })), []),
-        conditions: v.nullish(v.array(v.object({ type: v.string(), status: v.string() })), []),
-      }),
-    }),
-  ),
-});
 const ports = v.tupleWithRest([v.object({ port: v.number() })], v.unknown());
 /** Where an object has the port of its endpoints. The API servers keep both, the second after the first. */
 const servicePorts = [
@@ -79,19 +70,14 @@ export class ControlPlane {
 
   /** Why other control-plane nodes are not ready to do without this one; empty when they are. */
   async othersNotReady(port: number): Promise<readonly string[]> {
-    const selector = encodeURIComponent('node-role.kubernetes.io/control-plane');
-    const { items } = await this.#get(`/api/v1/nodes?labelSelector=${selector}`, nodeList);
-    const reasons = items.map(async ({ metadata, status }) => {
-      const addresses = status.addresses
-        .filter(({ type }) => type === 'InternalIP')
-        .map(({ address }) => address);
+    const nodes = await this.#get(controlPlaneNodes, nodeList);
+    const reasons = nodes.map(async ({ name, addresses, isReady }) => {
       if (addresses.includes(this.#ownAddress)) return undefined;
-      const isReady = status.conditions.some((each) => each.type === 'Ready' && each.status === 'True');
-      if (!isReady) return `node ${metadata.name} is not Ready`;
+      if (!isReady) return `node ${name} is not Ready`;
       const [address] = addresses;
-      if (address === undefined) return `node ${metadata.name} has no InternalIP`;
+      if (address === undefined) return `node ${name} has no InternalIP`;
       const reason = await this.#notReadyAt(address, port);
-      return reason && `node ${metadata.name}: ${reason}`;
+      return reason && `node ${name}: ${reason}`;
     });
     return (await Promise.all(reasons)).filter((reason) => reason !== undefined);
   }
@@ -104,6 +90,14 @@ export class ControlPlane {
   /** Why what listens on a port of this node is not ready; `undefined` when it is. */
   notReady(port: number): Promise<string | undefined> {
     return this.#notReadyAt(this.#ownAddress, port);
+  }
+
+  /** What the kubelet of this node tells of a static pod; `undefined`: nothing, or the cluster cannot be asked. */
+  async mirrorOf(staticPod: string): Promise<MirrorPod | undefined> {
+    const nodes = await this.#get(controlPlaneNodes, nodeList).catch(() => []);
+    const own = nodes.find(({ addresses }) => addresses.includes(this.#ownAddress));
+    if (own === undefined) return undefined;
+    return this.#get(mirrorPodPath(staticPod, own.name), mirrorPod).catch(() => undefined);
   }
 
   /**

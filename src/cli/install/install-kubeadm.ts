@@ -1,31 +1,21 @@
 import { errorMessage } from '../../runtime/error-message.ts';
-import { hostPathsOfPod, kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
-import type { CommandContext } from '../terminal/command-context.ts';
-import { checkedConfiguration } from './checked-configuration.ts';
+import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { diffText, type FileChange, type TextChange } from './file-change.ts';
-import { type Journal, planUndo, presentFiles, readJournal } from './journal.ts';
+import { refuseUnlessPossible } from './installation-checks.ts';
+import type { InstallationSite } from './installation-site.ts';
+import { type Journal, planUndo, presentFiles, readJournal, writeJournal } from './journal.ts';
 import type { KubeadmNode } from './kubeadm-node.ts';
 import { changesOf, type InstallationPlan, type InstallationWish, planInstallation } from './kubeadm-plan.ts';
 import { moveKubeApiServer } from './move-kube-apiserver.ts';
-import { recordedChanges, refuseAndPutBack, type Say, takeBackChange, tidyUp } from './recorded-changes.ts';
+import type { MirrorPod } from './objects/mirror-pod.ts';
+import { recordedChanges, refuseAndPutBack, takeBackChange, tidyUp } from './recorded-changes.ts';
 import { routerPaths } from './router-files.ts';
+import { type AwaitedPod, reasonNotStarted } from './static-pod-start.ts';
 import { InstallationRefused, waitUntil } from './wait-until.ts';
 
 /** An installation waits for two things, and for three more when it puts back. */
 const turns = 5;
-
-/** What an installation works on. */
-export interface InstallationSite {
-  readonly node: KubeadmNode;
-  readonly controlPlane: () => Promise<ControlPlane>;
-  /** Path of the administrator's kubeconfig. */
-  readonly kubeconfig: string;
-  readonly context: CommandContext;
-  readonly say: Say;
-  /** Milliseconds until what has been started, or ended, has to be so. */
-  readonly timeout: number;
-}
 
 /**
  * What `install` would change, as a diff of files and objects in its order; empty when all is there.
@@ -40,7 +30,7 @@ export async function dryRunOfInstallation(wish: InstallationWish, site: Install
   };
   const changes = changesOf(plan);
   if (changes.length === 0) {
-    const reason = await controlPlane.notReady(plan.port);
+    const reason = await reasonNotStarted(controlPlane, { name: 'mixed-version-proxy', port: plan.port });
     if (reason !== undefined) throw new InstallationRefused(reason);
     return diffText(await ports());
   }
@@ -72,7 +62,8 @@ export async function install(wish: InstallationWish, site: InstallationSite): P
   const { plan, journal } = await planOf(wish, node);
   const controlPlane = await site.controlPlane();
   if (changesOf(plan).length === 0) {
-    await waitUntilReady(controlPlane, plan.port, site.timeout);
+    const router = { name: 'mixed-version-proxy', port: plan.port } as const;
+    await waitUntil(site.timeout, () => reasonNotStarted(controlPlane, router));
     await settleService(controlPlane, wish, plan);
     await say(`nothing to do: the router is installed, and ready on ${plan.port}`);
     return;
@@ -97,20 +88,34 @@ async function installInTurn(
   await refuseUnlessPossible(plan, wish, site, controlPlane);
   await controlPlane.grantRights();
   const preparations = await withKubeconfig(plan.preparations, node, controlPlane);
-  const start: Journal = journal ?? { version: 1, port: plan.port, files: [] };
-  const recorded = recordedChanges(routerPaths.journal, start, node, say);
+  const recorded = recordedChanges(
+    routerPaths.journal,
+    journal ?? { version: 1, port: plan.port, files: [] },
+    node,
+    say,
+  );
+  const start = async (pod: AwaitedPod, change: FileChange | undefined): Promise<void> => {
+    if (change === undefined) return untilStarted(controlPlane, pod, site);
+    const before = await controlPlane.mirrorOf(pod.name);
+    await recorded.make(change);
+    const isOfManifest = ({ hash }: MirrorPod) => hash !== before?.hash;
+    await untilStarted(controlPlane, { ...pod, isOfManifest }, site);
+  };
+  const router = { name: 'mixed-version-proxy', port: plan.port } as const;
+  const isReplacing = plan.router?.before !== undefined;
+  const present = await controlPlane.mirrorOf(router.name);
+  const worked = plan.kubeApiServer === undefined && (await controlPlane.notReady(plan.port)) === undefined;
   try {
     for (const change of preparations) await recorded.make(change);
-    if (plan.kubeApiServer !== undefined) await recorded.make(plan.kubeApiServer);
-    await say(`waiting for kube-apiserver on ${wish.kubeApiServerPort}`);
-    await waitUntilReady(controlPlane, wish.kubeApiServerPort, site.timeout);
-    if (plan.router !== undefined) await recorded.make(plan.router);
-    await say(`waiting for the router on ${plan.port}`);
-    await waitUntilReady(controlPlane, plan.port, site.timeout);
+    await start({ name: 'kube-apiserver', port: wish.kubeApiServerPort }, plan.kubeApiServer);
+    await start({ ...router, isReplacing }, plan.router);
   } catch (cause) {
     await refuseAndPutBack(
       cause,
-      () => putBack(recorded.journal(), controlPlane, site),
+      () =>
+        journal !== undefined && worked
+          ? putBackRouter(recorded.changes(), journal, present, controlPlane, site)
+          : putBack(recorded.journal(), controlPlane, site),
       'install kubeadm --undo',
       say,
     );
@@ -170,6 +175,30 @@ async function putBack(
   await node.write({ path: routerPaths.journal, after: undefined, mode: 0o600 });
 }
 
+/**
+ * A router that worked gets its place back: what was before it is older than what this run has changed.
+ * @param present its mirror before this run
+ */
+async function putBackRouter(
+  changes: readonly FileChange[],
+  journal: Journal,
+  present: MirrorPod | undefined,
+  controlPlane: ControlPlane,
+  site: InstallationSite,
+): Promise<void> {
+  for (const change of changes.toReversed()) {
+    await takeBackChange({ ...change, before: change.after, after: change.before }, site.node, site.say);
+  }
+  const router: AwaitedPod = {
+    name: 'mixed-version-proxy',
+    port: journal.port,
+    isReplacing: true,
+    isOfManifest: ({ hash }) => hash === present?.hash,
+  };
+  await untilStarted(controlPlane, router, site);
+  await writeJournal(routerPaths.journal, journal, site.node);
+}
+
 async function settleService(
   controlPlane: ControlPlane,
   { kubeApiServerPort }: InstallationWish,
@@ -195,54 +224,6 @@ async function planOf(
 ): Promise<{ readonly plan: InstallationPlan; readonly journal: Journal | undefined }> {
   const journal = await journalOf(node);
   return { plan: planInstallation(wish, await filesOf(node, journal), journal?.port), journal };
-}
-
-async function refuseUnlessPossible(
-  plan: InstallationPlan,
-  { kubeApiServerPort }: InstallationWish,
-  site: InstallationSite,
-  controlPlane: ControlPlane,
-): Promise<void> {
-  const reasons = (await controlPlane.othersNotReady(plan.port)).map(
-    (reason) => `${reason}: one node at a time, while all others are ready`,
-  );
-  if (plan.kubeApiServer !== undefined && (await site.node.isTaken(kubeApiServerPort))) {
-    reasons.push(
-      `something listens on ${kubeApiServerPort} already: give another with --kube-apiserver-port`,
-    );
-  }
-  if (reasons.length > 0) throw new InstallationRefused(reasons.join('\n'));
-  await refuseUnlessRouterCanStart(plan, site, controlPlane);
-}
-
-/** Before kube-apiserver moves: a router that cannot start would cost the node its API until all is put back. */
-async function refuseUnlessRouterCanStart(
-  plan: InstallationPlan,
-  { node, context, kubeconfig }: InstallationSite,
-  controlPlane: ControlPlane,
-): Promise<void> {
-  const planned = new Map(changesOf(plan).map(({ path, after }) => [path, after]));
-  // The router's own is made later, or may read nothing yet: until then the administrator's asks the same cluster.
-  if (planned.has(routerPaths.kubeconfig) || (await controlPlane.rightsChanges()).length > 0) {
-    planned.set(routerPaths.kubeconfig, await node.read(kubeconfig));
-  }
-  const pod = planned.get(routerPaths.manifest) ?? (await node.read(routerPaths.manifest)) ?? '';
-  const hostPath = hostPathsOf(pod);
-  const readFile = (path: string) => {
-    const onNode = hostPath(path);
-    if (onNode === undefined) throw new Error(`${routerPaths.manifest} does not mount it`);
-    return planned.get(onNode) ?? node.readNow(onNode);
-  };
-  await checkedConfiguration({ configuration: routerPaths.configuration, readFile }, context);
-}
-
-function hostPathsOf(pod: string): (path: string) => string | undefined {
-  try {
-    return hostPathsOfPod(pod);
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new InstallationRefused(`${routerPaths.manifest} ${cause.message}`, { cause });
-  }
 }
 
 /** The certificate is made before anything is changed: without the CA's key there is none. */
@@ -281,6 +262,11 @@ function movedBack(manifest: string, port: number): string {
   }
 }
 
-function waitUntilReady(controlPlane: ControlPlane, port: number, timeout: number): Promise<void> {
-  return waitUntil(timeout, () => controlPlane.notReady(port));
+async function untilStarted(
+  controlPlane: ControlPlane,
+  pod: AwaitedPod,
+  { say, timeout }: InstallationSite,
+): Promise<void> {
+  await say(`waiting for ${pod.name === 'kube-apiserver' ? pod.name : 'the router'} on ${pod.port}`);
+  await waitUntil(timeout, () => reasonNotStarted(controlPlane, pod));
 }

@@ -7,7 +7,7 @@ import { errorMessage } from '../../runtime/error-message.ts';
 import type { ReadTextFile } from '../flags/flag-values.ts';
 import { readTextFile } from '../terminal/command-context.ts';
 import { type HostFiles, hostFiles } from './host-files.ts';
-import { readerName } from './reader-rights.ts';
+import { readerName } from './objects/reader-rights.ts';
 import { InstallationRefused } from './wait-until.ts';
 
 /** What an installation touches of the machine that it runs on. */

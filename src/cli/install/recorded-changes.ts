@@ -13,13 +13,17 @@ export type Say = (line: string) => Promise<void>;
  */
 export function recordedChanges(path: string, journal: Journal, files: HostFiles, say: Say) {
   let recorded = journal;
+  const changes: FileChange[] = [];
   return {
+    /** In their order. */
+    changes: (): readonly FileChange[] => changes,
     /** What has been changed so far. */
     journal: () => recorded,
     /** @param group ID of the group that the file belongs to. Default: the process's. */
     async make(change: FileChange, group?: number): Promise<void> {
       recorded = withChange(recorded, change);
       await writeJournal(path, recorded, files);
+      changes.push(change);
       await files.write({ ...change, group });
       await say(`written: ${change.path}`);
     },

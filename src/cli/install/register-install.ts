@@ -5,13 +5,7 @@ import { kubeAdmManifest, parseKubeApiServerManifest } from '../serve/kube-apise
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { ControlPlane } from './control-plane.ts';
-import {
-  dryRunOfInstallation,
-  dryRunOfUndo,
-  type InstallationSite,
-  install,
-  undo,
-} from './install-kubeadm.ts';
+import { dryRunOfInstallation, dryRunOfUndo, install, undo } from './install-kubeadm.ts';
 import {
   dryRunOfSystemd,
   dryRunOfSystemdUndo,
@@ -19,6 +13,7 @@ import {
   type SystemdSite,
   undoSystemd,
 } from './install-systemd.ts';
+import type { InstallationSite } from './installation-site.ts';
 import { type KubeadmNode, kubeadmNode } from './kubeadm-node.ts';
 import type { Say } from './recorded-changes.ts';
 import { type SystemdWish, usualCommand } from './systemd-files.ts';

@@ -1,4 +1,4 @@
-import { type SyncPermission, syncPermissions } from '../../sync/sync-permissions.ts';
+import { type SyncPermission, syncPermissions } from '../../../sync/sync-permissions.ts';
 
 /** An object of Kubernetes, and the collection that it is created in. */
 export interface RightsObject {

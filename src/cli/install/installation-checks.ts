@@ -1,0 +1,56 @@
+import { hostPathsOfPod } from '../serve/kube-apiserver-manifest.ts';
+import { checkedConfiguration } from './checked-configuration.ts';
+import type { ControlPlane } from './control-plane.ts';
+import type { InstallationSite } from './installation-site.ts';
+import { changesOf, type InstallationPlan, type InstallationWish } from './kubeadm-plan.ts';
+import { routerPaths } from './router-files.ts';
+import { InstallationRefused } from './wait-until.ts';
+
+/** Before anything is changed. @throws {InstallationRefused} with every reason */
+export async function refuseUnlessPossible(
+  plan: InstallationPlan,
+  { kubeApiServerPort }: InstallationWish,
+  site: InstallationSite,
+  controlPlane: ControlPlane,
+): Promise<void> {
+  const reasons = (await controlPlane.othersNotReady(plan.port)).map(
+    (reason) => `${reason}: one node at a time, while all others are ready`,
+  );
+  if (plan.kubeApiServer !== undefined && (await site.node.isTaken(kubeApiServerPort))) {
+    reasons.push(
+      `something listens on ${kubeApiServerPort} already: give another with --kube-apiserver-port`,
+    );
+  }
+  if (reasons.length > 0) throw new InstallationRefused(reasons.join('\n'));
+  await refuseUnlessRouterCanStart(plan, site, controlPlane);
+}
+
+/** Before kube-apiserver moves: a router that cannot start would cost the node its API until all is put back. */
+async function refuseUnlessRouterCanStart(
+  plan: InstallationPlan,
+  { node, context, kubeconfig }: InstallationSite,
+  controlPlane: ControlPlane,
+): Promise<void> {
+  const planned = new Map(changesOf(plan).map(({ path, after }) => [path, after]));
+  // The router's own is made later, or may read nothing yet: until then the administrator's asks the same cluster.
+  if (planned.has(routerPaths.kubeconfig) || (await controlPlane.rightsChanges()).length > 0) {
+    planned.set(routerPaths.kubeconfig, await node.read(kubeconfig));
+  }
+  const pod = planned.get(routerPaths.manifest) ?? (await node.read(routerPaths.manifest)) ?? '';
+  const hostPath = hostPathsOf(pod);
+  const readFile = (path: string) => {
+    const onNode = hostPath(path);
+    if (onNode === undefined) throw new Error(`${routerPaths.manifest} does not mount it`);
+    return planned.get(onNode) ?? node.readNow(onNode);
+  };
+  await checkedConfiguration({ configuration: routerPaths.configuration, readFile }, context);
+}
+
+function hostPathsOf(pod: string): (path: string) => string | undefined {
+  try {
+    return hostPathsOfPod(pod);
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new InstallationRefused(`${routerPaths.manifest} ${cause.message}`, { cause });
+  }
+}
