@@ -77,6 +77,24 @@ export const faults: Readonly<
     return lastLines(output);
   },
 
+  async 'another image of the router is not what it should be'(cluster, release) {
+    const machine = firstOf(cluster);
+    const before = await machine.files(touched);
+    const first = await cluster.install(machine, release, `--image=${image}`);
+    assert.equal(first.code, 0, first.output);
+    const installed = await machine.files(touched);
+    const other = '--image=registry.example/other:1';
+    const { code, output } = await cluster.install(machine, release, other, patience);
+    assert.equal(code, 1, output);
+    assert.match(output, /put back: .*\/mixed-version-proxy\.yaml\n.*everything has been put back/s);
+    assert.deepEqual(await machine.files(touched), installed);
+    await cluster.untilReady(machine, 6443);
+    const undone = await cluster.install(machine, release, '--undo');
+    assert.equal(undone.code, 0, undone.output);
+    assert.deepEqual(await machine.files(touched), before);
+    return lastLines(output);
+  },
+
   async 'the installation is killed, and then made again'(cluster, release) {
     const machine = firstOf(cluster);
     const before = await machine.files(touched);
