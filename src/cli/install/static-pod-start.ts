@@ -26,6 +26,6 @@ export async function reasonNotStarted(
   if (reason === undefined && isTakenUp) return undefined;
   const trouble = isTakenUp
     ? mirror?.trouble
-    : `the API does not show that the kubelet has taken up the manifest of ${name}: see that the kubelet runs`;
+    : `the API does not show that the kubelet has taken up the manifest of ${name}: see that the kubelet and the container runtime run`;
   return [reason, trouble].filter((each) => each !== undefined).join('; ');
 }
