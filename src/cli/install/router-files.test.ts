@@ -25,6 +25,11 @@ test('an image is a name and nothing else, whatever is in it', () => {
   assert.equal(parse(routerManifest(image, 6443)).spec.containers[0].image, image);
 });
 
+test('a node that starts needs no registry: an image that is there is not pulled again, whatever its tag', () => {
+  const [{ imagePullPolicy }] = parse(routerManifest('registry.example/router:latest', 6443)).spec.containers;
+  assert.equal(imagePullPolicy, 'IfNotPresent');
+});
+
 test('the patch of the flag is appended to the command, whatever kubeadm has written there', () => {
   assert.deepEqual(parse(flagPatch(6444)), [
     { op: 'add', path: '/spec/containers/0/command/-', value: '--secure-port=6444' },
