@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import type { RoutersView } from '../../../src/own-paths/routers/routers-view.ts';
+import { eventually } from '../../support/eventually.ts';
 import { type ExclusiveResource, exclusiveResource } from '../exclusive-resources.ts';
+import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
 import { faults } from './faults.ts';
 import type { InstallAssets, KubernetesRelease } from './install-assets.ts';
 import { image, type KubeadmCluster, touched } from './kubeadm-cluster.ts';
@@ -63,6 +66,26 @@ async function filesOf({ machines }: KubeadmCluster) {
   return Promise.all(machines.map((machine) => machine.files(touched)));
 }
 
+/** Waits until the router shows those of all nodes, and that they agree. @returns where they listen */
+async function routersSeenAt(
+  address: string,
+  admin: TlsCredentials,
+  nodes: number,
+): Promise<readonly string[]> {
+  let told = '';
+  let seen: readonly string[] = [];
+  await eventually(async () => {
+    const { text } = await tlsRequest(`https://${address}:6443/.mixed-version-proxy/v1/routers`, admin);
+    told = text;
+    const { agree, routers } = JSON.parse(text) as Pick<RoutersView, 'agree' | 'routers'>;
+    seen = routers.map(({ server }) => server);
+    return agree === true && seen.length === nodes;
+  }).catch((cause: unknown) => {
+    throw new Error(`the routers do not agree: ${told}`, { cause });
+  });
+  return seen;
+}
+
 export async function meetFaults(
   cluster: KubeadmCluster,
   release: KubernetesRelease,
@@ -82,6 +105,10 @@ export async function installAndUndo(
   const load = await startLoad({ 'load balancer': cluster.origin }, cluster.admin, 'without-upgrade');
   const service = followServiceEndpoints(cluster.origin, cluster.admin);
   await installAll(cluster, release, tell);
+  for (const { name, address } of cluster.machines) {
+    const seen = await routersSeenAt(address, cluster.admin, cluster.machines.length);
+    await tell(`the router of ${name} shows ${seen.join(', ')}, which agree`);
+  }
   await undoAll(cluster, release, tell);
   const states = await service.stop();
   const { lines, faults: wrong } = await load.stop();
