@@ -67,7 +67,7 @@ export async function testApp(options: TestAppOptions = {}) {
     serverId: localId,
     local: {
       kind: 'local',
-      id: localId,
+      id: options.serverId ?? localId,
       origin: 'https://127.0.0.1:6444',
       serverName: 'kubernetes.default.svc',
       trust: { kind: 'peer-ca' },
