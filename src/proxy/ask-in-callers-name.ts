@@ -1,8 +1,6 @@
 import { headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
-import type { Caller } from '../request/user-info.ts';
-import type { Decision } from '../routing/decision.ts';
 import { readText } from '../runtime/read-text.ts';
 import { forward } from './forward.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
@@ -15,18 +13,6 @@ export interface AskOptions extends Pick<MixedVersionProxyOptions, 'transport'> 
 /** A request of the caller's that a question to others stands for. */
 export type CallersRequest = Pick<AdmittedRequest, 'inbound' | 'requestInfo'>;
 
-export interface CallersQuestion {
-  readonly request: CallersRequest;
-  readonly caller: Caller;
-  readonly decision: Decision;
-  /** As it is sent, for example `/readyz?verbose`. */
-  readonly target: string;
-  readonly accept: string;
-  readonly signal: AbortSignal;
-  /** Bytes of the response at most. */
-  readonly maximumBytes: number;
-}
-
 export interface ServersResponse {
   readonly status: number;
   /** `undefined`: the body is larger than it may be. */
@@ -37,24 +23,25 @@ export interface ServersResponse {
 
 /**
  * Asks by the same way as any request of the caller's, so that nobody sees by this what a server would not show them.
+ * @param question its `inbound` is of `questionOf`
+ * @param maximumBytes of the response
  * @throws what ended it: the signal, or a response that broke off
  */
 export async function askInCallersName(
-  {
-    request: { inbound, requestInfo },
-    caller,
-    decision,
-    target,
-    accept,
-    signal,
-    maximumBytes,
-  }: CallersQuestion,
+  question: AdmittedRequest,
+  maximumBytes: number,
   { router, transport }: AskOptions,
 ): Promise<ServersResponse> {
-  const question = questionOf(inbound, target, accept, signal);
-  const response = await forward({ inbound: question, requestInfo, caller, decision }, router, transport);
+  const response = await forward(question, router, transport);
   const text = response.body === null ? '' : await readText(response.body, maximumBytes);
-  return { status: response.status, text, isServers: question.isPassedOn === true };
+  return { status: response.status, text, isServers: question.inbound.isPassedOn === true };
+}
+
+interface Question {
+  /** As it is sent, for example `/readyz?verbose`. */
+  readonly target: string;
+  readonly accept: string;
+  readonly signal: AbortSignal;
 }
 
 /** Header lines that would change the response: the whole text is wanted. */
@@ -62,12 +49,7 @@ const leftOut =
   /^(?:accept|accept-encoding|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
 
 /** A GET on the connection, and with the credentials, of `inbound`. */
-export function questionOf(
-  inbound: InboundRequest,
-  target: string,
-  accept: string,
-  signal: AbortSignal,
-): InboundRequest {
+export function questionOf(inbound: InboundRequest, { target, accept, signal }: Question): InboundRequest {
   const headers: string[] = ['accept', accept, 'accept-encoding', 'identity'];
   for (const [name, value] of headerLines(inbound.headers)) {
     if (!leftOut.test(name)) headers.push(name, value);
@@ -99,18 +81,18 @@ export async function allInTime<Result>(
 ): Promise<readonly Result[]> {
   const results = tasks.map(({ late }) => late);
   const deadline = new AbortController();
-  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const { promise: over, resolve } = Promise.withResolvers<readonly Result[]>();
   const timer = setTimeout(() => {
+    // First: what a task says of being aborted is not what became of it.
+    resolve([...results]);
     deadline.abort();
-    resolve();
   }, timeout);
   try {
     const either = AbortSignal.any([signal, deadline.signal]);
     const running = tasks.map(async ({ run, late }, index) => {
       results[index] = await run(either).catch(() => late);
     });
-    await Promise.race([Promise.all(running), over]);
-    return [...results];
+    return await Promise.race([Promise.all(running).then(() => results), over]);
   } finally {
     clearTimeout(timer);
   }

@@ -51,22 +51,22 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
   let questions = 0;
 
   async function ask(
-    request: CallersRequest,
+    { inbound, requestInfo }: CallersRequest,
     target: string,
     id: string | undefined,
     signal: AbortSignal,
   ): Promise<ServerReport> {
     const unknown = () => notKnown(id, signal.aborted ? 'late' : 'unknown');
     try {
-      const question = questionOf(request.inbound, target, '*/*', signal);
+      const question = questionOf(inbound, { target, accept: '*/*', signal });
       const caller = await router.identify(question);
       if (caller instanceof Response) return unknown();
-      const decision =
-        id === undefined ? router.decide(question, request.requestInfo, caller) : decisionFor(id);
+      const decision = id === undefined ? router.decide(question, requestInfo, caller) : decisionFor(id);
       // Another server's checks are not this one's.
       if (decision === undefined || (id === undefined && decision.decision !== 'local')) return unknown();
       const { status, text, isServers } = await askInCallersName(
-        { request, caller, decision, target, accept: '*/*', signal, maximumBytes },
+        { inbound: question, requestInfo, caller, decision },
+        maximumBytes,
         options,
       );
       if (isServers && (status === 401 || status === 403)) return notKnown(id, 'hidden');

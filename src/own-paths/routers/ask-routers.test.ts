@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { localId } from '../../../test/support/decision-rows.ts';
+import { decodeJwt } from 'jose';
+import { speaker } from '../../../test/support/assertions.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { statusView } from '../../../test/support/status-view.ts';
-import { testApp, userConnection } from '../../../test/support/test-app.ts';
+import { type TestAppOptions, testApp, userConnection } from '../../../test/support/test-app.ts';
+import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { ServerHealth } from '../../health/server-health.ts';
+import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
+import { peerAssertionHeader } from '../../request/identity-header-names.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import type { RoutersView } from './routers-view.ts';
@@ -15,20 +19,30 @@ const routersUrl = 'https://router.test/.mixed-version-proxy/v1/routers';
 const connection = userConnection('admin', ['system:masters']);
 const serves: ServerOptions = { serves: ['v1/pods'] };
 const snapshot = snapshotOf({
-  [localId]: { ...serves, address: '10.0.0.1:6444' },
+  'cp-a': { ...serves, address: '10.0.0.1:6444' },
   'cp-b': { ...serves, address: '10.0.0.2:6444' },
 });
-const advertised = () => ({ address: '10.0.0.1:6443', serverId: localId, by: 'default-interface' }) as const;
+const advertised = () => ({ address: '10.0.0.1:6443', serverId: 'cp-a', by: 'default-interface' }) as const;
 
 type ToldView = Pick<RoutersView, 'agree' | 'notAsked' | 'routers'>;
 
-async function askRouters(answer: (outbound: OutboundRequest) => Response | Promise<Response>) {
+async function askRouters(
+  answer: (outbound: OutboundRequest) => Response | Promise<Response>,
+  options: Pick<TestAppOptions, 'identityTokens'> = {},
+) {
   const transport = recordingTransport(answer);
   const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
   health.follow('cp-b');
-  const { app } = await testApp({ snapshot, connection, transport, advertised, health });
+  const { app } = await testApp({
+    ...{ snapshot, connection, transport, advertised, health, serverId: 'cp-a' },
+    ...options,
+  });
   const asked = app.fetch(new Request(routersUrl, { headers: { 'user-agent': 'kubectl', 'if-match': 'x' } }));
   return { asked, transport, health };
+}
+
+function brokenOff(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ start: (controller) => controller.error(new Error('reset')) });
 }
 
 async function whatIsSaidOf(answer: (outbound: OutboundRequest) => Response | Promise<Response>) {
@@ -48,7 +62,7 @@ describe('the routers of other servers', () => {
     assert.deepEqual(
       routers.map(({ server, serverId, error }) => [server, serverId, error]),
       [
-        ['https://10.0.0.1:6443', localId, null],
+        ['https://10.0.0.1:6443', 'cp-a', null],
         ['https://10.0.0.2:6443', 'cp-b', null],
       ],
     );
@@ -71,6 +85,18 @@ describe('the routers of other servers', () => {
     assert.equal(headers.has('if-match'), false);
   });
 
+  it('get assertions that are addressed to them, where those say who asks', async () => {
+    const { key } = await speaker('edge');
+    const peer = createAssertionSigner({ key, issuer: 'edge' });
+    const { asked, transport } = await askRouters(() => Response.json(statusView('cp-b')), {
+      identityTokens: { peer },
+    });
+    await asked;
+    const [assertion = ''] = allHeaders(transport.sent[0]?.headers ?? [], peerAssertionHeader);
+    const { aud, path } = decodeJwt(assertion);
+    assert.deepEqual([aud, path], ['cp-b', '/.mixed-version-proxy/v1/status']);
+  });
+
   it('are not said to tell when something else responds', async () => {
     const said = [
       [
@@ -87,6 +113,7 @@ describe('the routers of other servers', () => {
           Promise.reject(new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false })),
         /cannot be reached from the router that was asked/,
       ],
+      [() => new Response(brokenOff()), /10\.0\.0\.2:6443 broke off its response/],
     ] as const;
     for (const [answer, expected] of said) assert.match((await whatIsSaidOf(answer)) ?? '', expected);
   });

@@ -4,6 +4,7 @@ import {
   allInTime,
   askInCallersName,
   type CallersRequest,
+  questionOf,
   type ServersResponse,
 } from '../../proxy/ask-in-callers-name.ts';
 import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
@@ -41,7 +42,10 @@ export async function askRouters(
   const addressed = others.filter(hasAddress);
   const asked = await allInTime(
     addressed.map((other) => ({
-      run: (signal: AbortSignal) => askRouter(request, caller, other, signal, options),
+      run: (signal: AbortSignal) =>
+        askRouter(request, caller, other, signal, options).catch(() =>
+          notTold(other, 'broke off its response'),
+        ),
       late: notTold(other, `has not responded within ${timeout / 1000} seconds`),
     })),
     { timeout, signal: request.inbound.signal },
@@ -69,25 +73,25 @@ function hasAddress(other: OtherRouter): other is AddressedRouter {
 }
 
 async function askRouter(
-  request: CallersRequest,
+  { inbound, requestInfo }: CallersRequest,
   caller: Caller,
   other: AddressedRouter,
   signal: AbortSignal,
   options: AskRoutersOptions,
 ): Promise<RouterOfServer> {
-  // Under an ID of its own: what becomes of the router says nothing of the health of its API server.
   const { server, origin } = other;
-  const candidate = { ...server, id: `router of ${server.id}`, origin };
+  const target = `${ownPathsPrefix}/v1/status`;
+  // Under an ID of its own: what becomes of the router says nothing of the health of its API server. Assertions are
+  // addressed to routers by the IDs of their servers.
+  const candidate = { ...server, id: `router of ${server.id}`, audience: server.id, origin };
   const response = await askInCallersName(
     {
-      request,
+      inbound: questionOf(inbound, { target, accept: 'application/json', signal }),
+      requestInfo,
       caller,
       decision: { decision: 'peer', reason: 'NotAResourceRequest', candidates: [candidate] },
-      target: `${ownPathsPrefix}/v1/status`,
-      accept: 'application/json',
-      signal,
-      maximumBytes,
     },
+    maximumBytes,
     options,
   );
   const status =
@@ -106,7 +110,7 @@ function notTold({ server, origin }: AddressedRouter, error: string): RouterOfSe
 
 const advice: Readonly<Partial<Record<number, string>>> = {
   200: 'is no router',
-  401: "returned 401: it does not take this router's word for who asks (--requestheader-client-ca-file, --requestheader-allowed-names)",
+  401: "returned 401: it does not take this router's word for who asks (--requestheader-client-ca-file and --requestheader-allowed-names, or --assertion-keys)",
   403: 'returned 403: it is no router, or one that has the caller neither in --allowed-users nor in --allowed-groups',
   404: 'returned 404: it is an API server, and no router',
 };

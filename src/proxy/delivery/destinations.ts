@@ -11,6 +11,7 @@ export function peerDestination(server: RoutingServer): Destination | undefined 
     origin: server.origin,
     serverName: server.serverName,
     trust: { kind: 'peer-ca' },
+    audience: server.audience,
   };
 }
 
