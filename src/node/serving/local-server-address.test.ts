@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
+import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
-import { leadsToLocalServer } from './local-server-address.ts';
+import { parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
+import { isLocalServerAddress, leadsToLocalServer } from './local-server-address.ts';
 
-const network = {
-  addresses: ['127.0.0.1', '10.0.0.1', 'fd00::1', 'fe80::1'].map((address) => ({
-    interface: 'eth0',
-    address,
-    internal: false,
-  })),
-};
+const ofHost = ['127.0.0.1', '10.0.0.1', 'fd00::1', 'fe80::1'].map(parseIpAddress);
 const ca = { path: '', pem: '' };
 
 function leads(address: string, origin: string, bindAddress = '0.0.0.0'): boolean {
   const local = { origin, serverName: 'kubernetes.default.svc', ca };
-  return leadsToLocalServer(address, { local, bindAddress, securePort: 6443 }, network);
+  return leadsToLocalServer(address, { local, bindAddress, securePort: 6443 }, (ip) =>
+    ofHost.some((each) => each?.family === ip.family && each.bits === ip.bits),
+  );
 }
 
 test('where --local-server is on loopback, every address of this host with its port leads to it', () => {
@@ -42,4 +40,14 @@ test('behind address translation, and at names, nothing is known', () => {
   assert.ok(!leads('203.0.113.1:6444', 'https://127.0.0.1:6444'));
   assert.ok(!leads('cp-a.example.com:6444', 'https://127.0.0.1:6444'));
   assert.ok(!leads('noise', 'https://127.0.0.1:6444'));
+});
+
+test('the addresses of this host are those that it has', () => {
+  const local = { origin: 'https://127.0.0.1:6444', serverName: 'kubernetes.default.svc', ca };
+  const isLocal = isLocalServerAddress({ local, bindAddress: '127.0.0.1', securePort: 6443 });
+  for (const entry of Object.values(networkInterfaces()).flatMap((entries) => entries ?? [])) {
+    const host = entry.family === 'IPv6' ? `[${entry.address}]` : entry.address;
+    assert.ok(isLocal(`${host}:6444`), host);
+  }
+  assert.ok(!isLocal('192.0.2.1:6444'), 'an address for documentation (RFC 5737)');
 });
