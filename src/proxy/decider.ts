@@ -36,7 +36,7 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
   const { stalePolicy = defaultStalePolicy, preferredVersion = defaultPreferredVersion } = options;
   const { localServerDownPolicy = 'peer', extensionRouting = 'local', enabled = true } = options;
   const { clock = Date.now, logger = silentLogger } = options;
-  const standing = () => ({ serverId: localServerId(options), stalePolicy, preferredVersion });
+  const standing = { stalePolicy, preferredVersion };
   const expiryLog = createExpiryLog(stalePolicy, logger);
   const local = { ...options, load };
   const isDown = () => isLocalServerDown(local);
@@ -46,7 +46,8 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
     caller: Caller,
     localServerIsDown: boolean,
   ): DecisionContext => ({
-    ...standing(),
+    ...standing,
+    serverId: localServerId(options),
     localServerIsDown,
     now: clock(),
     query: queryOf(inbound.target),
@@ -75,7 +76,8 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
       const now = decide(requestInfo, routingTable.current(), {
-        ...standing(),
+        ...standing,
+        serverId: localServerId(options),
         localServerIsDown: isDown(),
         now: clock(),
         reroutedByVerifiedPeer: false,
