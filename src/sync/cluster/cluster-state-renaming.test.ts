@@ -99,6 +99,14 @@ describe('a server that is named by its endpoint and moves to another port', () 
     assert.deepEqual(placesOf(state), [`${after}@10.0.0.1:6444`]);
   });
 
+  it('is not one at an IPv6 address that is the same number', () => {
+    const { look } = clusterStates();
+    const other = 'endpoint---a00-1-6444';
+    look({ endpoints: ['10.0.0.1:6443'], readable: { [before]: true } });
+    const state = look({ endpoints: ['[::a00:1]:6444'], readable: { [before]: true, [other]: true } });
+    assert.deepEqual(placesOf(state), [`${other}@[::a00:1]:6444`, `${before}@10.0.0.1:6443`]);
+  });
+
   it('does not take the place of a server on another host', () => {
     const { look } = clusterStates();
     const [other] = ['endpoint-10-0-0-2-6443'];

@@ -145,5 +145,6 @@ function movedTo(
 
 function ipAddressOf(address: string): string | undefined {
   const parsed = parseHostPort(address);
-  return parsed.ok && parsed.value.ip !== undefined ? String(parsed.value.ip.bits) : undefined;
+  const ip = parsed.ok ? parsed.value.ip : undefined;
+  return ip && `IPv${ip.family} ${ip.bits}`;
 }
