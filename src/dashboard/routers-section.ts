@@ -29,7 +29,7 @@ ${
         .sort(compareNames)
         .join(', ')}.</p>`
 }
-${differences.length === 0 ? '' : html`<ul class="claims">${differences.map((difference) => differenceItem(difference, names, hostnames))}</ul>`}
+${differenceList(differences, names, hostnames)}
 ${
   routers.length === 1
     ? ''
@@ -63,6 +63,21 @@ function agreementBadge({ agree, differences }: RoutersView): Markup {
   if (agree === true) return badge('good', 'They agree');
   if (agree === null) return badge('neutral', 'Whether they agree is not known');
   return badge('bad', `They differ in ${count(differences.length, 'thing')}`);
+}
+
+/** Differences that are told at most: a router that is far behind differs in each resource of each server. */
+const shownDifferences = 50;
+
+function differenceList(
+  differences: readonly Difference[],
+  names: ReadonlyMap<string, string>,
+  hostnames: Hostnames,
+): Markup {
+  if (differences.length === 0) return html``;
+  const shown = differences.slice(0, shownDifferences);
+  const rest = differences.length - shown.length;
+  return html`<ul class="claims">${shown.map((difference) => differenceItem(difference, names, hostnames))}</ul>
+${rest === 0 ? '' : html`<p class="muted">And ${rest} more.</p>`}`;
 }
 
 function differenceItem(

@@ -42,16 +42,17 @@ export async function statusPage(
     case ownPathsPrefix:
       // The page's own links are relative.
       return new Response(null, { status: 308, headers: { location: `${ownPathsPrefix}/` } });
-    case `${ownPathsPrefix}/`:
-      return respond(
-        pageDocument(state(), await routers(), explained),
-        await pageHeaders(clientStyle, clientScript),
-      );
+    case `${ownPathsPrefix}/`: {
+      // First: they take time, and the page tells what is known when it leaves.
+      const view = await routers();
+      return respond(pageDocument(state(), view, explained), await pageHeaders(clientStyle, clientScript));
+    }
     case `${ownPathsPrefix}/live`:
       return respond(liveFragment(state(), generationOf(query['generation']), explained), fragmentHeaders);
     case `${ownPathsPrefix}/routers`: {
+      const view = await routers();
       const { table, now } = state();
-      return respond(routersSection(await routers(), clusterView(table).hostnames, now), fragmentHeaders);
+      return respond(routersSection(view, clusterView(table).hostnames, now), fragmentHeaders);
     }
     case `${ownPathsPrefix}/explanation`: {
       const now = state();
