@@ -136,7 +136,7 @@ test('a router that starts before every API server waits for its ID, and ends wh
   assert.notEqual(await other.ended, null);
 });
 
-test('a router that waits for the Lease of its host lives, is not ready, and tells everyone who asks what it waits for', async (context) => {
+test('a router that waits for the ID of its API server lives, is not ready, and tells everyone who asks what it waits for', async (context) => {
   const { cluster, flags } = await node(context, 'another-host');
   const port = await freePort();
   const { certificateAuthorities: ca } = cluster.credentials;
@@ -156,7 +156,7 @@ test('a router that waits for the Lease of its host lives, is not ready, and tel
     () => ask('/livez'),
     ({ status }) => status === 200,
   );
-  const what = 'this router waits for the identity Lease of its host';
+  const what = 'this router waits for the identity Lease, or the endpoint, of its API server';
   const ready = await ask('/readyz?verbose');
   assert.equal(ready.status, 500);
   assert.match(ready.text, /^\[-\]server-id failed: reason withheld$/m);

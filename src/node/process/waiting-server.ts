@@ -9,7 +9,7 @@ import { createRouterServer } from '../serving/server.ts';
 
 /** What a router waits for that does not know yet in front of which API server it stands. Everyone may ask: no details. */
 const waitsFor =
-  'this router waits for the identity Lease of its host, by which it learns the ID of its API server (--server-id); its log says why';
+  'this router waits for the identity Lease, or the endpoint, of its API server, by which it learns its ID (--server-id); its log says why';
 
 const serverIdCheck: HealthCheck = { name: 'server-id', check: () => waitsFor, warning: () => waitsFor };
 
