@@ -24,10 +24,7 @@ export function differencesBetween(routers: readonly RouterOfServer[]): readonly
   ];
 }
 
-/**
- * Whether routers decide alike. `null`: not known, since fewer than two told what they know, or not all could be asked.
- * Pure.
- */
+/** Whether routers decide alike. `null`: not known, since not all could be asked, or not all have a snapshot. Pure. */
 export function agreementOf(
   routers: readonly RouterOfServer[],
   differences: readonly Difference[],
