@@ -1,6 +1,6 @@
 import { errorMessage } from '../runtime/error-message.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
-import type { ClusterObjects } from './cluster/cluster-objects.ts';
+import type { ClusterObjects, ReadClusterObjects } from './cluster/cluster-objects.ts';
 import type { ClusterView } from './cluster/cluster-source.ts';
 import { createServiceAddressReader } from './cluster/service-addresses.ts';
 import type { SyncServer } from './cluster/sync-server.ts';
@@ -121,13 +121,16 @@ async function sharedObjectsOf(
   if (readable.length === 0) return watched ?? nothingRead;
   const read = await withReadTimeout(options.timing.readTimeout, signal, (deadline) =>
     sharedObjects.read(readings, readable, deadline),
-  ).catch((error: unknown): ClusterObjects => unknownObjects(error));
+  ).catch(unknownObjects);
   return {
     apiServices: watched?.apiServices ?? read.apiServices,
     customResourceGroups: watched?.customResourceGroups ?? read.customResourceGroups,
     customResources: watched?.customResources ?? read.customResources,
-    // What could not be watched either is told already.
-    warnings: [...(watched?.warnings ?? []), ...(view?.isWhole === false ? [] : read.warnings)],
+    warnings: [
+      ...(watched?.apiServices === undefined ? read : watched).warnings,
+      // What could not be watched either is told already.
+      ...(view?.isWhole === false ? [] : read.failures),
+    ],
   };
 }
 
@@ -152,12 +155,13 @@ async function withServiceAddresses(
 
 const nothingRead: ClusterObjects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };
 
-function unknownObjects(error: unknown): ClusterObjects {
+function unknownObjects(error: unknown): ReadClusterObjects {
   const subject =
     'APIServices and CustomResourceDefinitions cannot be read, so only what was known of them before is used';
   return {
     apiServices: undefined,
     customResourceGroups: undefined,
-    warnings: [`${subject}: ${errorMessage(error)}`],
+    warnings: [],
+    failures: [`${subject}: ${errorMessage(error)}`],
   };
 }

@@ -3,10 +3,11 @@ import { test } from 'node:test';
 import {
   classicResponses,
   fakeServer,
+  jsonDocument,
   plainNotFound,
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
-import { scriptedWatch } from '../../test/support/scripted-watch.ts';
+import { listResponse, scriptedWatch } from '../../test/support/scripted-watch.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import { createClusterSource } from './cluster/cluster-source.ts';
@@ -80,4 +81,34 @@ test('custom resources stay known from one run to the next while no server that 
   );
   assert.deepEqual(snapshot?.customResourceGroups, [{ group: 'example.com', version: 'v1' }]);
   assert.deepEqual([ok, warnings], [true, []]);
+});
+
+test('an APIService that is left out is told of whatever else cannot be read, and once', async () => {
+  const services = '/apis/apiregistration.k8s.io/v1/apiservices';
+  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  const odd = { spec: { group: 'Odd Group', version: 'v1' } };
+  const documents = fakeServer({
+    ...classicResponses({ v1: ['pods'] }),
+    [services]: { items: [odd] },
+    [definitions]: { items: [] },
+  });
+  const servers = [{ id: 'x', address: 'x:6443', documents }];
+  const forbidden = () => jsonDocument({ kind: 'Status', code: 403 }, 403);
+  const signal = new AbortController().signal;
+  for (const list of [
+    (path: string) => (path.includes('/leases') ? forbidden() : plainNotFound),
+    (path: string) => (path.includes('/apiservices') ? listResponse([odd]) : plainNotFound),
+  ]) {
+    const connection = scriptedWatch();
+    connection.list = list;
+    const clusterSource = createClusterSource({
+      connection,
+      servingNames: async () => [],
+      documentsOf: () => documents,
+      listed: servers,
+      clock: systemClock,
+    });
+    const { warnings } = await syncOnce({ servers, clusterSource, targets: [] }, signal);
+    assert.equal(warnings.join('\n').split('is left out').length, 2, warnings.join('\n'));
+  }
 });

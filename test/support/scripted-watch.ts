@@ -21,7 +21,7 @@ interface ScriptedWatch extends WatchConnection {
   readonly lists: string[];
   readonly watches: OpenWatch[];
   /** The response to lists; may be changed between them. */
-  list: () => ServerDocument | Promise<ServerDocument>;
+  list: (path: string) => ServerDocument | Promise<ServerDocument>;
   /** Code of the next watches. */
   watchStatus: number;
   /** While true, whoever wants to watch hears nothing. */
@@ -38,7 +38,7 @@ export function scriptedWatch(): ScriptedWatch {
     list: () => listResponse([]),
     async get(path) {
       script.lists.push(path);
-      return script.list();
+      return script.list(path);
     },
     watch(path, signal) {
       const queue: (string | Error | undefined)[] = [];

@@ -16,20 +16,21 @@ export interface ClusterObjects {
   readonly customResourceGroups: readonly GroupAndVersion[] | undefined;
   /** The definitions behind `customResourceGroups`. */
   readonly customResources?: readonly CustomResource[] | undefined;
+  /** About the APIServices. */
   readonly warnings: readonly string[];
 }
 
-/**
- * Reads the shared objects from the first of `servers` that has them. Never rejects.
- *
- * @returns `isComplete`: none of them could not be read, though some may not be served
- */
+export interface ReadClusterObjects extends ClusterObjects {
+  /** Why objects could not be read. That no server serves them is no failure. */
+  readonly failures: readonly string[];
+}
+
+/** Reads the shared objects from the first of `servers` that has them. Never rejects. */
 export async function readClusterObjects(
   servers: readonly ServerDocuments[],
   signal?: AbortSignal,
-): Promise<ClusterObjects & { readonly isComplete: boolean }> {
-  const warnings: string[] = [];
-  let isComplete = true;
+): Promise<ReadClusterObjects> {
+  const failures: string[] = [];
   async function first<Objects>(
     path: string,
     read: (documents: ServerDocuments) => Promise<Objects>,
@@ -37,8 +38,7 @@ export async function readClusterObjects(
     try {
       return await readFromFirst(servers, read);
     } catch (error) {
-      isComplete = false;
-      warnings.push(
+      failures.push(
         `${path} cannot be read, so only what was known of it before is used: ${errorMessage(error)}`,
       );
       return undefined;
@@ -49,6 +49,6 @@ export async function readClusterObjects(
     first(customResourceDefinitionsPath, (documents) => readCustomResources(documents, signal)),
   ]);
   const customResourceGroups = customResources && groupVersionsOfCustomResources(customResources);
-  warnings.push(...(services?.warnings ?? []));
-  return { apiServices: services?.apiServices, customResourceGroups, customResources, warnings, isComplete };
+  const { apiServices, warnings = [] } = services ?? {};
+  return { apiServices, customResourceGroups, customResources, warnings, failures };
 }

@@ -1,11 +1,11 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { type ClusterObjects, readClusterObjects } from '../cluster/cluster-objects.ts';
+import { type ReadClusterObjects, readClusterObjects } from '../cluster/cluster-objects.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
 import { groupVersionsIn, type ServerReading } from './server-reading.ts';
 
 /** Reads what all servers share, but only when needed: the list of CustomResourceDefinitions can be tens of MB. */
 export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: number) {
-  let last: { readonly at: number; readonly seen: string; readonly objects: ClusterObjects } | undefined;
+  let last: { readonly at: number; readonly seen: string; readonly objects: ReadClusterObjects } | undefined;
   return {
     /**
      * @param readings those of this round, to see whether discovery has changed
@@ -15,16 +15,16 @@ export function createSharedObjectsReader(clock: Clock, refreshMilliseconds: num
       readings: ReadonlyMap<string, ServerReading>,
       readable: readonly ServerDocuments[],
       signal: AbortSignal,
-    ): Promise<ClusterObjects> {
+    ): Promise<ReadClusterObjects> {
       const now = clock.monotonic();
       // A new APIService or CustomResourceDefinition changes some server's discovery. What does not (a CA bundle,
       // availability) is read at the next refresh.
       const seen = discoveredIn(readings);
       if (last !== undefined && last.seen === seen && now - last.at < refreshMilliseconds)
         return last.objects;
-      const { isComplete, ...objects } = await readClusterObjects(readable, signal);
+      const objects = await readClusterObjects(readable, signal);
       // After a failure the next round reads again.
-      last = isComplete ? { at: now, seen, objects } : undefined;
+      last = objects.failures.length === 0 ? { at: now, seen, objects } : undefined;
       return objects;
     },
   };
