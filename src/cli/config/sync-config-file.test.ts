@@ -30,9 +30,8 @@ let pair: CertificatePair;
 
 before(async () => {
   key = await generateSigningKey('EdDSA');
-  authority = await createAuthority('kubernetes');
-  other = await createAuthority('other');
-  pair = await authority.issue({ commonName: 'sync', usage: 'client' });
+  [authority, other] = await Promise.all([createAuthority('cluster'), createAuthority('other')]);
+  pair = await authority.issue({ commonName: ['sync'], usage: 'client' });
 });
 
 /** Files as they lie beside `/etc/sync/sync.yaml`. */
@@ -93,10 +92,7 @@ describe('sync --config', () => {
       ['cp-a', 'cp-b'],
     );
     assert.equal(plan.options.certificateAuthorities, authority.certificate);
-    assert.deepEqual(plan.options.clientCertificate, {
-      certificate: pair.chain,
-      key: pair.privateKey,
-    });
+    assert.deepEqual(plan.options.clientCertificate, { certificate: pair.chain, key: pair.privateKey });
     assert.deepEqual(plan.options.timing, { interval: 5000 });
     assert.equal(plan.options.lifetimeSeconds, 600);
     assert.equal(plan.options.departedServerGraceMilliseconds, 1_800_000);
