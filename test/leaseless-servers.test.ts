@@ -28,6 +28,7 @@ const endpointId = ({ port }: ExampleApiServer) => `endpoint-127-0-0-1-${port}`;
 function client(context: TestContext, { credentials }: EmbeddedCluster) {
   const { certificateAuthorities: ca, clientCertificate } = credentials;
   const agent = new Agent({
+    allowH2: false,
     connect: { ca, cert: clientCertificate.certificate, key: clientCertificate.key },
   });
   context.after(() => agent.destroy());
@@ -158,7 +159,8 @@ test('three routers that found servers of 1.25 without Leases see them upgraded 
   const clients = routers.map(async ({ origin }) => {
     while (!isOver) {
       for (const path of [pods, first, last]) {
-        const { status, text } = await ask(origin, path);
+        // A response that has begun breaks off with its server, which does not end gracefully here.
+        const { status, text } = await ask(origin, path).catch(() => ({ status: 0, text: '' }));
         responses++;
         const isServed = path !== last || isLastThere;
         if (isServed && (status === 404 || text.includes('LoopDetected'))) {
@@ -190,7 +192,7 @@ test('a snapshot that has the local server at the address of its own router does
   const cluster = await syncCluster(context);
   const a = await cluster.startServer({ version: '1.25', name: 'cp-a' });
   const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
-  const router = await cluster.startRouter(a);
+  const router = await cluster.startRouter(a, { 'advertise-address': ['127.0.0.1'] });
   const { port } = new URL(router.origin);
   const byEndpoint = `endpoint-127-0-0-1-${port}`;
   await startSync(context, {
@@ -209,6 +211,10 @@ test('a snapshot that has the local server at the address of its own router does
   assert.deepEqual([decision, reason], ['local', 'ServedLocally']);
   const answer = await client(context, cluster)(router.origin, last);
   assert.equal(answer.status, 200, answer.text);
+  // What the router advertises is for that server, too.
+  await eventuallyReturns(status, ({ servers }) =>
+    servers.some(({ id, addressSource }) => id === byEndpoint && addressSource === 'advertised'),
+  );
 });
 
 test('a server whose new Lease has the address of its router is read where the router reaches it', async (context) => {

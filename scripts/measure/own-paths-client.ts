@@ -24,6 +24,7 @@ interface RouterStatusView {
   readonly warnings: readonly string[];
   readonly servers: readonly {
     readonly id: string;
+    readonly addressSource: string | null;
     readonly stale: boolean;
     readonly departedAt: string | null;
   }[];

@@ -193,7 +193,8 @@ async function start(
       openApiV3: documents.openApiV3,
       credentialFiles: credentialWatch.status,
       embeddedSync: embeddedSync?.status,
-      advertised: () => advertisedServer(config, listeningPort),
+      // Under the ID that the sync job knows the server by.
+      advertised: () => advertisedServer({ ...config, serverId: localServerId?.() }, listeningPort),
       recentDecisions,
       history,
       metrics,

@@ -155,7 +155,7 @@ export function advertisedServer(
   if (serverId === undefined || advertisedAddress === undefined || !featureGateEnabled) return undefined;
   const { host, source } = advertisedAddress;
   const port = advertisedAddress.port === 0 ? listeningPort : advertisedAddress.port;
-  // Only the name of a Lease can be the ID of a server.
+  // Nothing else can be the ID of a server.
   if (port === undefined || !isDns1123Subdomain(serverId)) return undefined;
   return { address: joinHostPort(host, port), serverId, by: source };
 }
