@@ -86,7 +86,7 @@ function nameOf({ origin, from }: RouterConnection): string {
 
 const advice: Readonly<Partial<Record<number, string>>> = {
   403: 'the caller is neither in its --allowed-users nor in its --allowed-groups',
-  404: 'it has no such path: is it a router, or an API server?',
+  404: 'it has no such path: is it an API server, or a router of an earlier release?',
 };
 
 function notTold(connection: RouterConnection, { status, text }: HttpsResponse): CommandFailure {

@@ -49,6 +49,14 @@ describe('where routers differ', () => {
     ]);
   });
 
+  it('is in one of two servers of one machine, of which one takes the place of the other', () => {
+    const left = listedServer({ id: 'x', hostname: 'node-1', departedAt: '2026-01-01T00:00:00Z' });
+    const next = listedServer({ id: 'y', hostname: 'node-1', version: 'v1.36.0' });
+    assert.deepEqual(subjects(router('a', { servers: [left, next] }), router('b', { servers: [next] })), [
+      ['server node-1', 'departed: a', 'not known: b'],
+    ]);
+  });
+
   it('is in the settings that decide, also while one has no snapshot', () => {
     assert.deepEqual(subjects(router('a', { enabled: false }), router('b', { snapshot: null })), [
       ['feature gate', 'off: a', 'on: b'],

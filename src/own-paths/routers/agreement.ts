@@ -35,7 +35,16 @@ export function agreementOf(
   return notAsked.length === 0 && haveTold ? true : null;
 }
 
-type Fact = readonly [subject: string, value: string];
+interface Fact {
+  /** Which fact it is, whatever routers call it: a machine has two servers while one takes the place of another. */
+  readonly key: string;
+  readonly subject: string;
+  readonly value: string;
+}
+
+function plainFact(subject: string, value: string): Fact {
+  return { key: subject, subject, value };
+}
 
 interface ToldRouter {
   readonly server: string;
@@ -46,12 +55,16 @@ function differencesOf(
   routers: readonly ToldRouter[],
   factsOf: (status: StatusView) => readonly Fact[],
 ): readonly Difference[] {
-  const facts = routers.map(({ server, status }) => [server, new Map(factsOf(status))] as const);
-  const subjects = new Set(facts.flatMap(([, known]) => [...known.keys()]));
+  const facts = routers.map(
+    ({ server, status }) => [server, new Map(factsOf(status).map((fact) => [fact.key, fact]))] as const,
+  );
+  const subjects = new Map(
+    facts.flatMap(([, known]) => [...known.values()].map((fact) => [fact.key, fact.subject])),
+  );
   return [...subjects]
-    .map((subject) => ({
+    .map(([key, subject]) => ({
       subject,
-      values: [...Map.groupBy(facts, ([, known]) => known.get(subject) ?? 'not known')].map(
+      values: [...Map.groupBy(facts, ([, known]) => known.get(key)?.value ?? 'not known')].map(
         ([value, group]) => ({ value, routers: group.map(([server]) => server) }),
       ),
     }))
@@ -59,40 +72,40 @@ function differencesOf(
 }
 
 function settings({ enabled, stalePolicy }: StatusView): readonly Fact[] {
-  return [
-    ['feature gate', enabled ? 'on' : 'off'],
-    ['stale policy', stalePolicy],
-  ];
+  return [plainFact('feature gate', enabled ? 'on' : 'off'), plainFact('stale policy', stalePolicy)];
 }
 
 /** Which version a setting comes to is known with a snapshot alone. */
 function preference({ preferredVersion }: StatusView): readonly Fact[] {
-  return [['preferred version', preferredVersion?.minor ?? preferredVersion?.configured ?? 'not told']];
+  return [
+    plainFact('preferred version', preferredVersion?.minor ?? preferredVersion?.configured ?? 'not told'),
+  ];
 }
 
 function versions({ servers }: StatusView): readonly Fact[] {
-  return servers.map((server) => [
-    `server ${nameOf(server)}`,
-    server.departedAt === null ? (server.version ?? 'of unknown version') : 'departed',
-  ]);
+  return servers.map((server) => ({
+    key: server.id,
+    subject: `server ${nameOf(server)}`,
+    value: server.departedAt === null ? (server.version ?? 'of unknown version') : 'departed',
+  }));
 }
 
 function served({ servers, snapshot }: StatusView): readonly Fact[] {
   return [
-    // The name of a set is the hash of what is in it (snapshot format): its beginning tells two apart.
     ...servers.map(
-      (server): Fact => [
-        `what server ${nameOf(server)} serves`,
-        server.serves?.slice(0, 'sha256:'.length + 8) ?? 'not known',
-      ],
+      (server): Fact => ({
+        key: `serves ${server.id}`,
+        subject: `what server ${nameOf(server)} serves`,
+        // The name of a set is the hash of what is in it (snapshot format): its beginning tells two apart.
+        value: server.serves?.slice(0, 'sha256:'.length + 8) ?? 'not known',
+      }),
     ),
-    ...(snapshot?.extensionApis ?? []).map(
-      ({ groupVersion, service, available }): Fact => [
-        `extension API ${groupVersion}`,
-        available ? service : `${service}, not available`,
-      ],
+    ...(snapshot?.extensionApis ?? []).map(({ groupVersion, service, available }) =>
+      plainFact(`extension API ${groupVersion}`, available ? service : `${service}, not available`),
     ),
-    ...(snapshot?.customResourceGroups ?? []).map((group): Fact => [`custom resources of ${group}`, 'known']),
+    ...(snapshot?.customResourceGroups ?? []).map((group) =>
+      plainFact(`custom resources of ${group}`, 'known'),
+    ),
   ];
 }
 
