@@ -260,6 +260,20 @@ describe('explain', () => {
     assert.doesNotMatch((await run(['explain', 'GET', '/readyzz'])).output, /the router serves/);
   });
 
+  it('explains every request target of --stdin, those too that the router refuses', async () => {
+    const lines = ['*', 'pods', 'router:443'].map((url) => JSON.stringify({ method: 'OPTIONS', url }));
+    const { code, output } = await run(['explain', '--stdin'], [lines.join('\n')]);
+    assert.equal(code, 0);
+    const explained: { decision: string }[] = output
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      explained.map(({ decision }) => decision),
+      ['refused', 'refused', 'refused'],
+    );
+  });
+
   it('wants method and URL, or --stdin', async () => {
     assert.equal((await run(['explain', 'GET'])).code, 2);
     assert.equal((await run(['explain', 'GET', '/api', '--stdin'])).code, 2);
