@@ -10,6 +10,7 @@ import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { ServerHealth } from '../../health/server-health.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
+import { RequestGate } from '../../proxy/in-flight/request-gate.ts';
 import { peerAssertionHeader } from '../../request/identity-header-names.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
@@ -28,7 +29,7 @@ type ToldView = Pick<RoutersView, 'agree' | 'notAsked' | 'routers'>;
 
 async function askRouters(
   answer: (outbound: OutboundRequest) => Response | Promise<Response>,
-  options: Pick<TestAppOptions, 'identityTokens'> = {},
+  options: Pick<TestAppOptions, 'identityTokens' | 'gate'> = {},
 ) {
   const transport = recordingTransport(answer);
   const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
@@ -116,6 +117,15 @@ describe('the routers of other servers', () => {
       [() => new Response(brokenOff()), /10\.0\.0\.2:6443 broke off its response/],
     ] as const;
     for (const [answer, expected] of said) assert.match((await whatIsSaidOf(answer)) ?? '', expected);
+  });
+
+  it('are not said to be down where this one has not asked them', async () => {
+    const gate = new RequestGate({ readOnly: 0, mutating: 0, longRunning: 0 });
+    gate.refuseNewRequests();
+    const { asked, transport } = await askRouters(() => Response.json(statusView('cp-b')), { gate });
+    const { routers } = (await (await asked).json()) as ToldView;
+    assert.match(routers[1]?.error ?? '', /10\.0\.0\.2:6443 has not been asked: .* shutting down/);
+    assert.deepEqual(transport.sent, []);
   });
 
   it('that tell of a time that is none are no routers: an age is made of it', async () => {

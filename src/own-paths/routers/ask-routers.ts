@@ -115,7 +115,14 @@ const advice: Readonly<Partial<Record<number, string>>> = {
   404: 'returned 404: it is an API server, and no router',
 };
 
+/** What this router responds in its place. */
+const notSent: Readonly<Partial<Record<number, string>>> = {
+  401: 'cannot be told who asks: this gateway has no front-proxy certificate (--proxy-client-cert-file)',
+  413: 'cannot be told who asks: the groups of the caller do not fit into an assertion',
+  429: 'has not been asked: this router has too many requests in flight, or is shutting down',
+};
+
 function reasonOf({ isServers, status }: ServersResponse): string {
-  if (!isServers) return 'cannot be reached from the router that was asked';
+  if (!isServers) return notSent[status] ?? 'cannot be reached from the router that was asked';
   return advice[status] ?? `returned ${status}: see its log`;
 }

@@ -14,7 +14,7 @@ const exemptGroup = 'system:masters';
 /**
  * Where requests are turned away for the router's own sake: too many in flight, or a shutdown under way. Stands
  * at the head of `Router.deliver`, which fetch handler, upgrades and every other way share. Health checks and
- * the router's own paths never get there: they have to work just then.
+ * the router's own paths never get there, but for what they ask of others: they have to work just then.
  */
 export class RequestGate {
   readonly #inFlight: RequestsInFlight;
