@@ -10,10 +10,14 @@ import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { ServerHealth } from '../../health/server-health.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
+import { X509Authenticator } from '../../identity/incoming/x509.ts';
+import { refuseAuthenticated } from '../../node/callers/node-authenticators.ts';
+import { createRouter } from '../../proxy/create-router.ts';
 import { RequestGate } from '../../proxy/in-flight/request-gate.ts';
 import { peerAssertionHeader } from '../../request/identity-header-names.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
+import { silentLogger } from '../../runtime/logger.ts';
 import type { RoutersView } from './routers-view.ts';
 
 const routersUrl = 'https://router.test/.mixed-version-proxy/v1/routers';
@@ -125,6 +129,21 @@ describe('the routers of other servers', () => {
     const { asked, transport } = await askRouters(() => Response.json(statusView('cp-b')), { gate });
     const { routers } = (await (await asked).json()) as ToldView;
     assert.match(routers[1]?.error ?? '', /10\.0\.0\.2:6443 has not been asked: .* shutting down/);
+    assert.deepEqual(transport.sent, []);
+  });
+
+  it('are sent nothing by a gateway that can tell nobody who asks, a token beside a certificate neither', async () => {
+    const transport = recordingTransport();
+    const plain = createRouter({
+      routingTable: { current: () => undefined },
+      transport,
+      authenticators: [new X509Authenticator()],
+    });
+    const router = refuseAuthenticated(plain, silentLogger);
+    const { app } = await testApp({ snapshot, connection, transport, advertised, router, serverId: 'cp-a' });
+    const headers = { authorization: 'Bearer somebody' };
+    const { routers } = (await (await app.fetch(new Request(routersUrl, { headers }))).json()) as ToldView;
+    assert.match(routers[1]?.error ?? '', /10\.0\.0\.2:6443 cannot be told who asks: /);
     assert.deepEqual(transport.sent, []);
   });
 
