@@ -55,8 +55,8 @@ describe('over the embedded cluster', () => {
   }
 
   before(async () => {
-    // Peers are called at the API servers themselves: behind another router a request would pass the app twice.
-    running = await startDemo({ routerFlags: { 'advertise-address': ['0.0.0.0'] } });
+    // Peers are asked at the addresses of their servers: a request meets one router.
+    running = await startDemo({ routerFlags: { 'advertise-address': [] } });
     for (const { origin } of running.demo.routers) routerPorts.add(Number(new URL(origin).port));
     channel('http.server.request.start').subscribe(countParsed);
     restore.push(() => channel('http.server.request.start').unsubscribe(countParsed));
