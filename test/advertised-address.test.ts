@@ -47,7 +47,7 @@ test('an address given to a router is what peers dial, for as long as its operat
   const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
   const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
   const mapping = await mappedPort(context);
-  const routerA = await cluster.startRouter(a, { 'advertise-address': undefined });
+  const routerA = await cluster.startRouter(a);
   const given = { 'peer-advertise-ip': ['127.0.0.1'], 'peer-advertise-port': [String(mapping.port)] };
   const routerB = await cluster.startRouter(b, given);
   mapping.to = Number(new URL(routerB.origin).port);
@@ -98,7 +98,7 @@ test('an address given to a router is what peers dial, for as long as its operat
   assert.equal((await server(b.serverId))?.address, advertised);
 
   // Its operator does.
-  await cluster.startRouter(b, { 'advertise-address': undefined, 'secure-port': [String(mapping.to)] });
+  await cluster.startRouter(b, { 'secure-port': [String(mapping.to)] });
   const back = await eventuallyReturns(() => server(b.serverId), isAt(`127.0.0.1:${b.port}`));
   assert.equal(back?.addressSource, 'lease');
 });
