@@ -118,6 +118,7 @@ describe('the routers of other servers', () => {
           Promise.reject(new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false })),
         /cannot be reached from the router that was asked/,
       ],
+      [() => new Response(' '.repeat(1024 * 1024 + 1)), /10\.0\.0\.2:6443 sent more than a status/],
       [() => new Response(brokenOff()), /10\.0\.0\.2:6443 broke off its response/],
     ] as const;
     for (const [answer, expected] of said) assert.match((await whatIsSaidOf(answer)) ?? '', expected);

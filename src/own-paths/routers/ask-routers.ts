@@ -26,7 +26,7 @@ export interface AskRoutersOptions
 /** Milliseconds for all routers. */
 const timeout = 2_000;
 /** Bytes of a status: a hundred servers, and all that could be said of each, have 200,000. */
-const maximumBytes = 4 * 1024 * 1024;
+const maximumBytes = 1024 * 1024;
 
 /** Asks the routers of the other servers for their status. In the name of the caller: each router decides whom it tells. */
 export async function askRouters(
@@ -122,7 +122,8 @@ const notSent: Readonly<Partial<Record<number, string>>> = {
   429: 'has not been asked: this router has too many requests in flight, or is shutting down',
 };
 
-function reasonOf({ isServers, status }: ServersResponse): string {
+function reasonOf({ isServers, status, text }: ServersResponse): string {
   if (!isServers) return notSent[status] ?? 'cannot be reached from the router that was asked';
+  if (text === undefined) return 'sent more than a status of a router has (1 MiB)';
   return advice[status] ?? `returned ${status}: see its log`;
 }
