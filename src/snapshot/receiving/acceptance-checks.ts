@@ -21,11 +21,17 @@ export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: 
       return reason === undefined ? [] : [{ id: server.id, path: `servers[${index}].${field}`, reason }];
     }),
   );
-  // What to change is told once, however many servers it is about: these are known by their IDs.
-  for (const [reason, alike] of Map.groupBy(refused, ({ reason }) => reason)) {
-    const [{ path } = { path: '' }] = alike;
-    const ids = alike.map(({ id }) => id);
-    issues.add(alike.length === 1 ? path : 'servers', `the address of ${named(ids)} ${reason}`);
+  // What to change is told once, however many servers it is about. These are known by their IDs, and each has its path.
+  const alike = Map.groupBy(refused, ({ reason }) => reason);
+  for (const issue of refused) {
+    const { path, reason } = issue;
+    const [first = issue, ...others] = alike.get(reason) ?? [];
+    const ids = [first, ...others].map(({ id }) => id);
+    const message =
+      issue === first
+        ? `the address of ${named(ids)} ${reason}`
+        : `is refused for the same reason as ${first.path}`;
+    issues.add(path, message);
   }
   return issues.toArray();
 }

@@ -174,6 +174,24 @@ test('every address of a server that the policy refuses is an issue at its path;
       },
     ],
   });
+  const two = snapshotOf(
+    {
+      a: { serves: ['v1/pods'], address: '127.0.0.1:1' },
+      d: { serves: ['v1/pods'], address: '127.0.0.2:1' },
+    },
+    { createdAt: at(noon) },
+  );
+  const told = await sealSnapshot(two, signingKeyOf(old.privateJwk));
+  await assert.rejects(
+    receiver.accept(told),
+    ({ issues }: { issues: { path: string; message: string }[] }) => {
+      assert.match(issues[0]?.message ?? '', /^the address of a, d is a loopback address/);
+      assert.deepEqual(issues.slice(1), [
+        { path: 'servers[1].address', message: 'is refused for the same reason as servers[0].address' },
+      ]);
+      return true;
+    },
+  );
   const rest = snapshotOf({ c: ['v1/pods'] }, { createdAt: at(noon), apiServices: [...bad.apiServices] });
   await receiver.accept(await sealSnapshot(rest, signingKeyOf(old.privateJwk)));
   assert.deepEqual(receiver.current()?.extension('metrics.k8s.io', 'v1')?.service, {
