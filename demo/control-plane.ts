@@ -57,8 +57,7 @@ export async function withControlPlane<Server extends DemoApiServer>(
     const certificates = await createDemoCertificates(path('pki'));
     await generateKeyFiles(path('keys'), 'EdDSA');
     const keys = { signing: join(path('keys'), signingKeyFile), public: join(path('keys'), publicKeysFile) };
-    // The sync job brings their addresses to the others: the status page of each shows all routers.
-    const flags = { 'advertise-address': ['127.0.0.1'], ...(await routerFlags(path)) };
+    const flags = await routerFlags(path);
     await mkdir(path('snapshots'), { mode: 0o700 });
 
     const apiServers = await startServers(certificates);
