@@ -69,7 +69,8 @@ export async function withControlPlane<Server extends DemoApiServer>(
         certificates,
         snapshotKeys: keys.public,
         snapshotFile: join(path('snapshots'), apiServer.serverId),
-        flags,
+        // Brought to the others by the sync job: a page shows all routers.
+        flags: { 'advertise-address': ['127.0.0.1'], ...flags },
         logger,
       });
       routers.push(router);
