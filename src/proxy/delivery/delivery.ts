@@ -16,6 +16,7 @@ import {
   type ServerState,
 } from './server-choice.ts';
 import { ShuttingDownResponse } from './shutting-down.ts';
+import { toldToPeer, UnavailableServerResponse } from './unavailable-server.ts';
 import {
   addressUnknown,
   knowledgeMissing,
@@ -66,9 +67,9 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (otherVersion !== undefined) inbound.observed?.otherVersionAsked(otherVersion.isOlder);
   }
 
-  function notReady({ inbound }: AdmittedRequest): Response {
-    inbound.observed?.dropped('ServerNotReady');
-    return serverNotReady();
+  function notReady(request: AdmittedRequest): Response {
+    request.inbound.observed?.dropped('ServerNotReady');
+    return toldToPeer(request, serverNotReady());
   }
 
   function deliverToPeer<Result>(
@@ -96,36 +97,43 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   }
 
   /**
-   * A server does not have what the snapshot says it serves, or ends. Another one that should have it is asked, without
-   * a withdrawal from the budget: the first had nothing to do. That holds for writes as it does for reads, since nothing
-   * was carried out. Only when there is no other the refusal is the response.
+   * A server does not have what the snapshot says it serves, ends, or is down behind its router. Another one that should
+   * have it is asked, without a withdrawal from the budget: the first had nothing to do. That holds for writes as it does
+   * for reads, since nothing was carried out. Only when there is no other the refusal is the response.
    * @param refusing the server that refused, if it is among the candidates.
    */
   async function askAnotherAfterRefusal<Result>(
     request: AdmittedRequest,
     candidates: Candidates,
     refusing: RoutingServer | undefined,
-    refusal: NotServedResponse | ShuttingDownResponse,
+    refusal: Refusal,
     send: (outbound: OutboundRequest) => Promise<Result>,
   ): Promise<Result | Response> {
-    const isEnding = refusal instanceof ShuttingDownResponse;
-    const text = isEnding ? 'A server ends' : 'A server does not serve what the snapshot says of it';
+    const isUnavailable = !(refusal instanceof NotServedResponse);
+    const text = isUnavailable
+      ? 'A server ends, or is down behind its router'
+      : 'A server does not serve what the snapshot says of it';
+    // Its router accepts connections all the while: nothing else makes it be looked at before the next probe is due.
+    if (refusal instanceof UnavailableServerResponse && refusing !== undefined) {
+      health?.notResponded(refusing.id);
+    }
     logger.debug({ target: request.inbound.target }, text);
     const others = everyCandidate(candidates).filter((candidate) => candidate !== refusing);
     const second = choice.choose(candidates, refusing);
     const destination = second?.destination;
     if (second === undefined || destination === undefined) {
-      if (isEnding) return refusal;
+      if (isUnavailable) return refusal;
       const isKnown = others.length > 0 || isServedByDepartedServer(request);
       return isKnown ? servedSetsChanging(retryAfterSeconds) : refusal;
     }
     // A body that was too large to be kept has gone to the first one.
-    if (!canBeSentAgain(request.inbound)) return isEnding ? refusal : servedSetsChanging(retryAfterSeconds);
+    if (!canBeSentAgain(request.inbound))
+      return isUnavailable ? refusal : servedSetsChanging(retryAfterSeconds);
     noteVersion(request, second);
     const result = await attempt(request, destination, send);
     if (result instanceof TransportError) return noResponse(request, result);
     if (!(result instanceof NotServedResponse) || !result.isCertain) return result;
-    return isEnding || others.length > 1 || isServedByDepartedServer(request)
+    return isUnavailable || others.length > 1 || isServedByDepartedServer(request)
       ? servedSetsChanging(retryAfterSeconds)
       : result;
   }
@@ -149,7 +157,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       !maySafelyTryAnother(request, failure) ||
       !budget.withdraw()
     ) {
-      return noResponse(request, failure);
+      const response = noResponse(request, failure);
+      return failure.requestMayHaveArrived ? response : toldToPeer(request, response);
     }
     noteVersion(request, second);
     const result = await attempt(request, destination, send);
@@ -225,7 +234,13 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   };
 }
 
+type Refusal = NotServedResponse | ShuttingDownResponse | UnavailableServerResponse;
+
 /** Whether nothing was carried out because of what the server is, or is doing. */
-function isRefusal(result: unknown): result is NotServedResponse | ShuttingDownResponse {
-  return result instanceof NotServedResponse || result instanceof ShuttingDownResponse;
+function isRefusal(result: unknown): result is Refusal {
+  return (
+    result instanceof NotServedResponse ||
+    result instanceof ShuttingDownResponse ||
+    result instanceof UnavailableServerResponse
+  );
 }

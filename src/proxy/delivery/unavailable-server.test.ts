@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
+import { recordingTransport } from '../../../test/support/recording-transport.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { frontProxyConnection, testApp, userConnection } from '../../../test/support/test-app.ts';
+import { TransportError } from '../../request/transport-error.ts';
+
+/** Jobs are served by peers alone, pods by everybody. */
+const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
+const pods = 'https://router.example/api/v1/namespaces/default/pods';
+
+/** What the router of a peer responds with while its API server is down (RFC 9209). */
+const destinationUnavailable = 'mixed-version-proxy; error=destination_unavailable';
+const refusing = (
+  headers: Record<string, string> = { 'proxy-status': destinationUnavailable },
+  status = 503,
+) => Response.json({ kind: 'Status' }, { status, headers });
+
+/** @param refuses whether the n-th server that is asked is down behind its router. */
+async function start(
+  refuses: (attempt: number) => boolean,
+  response: () => Response = refusing,
+  snapshot = mixedCluster,
+) {
+  let attempts = 0;
+  const transport = recordingTransport(({ destination }) =>
+    refuses(attempts++) ? response() : Response.json({ answeredBy: destination.id }),
+  );
+  return testApp({ snapshot, transport, connection: userConnection('alice', ['dev']) });
+}
+
+test('what the router of a peer that is down refuses is asked of another server, writes too', async () => {
+  for (const [method, url] of [
+    ['GET', jobs],
+    ['DELETE', `${jobs}/one`],
+    ['PATCH', `${jobs}/one`],
+  ] as const) {
+    const { app, transport } = await start((attempt) => attempt === 0);
+    assert.equal((await app.request(url, { method })).status, 200, `${method} ${url}`);
+    const [first, second] = transport.sent;
+    assert.equal(transport.sent.length, 2);
+    assert.notEqual(first?.destination.id, second?.destination.id);
+  }
+});
+
+test('where all of them are down behind their routers, the client is told when to ask again, and not by whom', async () => {
+  const alone = snapshotOf({ [localId]: [], b: ['batch/v1/jobs'] });
+  for (const [snapshot, sent] of [
+    [alone, 1],
+    [mixedCluster, 2],
+  ] as const) {
+    const { app, transport } = await start(() => true, refusing, snapshot);
+    const response = await app.request(jobs);
+    assert.equal(response.status, 503);
+    assert.equal(response.headers.get('retry-after'), '1');
+    assert.equal(response.headers.get('proxy-status'), null);
+    assert.match(await response.text(), /was not carried out/);
+    assert.equal(transport.sent.length, sent);
+  }
+});
+
+test('no other response is taken for that word of a router: something may have been carried out', async () => {
+  for (const response of [
+    () => refusing({}),
+    () => refusing({ 'proxy-status': 'other; error=destination_unavailable' }),
+    () => refusing({ 'proxy-status': 'mixed-version-proxy; error=connection_terminated' }),
+    () => refusing({ 'proxy-status': destinationUnavailable }, 500),
+  ]) {
+    const { app, transport } = await start(() => true, response);
+    assert.ok((await app.request(jobs)).status >= 500);
+    assert.equal(transport.sent.length, 1);
+  }
+  const { app, transport } = await start(() => true);
+  assert.equal((await app.request(`${pods}/one/proxy`)).status, 503);
+  assert.equal(transport.sent.length, 1, 'an application says it');
+});
+
+test('a router tells its peer, and nobody else, that its server received nothing', async () => {
+  const ask = async (requestMayHaveArrived: boolean, headers: Record<string, string>) => {
+    const transport = recordingTransport(() => {
+      throw new TransportError('ConnectFailed', 'connect ECONNREFUSED', { requestMayHaveArrived });
+    });
+    const snapshot = snapshotOf({ [localId]: ['v1/pods'] });
+    const { app } = await testApp({ snapshot, transport, connection: frontProxyConnection });
+    const user = { 'x-remote-user': 'alice' };
+    const response = await app.request(pods, { method: 'POST', headers: { ...user, ...headers } });
+    assert.equal(response.status, 503);
+    return response.headers.get('proxy-status');
+  };
+  const rerouted = { 'x-kubernetes-peer-proxied': 'true' };
+  assert.equal(await ask(false, rerouted), destinationUnavailable);
+  assert.equal(await ask(true, rerouted), null);
+  assert.equal(await ask(false, {}), null);
+});
