@@ -109,6 +109,32 @@ test('doctor looks at what is found as at what is given', async (context) => {
   assert.ok(findings.some(({ check }) => check === 'serving certificate'));
 });
 
+test('doctor looks at all else while the ID of the server cannot be found', async (context) => {
+  const { flags } = await node(context, 'another-host');
+  const { code, output } = await run('doctor', ...flags, '-o', 'json');
+  assert.equal(code, 2);
+  const findings: readonly { check: string; result: string; message: string }[] = JSON.parse(output);
+  const resultOf = (name: string) => findings.find(({ check }) => check === name)?.result;
+  assert.equal(resultOf('server ID'), 'failed');
+  for (const check of ['serving certificate', 'server local', 'identity at local', 'rights of this router']) {
+    assert.equal(resultOf(check), 'ok', output);
+  }
+  assert.doesNotMatch(output, /not-known-yet/);
+});
+
+test('a kubeconfig whose user may not read the cluster is named with the command that lists what is missing', async (context) => {
+  const { cluster, peer, flags } = await node(context);
+  const path = join(cluster.directory, 'nobody.kubeconfig');
+  const kubeconfig = readFileSync(await cluster.kubeconfig(peer), 'utf8');
+  await writeFile(path, kubeconfig.replaceAll(/^.*client-(certificate|key).*$/gm, ''));
+  const { code, errors } = await run('serve', ...flags, `--kubeconfig=${path}`, '--dry-run');
+  assert.equal(code, 2);
+  assert.match(
+    errors,
+    /leases returned 40[13] instead of 200.*\. mixed-version-proxy doctor --sync-kubeconfig=\S+nobody\.kubeconfig lists/,
+  );
+});
+
 test('a host without an identity Lease is told whose there are, and what to give', async (context) => {
   const { flags } = await node(context, 'another-host');
   const { code, errors } = await run('serve', ...flags, '--dry-run');

@@ -8,6 +8,7 @@ import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { fileErrorMessage } from '../../runtime/error-message.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { serverIdToBeFound } from '../serve/find-own-server-id.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
@@ -30,18 +31,23 @@ interface RouterFindings {
  * @throws {CommandFailure} exit code 2 when the configuration cannot be used.
  */
 export async function examineRouter(given: ServeArguments, context: CommandContext): Promise<RouterFindings> {
-  const { config: configured } = await readServeInput(given, context);
+  const { config: configured, unknownServerId } = await readServeInput(given, context, {
+    maySkipServerId: true,
+  });
   const { findings: ofSnapshot, table } = await snapshotFindings(configured, context);
   // As the router itself does, by the snapshot that it would begin with.
-  const config =
-    table === undefined ? configured : { ...configured, serverId: localServerIdOf(configured, table) };
+  const serverId = table === undefined ? configured.serverId : localServerIdOf(configured, table);
+  const config = { ...configured, serverId: serverId === serverIdToBeFound ? undefined : serverId };
   const ask = askAsRouter(config);
   const servers = await serverFindings(examinedServers(config, table), ask, context.clock);
   const source = given.configurationFiles.at(-1) ?? 'what the flags say';
   return {
     findings: [
       { check: 'configuration', result: 'ok', message: `${source} can be used` },
-      ...config.commandLine.found.map(foundFinding),
+      ...config.commandLine.found.filter(({ value }) => value !== serverIdToBeFound).map(foundFinding),
+      ...(unknownServerId === undefined
+        ? []
+        : [{ check: 'server ID', result: 'failed', message: unknownServerId } as const]),
       ...certificateFindings(config, context.clock()),
       ...(await permissionFindings(config)),
       ...ofSnapshot,
@@ -218,7 +224,8 @@ function ageOf({ generation, createdAt, expiresAt }: RoutingTable, now: number):
 }
 
 function placeOf(table: RoutingTable, serverId: string | undefined): readonly Finding[] {
-  if (serverId === undefined || table.server(serverId) !== undefined) return [];
+  if (serverId === undefined || serverId === serverIdToBeFound) return [];
+  if (table.server(serverId) !== undefined) return [];
   const known = table.servers.map(({ id }) => id).join(', ');
   const message = `it has no server ${serverId}: set --server-id to the one in front of which this router stands (${known})`;
   return [{ check, result: 'failed', message }];

@@ -22,14 +22,14 @@ export function examineSyncJob(
 
 /** The same for a router that reads the cluster itself; nothing for one that is pushed to. */
 export async function examineEmbeddedSync(
-  { embeddedSync, serverId }: Pick<ServeConfig, 'embeddedSync' | 'serverId'>,
+  { embeddedSync }: Pick<ServeConfig, 'embeddedSync'>,
   servers: readonly ExaminedServer[],
 ): Promise<readonly Finding[]> {
   if (embeddedSync === undefined) return [];
   const { access } = embeddedSync;
   // A sidecar has its local server to read by: what its kubeconfig names is asked last, and may be the router that is
   // about to be started.
-  const isSpare = servers.some(({ id }) => id === serverId);
+  const isSpare = servers.some(({ kind }) => kind === 'local');
   if (!('kubeconfig' in access))
     return examineRights('this router', '--in-cluster', access, servers, isSpare);
   const { path, text } = access.kubeconfig;

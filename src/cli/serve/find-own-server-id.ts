@@ -1,7 +1,12 @@
 import { hostname } from 'node:os';
-import type { DestinationIdentityConfig, ServeConfig } from '../../node/configuration/serve-config.ts';
+import type {
+  DestinationIdentityConfig,
+  EmbeddedSyncConfig,
+  ServeConfig,
+} from '../../node/configuration/serve-config.ts';
 import { isLocalServerAddress } from '../../node/serving/local-server-address.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
+import { ReadError } from '../../sync/documents/server-documents.ts';
 import type { FoundServerId } from '../../sync/node/embedded/find-server-id.ts';
 import { localApiServer } from '../../sync/node/embedded/local-api-server.ts';
 import type { FlagIssue } from '../flags/flag-values.ts';
@@ -50,11 +55,18 @@ export async function findOwnServerId(
       }
       return found;
     } catch (error) {
-      const message = `--server-id is not given, and cannot be found: ${errorMessage(error)}`;
+      const message = `--server-id is not given, and cannot be found: ${errorMessage(error)}${adviceOn(error, access)}`;
       if (waitBeforeRetry === undefined) return { flag: '--server-id', message };
       await waitBeforeRetry(message, config);
     }
   }
+}
+
+/** Where a response is the wrong one, most often a right is missing; the message says which one, of several. */
+function adviceOn(error: unknown, access: EmbeddedSyncConfig['access']): string {
+  if (!('kubeconfig' in access) || !(error instanceof ReadError) || error.code !== 'UnexpectedStatus')
+    return '';
+  return `. mixed-version-proxy doctor --sync-kubeconfig=${access.kubeconfig.path} lists the rights that its user lacks, and the commands that grant them`;
 }
 
 /** Whether assertions are issued in the name of the ID itself. */

@@ -85,11 +85,9 @@ async function runServe(
       return startWaitingServer(config, createPinoLogger(config.logging, { write: context.writeError }));
     },
   });
-  const { config, isDryRun, settings, warnings, configurationSource } = await readServeInput(
-    given,
-    context,
-    waiting.beforeRetry,
-  ).finally(waiting.end);
+  const { config, isDryRun, settings, warnings, configurationSource } = await readServeInput(given, context, {
+    waitBeforeRetry: waiting.beforeRetry,
+  }).finally(waiting.end);
   if (isDryRun) {
     const busy = await context.portInUse(config);
     if (busy !== undefined) context.writeError(`warning: ${busy}\n`);

@@ -45,18 +45,26 @@ interface ServeInput {
   readonly warnings: number;
   /** Reads all of it again while the router runs. */
   readonly configurationSource: ConfigurationSource;
+  /** Why the ID of the local server is not known, where that is no error; `config` has `serverIdToBeFound` then. */
+  readonly unknownServerId: string | undefined;
+}
+
+interface ServeInputOptions {
+  /** Waits while the cluster does not tell the ID of the local server yet. Default: that is an error. */
+  readonly waitBeforeRetry?: WaitBeforeRetry;
+  /** Whether that is no error: all else can be looked at without it. */
+  readonly maySkipServerId?: boolean;
 }
 
 /**
  * Checks all that `serve` was called with: flags, configuration file, and the files that they name. Warnings are
  * printed.
- * @param waitBeforeRetry waits while the cluster does not tell the ID of the local server yet. Default: that is an error
  * @throws {CommandFailure} exit code 2, one line for every error.
  */
 export async function readServeInput(
   given: ServeArguments,
   context: CommandContext,
-  waitBeforeRetry?: WaitBeforeRetry,
+  { waitBeforeRetry, maySkipServerId = false }: ServeInputOptions = {},
 ): Promise<ServeInput> {
   const read = readGivenConfiguration(
     context,
@@ -80,6 +88,7 @@ export async function readServeInput(
   const texts = new Map<string, string>();
   const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
     validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock(), found });
+  let unknownServerId: string | undefined;
   const result = await checkedOptions();
   const warnings = read.certain(
     [...deprecationWarnings(serveFlags, options), ...onMachine.warnings, ...result.warnings],
@@ -101,7 +110,14 @@ export async function readServeInput(
     validate: (raw, known) => validate(raw, (path) => known.get(path) ?? context.readFile(path)),
   });
   const settings = settingsInUse(given.flags, configured, found);
-  return { config: result.config, isDryRun, settings, warnings: warnings.length, configurationSource };
+  return {
+    config: result.config,
+    isDryRun,
+    settings,
+    warnings: warnings.length,
+    configurationSource,
+    unknownServerId,
+  };
 
   /** The server's ID last: everything else has to be in order for the cluster to tell it. */
   async function checkedOptions(): Promise<ServeOptionsResult> {
@@ -117,7 +133,11 @@ export async function readServeInput(
     found = onMachine.settings;
     if (!first.ok || issues.length > 0) return first;
     const own = await findOwnServerId(first.config, isDryRun === true ? undefined : waitBeforeRetry);
-    if (!('id' in own)) return { ok: false, issues: [own], warnings: first.warnings };
+    if (!('id' in own)) {
+      if (!maySkipServerId) return { ok: false, issues: [own], warnings: first.warnings };
+      unknownServerId = own.message;
+      return first;
+    }
     found = [...found, { flag: '--server-id', value: own.id, source: own.source }];
     return check();
   }

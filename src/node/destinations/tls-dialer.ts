@@ -2,6 +2,7 @@ import { isIP, type LookupFunction, type OnReadOpts } from 'node:net';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import type { Destination, DestinationTrust } from '../../request/destination.ts';
 import { TransportError } from '../../request/transport-error.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { DialObserver } from '../exchange/connection-observer.ts';
 import { guardedLookup, type ResolveName, refusedAddress } from './guarded-lookup.ts';
@@ -140,7 +141,7 @@ export class TlsDialer {
     const failed = (error: Error): void => {
       settled();
       const code = dialErrorCode({ timedOut, tcpConnected, aborted: signal?.aborted === true });
-      const message = `${destination.origin} as ${serverName}: ${error.message}`;
+      const message = `${destination.origin} as ${serverName}: ${errorMessage(error)}`;
       reject(new TransportError(code, message, { requestMayHaveArrived: false, cause: error }));
     };
     const closed = (): void => failed(new Error('closed during the TLS handshake'));

@@ -68,3 +68,18 @@ test('parameters and case of the media type do not matter', async () => {
   const document = { status: 200, contentType: 'Application/JSON;g=apidiscovery.k8s.io', body: '{"a":1}' };
   assert.deepEqual(await getJson(serverWith(document), '/apis', undefined), { a: 1 });
 });
+
+test('of a 403 the message names who may not do what, in the words of the API server', async () => {
+  const message = 'leases.coordination.k8s.io is forbidden: User "reader" cannot list resource "leases"';
+  const forbidden = (body: string) =>
+    getJson(serverWith({ status: 403, contentType: json, body }), '/leases?limit=500', undefined);
+  const status = (text: string) => JSON.stringify({ kind: 'Status', code: 403, message: text });
+  await assert.rejects(forbidden(status(message)), {
+    message: `/leases returned 403 instead of 200: ${message}`,
+  });
+  await assert.rejects(forbidden('<h1>Forbidden</h1>'), { message: '/leases returned 403 instead of 200' });
+  await assert.rejects(
+    forbidden(status('long '.repeat(10_000))),
+    ({ message: told }: Error) => told.length < 400,
+  );
+});

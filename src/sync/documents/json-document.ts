@@ -64,7 +64,10 @@ function parseJson(
 ): unknown {
   const subject = withoutQuery(path);
   if (document.status !== 200) {
-    throw new ReadError('UnexpectedStatus', `${subject} returned ${document.status} instead of 200`);
+    throw new ReadError(
+      'UnexpectedStatus',
+      `${subject} returned ${document.status} instead of 200${missingRight(document)}`,
+    );
   }
   const type = mediaTypeOf(document);
   if (!mediaTypes.includes(type)) {
@@ -77,6 +80,23 @@ function parseJson(
     return JSON.parse(document.body);
   } catch (cause) {
     throw new ReadError('InvalidDocument', `${subject} is not complete JSON`, { cause });
+  }
+}
+
+const status403 = v.object({ kind: v.literal('Status'), code: v.literal(403), message: v.string() });
+/** Characters of a message; kube-apiserver's has some 150. */
+const longestMessage = 300;
+
+/** Who may not do what, in the words of the API server. */
+function missingRight({ status, body }: ServerDocument): string {
+  if (status !== 403) return '';
+  try {
+    const parsed = v.safeParse(status403, JSON.parse(body));
+    return parsed.success
+      ? `: ${parsed.output.message.slice(0, longestMessage).replaceAll(/\s+/g, ' ')}`
+      : '';
+  } catch {
+    return '';
   }
 }
 

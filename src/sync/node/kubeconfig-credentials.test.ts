@@ -98,3 +98,31 @@ describe('credentials that cannot be had', () => {
     );
   });
 });
+
+describe('the certificates of a kubeconfig', () => {
+  it('that hold none, or belong to another key, are named by their field and user, and never shown', async (context) => {
+    const { kubeconfig } = await exampleCluster(context);
+    const { clientCertificate } = await (
+      await loadClusterAccess({ kubeconfig: await kubeconfig(url) })
+    ).credentials();
+    assert.ok(clientCertificate !== undefined);
+    const base64 = (text: string) => Buffer.from(text).toString('base64');
+    const pair = {
+      'client-certificate-data': base64(clientCertificate.certificate),
+      'client-key-data': base64(clientCertificate.key),
+    };
+    const refused = async (entries: object) => refusalOf(await kubeconfig(url, entries));
+    assert.match(
+      await refused({ user: { ...pair, 'client-certificate-data': base64('SECRET') } }),
+      /^\/kubeconfig\S*: client-certificate of user sync-job holds no PEM certificate$/,
+    );
+    assert.match(
+      await refused({ user: { ...pair, 'client-key-data': base64('SECRET') } }),
+      /: client-key of user sync-job holds no usable PEM private key/,
+    );
+    assert.match(
+      await refused({ user: pair, cluster: { 'certificate-authority-data': base64('SECRET') } }),
+      /: certificate-authority holds no PEM certificate$/,
+    );
+  });
+});

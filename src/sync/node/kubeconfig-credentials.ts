@@ -1,6 +1,7 @@
 import type { RequestOptions } from 'node:https';
 import type { KubeConfig, User } from '@kubernetes/client-node';
 import * as v from 'valibot';
+import { parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import type { PemPair } from '../../node/reload/credentials.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorCode } from '../../runtime/error-code.ts';
@@ -26,7 +27,7 @@ export interface ClusterCredentials {
  * The credentials of the current user.
  *
  * @param files that the kubeconfig was loaded from, for messages
- * @throws {ClusterAccessError} for a token that cannot be sent
+ * @throws {ClusterAccessError} for a token that cannot be sent, or a certificate or key that cannot be used
  * @throws {Error} when a file cannot be read, or a plugin fails
  */
 export async function credentialsOf(config: KubeConfig, files: string): Promise<ClusterCredentials> {
@@ -42,10 +43,12 @@ export async function credentialsOf(config: KubeConfig, files: string): Promise<
   const { ca, cert, key, headers = {}, servername } = request;
   // An empty file would make the user nobody.
   if (tokenFileOf(user) !== undefined && !('Authorization' in headers)) checkedToken('', user, files);
+  const certificateAuthorities = textOf(ca);
   const certificate = textOf(cert);
   const privateKey = textOf(key);
+  checkPem({ certificateAuthorities, certificate, privateKey }, user, files);
   return {
-    certificateAuthorities: textOf(ca),
+    certificateAuthorities,
     clientCertificate:
       certificate === undefined || privateKey === undefined ? undefined : { certificate, key: privateKey },
     headers: Object.entries(headers).flatMap(([name, value]) =>
@@ -53,6 +56,29 @@ export async function credentialsOf(config: KubeConfig, files: string): Promise<
     ),
     serverName: servername,
   };
+}
+
+/** What OpenSSL says of such a text names neither the file nor the field. */
+function checkPem(
+  pem: Readonly<Record<'certificateAuthorities' | 'certificate' | 'privateKey', string | undefined>>,
+  user: User | null,
+  files: string,
+): void {
+  const { certificateAuthorities, certificate, privateKey } = pem;
+  try {
+    if (certificateAuthorities !== undefined) {
+      parseCertificates({ pem: certificateAuthorities, source: 'certificate-authority' });
+    }
+    if (certificate !== undefined && privateKey !== undefined) {
+      const source = (field: string) => `${field} of ${nameOf(user)}`;
+      parsePair(
+        { pem: certificate, source: source('client-certificate') },
+        { pem: privateKey, source: source('client-key') },
+      );
+    }
+  } catch (error) {
+    throw new ClusterAccessError(`${files}: ${errorMessage(error)}`, { cause: error });
+  }
 }
 
 const scheme = 'Bearer ';
