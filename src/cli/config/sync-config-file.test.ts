@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, describe, it } from 'node:test';
-import { type Authority, type CertificatePair, createAuthority } from '../../../test/support/certificates.ts';
+import { createAuthority } from '../../../test/support/certificates.ts';
 import { commandContext, runCommand } from '../../../test/support/command-context.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/signing-key.ts';
 import { type SyncArguments, syncFlagGroups } from '../flags/sync-flag-groups.ts';
@@ -24,14 +24,15 @@ leaderElection: { enabled: true, leaseDuration: 20s }
 logging: { verbosity: 4, format: json }
 `;
 let key: GeneratedSigningKey;
-let authority: Authority;
-let other: Authority;
-let pair: CertificatePair;
+let authority: Awaited<ReturnType<typeof createAuthority>>;
+let other: Awaited<ReturnType<typeof createAuthority>>;
+let client: Awaited<ReturnType<typeof authority.issue>>;
 
 before(async () => {
   key = await generateSigningKey('EdDSA');
-  [authority, other] = await Promise.all([createAuthority('cluster'), createAuthority('other')]);
-  pair = await authority.issue({ commonName: ['sync'], usage: 'client' });
+  authority = await createAuthority('kubernetes');
+  other = await createAuthority('other');
+  client = await authority.issue({ commonName: 'sync', usage: 'client' });
 });
 
 /** Files as they lie beside `/etc/sync/sync.yaml`. */
@@ -39,8 +40,8 @@ function filesWith(text: string): Map<string, string> {
   return new Map([
     ['/etc/sync/sync.yaml', text],
     ['/etc/sync/ca.crt', authority.certificate],
-    ['/etc/sync/sync.crt', pair.chain],
-    ['/etc/sync/sync.key', pair.privateKey],
+    ['/etc/sync/sync.crt', client.chain],
+    ['/etc/sync/sync.key', client.privateKey],
     ['/etc/sync/key.json', JSON.stringify(key.privateJwk)],
     ['/etc/sync/keys.json', JSON.stringify({ keys: [key.publicJwk] })],
     ['/etc/sync/private.json', JSON.stringify({ keys: [key.privateJwk] })],
@@ -92,7 +93,7 @@ describe('sync --config', () => {
       ['cp-a', 'cp-b'],
     );
     assert.equal(plan.options.certificateAuthorities, authority.certificate);
-    assert.deepEqual(plan.options.clientCertificate, { certificate: pair.chain, key: pair.privateKey });
+    assert.deepEqual(plan.options.clientCertificate, { certificate: client.chain, key: client.privateKey });
     assert.deepEqual(plan.options.timing, { interval: 5000 });
     assert.equal(plan.options.lifetimeSeconds, 600);
     assert.equal(plan.options.departedServerGraceMilliseconds, 1_800_000);
