@@ -19,3 +19,21 @@ test('a cluster that responds with something else than JSON is a refusal with it
     });
   }
 });
+
+test('a cluster that refuses is a refusal in its words: they name the user and the right that is missing', async (context) => {
+  const message = 'nodes is forbidden: User "kubernetes-admin" cannot list resource "nodes"';
+  const { path } = await installation(context, {
+    server: () => ({
+      filter: (_request, response) => {
+        response.writeHead(403, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ kind: 'Status', code: 403, message }));
+      },
+    }),
+  });
+  const access = await loadClusterAccess({ kubeconfig: path('sync.kubeconfig') });
+  await assert.rejects(new ControlPlane(access, '10.0.0.1').clusterConfiguration(), (error) => {
+    assert.ok(error instanceof InstallationRefused, String(error));
+    assert.ok(error.message.endsWith(` returned 403: ${message}`), error.message);
+    return true;
+  });
+});

@@ -3,6 +3,7 @@ import { stringify } from 'yaml';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
+import { failureText } from '../../sync/node/http-client.ts';
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import type { TextChange } from './file-change.ts';
 import { controlPlaneNodes, nodeList } from './objects/control-plane-node.ts';
@@ -241,7 +242,8 @@ export class ControlPlane {
     { status, text }: HttpsResponse,
   ): Output {
     const url = `${this.#access.server}${path}`;
-    if (status !== 200) throw new InstallationRefused(`${url} returned ${status}`);
+    if (status !== 200)
+      throw new InstallationRefused(`${url} returned ${failureText({ status, body: text })}`);
     const result = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), text);
     if (!result.success) throw new InstallationRefused(`${url} is not what it should be`);
     return result.output;
