@@ -14,7 +14,9 @@ function envelope(apiVersion: string, kind: string, object: Uint8Array): Buffer 
 describe('a protobuf body', () => {
   it('becomes the object it would be in JSON', () => {
     const label = join(writeField(1, 'app'), writeField(2, 'web'));
-    const metadata = join(writeField(1, 'a'), writeField(2, ''), writeField(11, label));
+    // As Go's clients write it: a generation of zero, which JSON would leave out.
+    const generation = Uint8Array.from([7 * 8, 0]);
+    const metadata = join(writeField(1, 'a'), writeField(2, ''), generation, writeField(11, label));
     const data = join(writeField(1, 'key'), writeField(2, 'value'));
     const binary = join(writeField(1, 'raw'), writeField(2, Uint8Array.from([0, 255])));
     const immutable = Uint8Array.from([4 * 8, 1]);

@@ -31,13 +31,13 @@ const ownerReference: MessageDescription = {
   6: ['controller', 'boolean'],
   7: ['blockOwnerDeletion', 'boolean'],
 };
+/** Without `generation`, which Go's clients send as 0: the server's own counts, where a kind has one. */
 const objectMeta: MessageDescription = {
   1: ['name', 'text'],
   2: ['generateName', 'text'],
   3: ['namespace', 'text'],
   5: ['uid', 'text'],
   6: ['resourceVersion', 'text'],
-  7: ['generation', 'integer'],
   11: ['labels', 'text map'],
   12: ['annotations', 'text map'],
   13: ['ownerReferences', { message: ownerReference, list: true }],
