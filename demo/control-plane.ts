@@ -6,7 +6,7 @@ import type { Logger } from '../src/runtime/logger.ts';
 import { createDemoCertificates, type DemoCertificates } from './certificates.ts';
 import { takeDirectory } from './demo-directory.ts';
 import type { ExampleApiServer } from './example-api-server/index.ts';
-import { logTo } from './log-file.ts';
+import { logOfRouter, logTo } from './log-file.ts';
 import { startDemoRouter } from './routers.ts';
 
 /** Milliseconds for requests in flight when a demo ends: somebody at a keyboard waits. */
@@ -14,6 +14,7 @@ const closeGrace = 500;
 
 /** What is known of an API server, however it is run. */
 export interface DemoApiServer {
+  readonly name: string;
   readonly serverId: string;
   /** `https://host:port` */
   readonly url: string;
@@ -71,7 +72,7 @@ export async function withControlPlane<Server extends DemoApiServer>(
         snapshotFile: join(path('snapshots'), apiServer.serverId),
         // Brought to the others by the sync job: a page shows all routers.
         flags: { 'advertise-address': ['127.0.0.1'], ...flags },
-        logger,
+        logger: logOfRouter(logger, apiServer.name),
       });
       routers.push(router);
       ending.unshift(() => router.close(closeGrace));

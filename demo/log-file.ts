@@ -6,3 +6,13 @@ import type { Logger } from '../src/runtime/logger.ts';
 export function logTo(file: string): Logger {
   return createPinoLogger({ format: 'text', verbosity: 2 }, destination({ dest: file, sync: true }));
 }
+
+/** The log of one router of several that write to the same file. */
+export function logOfRouter(logger: Logger, router: string): Logger {
+  return {
+    debug: (fields, message) => logger.debug({ router, ...fields }, message),
+    info: (fields, message) => logger.info({ router, ...fields }, message),
+    warn: (fields, message) => logger.warn({ router, ...fields }, message),
+    error: (fields, message) => logger.error({ router, ...fields }, message),
+  };
+}

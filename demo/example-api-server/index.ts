@@ -79,6 +79,7 @@ export interface ExampleApiServer {
   readonly url: string;
   readonly address: string;
   readonly port: number;
+  readonly name: string;
   /** Name of the identity Lease. */
   readonly serverId: string;
   readonly version: KubernetesVersionName;
@@ -142,6 +143,7 @@ export async function startExampleApiServer(options: ExampleApiServerOptions): P
     url: `https://${authority}`,
     address,
     port: listening.port,
+    name,
     serverId,
     version: options.version,
     setGroupVersion: (groupVersion, on) => {
