@@ -70,8 +70,7 @@ export async function withControlPlane<Server extends DemoApiServer>(
         certificates,
         snapshotKeys: keys.public,
         snapshotFile: join(path('snapshots'), apiServer.serverId),
-        // Brought to the others by the sync job: a page shows all routers.
-        flags: { 'advertise-address': ['127.0.0.1'], ...flags },
+        flags,
         logger: logOfRouter(logger, apiServer.name),
       });
       routers.push(router);
