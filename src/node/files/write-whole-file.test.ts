@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import fs, { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
@@ -31,6 +32,26 @@ test('a new file never takes the place of another one, and nothing is left besid
   const path = join(directory, 'key');
   await writeNewFile(path, join(directory, '.key.tmp'), 'first');
   await assert.rejects(writeNewFile(path, join(directory, '.key.tmp'), 'second'), { code: 'EEXIST' });
+  assert.equal(await readFile(path, 'utf8'), 'first');
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+  assert.deepEqual(await readdir(directory), ['key']);
+});
+
+test('a file system without hard links takes a new file, and none in the place of another one', async (context) => {
+  const directory = await temporaryDirectory(context);
+  const path = join(directory, 'key');
+  const { mock } = context.mock.method(fs, 'link', async () => {
+    throw Object.assign(new Error('EPERM: operation not permitted, link'), { code: 'EPERM' });
+  });
+  syncBuiltinESMExports();
+  try {
+    await writeNewFile(path, join(directory, '.key.tmp'), 'first');
+    await assert.rejects(writeNewFile(path, join(directory, '.key.tmp'), 'second'), { code: 'EEXIST' });
+    assert.equal(mock.callCount(), 2);
+  } finally {
+    mock.restore();
+    syncBuiltinESMExports();
+  }
   assert.equal(await readFile(path, 'utf8'), 'first');
   assert.equal((await stat(path)).mode & 0o777, 0o600);
   assert.deepEqual(await readdir(directory), ['key']);

@@ -1,4 +1,4 @@
-import { link, open, rename, rm, stat } from 'node:fs/promises';
+import { constants, copyFile, link, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** The default mode: files of a router have addresses and versions of the control plane, or keys. */
@@ -31,10 +31,16 @@ export async function writeNewFile(
   mode = ownerOnly,
 ): Promise<void> {
   await writeBeside(path, temporaryPath, text, mode, async () => {
-    await link(temporaryPath, path);
+    await link(temporaryPath, path).catch(async (error: NodeJS.ErrnoException) => {
+      if (!withoutLinks.has(error.code ?? '')) throw error;
+      await copyFile(temporaryPath, path, constants.COPYFILE_EXCL);
+    });
     await rm(temporaryPath);
   });
 }
+
+/** What link(2) says on file systems that have no hard links, such as FAT. A copy that fails is removed (uv_fs_copyfile). */
+const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 async function writeBeside(
   path: string,
