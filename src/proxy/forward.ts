@@ -5,8 +5,7 @@ import type { AdmittedRequest, Router } from '../request/router.ts';
 import type { Transport } from '../request/transport.ts';
 import { contradictionOfSnapshot } from './delivery/not-served.ts';
 import { refuseRedirect } from './delivery/redirect.ts';
-import { refusalOfServerThatEnds } from './delivery/shutting-down.ts';
-import { refusalOfPeersRouter } from './delivery/unavailable-server.ts';
+import { refusalOfUnavailableServer } from './delivery/unavailable-server.ts';
 import type { Replacement } from './merged-document.ts';
 
 /**
@@ -27,11 +26,8 @@ export function forward(
   return router.deliver(request, (outbound) =>
     transport.send(outbound, inbound, (head) => {
       observed?.attemptResponded(head.status);
-      // Each is a reason to ask another server, which `Router.deliver` does.
-      const refusal =
-        contradictionOfSnapshot(request, head) ??
-        refusalOfServerThatEnds(request, head) ??
-        refusalOfPeersRouter(request, head);
+      // Either is a reason to ask another server, which `Router.deliver` does.
+      const refusal = contradictionOfSnapshot(request, head) ?? refusalOfUnavailableServer(request, head);
       if (refusal !== undefined) return { kind: 'replace', response: refusal };
       const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
       // Here, because the response may bypass the returned `Response`.

@@ -2,7 +2,7 @@
  * What Node adds to an untrusted certificate. It helps nobody here: who names no CA file is a stranger to the server, and
  * the system's authorities have not signed the certificate of an API server.
  */
-const hintOfNode = /; if the root CA is installed locally, try running Node\.js with --use-system-ca\b/;
+const hintOfNode = /; if the root CA .*-system-ca\b/;
 
 /** The message of a thrown value. */
 export function errorMessage(error: unknown): string {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { shuttingDownStatus } from '../../src/proxy/delivery/shutting-down.ts';
+import { shuttingDownStatus } from '../../src/proxy/delivery/unavailable-server.ts';
 import { protocols } from '../support/security/recording-backend.ts';
 import { answerNotServed } from './laboratory/answer-faults.ts';
 import type { Script } from './laboratory/asked.ts';

@@ -15,7 +15,6 @@ import {
   ServerChoice,
   type ServerState,
 } from './server-choice.ts';
-import { ShuttingDownResponse } from './shutting-down.ts';
 import { toldToPeer, UnavailableServerResponse } from './unavailable-server.ts';
 import {
   addressUnknown,
@@ -109,21 +108,16 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     refusal: Refusal,
     send: (outbound: OutboundRequest) => Promise<Result>,
   ): Promise<Result | Response> {
-    const isUnavailable = !(refusal instanceof NotServedResponse);
-    const text = isUnavailable
-      ? 'A server ends, or is down behind its router'
-      : 'A server does not serve what the snapshot says of it';
-    // Its router accepts connections all the while: nothing else makes it be looked at before the next probe is due.
-    if (refusal instanceof UnavailableServerResponse && refusing !== undefined) {
-      health?.notResponded(refusing.id);
-    }
+    const isUnavailable = refusal instanceof UnavailableServerResponse;
+    const text = isUnavailable ? 'A server ends' : 'A server lacks what the snapshot has';
+    // Or the one behind the router that was asked. It accepts connections all the while: nothing else makes it be looked at before the next probe is due.
+    if (isUnavailable && refusing !== undefined) health?.notResponded(refusing.id);
     logger.debug({ target: request.inbound.target }, text);
     const others = everyCandidate(candidates).filter((candidate) => candidate !== refusing);
     const second = choice.choose(candidates, refusing);
     const destination = second?.destination;
     if (second === undefined || destination === undefined) {
-      if (isUnavailable) return refusal;
-      const isKnown = others.length > 0 || isServedByDepartedServer(request);
+      const isKnown = !isUnavailable && (others.length > 0 || isServedByDepartedServer(request));
       return isKnown ? servedSetsChanging(retryAfterSeconds) : refusal;
     }
     // A body that was too large to be kept has gone to the first one.
@@ -234,13 +228,9 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   };
 }
 
-type Refusal = NotServedResponse | ShuttingDownResponse | UnavailableServerResponse;
+type Refusal = NotServedResponse | UnavailableServerResponse;
 
 /** Whether nothing was carried out because of what the server is, or is doing. */
 function isRefusal(result: unknown): result is Refusal {
-  return (
-    result instanceof NotServedResponse ||
-    result instanceof ShuttingDownResponse ||
-    result instanceof UnavailableServerResponse
-  );
+  return result instanceof NotServedResponse || result instanceof UnavailableServerResponse;
 }

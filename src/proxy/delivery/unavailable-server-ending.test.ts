@@ -4,7 +4,7 @@ import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
-import { shuttingDownStatus } from './shutting-down.ts';
+import { shuttingDownStatus } from './unavailable-server.ts';
 
 /** As kube-apiserver 1.31 and 1.36 respond. */
 const head = {
