@@ -192,7 +192,10 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
   try {
     const { table } = await readSnapshotInput(context, '--snapshot-file', file, keys?.path);
     return {
-      findings: [ageOf(table, context.clock()), ...placeOf(table, localServerIdOf(config, table))],
+      findings: [
+        ageOf(table, context.clock(), embeddedSync !== undefined),
+        ...placeOf(table, localServerIdOf(config, table)),
+      ],
       table,
     };
   } catch (error) {
@@ -209,7 +212,12 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
   }
 }
 
-function ageOf({ generation, createdAt, expiresAt }: RoutingTable, now: number): Finding {
+/** How old the stored snapshot is. Pure. @param isOwn whether the router makes it itself */
+export function ageOf(
+  { generation, createdAt, expiresAt }: Pick<RoutingTable, 'generation' | 'createdAt' | 'expiresAt'>,
+  now: number,
+  isOwn: boolean,
+): Finding {
   const text = `generation ${generation}, ${durationText(now - createdAt)} old`;
   if (createdAt > now + 10_000) {
     return { check, result: 'warning', message: `${text}: it is from the future, compare the clocks` };
@@ -219,7 +227,7 @@ function ageOf({ generation, createdAt, expiresAt }: RoutingTable, now: number):
     : {
         check,
         result: 'warning',
-        message: `${text}, expired ${durationText(now - expiresAt)} ago: does the sync job run, and push here?`,
+        message: `${text}, expired ${durationText(now - expiresAt)} ago: ${isOwn ? 'does the router run, and can it read the cluster?' : 'does the sync job run, and push here?'}`,
       };
 }
 
