@@ -1,13 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { decodeJwt } from 'jose';
+import { speaker } from '../../../test/support/assertions.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { statusView } from '../../../test/support/status-view.ts';
-import { testApp, userConnection } from '../../../test/support/test-app.ts';
+import { type TestAppOptions, testApp, userConnection } from '../../../test/support/test-app.ts';
+import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { ServerHealth } from '../../health/server-health.ts';
+import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
+import { X509Authenticator } from '../../identity/incoming/x509.ts';
+import { refuseAuthenticated } from '../../node/callers/node-authenticators.ts';
+import { createRouter } from '../../proxy/create-router.ts';
+import { RequestGate } from '../../proxy/in-flight/request-gate.ts';
+import { peerAssertionHeader } from '../../request/identity-header-names.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
+import { silentLogger } from '../../runtime/logger.ts';
 import type { RoutersView } from './routers-view.ts';
 
 const routersUrl = 'https://router.test/.mixed-version-proxy/v1/routers';
@@ -21,20 +31,23 @@ const advertised = () => ({ address: '10.0.0.1:6443', serverId: 'cp-a', by: 'def
 
 type ToldView = Pick<RoutersView, 'agree' | 'notAsked' | 'routers'>;
 
-async function askRouters(answer: (outbound: OutboundRequest) => Response | Promise<Response>) {
+async function askRouters(
+  answer: (outbound: OutboundRequest) => Response | Promise<Response>,
+  options: Pick<TestAppOptions, 'identityTokens' | 'gate'> = {},
+) {
   const transport = recordingTransport(answer);
   const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
   health.follow('cp-b');
-  const local = {
-    kind: 'local',
-    id: 'cp-a',
-    origin: 'https://127.0.0.1:6444',
-    serverName: 'kubernetes.default.svc',
-    trust: { kind: 'peer-ca' },
-  } as const;
-  const { app } = await testApp({ snapshot, connection, transport, advertised, health, local });
+  const { app } = await testApp({
+    ...{ snapshot, connection, transport, advertised, health, serverId: 'cp-a' },
+    ...options,
+  });
   const asked = app.fetch(new Request(routersUrl, { headers: { 'user-agent': 'kubectl', 'if-match': 'x' } }));
   return { asked, transport, health };
+}
+
+function brokenOff(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ start: (controller) => controller.error(new Error('reset')) });
 }
 
 async function whatIsSaidOf(answer: (outbound: OutboundRequest) => Response | Promise<Response>) {
@@ -77,6 +90,18 @@ describe('the routers of other servers', () => {
     assert.equal(headers.has('if-match'), false);
   });
 
+  it('get assertions that are addressed to them, where those say who asks', async () => {
+    const { key } = await speaker('edge');
+    const peer = createAssertionSigner({ key, issuer: 'edge' });
+    const { asked, transport } = await askRouters(() => Response.json(statusView('cp-b')), {
+      identityTokens: { peer },
+    });
+    await asked;
+    const [assertion = ''] = allHeaders(transport.sent[0]?.headers ?? [], peerAssertionHeader);
+    const { aud, path } = decodeJwt(assertion);
+    assert.deepEqual([aud, path], ['cp-b', '/.mixed-version-proxy/v1/status']);
+  });
+
   it('are not said to tell when something else responds', async () => {
     const said = [
       [
@@ -93,8 +118,34 @@ describe('the routers of other servers', () => {
           Promise.reject(new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false })),
         /cannot be reached from the router that was asked/,
       ],
+      [() => new Response(' '.repeat(1024 * 1024 + 1)), /10\.0\.0\.2:6443 sent more than a status/],
+      [() => new Response(brokenOff()), /10\.0\.0\.2:6443 broke off its response/],
     ] as const;
     for (const [answer, expected] of said) assert.match((await whatIsSaidOf(answer)) ?? '', expected);
+  });
+
+  it('are not said to be down where this one has not asked them', async () => {
+    const gate = new RequestGate({ readOnly: 0, mutating: 0, longRunning: 0 });
+    gate.refuseNewRequests();
+    const { asked, transport } = await askRouters(() => Response.json(statusView('cp-b')), { gate });
+    const { routers } = (await (await asked).json()) as ToldView;
+    assert.match(routers[1]?.error ?? '', /10\.0\.0\.2:6443 has not been asked: .* shutting down/);
+    assert.deepEqual(transport.sent, []);
+  });
+
+  it('are sent nothing by a gateway that can tell nobody who asks, a token beside a certificate neither', async () => {
+    const transport = recordingTransport();
+    const plain = createRouter({
+      routingTable: { current: () => undefined },
+      transport,
+      authenticators: [new X509Authenticator()],
+    });
+    const router = refuseAuthenticated(plain, silentLogger);
+    const { app } = await testApp({ snapshot, connection, transport, advertised, router, serverId: 'cp-a' });
+    const headers = { authorization: 'Bearer somebody' };
+    const { routers } = (await (await app.fetch(new Request(routersUrl, { headers }))).json()) as ToldView;
+    assert.match(routers[1]?.error ?? '', /10\.0\.0\.2:6443 cannot be told who asks: /);
+    assert.deepEqual(transport.sent, []);
   });
 
   it('that tell of a time that is none are no routers: an age is made of it', async () => {

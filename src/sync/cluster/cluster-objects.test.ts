@@ -133,7 +133,7 @@ test('objects that one server does not return are read from the next', async () 
     customResourceGroups: [],
     customResources: [],
     warnings: [],
-    isComplete: true,
+    failures: [],
   });
 });
 
@@ -146,14 +146,14 @@ test('objects that one server does not serve are read from the next; that none d
     [apiServicesPath]: { items: [{ spec: { group: 'apps', version: 'v1' } }] },
     [customResourceDefinitionsPath]: () => plainNotFound,
   });
-  const { apiServices, customResourceGroups, warnings, isComplete } = await readClusterObjects([
+  const { apiServices, customResourceGroups, warnings, failures } = await readClusterObjects([
     without,
     withServices,
   ]);
   assert.deepEqual(apiServices, [{ group: 'apps', version: 'v1', available: true }]);
   // Not empty: the last known ones are used.
   assert.equal(customResourceGroups, undefined);
-  assert.deepEqual([warnings, isComplete], [[], true]);
+  assert.deepEqual([warnings, failures], [[], []]);
 });
 
 test('objects that one server does not serve and the other does not give are unknown, with the reason', async () => {
@@ -163,13 +163,9 @@ test('objects that one server does not serve and the other does not give are unk
     [without, broken],
     [broken, without],
   ]) {
-    const { customResourceGroups, warnings, isComplete } = await readClusterObjects(servers);
+    const { customResourceGroups, failures } = await readClusterObjects(servers);
     assert.equal(customResourceGroups, undefined);
-    assert.match(
-      warnings.join(),
-      /customresourcedefinitions cannot be read, so only what was known of it before/,
-    );
-    assert.equal(isComplete, false);
+    assert.match(failures.join(), /customresourcedefinitions cannot be read, so only what was known of it/);
   }
 });
 
@@ -178,10 +174,10 @@ test('objects that no server returns are unknown, not empty', async () => {
     [apiServicesPath]: { items: [] },
     [customResourceDefinitionsPath]: () => jsonDocument({ kind: 'Status', code: 403 }, 403),
   });
-  const { customResourceGroups, warnings } = await readClusterObjects([healthyButForbidding]);
+  const { customResourceGroups, failures } = await readClusterObjects([healthyButForbidding]);
   assert.equal(customResourceGroups, undefined);
   assert.match(
-    warnings.join(),
+    failures.join(),
     /customresourcedefinitions cannot be read, so only what was known of it before is used.*403/,
   );
 });
