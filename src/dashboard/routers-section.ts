@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import { saysReady } from '../own-paths/routers/agreement.ts';
 import type { Difference, RouterOfServer, RoutersView } from '../own-paths/routers/routers-view.ts';
 import type { StatusView } from '../own-paths/status/status-view.ts';
-import { isUsable } from '../own-paths/status/usable-servers.ts';
+import { countHealthy } from '../own-paths/status/usable-servers.ts';
 import { compareNames, displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
 import { age, badge, count, type Markup, stackingTable } from './wording/markup.ts';
 
@@ -138,5 +138,5 @@ function snapshot({ snapshot: held, embeddedSync }: StatusView, now: number): Ma
 }
 
 function healthy({ servers }: StatusView): string {
-  return `${servers.filter(isUsable).length} of ${servers.length}`;
+  return `${countHealthy(servers)} of ${servers.length}`;
 }

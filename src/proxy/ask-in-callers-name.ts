@@ -5,12 +5,12 @@ import { readText } from '../runtime/read-text.ts';
 import { forward } from './forward.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 
-/** How others are asked: as they are for every request. */
+/** What carries the questions. */
 export interface AskOptions extends Pick<MixedVersionProxyOptions, 'transport'> {
   readonly router: Router;
 }
 
-/** A request of the caller's that a question to others stands for. */
+/** The caller's own request, in whose name others are asked. */
 export type CallersRequest = Pick<AdmittedRequest, 'inbound' | 'requestInfo'>;
 
 export interface ServersResponse {
@@ -22,8 +22,8 @@ export interface ServersResponse {
 }
 
 /**
- * Asks by the same way as any request of the caller's, so that nobody sees by this what a server would not show them.
- * @param question its `inbound` is of `questionOf`
+ * Sends a question the way that every request goes. So a caller sees nothing that the server would not show them.
+ * @param question with an `inbound` that `questionOf` made
  * @param maximumBytes of the response
  * @throws what ended it: the signal, or a response that broke off
  */

@@ -10,6 +10,7 @@ import {
 } from '../../dashboard/wording/display-names.ts';
 import { preferenceText } from '../../dashboard/wording/preferred-version-text.ts';
 import type { StatusView } from '../../own-paths/status/status-view.ts';
+import { countHealthy } from '../../own-paths/status/usable-servers.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
@@ -177,13 +178,9 @@ const sourceText: Readonly<Record<string, string>> = {
   both: ', from discovery and StorageVersions',
 };
 
-/** Servers that are neither unhealthy nor gone. */
 export function healthyCount({ servers }: StatusView): Segment {
-  const healthy = servers.filter(
-    ({ health, departedAt }) => health.status !== 'unhealthy' && departedAt === null,
-  );
-  const text = `${healthy.length} of ${servers.length}`;
-  return { text, style: healthy.length < servers.length ? 'bad' : 'good' };
+  const healthy = countHealthy(servers);
+  return { text: `${healthy} of ${servers.length}`, style: healthy < servers.length ? 'bad' : 'good' };
 }
 
 /** Who names a server's address, in a word. */

@@ -17,6 +17,12 @@ export function isUsable({ local, address, departedAt, health }: ListedServer): 
   return health.status !== 'unhealthy' && (local || (address !== null && departedAt === null));
 }
 
+/** How many are neither unhealthy nor gone. Pure. */
+export function countHealthy(servers: readonly Pick<ListedServer, 'departedAt' | 'health'>[]): number {
+  return servers.filter(({ departedAt, health }) => health.status !== 'unhealthy' && departedAt === null)
+    .length;
+}
+
 /**
  * The minor version that responds where servers of several versions differ: `preferred`, or while no server of it is
  * usable, the next that has one (`ServedBy.byPreference`). `unknown`: that of a server of unknown version. `undefined`:

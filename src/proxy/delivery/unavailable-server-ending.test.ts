@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
-import { recordingTransport } from '../../../test/support/recording-transport.ts';
+import { jobs, pods, startWithRefusals } from '../../../test/support/refusing-servers.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import { shuttingDownStatus } from './unavailable-server.ts';
 
 /** As kube-apiserver 1.31 and 1.36 respond. */
@@ -16,22 +15,8 @@ const head = {
 };
 const shuttingDown = () => new Response(shuttingDownStatus, { status: 503, headers: head });
 
-/** Jobs are served by peers alone, pods by everybody. */
-const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
-const pods = 'https://router.example/api/v1/namespaces/default/pods';
-
-/** @param refuses whether the n-th server that is asked is ending. */
-async function start(
-  refuses: (attempt: number) => boolean,
-  response = shuttingDown,
-  snapshot = mixedCluster,
-) {
-  let attempts = 0;
-  const transport = recordingTransport(({ destination }) =>
-    refuses(attempts++) ? response() : Response.json({ answeredBy: destination.id }),
-  );
-  return testApp({ snapshot, transport, connection: userConnection('alice', ['dev']) });
-}
+const start = (refuses: (attempt: number) => boolean, response = shuttingDown, snapshot = mixedCluster) =>
+  startWithRefusals(refuses, response, snapshot);
 
 test('what a server that ends refuses is asked of another one, writes too', async () => {
   for (const [method, url] of [

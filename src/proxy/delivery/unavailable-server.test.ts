@@ -2,13 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
+import { jobs, pods, startWithRefusals } from '../../../test/support/refusing-servers.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { frontProxyConnection, testApp, userConnection } from '../../../test/support/test-app.ts';
+import { frontProxyConnection, testApp } from '../../../test/support/test-app.ts';
 import { TransportError } from '../../request/transport-error.ts';
-
-/** Jobs are served by peers alone, pods by everybody. */
-const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
-const pods = 'https://router.example/api/v1/namespaces/default/pods';
 
 /** What the router of a peer responds with while its API server is down (RFC 9209). */
 const destinationUnavailable = 'mixed-version-proxy; error=destination_unavailable';
@@ -17,18 +14,11 @@ const refusing = (
   status = 503,
 ) => Response.json({ kind: 'Status' }, { status, headers });
 
-/** @param refuses whether the n-th server that is asked is down behind its router. */
-async function start(
+const start = (
   refuses: (attempt: number) => boolean,
   response: () => Response = refusing,
   snapshot = mixedCluster,
-) {
-  let attempts = 0;
-  const transport = recordingTransport(({ destination }) =>
-    refuses(attempts++) ? response() : Response.json({ answeredBy: destination.id }),
-  );
-  return testApp({ snapshot, transport, connection: userConnection('alice', ['dev']) });
-}
+) => startWithRefusals(refuses, response, snapshot);
 
 test('what the router of a peer that is down refuses is asked of another server, writes too', async () => {
   for (const [method, url] of [
