@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 import type { ExampleApiServerOptions } from '../demo/example-api-server/index.ts';
 import { writeKubeconfig } from '../demo/kubeconfig.ts';
@@ -496,6 +497,9 @@ test('what kubeadm has written since stays: an upgraded kube-apiserver is moved 
       `    - --secure-port=${node.otherPort}\n`,
       `    - --secure-port=${node.port}\n    - --tls-min-version=VersionTLS13\n    - --secure-port=${node.otherPort}\n`,
     );
+  // kubeadm writes in place (os.WriteFile): the kubelet may see a part first.
+  await node.write(kubeApiServerManifest, upgraded.slice(0, 200));
+  await sleep(60);
   await node.write(kubeApiServerManifest, upgraded);
   const { errors } = await node.undo();
   assert.equal(errors, '');

@@ -40,7 +40,7 @@ if (values.all) {
 
 const failed = runs.filter((run) => run.failed > 0);
 for (const { name, failures } of failed)
-  console.log(`✖ ${name}\n${failures.map((each) => `    ${each}\n`).join('')}`);
+  console.log(`✖ ${name}\n${failures.map((each) => `${each}\n`.replace(/^(?=.)/gm, '    ')).join('')}`);
 const total = (key: 'passed' | 'failed' | 'skipped') => runs.reduce((sum, run) => sum + run[key], 0);
 console.log(`${total('passed')} passed, ${total('failed')} failed, ${total('skipped')} skipped`);
 process.exitCode = failed.length === 0 ? 0 : 1;

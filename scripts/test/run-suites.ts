@@ -15,7 +15,7 @@ export interface SuitesRun extends Results {
 }
 
 /** What keeps a process alive behind its tests is found by this. Milliseconds. */
-const longestRun = 900_000;
+const longestRun = 600_000;
 
 /** Runs files of tests in one process. */
 export async function runSuites(root: string, paths: readonly string[]): Promise<SuitesRun> {
@@ -45,20 +45,28 @@ export async function runSuites(root: string, paths: readonly string[]): Promise
     );
     const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
     const seconds = (performance.now() - begun) / 1_000;
-    const results = resultsOf(await readFile(resultsFile, 'utf8').catch(() => ''), code);
+    const results = resultsOf(await readFile(resultsFile, 'utf8').catch(() => ''), code, child.killed);
     return { ...results, name, seconds, output: `${output}${errors}` };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-/** A process that did not end well has failed also where none of its tests did. */
-function resultsOf(reported: string, code: number | null): Results {
-  const results: Results =
-    reported === '' ? { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] } : JSON.parse(reported);
-  if (code === 0 && reported !== '') return results;
-  if (results.failed > 0) return results;
-  return { ...results, failed: 1, failures: [`the process ended with ${code}`] };
+/**
+ * A process that did not end well has failed also where none of its tests did.
+ * @param wasKilled Node's test runner ends with 1 when it is
+ */
+function resultsOf(reported: string, code: number | null, wasKilled: boolean): Results {
+  const last = reported.trimEnd().split('\n').at(-1);
+  const results: Results = last
+    ? JSON.parse(last)
+    : { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] };
+  if (code === 0 && last) return results;
+  if (!wasKilled && results.failed > 0) return results;
+  const ending = wasKilled
+    ? `ended after ${longestRun / 1_000} s: a test does not end, or what it left running keeps the process alive`
+    : `the process ended with ${code}`;
+  return { ...results, failed: results.failed + 1, failures: [...results.failures, ending] };
 }
 
 /** The runs load much the same modules: types are stripped and code is compiled once for all, and for next time. */

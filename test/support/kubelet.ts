@@ -56,16 +56,18 @@ export async function startKubelet({
     for (const name of names) {
       const text = await readFile(join(manifests, name), 'utf8').catch(() => undefined);
       if (text === undefined || running.get(name)?.text === text) continue;
+      const pod = podIn(name, text);
+      // As the kubelet does with a file that is being written: it is read again later.
+      if (pod === undefined) continue;
       await stop(name);
       const hash = createHash('sha256').update(text).digest('hex');
-      const { image } = parse(text).spec.containers[0];
+      const { image, port } = pod;
       if (missingImages.has(image)) {
         running.set(name, { text });
         const message = `Back-off pulling image "${image}"`;
         mirror(podOf(name), { hash, waiting: { reason: 'ImagePullBackOff', message } });
         continue;
       }
-      const port = name === 'kube-apiserver.yaml' ? securePortOf(text) : routerPort(text);
       const server = createServer(tls, (request, response) => {
         // It is no API server: who asks for objects has to ask another one.
         if (request.url !== '/readyz') return request.destroy();
@@ -85,11 +87,15 @@ export async function startKubelet({
 
   await look();
   const ended = (async () => {
-    while (!isStopping) {
-      await sleep(20);
-      if (!isPaused) await look();
+    try {
+      while (!isStopping) {
+        await sleep(20);
+        if (!isPaused) await look();
+      }
+    } finally {
+      // Whatever went wrong: a server that is left would keep the process of the tests alive.
+      for (const name of [...running.keys()]) await stop(name);
     }
-    for (const name of [...running.keys()]) await stop(name);
   })();
   return {
     started,
@@ -107,6 +113,13 @@ export async function startKubelet({
   };
 }
 
-function routerPort(text: string): number {
-  return Number(parse(text).spec.containers[0].ports[0].containerPort);
+/** What a manifest says of its pod; `undefined`: it is not whole. */
+function podIn(name: string, text: string): { readonly image: string; readonly port: number } | undefined {
+  try {
+    const [container] = parse(text).spec.containers;
+    const port = name === 'kube-apiserver.yaml' ? securePortOf(text) : container.ports[0].containerPort;
+    return { image: container.image, port: Number(port) };
+  } catch {
+    return undefined;
+  }
 }
