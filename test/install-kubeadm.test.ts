@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 import type { ExampleApiServerOptions } from '../demo/example-api-server/index.ts';
 import { writeKubeconfig } from '../demo/kubeconfig.ts';
+import { freePort } from '../scripts/harness/free-port.ts';
 import { type KubeadmNode, kubeadmNode } from '../src/cli/install/kubeadm-node.ts';
 import { takenTurn, turnName } from '../src/cli/install/objects/installation-turn.ts';
 import { registerInstall } from '../src/cli/install/register-install.ts';
@@ -17,7 +18,6 @@ import { CommandFailure } from '../src/cli/terminal/command-context.ts';
 import { commandContext } from './support/command-context.ts';
 import { kubeadmManifest, writeKubeadmPki } from './support/kubeadm-layout.ts';
 import { type MirroredPod, startKubelet } from './support/kubelet.ts';
-import { listenOnLoopback } from './support/listen-on-loopback.ts';
 import { syncCluster } from './support/sync-cluster.ts';
 
 const image = 'registry.example/mixed-version-proxy:0.1.0';
@@ -27,14 +27,6 @@ const kubeApiServerManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 /** Its last flag names a configuration, which it shows before the kubeconfig of an administrator. */
 const kubeadmScript = (kubeconfig: string) =>
   `echo "# hunter2: $*"; for flag; do :; done; sed 's/^/# /' "$(echo $flag | cut -d= -f2)"; cat ${kubeconfig}`;
-
-/** Two that differ, for they are held at the same time. */
-async function freePorts(): Promise<readonly [number, number]> {
-  const one = await listenOnLoopback(createServer());
-  const other = await listenOnLoopback(createServer());
-  await Promise.all([one.stop(), other.stop()]);
-  return [one.port, other.port];
-}
 
 /** Every file of a folder with its text and mode, by path. */
 async function filesIn(root: string): Promise<Record<string, string>> {
@@ -86,7 +78,7 @@ async function controlPlaneNode(context: TestContext, options: NodeOptions = {})
     cluster.store.create({ group: '', resource: 'nodes' }, { apiVersion: 'v1', kind: 'Node', ...node });
   }
   const root = join(cluster.directory, 'node');
-  const [port, otherPort] = await freePorts();
+  const [port, otherPort] = [await freePort(), await freePort()];
   const manifest = kubeadmManifest({
     pki: '/etc/kubernetes/pki',
     securePort: port,

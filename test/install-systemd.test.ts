@@ -5,6 +5,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { freePort } from '../scripts/harness/free-port.ts';
 import { registerInstall } from '../src/cli/install/register-install.ts';
 import {
   gatewayConfiguration,
@@ -22,14 +23,6 @@ import { systemdMachine } from './support/systemd-machine.ts';
 
 const repository = resolve(import.meta.dirname, '..');
 const command = join(repository, 'bin/mixed-version-proxy');
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  return typeof address === 'object' && address !== null ? address.port : assert.fail();
-}
 
 /** A machine with systemd beside a cluster, and what a gateway in front of it is installed with. */
 async function gatewayMachine(context: TestContext) {

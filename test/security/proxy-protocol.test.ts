@@ -3,10 +3,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { connect as connectHttp2 } from 'node:http2';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, type TestContext, test } from 'node:test';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { freePort } from '../../scripts/harness/free-port.ts';
 import { findProgram } from '../../scripts/harness/programs.ts';
 import { canConnect } from '../support/can-connect.ts';
 import { eventually } from '../support/eventually.ts';
@@ -282,15 +283,6 @@ frontend statistics
   stats enable
   stats uri /
 `;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 async function stopped(child: ChildProcess): Promise<void> {
