@@ -12,6 +12,8 @@ test('a short upgrade of three servers behind gateways: no client gets to feel i
     serverEnd: 'drained',
     seed: 4020,
     pace: paces.quick,
+    // How soon is for the experiment to measure; here the machine may be busy with anything.
+    settling: 60_000,
     tell: (line) => context.diagnostic(line),
   });
   assert.deepEqual(faultsOf(outcome), [], outcome.details.join('\n'));

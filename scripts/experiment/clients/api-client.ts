@@ -9,6 +9,8 @@ export interface ClientOptions {
   readonly origin: string;
   readonly tls: { readonly ca: string; readonly cert: string; readonly key: string };
   readonly findings: Findings;
+  /** Milliseconds after which what a server serves has to be in discovery. Default: 5000. */
+  readonly settling?: number | undefined;
   /** Whether a server has served the resource in all the time from then to now. */
   readonly wasServed: (groupVersion: string, resource: string, since: number) => boolean;
   /** Aborts when the load is to end. */

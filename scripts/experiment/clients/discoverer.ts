@@ -7,9 +7,6 @@ const aggregated =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json';
 const classic = 'application/json';
 
-/** Milliseconds after which what a server serves has to be in discovery. */
-const settling = 5_000;
-
 /** The group versions that come or go with the upgrade; what they hold is looked at. */
 const observed = [newFlowSchemas, oldAutoscalers];
 
@@ -38,7 +35,7 @@ interface ClassicList {
 export async function discover(client: ApiClient, form: 'aggregated' | 'classic'): Promise<Set<string>> {
   const found = new Set<string>();
   const begun = performance.now();
-  const { findings, wasServed } = client.options;
+  const { findings, settling = 5_000, wasServed } = client.options;
   const request = { method: 'GET', path: '/apis', accept: form === 'aggregated' ? aggregated : classic };
   const answer = await askDocument(client, request);
   if (answer === undefined) return found;

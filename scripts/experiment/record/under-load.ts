@@ -17,6 +17,8 @@ interface LoadedRun {
   readonly tell: (line: string) => void;
   /** Keep logs and state. */
   readonly keepDirectory?: boolean | undefined;
+  /** As in `ClientOptions`. */
+  readonly settling?: number | undefined;
 }
 
 interface LoadedOutcome {
@@ -32,7 +34,7 @@ const catchingUp = 20_000;
 
 /** Does something to a fresh cluster under load, and counts what its clients got to feel. */
 export async function underLoad(
-  { setUp, versions, random, tell, keepDirectory = false }: LoadedRun,
+  { setUp, versions, random, tell, keepDirectory = false, settling }: LoadedRun,
   work: (cluster: ExperimentCluster, seconds: LoadedOutcome['seconds']) => Promise<void>,
 ): Promise<LoadedOutcome> {
   const findings = new Findings();
@@ -43,7 +45,7 @@ export async function underLoad(
     const times = new ChangeTimes(store);
     const begun = performance.now();
     const seconds = (at: number): number => Math.round((at - begun) / 100) / 10;
-    const load = startLoad({ ...access, findings }, { random, revision: store.revision });
+    const load = startLoad({ ...access, findings, settling }, { random, revision: store.revision });
     await work(cluster, seconds);
     await load.stopAsking();
     await untilCaughtUp(store, load.watchers, catchingUp);

@@ -12,15 +12,17 @@ interface UpgradeRun extends RollingUpgrade {
   /** Told of what happens as it happens. */
   readonly tell: (line: string) => void;
   readonly keepDirectory?: boolean;
+  /** As in `ClientOptions`. */
+  readonly settling?: number;
 }
 
 /** One whole upgrade of a fresh cluster under load. */
 export async function runSetUp(run: UpgradeRun): Promise<SetUpOutcome> {
-  const { setUp, from, tell, keepDirectory } = run;
+  const { setUp, from, tell, keepDirectory, settling } = run;
   const random = new SeededRandom(run.seed);
   const steps: UpgradeStep[] = [];
   const outcome = await underLoad(
-    { setUp, versions: [from, from, from], random, tell, keepDirectory },
+    { setUp, versions: [from, from, from], random, tell, keepDirectory, settling },
     (cluster, seconds) =>
       rollingUpgrade(cluster, run, (step) => {
         steps.push(step);
