@@ -209,3 +209,14 @@ test('options that mix the sidecar form with the gateway form are refused', asyn
   await assert.rejects(app({ ...gateway, stalePolicy: 'local' }), /gateway has no local server/);
   await assert.rejects(app({ ...gateway, enabled: false }), /gateway has no local server/);
 });
+
+test('options that give the local server two IDs are refused', async () => {
+  const local = {
+    kind: 'local',
+    id: 'peer-1',
+    origin: 'https://127.0.0.1:6444',
+    serverName: 'kubernetes.default.svc',
+    trust: { kind: 'peer-ca' },
+  } as const;
+  await assert.rejects(app({ local }), /serverId "local" and local\.id "peer-1" differ/);
+});

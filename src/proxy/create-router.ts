@@ -22,7 +22,7 @@ import type { MixedVersionProxyOptions } from './options.ts';
 
 /**
  * Builds the router from what the runtime injects.
- * @throws {TypeError} when the options mix the sidecar form with the gateway form.
+ * @throws {TypeError} when the options mix the sidecar form with the gateway form, or name two local servers.
  */
 export function createRouter(options: MixedVersionProxyOptions): Router {
   checkForm(options);
@@ -126,6 +126,11 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
 function checkForm({ serverId, local, stalePolicy, enabled }: MixedVersionProxyOptions): void {
   if ((serverId === undefined) !== (local === undefined)) {
     throw new TypeError('Give both serverId and local, or neither of them for the gateway form.');
+  }
+  if (serverId !== local?.id) {
+    throw new TypeError(
+      `serverId "${serverId}" and local.id "${local?.id}" differ: give both the ID of the local server, as the snapshot has it.`,
+    );
   }
   if (serverId !== undefined) return;
   if (stalePolicy === 'local' || enabled === false) {

@@ -28,7 +28,7 @@ export type LocalServerDownPolicy = 'peer' | 'unavailable';
 export interface MixedVersionProxyOptions {
   /**
    * ID of the local API server, as it stands in the snapshot. Left out together with `local` in the gateway form, in
-   * which no server is closer than another. `local.id` counts where it differs.
+   * which no server is closer than another. It must be the `id` that `local` has when the router is made.
    */
   readonly serverId?: string | undefined;
   /**

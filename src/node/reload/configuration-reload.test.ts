@@ -14,6 +14,7 @@ const pods = '/api/v1/pods';
 const own = '/.mixed-version-proxy/v1';
 
 interface Status {
+  readonly serverId: string | null;
   readonly keyFiles: readonly {
     readonly name: string;
     readonly path: string;
@@ -79,6 +80,22 @@ describe('a configuration file that changes while the router runs', () => {
       metrics.text,
       /credential_file_reload_failed\{flag="--config",path="[^"]+router\.yaml"\} 0$/m,
     );
+  });
+
+  it('is taken where the snapshot has the local server under another ID than the configuration', async (context) => {
+    const flags = { 'allow-loopback-peers': ['true'] };
+    const started = await startRouterWithFiles(context, { configuration: {}, flags });
+    const { router, configure, snapshotKey, apiServer } = started;
+    const snapshot = snapshotOf({
+      'apiserver-a': { address: `127.0.0.1:${apiServer.port}`, serves: ['v1/pods'] },
+    });
+    const sealed = await sealSnapshot(snapshot, signingKeyOf(snapshotKey.privateJwk));
+    assert.equal((await askAsAdmin(context, started, `${own}/snapshot`, sealed)).status, 200);
+    await configure({ snapshot: { stalePolicy: 'unavailable' } });
+    await router.reload();
+    assert.deepEqual(errorsOf(started), []);
+    const { serverId, stalePolicy } = await statusOf(context, started);
+    assert.deepEqual([serverId, stalePolicy], ['apiserver-a', 'unavailable']);
   });
 
   it('is told by the history at once where it prefers another version', async (context) => {

@@ -53,12 +53,15 @@ export async function createRouterHandlers(
   { app: lasting, assertionAuthenticator, traffic, records }: RouterParts,
 ): Promise<RouterHandlers> {
   const { transport, logger, observers = [] } = lasting;
+  // Before the rest: from the local server's ID on, nothing may come in between that changes it.
+  const issuer = await oidcIssuer(config, credentials.assertionKeys);
   const options = {
     ...lasting,
     ...nodeAuthenticators(config, assertionAuthenticator, jwt?.authenticator),
     inbound: nodeInbound,
     observers: [...observers, ...records.observers(config)],
-    serverId: config.serverId,
+    // Not the configured one: the snapshot may already have the server under another ID.
+    serverId: lasting.local?.id,
     localServerDownPolicy: config.localServerDownPolicy,
     stalePolicy: config.snapshot.stalePolicy,
     extensionRouting: config.extensionRouting,
@@ -66,7 +69,7 @@ export async function createRouterHandlers(
     enabled: config.featureGateEnabled,
     gate: traffic.gate,
     isShuttingDown: () => traffic.isShuttingDown,
-    oidcIssuer: await oidcIssuer(config, credentials.assertionKeys),
+    oidcIssuer: issuer,
     allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
     settings,
     processFacts: facts,
