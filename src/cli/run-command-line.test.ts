@@ -82,6 +82,16 @@ describe('the command line', () => {
     const flag = await run(['explain', '--snapshto', 'x']);
     assert.equal(flag.code, 2);
     assert.match(flag.errors, /^error: unknown flag --snapshto: did you mean --snapshot\?$/m);
+    for (const [command, unknown, owner] of [
+      ['serve', '--record=x', 'sync'],
+      ['doctor', '--leader-elect', 'sync'],
+      ['sync', '--secure-port=1', 'serve and install'],
+      ['explain', '--proxy-protocol-cidrs', 'serve'],
+    ] as const) {
+      const { code, errors } = await run([command, unknown]);
+      assert.equal(code, 2);
+      assert.match(errors, new RegExp(`^error: unknown flag --[\\w-]+; it is a flag of ${owner}$`, 'm'));
+    }
     assert.equal((await run(['validate'])).code, 2);
     assert.equal((await run(['version', 'excess'])).code, 2);
     const form = await run(['explain', 'GET', '/', '-o', 'xml']);

@@ -74,7 +74,7 @@ export function createProgram(
     .configureOutput({
       writeOut: showHelp,
       writeErr: context.writeError,
-      outputError: (text, write) => write(usageError(text)),
+      outputError: (text, write) => write(usageError(text, program)),
     })
     .description(
       'Routes the requests of a Kubernetes cluster whose API servers run different versions: each one goes to a server that can serve it.',

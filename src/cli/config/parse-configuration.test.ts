@@ -91,6 +91,19 @@ extensionRouting: everywhere
     ]);
   });
 
+  it('says of a key that stands in another section where it belongs', () => {
+    const text = `${header}serving:\n  clientCAFile: a\n  manifestFile: b\nadmin:\n  port: 1\ntls:\n  client-ca-file: c\n  bogus: d\nrequestHeader: {}\nca: {}\n`;
+    assert.deepEqual(issuesOf(text), [
+      '4:3: serving.clientCAFile is no key of this configuration; did you mean authentication.clientCAFile or authentication.requestHeader.clientCAFile?',
+      '5:3: serving.manifestFile is no key of this configuration; did you mean localServer.manifestFile?',
+      '7:3: admin.port is no key of this configuration; did you mean serving.port?',
+      '9:3: tls["client-ca-file"] is no key of this configuration; did you mean authentication.clientCAFile?',
+      '10:3: tls.bogus is no key of this configuration',
+      '11:1: requestHeader is no key of this configuration; did you mean authentication.requestHeader?',
+      '12:1: ca is no key of this configuration',
+    ]);
+  });
+
   it('says of a key whose flag was removed what to do instead', () => {
     assert.deepEqual(issuesOf(`${header}performance:\n  plainRequests: true\n`), [
       "4:3: performance.plainRequests was removed: leave it out, every HTTP/1.1 request is read by Node's parser",

@@ -143,7 +143,9 @@ class ConfigurationReader<Name extends string> {
       const memberPath = fieldPath(path, name);
       const member = section.members.get(name);
       if (member === undefined) {
-        this.#unknownKey(pair, memberPath, similarName(name, [...section.members.keys()]));
+        const similar = similarName(name, [...section.members.keys()]);
+        const candidates = [...(similar === undefined ? [] : [similar]), ...pathsOf(name, this.#kind)];
+        this.#unknownKey(pair, memberPath, candidates);
       } else if (!('members' in member)) this.#value(pair, member, memberPath);
       else if (isMap(pair.value)) this.#members(pair.value.items, member, memberPath);
       // A section with only comments in it counts as absent.
@@ -151,20 +153,28 @@ class ConfigurationReader<Name extends string> {
     }
   }
 
-  #unknownKey(pair: Pair, path: string, similar: string | undefined): void {
+  /** @param candidates what may have been meant */
+  #unknownKey(pair: Pair, path: string, candidates: readonly string[]): void {
     const gone = this.#kind.removed.find(({ key }) => key === path);
     if (gone !== undefined) {
       this.#issue(startOf(pair.key), path, `was removed: ${gone.instead}`);
       return;
     }
-    // Of a section nothing may be left.
-    if (isMap(pair.value) && this.#kind.removed.some(({ key }) => key.startsWith(`${path}.`))) {
-      for (const member of pair.value.items) {
-        this.#unknownKey(member, fieldPath(path, keyOf(member) ?? ''), undefined);
+    if (isMap(pair.value) && candidates.length === 0) {
+      const members = pair.value.items.map((member) => {
+        const name = keyOf(member) ?? '';
+        return { member, memberPath: fieldPath(path, name), elsewhere: pathsOf(name, this.#kind) };
+      });
+      // Of a section nothing may be left, and what it holds may belong to others.
+      const isGone = this.#kind.removed.some(({ key }) => key.startsWith(`${path}.`));
+      if (isGone || members.some(({ elsewhere }) => elsewhere.length > 0)) {
+        for (const { member, memberPath, elsewhere } of members) {
+          this.#unknownKey(member, memberPath, elsewhere);
+        }
+        return;
       }
-      return;
     }
-    const hint = similar === undefined ? '' : `; did you mean ${similar}?`;
+    const hint = candidates.length === 0 ? '' : `; did you mean ${oneOf.format(candidates)}?`;
     this.#issue(startOf(pair.key), path, `is no key of this configuration${hint}`);
   }
 
@@ -201,6 +211,8 @@ class ConfigurationReader<Name extends string> {
   }
 }
 
+const oneOf = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
 const repeatedKey = 'is a key that was given before';
 
 function keyOf({ key }: Pair): string | undefined {
@@ -209,6 +221,16 @@ function keyOf({ key }: Pair): string | undefined {
 
 function startOf(node: unknown): number | undefined {
   return isMap(node) || isSeq(node) || isScalar(node) ? node.range?.[0] : undefined;
+}
+
+/** Where a configuration has a key of this name, or the key of the flag of this name. */
+function pathsOf(name: string, section: ConfigurationSection, path = ''): readonly string[] {
+  return [...section.members].flatMap(([key, member]) => {
+    const memberPath = fieldPath(path, key);
+    const isFlag = !('members' in member);
+    const found = key === name || (isFlag && member.name === name) ? [memberPath] : [];
+    return isFlag ? found : [...found, ...pathsOf(name, member, memberPath)];
+  });
 }
 
 function isEmpty(node: unknown): boolean {

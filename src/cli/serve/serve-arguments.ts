@@ -5,6 +5,7 @@ import { boolean, file } from '../flags/flag-types.ts';
 import { type ServeFlagName, serveFlagGroups } from '../flags/serve-flags.ts';
 import type { CliCommand } from '../terminal/cli-command.ts';
 import { similarName } from '../terminal/similar-name.ts';
+import { whoseFlag } from '../terminal/usage-error.ts';
 import type { ServeArguments } from './serve-input.ts';
 
 /** Reads what `serve` was called with, out of all options of the command. */
@@ -46,9 +47,7 @@ export function addServeFlags(
   );
   return (options) => {
     const { config = [], 'dry-run': dryRun = [], ...flags } = read(options);
-    const known = command.options.flatMap(({ long }) => (typeof long === 'string' ? [long.slice(2)] : []));
-    const unknown = unknownArguments(command.args, known, command.name());
-    return { flags, configurationFiles: config, dryRun, unknown };
+    return { flags, configurationFiles: config, dryRun, unknown: unknownArguments(command) };
   };
 }
 
@@ -70,26 +69,24 @@ export function addExaminedServeFlags(command: CliCommand): ReadServeArguments {
  * One line for each argument that `command`, which takes flags only, does not know. The value of an unknown flag
  * follows it as a word of its own and is not named twice. Of a flag that is gone it says what to do instead.
  */
-function unknownArguments(
-  rest: readonly string[],
-  flagNames: readonly string[],
-  command: string,
-): readonly string[] {
-  const flags = rest.filter((argument) => argument.startsWith('-'));
+function unknownArguments(command: CliCommand): readonly string[] {
+  const flags = command.args.filter((argument) => argument.startsWith('-'));
   if (flags.length === 0) {
-    return rest.map((argument) => {
+    return command.args.map((argument) => {
       const hint = /\.(ya?ml|json)$/.test(argument)
         ? `; a configuration file is given as --config=${argument}`
         : '';
-      return `unexpected argument ${JSON.stringify(argument)}: ${command} takes flags only${hint}`;
+      return `unexpected argument ${JSON.stringify(argument)}: ${command.name()} takes flags only${hint}`;
     });
   }
+  const known = command.options.flatMap(({ long }) => (typeof long === 'string' ? [long.slice(2)] : []));
   return flags.map((flag) => {
     const given = flag.split('=')[0] ?? flag;
     const name = given.replace(/^-+/, '');
     const removed = removedServeFlags.find((flag) => flag.name === name);
     if (removed !== undefined) return `${given} was removed: ${removed.instead}`;
-    const similar = similarName(name, flagNames);
-    return `unknown flag ${given}${similar === undefined ? '' : `: did you mean --${similar}?`}`;
+    const similar = similarName(name, known);
+    const hint = similar === undefined ? whoseFlag(given, command.parent) : `: did you mean --${similar}?`;
+    return `unknown flag ${given}${hint}`;
   });
 }

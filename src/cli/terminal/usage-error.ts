@@ -1,3 +1,7 @@
+import type { Command } from 'commander';
+
+const inWords = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+
 /** Commander's messages about a wrong call, and the words that the messages of this program have for the same. */
 const wordings: readonly (readonly [RegExp, string])[] = [
   [/^missing required argument '(.*?)'/, '$1 is required'],
@@ -25,9 +29,19 @@ const wordings: readonly (readonly [RegExp, string])[] = [
 /** Stands behind every usage error. */
 export const helpHint = 'Run it with --help for its flags and examples.';
 
-/** An error of commander in the words of the other messages. Pure. */
-export function usageError(text: string): string {
+/** An error of commander, met by a command of `program`, in the words of the other messages. Pure. */
+export function usageError(text: string, program: Command): string {
   const message = text.replace(/^error: /, '').trimEnd();
   const reworded = wordings.reduce((known, [pattern, wording]) => known.replace(pattern, wording), message);
-  return `error: ${reworded}\n`;
+  const [, unknown] = /^unknown flag (\S+)$/.exec(reworded) ?? [];
+  return `error: ${reworded}${unknown === undefined ? '' : whoseFlag(unknown, program)}\n`;
+}
+
+/** What to add to the error about a flag that is unknown where it was given: which commands have it. */
+export function whoseFlag(flag: string, program: Command | null): string {
+  const commands = program?.commands ?? [];
+  const owners = commands.filter(({ options }) =>
+    options.some(({ long, hidden }) => long === flag && !hidden),
+  );
+  return owners.length === 0 ? '' : `; it is a flag of ${inWords.format(owners.map((each) => each.name()))}`;
 }
