@@ -90,17 +90,19 @@ const advice: Readonly<Partial<Record<number, string>>> = {
 };
 
 function notTold(connection: RouterConnection, { status, text }: HttpsResponse): CommandFailure {
-  const reason =
-    status === 401 ? unauthorized(connection) : (advice[status] ?? ownReason(status, text) ?? 'see its log');
+  const known = status === 401 ? unauthorized(connection) : advice[status];
+  const reasons = [ownReason(status, text), known].filter((reason) => reason !== undefined);
+  const reason = reasons.length === 0 ? 'see its log' : reasons.join(': ');
   return new CommandFailure(1, [`${nameOf(connection)} returned ${status}: ${reason}`]);
 }
 
 const statusMessage = v.pipe(v.string(), v.parseJson(), v.object({ message: v.string() }));
 
-/** What a router that cannot tell yet says of it itself (metav1.Status). */
+/** What a router says itself (metav1.Status): whom it refuses, or that it cannot tell yet. */
 function ownReason(status: number, text: string): string | undefined {
+  if (status !== 403 && status !== 503) return undefined;
   const parsed = v.safeParse(statusMessage, text);
-  return status === 503 && parsed.success ? printable(parsed.output.message) : undefined;
+  return parsed.success ? printable(parsed.output.message) : undefined;
 }
 
 function unauthorized({ named }: RouterConnection): string {

@@ -112,7 +112,10 @@ describe('status', () => {
     const { ask } = await runningRouter(context);
     const stranger = await ask('stranger');
     assert.equal(stranger.code, 1);
-    assert.match(stranger.errors, /returned 403: the caller is neither in its --allowed-users/);
+    assert.match(
+      stranger.errors,
+      /returned 403: forbidden: User "stranger" cannot get path "\/\.mixed-version-proxy\/v1\/status": the caller is neither in its --allowed-users/,
+    );
     const wrongName = await ask('admin', '--tls-server-name=example.com');
     assert.equal(wrongName.code, 1);
     assert.match(wrongName.errors, /cannot be asked: .*example\.com/);
