@@ -51,7 +51,7 @@ function start(options: SyncOptions) {
   const loop = createSyncLoop({
     ...options,
     clock,
-    logger: { ...silentLogger, warn: (_, message) => warnings.push(message) },
+    logger: { ...silentLogger, warn: ({ warning }, message) => warnings.push(`${message}: ${warning}`) },
   });
   const controller = new AbortController();
   const running = loop.run(controller.signal);
@@ -112,7 +112,11 @@ test('an upgrade and an error during it reach the router, and the error removes 
   await nextRound();
   await stop();
   assert.equal(target.taken.length, 3);
-  assert.equal(warnings.filter((warning) => warning.startsWith('server b cannot be read')).length, 1);
+  assert.equal(
+    warnings.filter((warning) => warning.startsWith('A round ended with a warning: server b cannot be read'))
+      .length,
+    1,
+  );
 });
 
 test('a round in which no server could be read is no reading, and what that means for the cluster is told once', async () => {

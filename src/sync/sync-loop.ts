@@ -104,7 +104,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(timing.adopt)]);
     const adopted = await options.adopt?.(deadline).catch((error: unknown) => {
       // A leader that waited for it would let every snapshot expire.
-      logger.warn({ err: error }, 'the snapshot that targets hold could not be read');
+      logger.warn({ err: error }, 'The snapshot that targets hold could not be read');
       return undefined;
     });
     if (adopted === undefined) return;
@@ -157,10 +157,10 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
         await round(signal);
       } catch (error) {
         // The last snapshot is still delivered; the next round tries again.
-        logger.error({ err: error }, 'a round failed');
+        logger.error({ err: error }, 'A round failed');
       }
       await keepInForce().catch((error: unknown) => {
-        logger.error({ err: error }, 'the snapshot could not be renewed');
+        logger.error({ err: error }, 'The snapshot could not be renewed');
       });
       // With jitter, sync jobs that started together do not send their requests together.
       await clock.sleep(pause() * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
@@ -245,15 +245,16 @@ function logChanges(logger: Logger, before: RoundOutcome | undefined, after: Rou
     if (server === undefined) {
       logger.info(
         { server: id },
-        'a departed server was removed: its grace period is over, or another server replaced it',
+        'A departed server was removed: its grace period is over, or another server replaced it',
       );
-    } else if (!isDeparted(server)) logger.info({ server: id }, 'a departed server is back');
+    } else if (!isDeparted(server)) logger.info({ server: id }, 'A departed server is back');
   }
   const servers = idsOf(after);
   if (servers.join() !== idsOf(before).join()) logger.info({ servers }, 'API servers');
   const known = before?.warnings ?? [];
-  for (const warning of after.warnings) if (!known.includes(warning)) logger.warn({}, warning);
-  if (after.warnings.length === 0 && known.length > 0) logger.info({}, 'everything can be read again');
+  for (const warning of after.warnings)
+    if (!known.includes(warning)) logger.warn({ warning }, 'A round ended with a warning');
+  if (after.warnings.length === 0 && known.length > 0) logger.info({}, 'Everything can be read again');
 }
 
 function isDeparted({ departedAt }: SyncServer): boolean {

@@ -23,10 +23,10 @@ for (const [signal, what] of [
     const jobs = [startSyncProcess(context, cluster, options), startSyncProcess(context, cluster, options)];
     const client = askRouter(context, router.origin, cluster);
     const before = await eventuallyReturns(client.status, ({ snapshot }) => snapshot !== null);
-    const leader = jobs.find(({ log }) => log().includes('started leading'));
+    const leader = jobs.find(({ log }) => log().includes('Started leading'));
     const follower = jobs.find((job) => job !== leader);
     assert.ok(leader !== undefined && follower !== undefined);
-    assert.doesNotMatch(follower.log(), /started leading/);
+    assert.doesNotMatch(follower.log(), /Started leading/);
 
     leader.signal(signal);
     const code = await leader.ended;
@@ -36,7 +36,7 @@ for (const [signal, what] of [
       () => client.explain(url),
       ({ reason }) => reason === 'NotServedByAnyServer',
     );
-    assert.match(follower.log(), /started leading/);
+    assert.match(follower.log(), /Started leading/);
     const after = await client.status();
     assert.ok((after.snapshot?.generation ?? 0) > (before.snapshot?.generation ?? 0));
     // One leader at a time: nobody had to be overtaken.

@@ -78,7 +78,7 @@ test('S18: whatever fails, no credential and no key is in a log line or in the b
   for (const message of [
     'Unauthorized',
     'A destination did not respond',
-    'a pushed snapshot or renewal was refused',
+    'A pushed snapshot or renewal was refused',
   ]) {
     assert.ok(
       router.logLines.some((line) => line.includes(message)),

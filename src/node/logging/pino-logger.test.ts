@@ -41,11 +41,11 @@ describe('the logger', () => {
   it('writes times as milliseconds in JSON, and in text as people read them', () => {
     const line = (format: 'json' | 'text'): string => {
       const { lines, logger } = logged({ format, verbosity: 0 });
-      logger.info({ generation: 2, expiresAt: 1_795_631_656_997 }, 'snapshot in use');
+      logger.info({ generation: 2, expiresAt: 1_795_631_656_997 }, 'Snapshot in use');
       return lines[0] ?? '';
     };
     assert.equal(JSON.parse(line('json')).expiresAt, 1_795_631_656_997);
-    assert.match(line('text'), /"snapshot in use" generation=2 expiresAt=2026-11-25T18:34:16\.997Z\n$/);
+    assert.match(line('text'), /"Snapshot in use" generation=2 expiresAt=2026-11-25T18:34:16\.997Z\n$/);
   });
 
   it('goes by another verbosity and form from one line to the next', () => {

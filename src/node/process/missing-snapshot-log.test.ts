@@ -8,7 +8,7 @@ import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 
 test('a router logs that it has no snapshot yet, and when one is in use', async (context) => {
   const { logs, port, authorities, snapshotKey, user } = await startRouterWithFiles(context);
-  const about = () => logs.filter(({ message }) => /snapshot/.test(message)).map(({ message }) => message);
+  const about = () => logs.filter(({ message }) => /snapshot/i.test(message)).map(({ message }) => message);
   assert.deepEqual(about(), ['There is no snapshot yet: the router is not ready']);
   const session = openHttp2(context, {
     port,
@@ -19,5 +19,5 @@ test('a router logs that it has no snapshot yet, and when one is in use', async 
   const body = await sealSnapshot(snapshot, signingKeyOf(snapshotKey.privateJwk));
   const target = '/.mixed-version-proxy/v1/snapshot';
   assert.equal((await askOverHttp2(session, target, { method: 'PUT', body })).status, 200);
-  assert.deepEqual(about().slice(1), ['snapshot in use']);
+  assert.deepEqual(about().slice(1), ['Snapshot in use']);
 });

@@ -44,7 +44,11 @@ export function watchRouterFiles(
         watch.setInterval(reading.config.fileCheckInterval);
         watch.replace([filesBehind(reading.config, path === undefined ? undefined : texts.get(path))]);
         const { changed, needsRestart, warnings } = reading;
-        for (const warning of warnings) if (!warned.includes(warning)) logger.warn({ path }, warning);
+        for (const warning of warnings) {
+          if (!warned.includes(warning)) {
+            logger.warn({ path, warning }, 'The configuration was taken, with a warning');
+          }
+        }
         warned = warnings;
         if (changed.length > 0) logger.info({ changed }, 'Changed settings are in use');
         if (needsRestart.length > 0 && JSON.stringify(needsRestart) !== before) {

@@ -149,7 +149,7 @@ export class SnapshotReceiver {
         return { result: 'restored', generation, expiresAt };
       } catch (error) {
         const reason = error instanceof Error ? error : new Error(String(error));
-        this.#logger.warn({ err: reason }, 'the stored snapshot cannot be used');
+        this.#logger.warn({ err: reason }, 'The stored snapshot cannot be used');
         return { result: 'refused', error: reason };
       }
     });
@@ -168,7 +168,7 @@ export class SnapshotReceiver {
         if (isSame ? next.table.createdAt <= held.table.createdAt : isOlder(next, held)) return;
         this.#use(next);
       } catch (error) {
-        this.#logger.warn({ err: error }, 'the stored snapshot cannot be used');
+        this.#logger.warn({ err: error }, 'The stored snapshot cannot be used');
       }
     });
   }
@@ -184,7 +184,7 @@ export class SnapshotReceiver {
     if (snapshot !== opened.snapshot) {
       this.#logger.info(
         { generation: snapshot.metadata.generation },
-        'addresses of extension API servers, or that routers advertise, are not used: the address policy refuses them',
+        'Addresses of extension API servers, or that routers advertise, are not used: the address policy refuses them',
       );
     }
     return { ...opened, snapshot };
@@ -205,7 +205,7 @@ export class SnapshotReceiver {
       return { ...plain, table, stored };
     } catch (error) {
       // The snapshot is good without it, only older.
-      this.#logger.warn({ err: error }, 'the stored renewal cannot be used');
+      this.#logger.warn({ err: error }, 'The stored renewal cannot be used');
       return plain;
     }
   }
@@ -244,7 +244,7 @@ export class SnapshotReceiver {
     } catch (error) {
       // The store may hold a newer one by now.
       if (error instanceof StoreChangedError) throw error;
-      this.#logger.warn({ err: error }, 'the snapshot is in use but could not be stored');
+      this.#logger.warn({ err: error }, 'The snapshot is in use but could not be stored');
       return errorMessage(error);
     }
   }
@@ -252,13 +252,13 @@ export class SnapshotReceiver {
   #use(held: Held): void {
     this.#held = held;
     const { generation, expiresAt, servers } = held.table;
-    this.#logger.info({ generation, expiresAt, servers: servers.length }, 'snapshot in use');
+    this.#logger.info({ generation, expiresAt, servers: servers.length }, 'Snapshot in use');
     for (const listener of this.#listeners) {
       try {
         listener(held.table);
       } catch (error) {
         // The table stays in use even if a listener fails.
-        this.#logger.error({ err: error }, 'a listener failed on a new snapshot');
+        this.#logger.error({ err: error }, 'A listener failed on a new snapshot');
       }
     }
   }
@@ -285,7 +285,7 @@ export class SnapshotReceiver {
       this.#refusedPush = { code: error.code, message: error.message, at: this.#now() };
     }
     this.#options.onPush?.(error instanceof SnapshotError ? error.code : 'InternalError');
-    const what = isOwn ? 'what this router has read' : 'a pushed snapshot or renewal';
+    const what = isOwn ? 'What this router has read' : 'A pushed snapshot or renewal';
     this.#logger.warn({ err: error }, `${what} was refused`);
   }
 

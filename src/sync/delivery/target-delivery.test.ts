@@ -127,13 +127,13 @@ test('a refusal of schemas is logged with the flag that leaves them out', async 
     sealed: undefined,
   };
   for (const [offered, result, expected] of [
-    [withSchemas, refused, /^snapshot not delivered: refused: .*--compare-schemas=false/],
-    [delivery(1), refused, /^snapshot not delivered: refused$/],
-    [withSchemas, { kind: 'refused', message: '401' }, /^snapshot not delivered: refused$/],
+    [withSchemas, refused, /^Snapshot not delivered: refused: .*--compare-schemas=false/],
+    [delivery(1), refused, /^Snapshot not delivered: refused$/],
+    [withSchemas, { kind: 'refused', message: '401' }, /^Snapshot not delivered: refused$/],
     [
       withSchemas,
       { kind: 'refused', message: '422 a loopback address' },
-      /^snapshot not delivered: refused$/,
+      /^Snapshot not delivered: refused$/,
     ],
   ] as const) {
     const { target, messages, asleep, stop } = setUp(() => result);

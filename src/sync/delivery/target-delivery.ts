@@ -79,7 +79,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
     const { generation } = delivery.snapshot.metadata;
     const fields = { target: target.name, generation };
     if (result.kind === 'accepted') {
-      if (held !== delivery) logger.info(fields, 'snapshot delivered');
+      if (held !== delivery) logger.info(fields, 'Snapshot delivered');
       held = delivery;
       failures = 0;
       lastAcceptedAt = clock.now();
@@ -90,7 +90,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       // Logged once per reason, so that a target that stays unreachable does not fill the log.
       if (lastResult === undefined || describe(lastResult) !== describe(result)) {
         const advice = adviceFor(result, delivery);
-        logger.warn({ ...fields, reason: result.message }, `snapshot not delivered: ${result.kind}${advice}`);
+        logger.warn({ ...fields, reason: result.message }, `Snapshot not delivered: ${result.kind}${advice}`);
       }
       if (result.kind === 'newer-held') options.onNewerHeld(result.generation ?? generation);
     }

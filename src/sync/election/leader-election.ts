@@ -155,7 +155,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
       const reason = errorMessage(error);
       // Logged once per reason, so that an API server that stays unreachable does not fill the log.
       if (reason !== lastFailure)
-        logger.warn({ reason, identity }, 'the Lease could not be acquired or renewed');
+        logger.warn({ reason, identity }, 'The Lease could not be acquired or renewed');
       lastFailure = reason;
       // A leader that cannot renew in time stops, so that there is a gap before the next leader.
       if (!isLeader()) setRenewedAt(undefined);
@@ -167,7 +167,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     renewedAt = at;
     if (before === (at !== undefined)) return;
     const holder = observed?.stored.record.holderIdentity;
-    logger.info({ identity, holder }, at === undefined ? 'stopped leading' : 'started leading');
+    logger.info({ identity, holder }, at === undefined ? 'Stopped leading' : 'Started leading');
     for (const listener of listeners) listener(at !== undefined);
   }
 
@@ -184,7 +184,7 @@ export function createLeaderElector(options: LeaderElectionOptions): LeaderElect
     await withDeadline(timing.retryPeriod, ending, timedOut, (signal) =>
       lease.replace(stored, { ...free, leaseTransitions }, signal),
     ).catch((error: unknown) =>
-      logger.warn({ err: error }, 'the Lease could not be released; it will expire'),
+      logger.warn({ err: error }, 'The Lease could not be released; it will expire'),
     );
   }
 

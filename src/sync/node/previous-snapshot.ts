@@ -49,7 +49,7 @@ export async function previousSnapshot(
     try {
       return await held(signal);
     } catch (err) {
-      logger.info({ err, source: name }, 'the snapshot that it holds could not be read');
+      logger.info({ err, source: name }, 'The snapshot that a target holds could not be read');
       return undefined;
     }
   }
@@ -62,7 +62,7 @@ export async function previousSnapshot(
       const jws = await sealed;
       return jws === undefined ? undefined : (await openSnapshot(jws, keys)).snapshot;
     } catch (err) {
-      logger.warn({ err, source }, 'the snapshot of an earlier run cannot be used');
+      logger.warn({ err, source }, 'The snapshot of an earlier run cannot be used');
       return undefined;
     }
   }
