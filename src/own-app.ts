@@ -16,6 +16,7 @@ import {
 import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
 import { type ProcessFacts, zPages } from './own-paths/z-pages.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
+import { localServerId } from './proxy/options.ts';
 import { internalError } from './request/handle-request.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
 import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
@@ -70,7 +71,12 @@ export function createOwnApp(
     app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, allowedCallers));
   }
   if (processFacts !== undefined) {
-    const pages = { facts: processFacts, settings, prefix: ownPathsPrefix };
+    const pages = {
+      facts: processFacts,
+      settings,
+      localServerId: () => localServerId(options),
+      prefix: ownPathsPrefix,
+    };
     app.route(ownPathsPrefix, zPages(pages, allowedCallers, clock));
   }
   // Snapshot, explain, status and its page: for allowed callers only.

@@ -70,7 +70,7 @@ async function startNodes(context: TestContext, versions: readonly KubernetesVer
   const { cluster, servers, flags } = await nodes(context, versions);
   const routers = await Promise.all(
     flags.map(async (own) => {
-      const router = startCommandProcess(context, ['serve', ...own, '--logging-format=json']);
+      const router = startCommandProcess(context, ['serve', ...own, '--logging-format=json', '-v=3']);
       const origin = () => /"origin":"(https:\/\/127\.0\.0\.1:\d+)"/.exec(router.log())?.[1];
       await eventually(() => origin() !== undefined || !router.isRunning());
       const at = origin() ?? assert.fail(router.log());
@@ -139,6 +139,12 @@ test('a router finds a server without an identity Lease by its endpoint, and kno
   assert.match(router.log(), /The snapshot has the local server under another ID now/);
   const { decision, reason } = await router.explain(first);
   assert.deepEqual([decision, reason], ['local', 'ServedLocally']);
+  const ask = client(context, cluster);
+  const flags = await ask(router.origin, '/.mixed-version-proxy/flagz');
+  assert.ok(flags.text.includes(`\nserver-id=${upgraded.serverId}\n`), flags.text);
+  await ask(router.origin, first);
+  const line = new RegExp(`"URI":"${first}".*"destination":"${upgraded.serverId}"`);
+  await eventually(() => line.test(router.log()));
 });
 
 test('three routers that found servers of 1.25 without Leases see them upgraded one by one, and no client gets a wrong 404', async (context) => {

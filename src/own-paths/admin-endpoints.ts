@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { statusResponse } from '../apimachinery/status.ts';
+import { localServerId } from '../proxy/options.ts';
 import { inboundFromRequest } from '../request/inbound.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
@@ -56,7 +57,7 @@ export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvi
   const onChecked = metrics?.healthChecked.bind(metrics);
   app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked }));
   if (metrics !== undefined) app.route('/', metricsEndpoints({ metrics, healthChecks }, 'everyone'));
-  app.route('/', zPages({ facts, settings }, 'everyone', clock));
+  app.route('/', zPages({ facts, settings, localServerId: () => localServerId(options) }, 'everyone', clock));
   if (snapshots !== undefined) app.route(ownPathsPrefix, pushedSnapshots(snapshots, options.advertised));
   app.notFound(({ req }) => statusResponse('NotFound', `there is no ${req.method} ${req.path} here`));
   return app;

@@ -72,6 +72,24 @@ test('/flagz lists every flag with its value, one a line', async () => {
   assert.deepEqual(JSON.parse(text).flags, { 'bind-address': '0.0.0.0', v: '4' });
 });
 
+test('/flagz has a server ID that was found as the snapshot in use has it, and one that was given as it was given', async () => {
+  const processFacts = {
+    ...{ version: 'v1.2.3', nodeVersion: 'v26.1.0', startedAt, configHash: 'sha256:abc' },
+    flags: { 'server-id': 'endpoint-10-0-0-1-6443', v: '4' },
+  };
+  const flagsWith = async (flag: string) => {
+    const found = [{ flag, value: 'endpoint-10-0-0-1-6443', source: 'endpoint 10.0.0.1:6443' }];
+    const settings = { needsRestart: () => [], found: () => found };
+    const connection = userConnection('prometheus', ['system:monitoring']);
+    const { app } = await testApp({ connection, processFacts, settings, serverId: 'apiserver-a' });
+    const headers = { accept: 'application/json' };
+    const response = await app.request('https://router/.mixed-version-proxy/flagz', { headers });
+    return JSON.parse(await response.text()).flags;
+  };
+  assert.deepEqual(await flagsWith('--server-id'), { 'server-id': 'apiserver-a', v: '4' });
+  assert.deepEqual(await flagsWith('--local-server'), processFacts.flags);
+});
+
 test('a form that there is not is 406, also the kind of the other page', async () => {
   assert.equal((await get('/.mixed-version-proxy/flagz', 'application/yaml')).status, 406);
   assert.equal(

@@ -25,6 +25,8 @@ export interface ZPagesOptions {
   readonly facts: ProcessFacts;
   /** Default: no setting waits for a restart. */
   readonly settings?: SettingsState | undefined;
+  /** The local server's ID in the snapshot in use. Default: the one of the start. */
+  readonly localServerId?: (() => string | undefined) | undefined;
   /** Under what metrics and z-pages are, as the pages themselves say. Default: under no prefix. */
   readonly prefix?: string | undefined;
 }
@@ -48,7 +50,7 @@ const notice =
  * @param clock milliseconds since the epoch
  */
 export function zPages(
-  { facts, settings, prefix = '' }: ZPagesOptions,
+  { facts, settings, localServerId, prefix = '' }: ZPagesOptions,
   allowed: AllowedCallers | 'everyone',
   clock: () => number,
 ): Hono<HandlerEnvironment> {
@@ -83,13 +85,21 @@ export function zPages(
       },
     });
   });
-  app.get('/flagz', guard, ({ var: { inbound } }) =>
-    respond(firstHeader(inbound.headers, 'accept'), 'Flagz', {
-      text: facts.flags,
-      json: { flags: facts.flags },
-    }),
-  );
+  app.get('/flagz', guard, ({ var: { inbound } }) => {
+    const flags = flagsInUse(facts.flags, settings, localServerId?.());
+    return respond(firstHeader(inbound.headers, 'accept'), 'Flagz', { text: flags, json: { flags } });
+  });
   return app;
+}
+
+/** A server ID that was found at the start changes with the snapshot; one that was given stands as it was given. */
+function flagsInUse(
+  flags: ProcessFacts['flags'],
+  settings: SettingsState | undefined,
+  serverId: string | undefined,
+): ProcessFacts['flags'] {
+  const isFound = settings?.found().some(({ flag }) => flag === '--server-id') === true;
+  return isFound && serverId !== undefined ? { ...flags, 'server-id': serverId } : flags;
 }
 
 type Kind = 'Statusz' | 'Flagz';
