@@ -1,6 +1,7 @@
-import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
+import { replaceFile } from '../../node/files/write-whole-file.ts';
 import { fileErrorMessage } from '../../runtime/error-message.ts';
 import type { FileChange } from './file-change.ts';
 import { InstallationRefused } from './wait-until.ts';
@@ -65,6 +66,7 @@ export function hostFiles(root = ''): HostFiles {
  */
 const temporaryOf = (path: string) => join(dirname(path), `.mixed-version-proxy-${basename(path)}`);
 
+/** One that is there keeps its mode and its owner. */
 async function replace(path: string, text: string, mode: number, group: number | undefined): Promise<void> {
   const folder = dirname(path);
   const folderMode = mode === 0o600 ? 0o700 : 0o755;
@@ -74,11 +76,10 @@ async function replace(path: string, text: string, mode: number, group: number |
   const present = await stat(path).catch(() => undefined);
   const temporary = temporaryOf(path);
   await rm(temporary, { force: true });
-  await writeFile(temporary, text, { mode: 0o600, flag: 'wx', flush: true });
-  await chmod(temporary, present === undefined ? mode : present.mode & 0o777);
-  if (group !== undefined) await chown(temporary, present?.uid ?? process.getuid?.() ?? 0, group);
-  else if (present !== undefined) await chown(temporary, present.uid, present.gid);
-  await rename(temporary, path);
+  const user = present?.uid ?? process.getuid?.() ?? 0;
+  const owningGroup = group ?? present?.gid;
+  const owner = owningGroup === undefined ? undefined : { user, group: owningGroup };
+  await replaceFile(path, temporary, text, present === undefined ? mode : present.mode & 0o777, owner);
 }
 
 function reasonOf(error: unknown): string {

@@ -4,6 +4,7 @@ import fs, { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promise
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { ownerForTests } from '../../../test/support/owner-for-tests.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { checkReplaceable, replaceFile, writeNewFile } from './write-whole-file.ts';
 
@@ -25,6 +26,17 @@ test('nothing takes the place of a device or a pipe', async (context) => {
   }
   assert.equal((await stat(pipe)).isFIFO(), true);
   assert.deepEqual((await readdir(directory)).sort(), ['null', 'pipe']);
+});
+
+test('a file that takes the place of another one has the mode and the owner that are given', async (context) => {
+  const path = join(await temporaryDirectory(context), 'file');
+  await writeFile(path, 'before');
+  const owner = ownerForTests();
+  await replaceFile(path, `${path}.tmp`, 'after', 0o666, owner);
+  const { mode, uid, gid } = await stat(path);
+  // 0666: whatever the umask is.
+  assert.deepEqual([mode & 0o777, uid, gid], [0o666, owner.user, owner.group]);
+  assert.equal(await readFile(path, 'utf8'), 'after');
 });
 
 test('a new file never takes the place of another one, and nothing is left beside it', async (context) => {

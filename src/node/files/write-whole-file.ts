@@ -4,20 +4,28 @@ import { dirname } from 'node:path';
 /** The default mode: files of a router have addresses and versions of the control plane, or keys. */
 const ownerOnly = 0o600;
 
+/** IDs of the user and the group that a file belongs to. */
+interface FileOwner {
+  readonly user: number;
+  readonly group: number;
+}
+
 /**
  * Writes a file next to the old one, syncs it and renames it over the old one: a crash or a full disk leaves the old or
  * the new file, never a part.
  * @param temporaryPath in the same directory
  * @param mode whatever the umask is
+ * @param owner default: the process's
  */
 export async function replaceFile(
   path: string,
   temporaryPath: string,
   text: string,
   mode = ownerOnly,
+  owner?: FileOwner,
 ): Promise<void> {
   await checkReplaceable(path);
-  await writeBeside(path, temporaryPath, text, mode, () => rename(temporaryPath, path));
+  await writeBeside(path, temporaryPath, { text, mode, owner }, () => rename(temporaryPath, path));
 }
 
 /**
@@ -30,7 +38,7 @@ export async function writeNewFile(
   text: string,
   mode = ownerOnly,
 ): Promise<void> {
-  await writeBeside(path, temporaryPath, text, mode, async () => {
+  await writeBeside(path, temporaryPath, { text, mode }, async () => {
     await link(temporaryPath, path).catch(async (error: NodeJS.ErrnoException) => {
       if (!withoutLinks.has(error.code ?? '')) throw error;
       await copyFile(temporaryPath, path, constants.COPYFILE_EXCL);
@@ -42,16 +50,22 @@ export async function writeNewFile(
 /** What link(2) says on file systems that have no hard links, such as FAT. A copy that fails is removed (uv_fs_copyfile). */
 const withoutLinks: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
+interface WholeFile {
+  readonly text: string;
+  readonly mode: number;
+  readonly owner?: FileOwner | undefined;
+}
+
 async function writeBeside(
   path: string,
   temporaryPath: string,
-  text: string,
-  mode: number,
+  { text, mode, owner }: WholeFile,
   putInPlace: () => Promise<void>,
 ): Promise<void> {
   try {
-    const file = await open(temporaryPath, 'wx', mode);
+    const file = await open(temporaryPath, 'wx', ownerOnly);
     try {
+      if (owner !== undefined) await file.chown(owner.user, owner.group);
       if (mode !== ownerOnly) await file.chmod(mode);
       await file.writeFile(text, 'utf8');
       // Before it gets its name: otherwise a power failure can leave an empty file under that name.
