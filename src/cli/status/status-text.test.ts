@@ -1,0 +1,269 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
+import { mixedSnapshot } from '../../../test/support/router-to-ask.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { clusterView } from '../../dashboard/cluster-view.ts';
+import type { StatusView } from '../../own-paths/status/status-view.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
+import { type StatusReport, statusText } from './status-text.ts';
+
+describe('the text of status', () => {
+  const plain = { isWide: false, isColored: false };
+  let report: StatusReport;
+  const now = Date.parse('2026-01-01T00:05:00Z');
+  const status: StatusView = {
+    embeddedSync: null,
+    found: [],
+    form: 'gateway',
+    serverId: null,
+    enabled: true,
+    stalePolicy: 'serve-stale',
+    snapshot: {
+      generation: 42,
+      createdAt: '2026-01-01T00:00:00Z',
+      expiresAt: '2026-01-01T00:04:00Z',
+      expired: true,
+      source: 'discovery',
+    },
+    servers: [
+      {
+        id: 'apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa',
+        hostname: null,
+        serves: null,
+        local: false,
+        address: '10.0.0.1:6443',
+        addressSource: 'advertised',
+        version: 'v1.25.16',
+        stale: true,
+        departedAt: null,
+        health: { status: 'unhealthy', cause: 'unreachable', since: '2026-01-01T00:03:00Z' },
+      },
+    ],
+    discovery: {
+      conflictCount: 2,
+      conflicts: [
+        {
+          group: 'apps',
+          version: 'v1',
+          resource: 'deployments',
+          subresource: 'scale',
+          field: 'kind',
+          claims: [{ value: 'Scale', serverIds: ['cp-a'] }],
+        },
+      ],
+    },
+    documents: [{ path: '/apis', server: 'cp-b', problem: 'This router cannot read it.' }],
+    warnings: ['--tls-cert-file: it expired \u001b[2J'],
+  };
+  before(() => {
+    report = { status, cluster: clusterView(buildRoutingTable(mixedSnapshot)) };
+  });
+
+  it('says of an own snapshot, by the word that rows of routers have, when a server was last read', () => {
+    const read = { source: 'sync.kubeconfig', lastReadAt: '2026-01-01T00:04:56Z', servers: [] };
+    const text = statusText({ ...report, status: { ...status, embeddedSync: read } }, now, plain);
+    assert.match(text, /^Snapshot: +generation 42, own, /m);
+    assert.match(text, /^Read by: +this router, by sync\.kubeconfig, last 4 s ago$/m);
+    const none = { ...status, snapshot: null, embeddedSync: { ...read, lastReadAt: null } };
+    const unread = statusText({ status: none, cluster: undefined }, now, plain);
+    assert.match(unread, /^Read by: +this router, by sync\.kubeconfig: no server has been read yet$/m);
+  });
+
+  it('names once why the router is not ready', () => {
+    const cause = 'the cluster cannot be read: see --peer-ca-file';
+    const failures = [{ name: 'snapshot', reason: `there has been no snapshot yet: ${cause}` }];
+    const unready = { ...status, readiness: { ready: false, failures }, warnings: [cause, 'another one'] };
+    const text = statusText({ ...report, status: unready }, now, { ...plain, isWide: true });
+    assert.equal(text.split(cause).length, 2, text);
+    assert.match(text, /^Warnings:\n {2}another one$/m);
+  });
+
+  it('tells of age, expiry, health, conflicts and warnings', () => {
+    const text = statusText(report, now, plain);
+    assert.match(text, /^Snapshot: +generation 42, pushed, 5 min 0 s old, expired 1 min 0 s ago$/m);
+    assert.match(text, /^Healthy: +0 of 1$/m);
+    assert.match(text, /unreachable 2 min 0 s +stale/);
+    const wide = statusText(report, now, { ...plain, isWide: true });
+    assert.match(wide, /unreachable 2 min 0 s +10\.0\.0\.1:6443 +its router +stale/);
+    assert.match(text, /apps\/v1 deployments\/scale: kind "Scale" say cp-a\n {2}and 1 more/);
+    assert.match(text, /^Not readable:\n {2}cp-b \/apis: This router cannot read it\.$/m);
+    assert.match(text, /Warnings:\n {2}--tls-cert-file/);
+  });
+
+  it('tells of a server that has departed, and when', () => {
+    const servers = status.servers.map((server) => ({ ...server, departedAt: '2026-01-01T00:03:00Z' }));
+    const text = statusText({ ...report, status: { ...status, servers } }, now, plain);
+    assert.match(text, / departed 2 min 0 s ago$/m);
+    assert.doesNotMatch(text, /,stale| stale$/m);
+    const healthy = servers.map((server) => ({ ...server, health: { ...server.health, status: 'healthy' } }));
+    const gone = statusText({ ...report, status: { ...status, servers: healthy } }, now, plain);
+    assert.match(gone, /^Healthy: +0 of 1$/m);
+  });
+
+  it('says when no version has a majority', () => {
+    const preferredVersion = {
+      configured: 'majority',
+      minor: '1.25',
+      enforcementDiffers: false,
+      required: false,
+    };
+    const version = (preferredOf: StatusView['servers']) =>
+      statusText(
+        { ...report, status: { ...status, preferredVersion, servers: [...preferredOf] } },
+        now,
+        plain,
+      );
+    const up = { status: 'healthy', cause: null, since: null };
+    const servers = status.servers.map((server) => ({ ...server, health: up }));
+    const others = servers.map((server) => ({ ...server, id: 'other', version: 'v1.24.0' }));
+    assert.match(version(servers), /^Version: +1\.25 \(majority\) serves what /m);
+    assert.match(version([...servers, ...others]), /^Version: +1\.25 \(no majority: the newest\) /m);
+  });
+
+  it('names the version that answers while no server of the preferred one is healthy', () => {
+    const [server] = status.servers;
+    assert.ok(server !== undefined);
+    const up = { status: 'healthy', cause: null, since: null };
+    const preferredVersion = {
+      configured: 'newest',
+      minor: '1.36',
+      enforcementDiffers: true,
+      required: false,
+    };
+    const version = (servers: StatusView['servers'], required = false) => {
+      const preferring = { ...status, servers, preferredVersion: { ...preferredVersion, required } };
+      const text = statusText({ status: preferring, cluster: undefined }, now, { ...plain, isWide: true });
+      return /^Version: +(.*)$/m.exec(text)?.[1];
+    };
+    const of = (minor: number, changes: Partial<StatusView['servers'][number]> = {}) => ({
+      ...server,
+      id: `cp-${minor}`,
+      version: `v1.${minor}.0`,
+      health: up,
+      ...changes,
+    });
+    const what = '1.36 (newest) is preferred for what servers understand differently, and for every write';
+    assert.equal(
+      version([of(25), of(26), of(36)]),
+      '1.36 (newest) serves what servers understand differently, and every write, since they enforce different policies',
+    );
+    for (const changes of [
+      { health: server.health },
+      { departedAt: '2026-01-01T00:03:00Z' },
+      { address: null },
+    ]) {
+      const servers = [of(25), of(26), of(36, changes)];
+      assert.equal(version(servers), `${what}, but no server of it is healthy: 1.26 answers`);
+      assert.equal(
+        version(servers, true),
+        `${what}, but no server of it is healthy: 1.26 answers reads, and writes get 503`,
+      );
+    }
+    const newer = [of(25), of(36, { health: server.health }), of(37)];
+    assert.equal(version(newer, true), `${what}, but no server of it is healthy: 1.37 answers`);
+    const nothing = [25, 26, 36].map((minor) => of(minor, { health: server.health }));
+    assert.equal(version(nothing), `${what}, but no server is healthy: requests get 503`);
+  });
+
+  it('counts servers that have departed apart', () => {
+    const departedAt = '2026-01-01T00:03:00Z';
+    const text = (servers: Parameters<typeof snapshotOf>[0]) =>
+      statusText({ status, cluster: clusterView(buildRoutingTable(snapshotOf(servers))) }, now, plain);
+    const left = { version: 'v1.36.0', serves: ['v1/pods'], departedAt };
+    const there = { version: 'v1.25.0', serves: ['v1/pods'] };
+    assert.match(text({ a: there, b: left }), /^Servers: +1, all alike: 1 v1\.25\.0; 1 departed$/m);
+    assert.match(text({ b: left }), /^Servers: +1, all departed$/m);
+  });
+
+  it('has colours where they are asked for, and says the same without', () => {
+    const colored = statusText(report, now, { ...plain, isColored: true });
+    assert.ok(colored.includes('\u001b[31munreachable 2 min 0 s\u001b[0m'));
+    assert.equal(stripVTControlCharacters(colored), statusText(report, now, plain));
+  });
+
+  it('lets no router steer the terminal', () => {
+    assert.ok(!statusText(report, now, plain).includes('\u001b'));
+  });
+
+  it('has the names of machines in place of IDs, and in the wide form both', () => {
+    const [server] = status.servers;
+    assert.ok(server !== undefined);
+    const named = snapshotOf({ [server.id]: { hostname: 'cp-1', serves: ['v1/pods'] } });
+    const nameless = { ...server, id: 'endpoint-10-0-0-2-6443' };
+    const both = {
+      status: { ...status, servers: [server, nameless] },
+      cluster: clusterView(buildRoutingTable(named)),
+    };
+    assert.match(statusText(both, now, plain), /^cp-1 +v1\.25\.16 /m);
+    const wide = statusText(both, now, { ...plain, isWide: true });
+    assert.match(wide, /^SERVER +ID +VERSION /m);
+    assert.match(wide, /^cp-1 +apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa +v1\.25\.16 /m);
+    assert.match(wide, /^endpoint-10-0-0-2-6443 +endpoint-10-0-0-2-6443 +v1\.25\.16 /m);
+  });
+
+  it('fits 80 columns, with twelve versions, hashed IDs, long names and long warnings', () => {
+    const ids = Array.from({ length: 12 }, (_, index) => `apiserver-2hb4bhxhxpo2wt5sc7ilxj7w${index}`);
+    const many = snapshotOf(
+      Object.fromEntries(
+        ids.map((id, index) => [
+          id,
+          {
+            serves: ['v1/pods', `a-group-with-a-long-name-of-its-own.example.com/v1/things${index}`],
+            version: `v1.${index + 20}.0-rc.1+build`,
+            hostname: `control-plane-${index}.eu-central-1.compute.example.com`,
+          },
+        ]),
+      ),
+    );
+    const [server] = status.servers;
+    assert.ok(server !== undefined);
+    const text = statusText(
+      {
+        status: {
+          ...status,
+          serverId: ids[0] ?? null,
+          servers: ids.map((id) => ({ ...server, id, local: id === ids[0], version: 'v1.20.0-rc.1+build' })),
+          warnings: [`${'a warning that goes on and on, '.repeat(9)}${'x'.repeat(200)}`],
+        },
+        cluster: clusterView(buildRoutingTable(many)),
+      },
+      now,
+      plain,
+    );
+    for (const line of text.split('\n')) assert.ok(line.length <= 80, line);
+    for (const version of ['v1.20.0-rc.1+build', 'v1.31.0-rc.1+build']) assert.ok(text.includes(version));
+    // As people count them.
+    assert.ok(text.indexOf('\ncontrol-plane-2.') < text.indexOf('\ncontrol-plane-10.'));
+  });
+
+  it('names what no healthy server serves', () => {
+    const [server] = status.servers;
+    assert.ok(server !== undefined);
+    const servers = ['cp-a', 'cp-b'].map((id) => ({ ...server, id }));
+    const up = { status: 'healthy', cause: null, since: null };
+    const text = (first: typeof up | typeof server.health) =>
+      statusText(
+        {
+          ...report,
+          status: {
+            ...status,
+            servers: servers.map((one, index) => (index === 0 ? { ...one, health: first } : one)),
+          },
+        },
+        now,
+        { ...plain, isWide: true },
+      );
+    assert.match(
+      text(up),
+      /^Down: +no healthy server serves apps\/v1 daemonsets, apps\/v1 deployments: 503$/m,
+    );
+    assert.match(text(server.health), /^Down: +every API server: requests get 503$/m);
+  });
+
+  it('says so when all servers serve the same', () => {
+    const alike = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'] });
+    const cluster = clusterView(buildRoutingTable(alike));
+    assert.match(statusText({ status, cluster }, now, plain), /All servers serve the same 1 resource\./);
+  });
+});

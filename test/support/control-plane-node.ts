@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { TLSSocket } from 'node:tls';
+import type { ExampleApiServerOptions } from '../../demo/example-api-server/index.ts';
+import { writeKubeconfig } from '../../demo/kubeconfig.ts';
+import { freePort } from '../../scripts/harness/free-port.ts';
+import { type KubeadmNode, kubeadmNode } from '../../src/cli/install/kubeadm-node.ts';
+import { registerInstall } from '../../src/cli/install/register-install.ts';
+import { CliCommand } from '../../src/cli/terminal/cli-command.ts';
+import { CommandFailure } from '../../src/cli/terminal/command-context.ts';
+import { commandContext } from './command-context.ts';
+import { kubeadmManifest, writeKubeadmPki } from './kubeadm-layout.ts';
+import { type MirroredPod, startKubelet } from './kubelet.ts';
+import { syncCluster } from './sync-cluster.ts';
+
+export const image = 'registry.example/mixed-version-proxy:0.1.0';
+export const clusterRoles = { group: 'rbac.authorization.k8s.io', resource: 'clusterroles' };
+export const kubeApiServerManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
+
+/** Its last flag names a configuration, which it shows before the kubeconfig of an administrator. */
+const kubeadmScript = (kubeconfig: string) =>
+  `echo "# hunter2: $*"; for flag; do :; done; sed 's/^/# /' "$(echo $flag | cut -d= -f2)"; cat ${kubeconfig}`;
+
+/** Every file of a folder with its text and mode, by path. */
+async function filesIn(root: string): Promise<Record<string, string>> {
+  const files: Record<string, string> = {};
+  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const { mode } = await stat(path);
+    files[path.slice(root.length)] = `${(mode & 0o777).toString(8)}\n${await readFile(path, 'utf8')}`;
+  }
+  return files;
+}
+
+interface NodeOptions {
+  /** What stands in for kubeadm: a shell script. */
+  readonly kubeadm?: string;
+  /** Flags of kube-apiserver, besides kubeadm's. */
+  readonly flags?: Readonly<Record<string, string>>;
+  /** What kube-apiserver has taken the node to be called. Default: as it is. */
+  readonly hostname?: string;
+  /** A second control-plane node. */
+  readonly other?: ReturnType<typeof nodeObject>;
+}
+
+/** A control-plane node in a folder, with a kubelet, in a cluster that keeps what kubeadm keeps in one. */
+export async function controlPlaneNode(context: TestContext, options: NodeOptions = {}) {
+  const cluster = await syncCluster(context);
+  const api = await cluster.startServer({
+    version: '1.36',
+    name: 'cp-a',
+    hostname: options.hostname ?? hostname(),
+    filter: (request, response, next) => {
+      const isReader = peerName(request) === 'mixed-version-proxy-sync';
+      if (!isReader || cluster.store.list(clusterRoles).length > 0) next();
+      else response.writeHead(403).end();
+    },
+  });
+  cluster.store.create(
+    { group: '', resource: 'configmaps' },
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'kubeadm-config', namespace: 'kube-system' },
+      data: { ClusterConfiguration: 'kind: ClusterConfiguration\n' },
+    },
+  );
+  const nodes = [nodeObject('cp-a', '127.0.0.1'), ...(options.other === undefined ? [] : [options.other])];
+  for (const node of nodes) {
+    cluster.store.create({ group: '', resource: 'nodes' }, { apiVersion: 'v1', kind: 'Node', ...node });
+  }
+  const root = join(cluster.directory, 'node');
+  const [port, otherPort] = [await freePort(), await freePort()];
+  const manifest = kubeadmManifest({
+    pki: '/etc/kubernetes/pki',
+    securePort: port,
+    flags: { 'advertise-address': '127.0.0.1', ...options.flags },
+  });
+  const write = async (path: string, text: string, mode = 0o600): Promise<void> => {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), text, { mode });
+  };
+  await write(kubeApiServerManifest, manifest);
+  await writeKubeadmPki(join(root, 'etc/kubernetes/pki'), cluster.certificates);
+  await writeKubeconfig(join(root, 'etc/kubernetes/admin.conf'), {
+    servers: { kubernetes: api.url },
+    certificateAuthority: cluster.certificates.clusterCa,
+    users: { admin: cluster.certificates.admin },
+  });
+  const kubeadm = join(cluster.directory, 'kubeadm');
+  const script = options.kubeadm ?? kubeadmScript(join(root, 'etc/kubernetes/admin.conf'));
+  await writeFile(kubeadm, `#!/bin/sh\n${script}\n`);
+  await chmod(kubeadm, 0o755);
+  const { certificate, privateKey } = cluster.certificates.apiServer;
+  const unready = new Set<string>();
+  const missingImages = new Set<string>();
+  const pods = { group: '', resource: 'pods' };
+  const mirror = (pod: string, told: MirroredPod | undefined): void => {
+    const name = `${pod}-cp-a`;
+    if (cluster.store.get(pods, 'kube-system', name)) cluster.store.remove(pods, 'kube-system', name);
+    if (told === undefined) return;
+    const annotations = { 'kubernetes.io/config.hash': told.hash };
+    const metadata = { name, namespace: 'kube-system', annotations };
+    const containerStatuses = [{ name: pod, state: { waiting: told.waiting } }];
+    cluster.store.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, status: { containerStatuses } });
+  };
+  const kubelet = await startKubelet({
+    mirror,
+    missingImages,
+    manifests: join(root, 'etc/kubernetes/manifests'),
+    tls: { cert: await readFile(certificate, 'utf8'), key: await readFile(privateKey, 'utf8') },
+    unready,
+  });
+  context.after(() => kubelet.stop());
+  const before = await filesIn(root);
+
+  async function run(args: readonly string[], node: KubeadmNode = kubeadmNode({ root, kubeadm })) {
+    const { context: command, written } = commandContext(new Map());
+    const program = new CliCommand('mixed-version-proxy').exitOverride();
+    registerInstall(program, command, () => {}, { node });
+    const failure = await program
+      .parseAsync(['install', 'kubeadm', `--kube-apiserver-port=${otherPort}`, '--timeout=2s', ...args], {
+        from: 'user',
+      })
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+    if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
+    return { output: written.output, errors: failure?.lines.join('\n') ?? '' };
+  }
+
+  return {
+    cluster,
+    api,
+    root,
+    port,
+    otherPort,
+    before,
+    started: kubelet.started,
+    /** What is started and never ready, as it stands in `started`. */
+    unready,
+    /** Of routers. */
+    missingImages,
+    kubelet,
+    files: () => filesIn(root),
+    write,
+    text: (path: string) => readFile(join(root, path), 'utf8'),
+    node: kubeadmNode({ root, kubeadm }),
+    run,
+    install: (...args: string[]) => run([`--image=${image}`, ...args]),
+    undo: (...args: string[]) => run(['--undo', ...args]),
+  };
+}
+
+/** Common name of a client's certificate. */
+function peerName({ socket }: Parameters<NonNullable<ExampleApiServerOptions['filter']>>[0]): unknown {
+  return socket instanceof TLSSocket ? socket.getPeerCertificate().subject?.CN : undefined;
+}
+
+export function nodeObject(name: string, address: string, ready = 'True') {
+  return {
+    metadata: { name, labels: { 'node-role.kubernetes.io/control-plane': '' } },
+    status: {
+      addresses: [{ type: 'InternalIP', address }],
+      conditions: [{ type: 'Ready', status: ready }],
+    },
+  };
+}

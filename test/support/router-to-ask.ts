@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
+import { signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { runCommand, type Written } from './command-context.ts';
+import { snapshotOf } from './snapshot-builder.ts';
+import { type StartedRouterOptions, startRouterWithFiles } from './started-router.ts';
+import { askOverHttp2, openHttp2 } from './tls-client.ts';
+
+/** Two versions, each of which serves what the other one does not. */
+export const mixedSnapshot = snapshotOf({
+  'cp-a': { version: 'v1.25.0', serves: ['v1/pods', 'autoscaling/v2beta2/horizontalpodautoscalers'] },
+  'cp-b': { version: 'v1.36.0', serves: ['v1/pods', 'apps/v1/deployments', 'apps/v1/daemonsets'] },
+});
+
+/** A running router, and a way to ask it by `status`. */
+export async function routerToAsk(context: TestContext, flags: StartedRouterOptions['flags'] = {}) {
+  const started = await startRouterWithFiles(context, { flags });
+  const admin = await started.user('admin', ['system:masters']);
+  const stranger = await started.user('stranger');
+  const files = new Map([
+    ['ca.crt', started.authorities.cluster.certificate],
+    ['admin.crt', admin.chain],
+    ['admin.key', admin.privateKey],
+    ['stranger.crt', stranger.chain],
+    ['stranger.key', stranger.privateKey],
+    ['front-proxy-ca.crt', started.authorities.frontProxies.certificate],
+    ['token', 'not-of-this-cluster'],
+  ]);
+  const server = `--server=https://127.0.0.1:${started.port}`;
+  const flagsOf = (user: string) => [
+    'status',
+    server,
+    '--certificate-authority=ca.crt',
+    `--client-certificate=${user}.crt`,
+    `--client-key=${user}.key`,
+  ];
+  const askBy = (...flags: readonly string[]) => runCommand(files, ['status', server, ...flags]);
+  const ask = (user: string, ...more: readonly string[]): Promise<Written & { readonly code: number }> =>
+    runCommand(files, [...flagsOf(user), ...more]);
+  /** One picture, and then Ctrl-C. */
+  const watchOnce = (outputIsTerminal: boolean) =>
+    runCommand(files, [...flagsOf('admin'), '--watch'], {
+      outputIsTerminal,
+      shutdownSignal: Promise.resolve('SIGTERM'),
+    });
+  const push = async () => {
+    const session = openHttp2(context, {
+      port: started.port,
+      ca: started.authorities.cluster.certificate,
+      pair: admin,
+    });
+    const body = await sealSnapshot(mixedSnapshot, signingKeyOf(started.snapshotKey.privateJwk));
+    const { status } = await askOverHttp2(session, '/.mixed-version-proxy/v1/snapshot', {
+      method: 'PUT',
+      body,
+    });
+    assert.equal(status, 200);
+  };
+  return { started, admin, ask, askBy, push, watchOnce };
+}
