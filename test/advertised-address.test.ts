@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { Agent, request } from 'undici';
-import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
+import { request } from 'undici';
+import { askRouter, clientAgent, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 /** Only the newer one of the two servers here serves it. */
 const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
@@ -72,14 +71,7 @@ test('an address given to a router is what peers dial, for as long as its operat
   const other = await server(a.serverId);
   assert.deepEqual([other?.address, other?.addressSource], [`127.0.0.1:${a.port}`, 'lease']);
 
-  const agent = new Agent({
-    connect: {
-      ca: cluster.credentials.certificateAuthorities,
-      cert: await readFile(cluster.certificates.admin.certificate, 'utf8'),
-      key: await readFile(cluster.certificates.admin.privateKey, 'utf8'),
-    },
-  });
-  context.after(() => agent.destroy());
+  const agent = clientAgent(context, cluster);
   const { statusCode, body } = await request(`${routerA.origin}${flowSchemas}`, { dispatcher: agent });
   await body.dump();
   assert.equal(statusCode, 200);
@@ -157,14 +149,7 @@ test('while a server is down behind its router, what peers send there reaches an
   await eventuallyReturns(client.status, (status) =>
     status.servers.every(({ addressSource }: KnownServer) => addressSource === 'advertised'),
   );
-  const agent = new Agent({
-    connect: {
-      ca: cluster.credentials.certificateAuthorities,
-      cert: await readFile(cluster.certificates.admin.certificate, 'utf8'),
-      key: await readFile(cluster.certificates.admin.privateKey, 'utf8'),
-    },
-  });
-  context.after(() => agent.destroy());
+  const agent = clientAgent(context, cluster);
   const statusOf = async (method: 'GET' | 'PATCH'): Promise<number> => {
     const { statusCode, body } = await request(
       `${routerA.origin}${method === 'GET' ? flowSchemas : `${flowSchemas}/exempt`}`,

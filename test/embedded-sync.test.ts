@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Agent, request } from 'undici';
+import { request } from 'undici';
 import type { ExampleApiServer, RequestRecord } from '../demo/example-api-server/index.ts';
 import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
 import { syncCatalogue } from '../src/node/metrics/state-catalogue.ts';
@@ -10,7 +10,7 @@ import { createAuthority } from './support/certificates.ts';
 import { eventually } from './support/eventually.ts';
 import { parseScrape, sampleValue } from './support/prometheus-text.ts';
 import { startRouterProcess } from './support/router-process.ts';
-import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
+import { askRouter, clientAgent, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 /** Only the newer one of the two servers here serves it. */
 const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
@@ -204,11 +204,7 @@ test('nothing can be pushed to a router that reads the cluster itself, whoever s
   assert.equal(lastResult?.kind, 'refused');
   assert.match(lastResult?.message ?? '', /^405 This router reads the cluster itself/);
   // Nor in the form in which it takes its own.
-  const { certificateAuthorities: ca, clientCertificate } = cluster.credentials;
-  const agent = new Agent({
-    connect: { ca, cert: clientCertificate.certificate, key: clientCertificate.key },
-  });
-  context.after(() => agent.destroy());
+  const agent = clientAgent(context, cluster);
   const url = `${router.origin}/.mixed-version-proxy/v1/snapshot`;
   const held = await request(url, { dispatcher: agent });
   const plain = await held.body.text();

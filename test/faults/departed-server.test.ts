@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Agent, request } from 'undici';
+import { request } from 'undici';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
-import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/sync-cluster.ts';
+import {
+  askRouter,
+  clientAgent,
+  eventuallyReturns,
+  startSync,
+  syncCluster,
+} from '../support/sync-cluster.ts';
 
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const version = '/apis/flowcontrol.apiserver.k8s.io/v1beta3';
@@ -24,10 +30,7 @@ async function upgrading(context: Parameters<typeof syncCluster>[0]) {
     routers: [{ url: router.origin }],
     timing: { interval: 50 },
   };
-  const agent = new Agent({
-    connect: { ca: certificateAuthorities, cert: clientCertificate.certificate, key: clientCertificate.key },
-  });
-  context.after(() => agent.destroy());
+  const agent = clientAgent(context, cluster);
   const ask = async (path: string, method = 'GET', accept = 'application/json') => {
     const answer = await request(`${router.origin}${path}`, {
       dispatcher: agent,

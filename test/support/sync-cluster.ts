@@ -1,4 +1,5 @@
 import type { TestContext } from 'node:test';
+import { Agent } from 'undici';
 import { createEmbeddedCluster, type EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
 import { type OwnPathsClient, ownPathsClient } from '../../scripts/measure/own-paths-client.ts';
 import { type RunSyncOptions, runSync } from '../../src/sync/node/index.ts';
@@ -36,6 +37,15 @@ export function askRouter(context: TestContext, origin: string, cluster: Embedde
   const client = ownPathsClient(origin, cluster.credentials);
   context.after(() => client.close());
   return client;
+}
+
+/** Connections of a client with the sync job's certificate, until the test is over. */
+export function clientAgent(context: TestContext, { credentials }: EmbeddedCluster): Agent {
+  const { certificateAuthorities: ca, clientCertificate } = credentials;
+  const { certificate: cert, key } = clientCertificate;
+  const agent = new Agent({ connect: { ca, cert, key } });
+  context.after(() => agent.destroy());
+  return agent;
 }
 
 /** Repeats a request until `condition` holds for its result. Fails after twenty seconds, far longer than any takes. */
