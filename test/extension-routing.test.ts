@@ -6,6 +6,7 @@ import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
 import type { Snapshot } from '../src/snapshot/format/types.ts';
 import { runRecording, snapshotFromFolder } from '../src/sync/node/index.ts';
 import { createAuthority } from './support/certificates.ts';
+import { registerExtension } from './support/extension-api-service.ts';
 import { httpsServer } from './support/https-server.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
@@ -54,20 +55,11 @@ function register({ store }: EmbeddedCluster, name: string, port: number, spec: 
       ports: [{ name: 'https', port, protocol: 'TCP' }],
     },
   );
-  store.create(
-    { group: 'apiregistration.k8s.io', resource: 'apiservices' },
-    {
-      apiVersion: 'apiregistration.k8s.io/v1',
-      kind: 'APIService',
-      metadata: { name: `v1.${name}.example.com` },
-      spec: {
-        group: `${name}.example.com`,
-        version: 'v1',
-        service: { namespace: 'monitoring', name, port },
-        caBundle: Buffer.from(authority.certificate).toString('base64'),
-      },
-      status: { conditions: [{ type: 'Available', status: 'True' }] },
-    },
+  registerExtension(
+    store,
+    { group: `${name}.example.com`, version: 'v1' },
+    { namespace: 'monitoring', name, port },
+    Buffer.from(authority.certificate).toString('base64'),
   );
 }
 

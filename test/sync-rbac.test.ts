@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { RequestRecord } from '../demo/example-api-server/index.ts';
 import { parseRequestInfo } from '../src/apimachinery/request-info.ts';
 import { runRecording } from '../src/sync/node/index.ts';
+import { registerExtension } from './support/extension-api-service.ts';
 import { permissionsOf } from './support/rbac.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
@@ -28,20 +29,8 @@ test('the manifest allows every request of the sync job, and nothing that it doe
       spec: { type: 'ClusterIP', clusterIP: 'None', ports: [{ port: 443 }] },
     },
   );
-  cluster.store.create(
-    { group: 'apiregistration.k8s.io', resource: 'apiservices' },
-    {
-      apiVersion: 'apiregistration.k8s.io/v1',
-      kind: 'APIService',
-      metadata: { name: 'v1beta1.metrics.k8s.io' },
-      spec: {
-        group: 'metrics.k8s.io',
-        version: 'v1beta1',
-        service: { namespace: 'monitoring', name: 'metrics' },
-      },
-      status: { conditions: [{ type: 'Available', status: 'True' }] },
-    },
-  );
+  const service = { namespace: 'monitoring', name: 'metrics' };
+  registerExtension(cluster.store, { group: 'metrics.k8s.io', version: 'v1beta1' }, service);
   const older = await cluster.startServer({ version: '1.25', name: 'older', onRequest });
   const newer = await cluster.startServer({ version: '1.36', name: 'newer', onRequest });
   const router = await cluster.startRouter(newer);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
 import { type RecordingTransport, recordingTransport } from '../../test/support/recording-transport.ts';
+import { seededRandom } from '../../test/support/seeded-random.ts';
 import { type TestAppOptions, testApp, userConnection } from '../../test/support/test-app.ts';
 import { TransportError } from '../request/transport-error.ts';
 import { ServerHealth } from './server-health.ts';
@@ -23,17 +24,6 @@ function followed() {
     pass: (milliseconds: number) => {
       now += milliseconds;
     },
-  };
-}
-
-/** A generator of numbers in [0, 1) that is the same in each run (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
 }
 
@@ -73,7 +63,7 @@ test('a recovered peer comes back to its share slowly', async () => {
   down('peer-1');
   up('peer-1');
   const share = async (): Promise<number> => {
-    const { app: router, transport } = await app({ health, random: seeded(7) });
+    const { app: router, transport } = await app({ health, random: seededRandom(7) });
     for (let request = 0; request < 400; request++) await router.request(jobs);
     return destinationsOf(transport).filter((id) => id === 'peer-1').length / 400;
   };
@@ -197,7 +187,7 @@ test('a gateway spreads what all servers serve over all of them', async () => {
   const { app: router, transport } = await app({
     serverId: undefined,
     local: undefined,
-    random: seeded(3),
+    random: seededRandom(3),
   });
   for (let request = 0; request < 60; request++) await router.request(pods);
   assert.deepEqual([...new Set(destinationsOf(transport))].toSorted(), ['local', 'peer-1', 'peer-2']);

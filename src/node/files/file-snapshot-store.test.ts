@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { seededRandom } from '../../../test/support/seeded-random.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { createFileSnapshotStore } from './file-snapshot-store.ts';
 
@@ -138,17 +139,6 @@ test('a writer that is killed at any moment leaves one whole snapshot, the last 
     last = number;
   }
 });
-
-/** Mulberry32: the same kills in every run. */
-function seededRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 test('no snapshot takes the place of a device or a pipe, as of /dev/null under a router that runs as root', async (context) => {
   const directory = await temporaryDirectory(context);

@@ -6,6 +6,7 @@ import 'reflect-metadata';
 import { Pkcs10CertificateRequestGenerator } from '@peculiar/x509';
 import { keyAlgorithm } from '../../../demo/signed-certificate.ts';
 import { waitUntil } from '../../../scripts/harness/wait-until.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 import { type LiveAssets, liveAssetsGuide } from '../assets.ts';
 import { startControllerManager } from '../controller-manager.ts';
 import { controllerManagerOfEnvironment, e2eAssetsGuide } from '../e2e/e2e-assets.ts';
@@ -14,7 +15,6 @@ import { storedKeys } from '../etcd-keys.ts';
 import { assetsOfEnvironment } from '../find-assets.ts';
 import { inOwnNetwork } from '../own-network.ts';
 import { objectClient } from './object-client.ts';
-import { seededRandom } from './random.ts';
 import {
   actOnRound,
   type Expectation,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { seededRandom } from './random.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 import { faultsOf } from './round.ts';
 
 const expectation = {
