@@ -55,7 +55,7 @@ function filesCheck(files: CredentialFiles, settings: SettingsState | undefined)
 
 interface ServersCheckOptions
   extends Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'localServerDownPolicy'> {
-  readonly health: Pick<ServerHealth, 'isHealthy' | 'reports'>;
+  readonly health: Pick<ServerHealth, 'isHealthy' | 'isRestarting' | 'reports'>;
 }
 
 /**
@@ -63,7 +63,9 @@ interface ServersCheckOptions
  * or under the policy `peer` one that takes its place. A single peer that is down does not make the router unready.
  *
  * A peer that asks is told of the local server alone, which is all that what it sends here may be served by. With
- * routers that count each other, a control plane whose API servers are all down would be ready for ever.
+ * routers that count each other, a control plane whose API servers are all down would be ready for ever. While what
+ * it sends is refused (`isRestarting`), it is told so. The status comes later, after several failures, so that load
+ * balancers do not see every restart.
  */
 export function serversCheck(options: ServersCheckOptions): HealthCheck {
   const { localServerDownPolicy = 'peer', health } = options;
@@ -71,7 +73,8 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
     name: serversCheckName,
     check({ byPeer }) {
       const serverId = localServerId(options);
-      if (serverId !== undefined && health.isHealthy(serverId)) return undefined;
+      const refusesPeers = serverId !== undefined && health.isRestarting(serverId);
+      if (serverId !== undefined && health.isHealthy(serverId) && !(byPeer && refusesPeers)) return undefined;
       const peersCount = serverId === undefined || (localServerDownPolicy === 'peer' && !byPeer);
       if (peersCount && health.reports().some(({ status }) => status === 'healthy')) return undefined;
       return peersCount

@@ -59,6 +59,28 @@ test('routers whose local servers are all down do not keep each other ready', as
   assert.deepEqual([peer.status, /\[-\]servers failed/.test(await peer.text())], [500, true]);
 });
 
+test('a peer is told at once that the local server has ended, load balancers after several failures', () => {
+  const servers = new ServerHealth({ rise: 1, fall: 3, slowStart: 0 });
+  for (const id of ['local', 'a']) {
+    servers.follow(id);
+    servers.probing(id);
+    servers.probed(id, 'ready', 1);
+  }
+  for (const localServerDownPolicy of ['peer', 'unavailable'] as const) {
+    const { check } = serversCheck({ serverId: 'local', localServerDownPolicy, health: servers });
+    // A connection may break under a server that is well: the next probe tells.
+    servers.connectionLost('local');
+    assert.equal(check(byPeer), undefined);
+    servers.probing('local');
+    servers.probed('local', 'unreachable', 1);
+    assert.match(check(byPeer) ?? '', /local API server/);
+    assert.equal(check(byOther), undefined);
+    servers.probing('local');
+    servers.probed('local', 'ready', 1);
+    assert.equal(check(byPeer), undefined);
+  }
+});
+
 test('status and explain show the health of each server', async () => {
   const servers = health({ local: 'ready', 'peer-1': 'not-ready', 'peer-2': undefined });
   const connection = userConnection('admin', ['system:masters']);
