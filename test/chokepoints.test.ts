@@ -222,7 +222,7 @@ test('an upgrade is dialled in one place, with the request from Router.deliver',
   assert.deepEqual(callersOf('dialUpgrade'), ['src/node/upgrades/upgrade.ts']);
   assert.match(
     sourceOf('src/node/upgrades/upgrade.ts'),
-    /router\.deliver<UpgradeResponse>\(request, \(outbound\) =>\s*dialUpgrade\(dialer, outbound, /,
+    /router\.deliver\(request, async \(outbound\) => \{\s*const response = await dialUpgrade\(dialer, outbound, /,
   );
 });
 

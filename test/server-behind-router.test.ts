@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { type TestContext, test } from 'node:test';
-import { Agent, request } from 'undici';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { Agent, request, WebSocket } from 'undici';
+import { writeKubeconfig } from '../demo/kubeconfig.ts';
 import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
+import { findKubectls, kubectlMissing, runKubectl } from './support/kubectl.ts';
 import { parseScrape } from './support/prometheus-text.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 /** Two of the three servers here serve it: not the one behind the first router. */
 const flowSchemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas';
+const pods = '/api/v1/namespaces/default/pods';
 
 type Flags = Readonly<Record<string, readonly string[]>>;
 
@@ -61,7 +65,7 @@ async function clusterBehindRouters(context: TestContext, first: Flags = {}, oth
     const dropped = parseScrape(await metrics(), 'text').get('mixed_version_proxy_dropped_requests_total');
     return dropped?.samples.find(({ labels }) => labels['reason'] === 'ServerNotReady')?.value ?? 0;
   };
-  return { b, routerB, statusOf, refused };
+  return { cluster, a, b, routerA, routerB, agent, statusOf, refused };
 }
 
 const mergePatch = {
@@ -101,4 +105,75 @@ test('peers learn from a router that its server is down before it counts as unhe
   const marked = { headers: { 'x-kubernetes-peer-proxied': 'true' } };
   assert.equal(await statusOf('/readyz', marked, routerB), 500);
   assert.equal(await statusOf('/readyz', {}, routerB), 200);
+});
+
+/** A router whose own server is down, and which learns of others' health by requests alone. */
+async function clusterWithTwoServersDown(context: TestContext) {
+  const started = await clusterBehindRouters(context, { 'health-check-interval': ['1h'] });
+  const { a, b, statusOf, routerB, refused } = started;
+  const pod = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+  const create = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(pod),
+  } as const;
+  assert.equal(await statusOf(pods, create), 201);
+  await a.close();
+  await b.close();
+  const readyForPeers = () =>
+    statusOf('/readyz', { headers: { 'x-kubernetes-peer-proxied': 'true' } }, routerB);
+  await eventuallyReturns(readyForPeers, (status) => status === 500);
+  const before = await refused();
+  return { ...started, wasRefused: async () => (await refused()) > before };
+}
+
+/** Whether a WebSocket for a command opens. */
+async function opensExec({ origin }: RunningRouter, agent: Agent): Promise<boolean> {
+  const socket = new WebSocket(`${origin.replace('https', 'wss')}${pods}/p/exec?command=id`, {
+    protocols: ['v5.channel.k8s.io'],
+    dispatcher: agent,
+  });
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  socket.onopen = () => resolve(true);
+  socket.onerror = () => resolve(false);
+  const opened = await promise;
+  socket.close();
+  return opened;
+}
+
+describe('an upgrade that the router of a server that is down refuses goes to another server', () => {
+  test('exec by WebSocket', async (context) => {
+    const { routerA, agent, wasRefused } = await clusterWithTwoServersDown(context);
+    for (let turn = 0; turn < 100 && !(await wasRefused()); turn++) {
+      assert.equal(await opensExec(routerA, agent), true);
+    }
+    assert.ok(await wasRefused());
+  });
+
+  const kubectl = findKubectls().at(-1);
+  test('kubectl exec', {
+    skip: kubectl === undefined && kubectlMissing,
+  }, async (context) => {
+    assert.ok(kubectl);
+    const { cluster, routerA, wasRefused } = await clusterWithTwoServersDown(context);
+    const kubeconfig = await writeKubeconfig(join(cluster.directory, 'kubeconfig'), {
+      servers: { router: routerA.origin },
+      certificateAuthority: cluster.certificates.clusterCa,
+      users: { admin: cluster.certificates.admin },
+    });
+    for (let turn = 0; turn < 100 && !(await wasRefused()); turn++) {
+      const args = ['--kubeconfig', kubeconfig, 'exec', 'p', '--', 'id', '-u'];
+      const { code, stdout, stderr } = await runKubectl(kubectl, cluster.directory, args);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /"id" "-u"/);
+    }
+    assert.ok(await wasRefused());
+  });
+});
+
+test('an upgrade that is refused a connection by the first server goes to another server', async (context) => {
+  const { routerA, routerB, agent } = await clusterWithTwoServersDown(context);
+  await routerB.close();
+  // By chance each goes to the one or the other, until the first one has not been reached.
+  for (let turn = 0; turn < 20; turn++) assert.equal(await opensExec(routerA, agent), true);
 });

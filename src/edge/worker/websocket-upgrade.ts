@@ -72,14 +72,15 @@ function switched(response: Response, webSocket: object, { inbound }: AdmittedRe
   return new Response(null, init);
 }
 
-async function declined(response: Response, { decision, inbound }: AdmittedRequest): Promise<Response> {
+async function declined(response: Response, request: AdmittedRequest): Promise<Response> {
   const { status } = response;
-  const refusal = refuseDeclinedUpgrade(decision, status);
+  const head = { status, headers: rawHeadersOf(response.headers) };
+  const refusal = refuseDeclinedUpgrade(request, head);
   if (refusal !== undefined) {
     await response.body?.cancel();
     return refusal;
   }
-  inbound.isPassedOn = true;
-  const headers = webHeaders(cleanResponseHeaders(rawHeadersOf(response.headers)), response.headers);
+  request.inbound.isPassedOn = true;
+  const headers = webHeaders(cleanResponseHeaders(head.headers), response.headers);
   return new Response(response.body, { status, headers });
 }

@@ -14,16 +14,21 @@ import {
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import { toTransportError } from '../destinations/transport-errors.ts';
 
-export type UpgradeResponse =
-  /** 101: `socket` speaks the new protocol now; `firstBytes` arrived with the head. */
-  | {
-      readonly kind: 'switched';
-      readonly head: IncomingMessage;
-      readonly socket: Duplex;
-      readonly firstBytes: Buffer;
-    }
-  /** Any other status: an ordinary response with its body unread. */
-  | { readonly kind: 'declined'; readonly response: IncomingMessage };
+/** 101: `socket` speaks the new protocol now; `firstBytes` arrived with the head. */
+export interface SwitchedUpgrade {
+  readonly kind: 'switched';
+  readonly head: IncomingMessage;
+  readonly socket: Duplex;
+  readonly firstBytes: Buffer;
+}
+
+/** Any other status: an ordinary response with its body unread. */
+export interface DeclinedUpgrade {
+  readonly kind: 'declined';
+  readonly response: IncomingMessage;
+}
+
+type UpgradeResponse = SwitchedUpgrade | DeclinedUpgrade;
 
 export interface UpgradeDialOptions {
   readonly token: string;

@@ -7,8 +7,7 @@ import { refuseDeclinedUpgrade } from '../../proxy/delivery/declined-upgrade.ts'
 import { withAuditIdForClient } from '../../request/audit-id.ts';
 import { handleRequest } from '../../request/handle-request.ts';
 import { cleanResponseHeaders } from '../../request/header-hygiene.ts';
-import type { Router } from '../../request/router.ts';
-import type { Decision } from '../../routing/decision.ts';
+import type { AdmittedRequest, Router } from '../../request/router.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import { issueOfHead } from '../exchange/http1-request-head.ts';
@@ -16,7 +15,7 @@ import type { NodeInboundOptions } from '../exchange/node-inbound.ts';
 import type { OpenStreams } from '../exchange/open-streams.ts';
 import { responseHead, writeLastResponse } from '../exchange/raw-response.ts';
 import { relayDeclinedResponse, tunnel } from './tunnel.ts';
-import { dialUpgrade, type UpgradeResponse } from './upgrade-dial.ts';
+import { type DeclinedUpgrade, dialUpgrade, type SwitchedUpgrade } from './upgrade-dial.ts';
 import { UpgradeInbound } from './upgrade-inbound.ts';
 
 export interface UpgradeOptions extends NodeInboundOptions {
@@ -74,13 +73,14 @@ async function upgrade(
     async (request) => {
       const refusal = refuseUpgradeOfOwnPath(request);
       if (refusal !== undefined) return refusal;
-      const outcome = await router.deliver<UpgradeResponse>(request, (outbound) =>
-        dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal }),
-      );
+      const outcome = await router.deliver(request, async (outbound) => {
+        const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
+        return response.kind === 'switched' ? response : afterDeclined(request, response);
+      });
       if (outcome instanceof Response) return outcome;
       return outcome.kind === 'switched'
         ? () => openTunnel(client, firstBytes, outcome, inbound, openStreams)
-        : relayDeclined(client, outcome.response, request.decision, inbound, openStreams);
+        : relayDeclined(client, outcome.response, inbound, openStreams);
     },
   );
   if (!(response instanceof Response)) await response();
@@ -90,7 +90,7 @@ async function upgrade(
 function openTunnel(
   client: Duplex,
   firstBytes: Buffer,
-  { head, socket, firstBytes: serverBytes }: UpgradeResponse & { readonly kind: 'switched' },
+  { head, socket, firstBytes: serverBytes }: SwitchedUpgrade,
   inbound: UpgradeInbound,
   openStreams: OpenStreams | undefined,
 ): void {
@@ -108,22 +108,25 @@ function openTunnel(
   tunnel(client, socket, openStreams);
 }
 
-/** The destination did not switch: its response is relayed, or replaced by one of ours, and both connections end. */
+/** The destination did not switch: its response, or one of ours in its place, which ends the connection to it. */
+function afterDeclined(request: AdmittedRequest, declined: DeclinedUpgrade): DeclinedUpgrade | Response {
+  const { response } = declined;
+  const status = response.statusCode ?? 0;
+  request.inbound.observed?.attemptResponded(status);
+  const refusal = refuseDeclinedUpgrade(request, { status, headers: response.rawHeaders });
+  if (refusal === undefined) return declined;
+  response.destroy();
+  return refusal;
+}
+
+/** Relays the response of a destination that did not switch; both connections end. */
 function relayDeclined(
   client: Duplex,
   response: IncomingMessage,
-  decision: Decision,
   inbound: UpgradeInbound,
   openStreams: OpenStreams | undefined,
-): Response | (() => Promise<void>) {
-  const status = response.statusCode ?? 0;
-  inbound.observed?.attemptResponded(status);
-  const refusal = refuseDeclinedUpgrade(decision, status);
-  if (refusal !== undefined) {
-    response.destroy();
-    return refusal;
-  }
-  inbound.observed?.responded(status);
+): () => Promise<void> {
+  inbound.observed?.responded(response.statusCode ?? 0);
   return async () => {
     if (!inbound.takeResponse()) {
       response.destroy();

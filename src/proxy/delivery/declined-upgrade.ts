@@ -1,13 +1,22 @@
 import { statusResponse } from '../../apimachinery/status.ts';
-import type { Decision } from '../../routing/decision.ts';
+import type { AdmittedRequest } from '../../request/router.ts';
+import type { ResponseHead } from '../../request/transport.ts';
+import { refusalOfUnavailableServer } from './unavailable-server.ts';
 import { knowledgeMissing } from './undelivered.ts';
 
 /**
  * The response in place of a destination's that declines an upgrade; `undefined` passes it on. Of a redirect nothing is
- * followed or passed on (CVE-2020-8559).
+ * followed or passed on (CVE-2020-8559). For what a server that is down behind its router declines, `Router.deliver` asks
+ * another one.
  */
-export function refuseDeclinedUpgrade(decision: Decision, status: number): Response | undefined {
-  if (status === 404 && decision.reason === 'NoSnapshot') return knowledgeMissing();
+export function refuseDeclinedUpgrade(
+  request: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
+  head: ResponseHead,
+): Response | undefined {
+  const { status } = head;
+  if (status === 404 && request.decision.reason === 'NoSnapshot') return knowledgeMissing();
+  const refusal = refusalOfUnavailableServer(request, head);
+  if (refusal !== undefined) return refusal;
   if (status < 300 || status > 399) return undefined;
   return statusResponse(
     'ServiceUnavailable',

@@ -15,7 +15,13 @@ import {
   ServerChoice,
   type ServerState,
 } from './server-choice.ts';
-import { toldToPeer, UnavailableServerResponse } from './unavailable-server.ts';
+import {
+  isRefusal,
+  isRespondedToByServer,
+  type Refusal,
+  toldToPeer,
+  UnavailableServerResponse,
+} from './unavailable-server.ts';
 import {
   addressUnknown,
   knowledgeMissing,
@@ -190,13 +196,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
 
   /** As `deliverToLocal` and `deliverToPeer`, with what is needed to ask another server than the first. */
   function keepingBody<Result>(
-    { inbound, decision }: AdmittedRequest,
-    hasOthers: boolean,
+    { inbound }: AdmittedRequest,
+    mayBeRefused: boolean,
     delivered: () => Promise<Result | Response>,
   ): Promise<Result | Response> {
-    if (!hasOthers || isRead(inbound.method) || inbound.keepBody === undefined || !mayBeDenied(decision)) {
-      return delivered();
-    }
+    if (!mayBeRefused || isRead(inbound.method) || inbound.keepBody === undefined) return delivered();
     inbound.keepBody();
     return delivered().finally(() => inbound.forgetBody?.());
   }
@@ -208,11 +212,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       case 'local':
         return local === undefined
           ? Promise.resolve(knowledgeMissing())
-          : keepingBody(request, true, () => deliverToLocal(request, local, send));
-      case 'peer':
-        return keepingBody(request, everyCandidate(decision).length > 1, () =>
-          deliverToPeer(request, decision, send),
-        );
+          : keepingBody(request, mayBeDenied(decision), () => deliverToLocal(request, local, send));
+      case 'peer': {
+        const mayBeRefused = everyCandidate(decision).length > 1 && isRespondedToByServer(decision);
+        return keepingBody(request, mayBeRefused, () => deliverToPeer(request, decision, send));
+      }
       case 'extension': {
         const destination = extensionDestination(decision.apiService);
         return destination === undefined
@@ -226,11 +230,4 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
         return Promise.resolve(unavailable(decision.reason));
     }
   };
-}
-
-type Refusal = NotServedResponse | UnavailableServerResponse;
-
-/** Whether nothing was carried out because of what the server is, or is doing. */
-function isRefusal(result: unknown): result is Refusal {
-  return result instanceof NotServedResponse || result instanceof UnavailableServerResponse;
 }

@@ -4,8 +4,10 @@ import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { jobs, pods, startWithRefusals } from '../../../test/support/refusing-servers.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { frontProxyConnection, testApp } from '../../../test/support/test-app.ts';
+import { frontProxyConnection, testApp, userConnection } from '../../../test/support/test-app.ts';
+import { inboundFromRequest } from '../../request/inbound.ts';
 import { TransportError } from '../../request/transport-error.ts';
+import { ServerLoad } from './server-choice.ts';
 
 /** What the router of a peer responds with while its API server is down (RFC 9209). */
 const destinationUnavailable = 'mixed-version-proxy; error=destination_unavailable';
@@ -64,6 +66,61 @@ test('no other response is taken for that word of a router: something may have b
   const { app, transport } = await start(() => true);
   assert.equal((await app.request(`${pods}/one/proxy`)).status, 503);
   assert.equal(transport.sent.length, 1, 'an application says it');
+});
+
+/** A gateway, before servers that are reached through their routers; the first that is asked is down. */
+async function startGateway() {
+  const served = ['v1/pods', 'v1/pods/exec', 'v1/pods/log', 'v1/pods/proxy'];
+  const snapshot = snapshotOf(
+    { a: served, b: served },
+    { customResourceGroups: [{ group: 'example.com', version: 'v1' }], apiServices: [aggregated] },
+  );
+  let attempts = 0;
+  let isKept = false;
+  const transport = recordingTransport(({ destination }) =>
+    attempts++ === 0 ? refusing() : Response.json({ answeredBy: destination.id }),
+  );
+  const load = new ServerLoad(() => 0);
+  const { app } = await testApp({
+    serverId: undefined,
+    local: undefined,
+    snapshot,
+    transport,
+    load,
+    inbound: (context) => ({
+      ...inboundFromRequest(context.req.raw, userConnection('alice', ['dev'])),
+      keepBody() {
+        isKept = true;
+      },
+      rewindBody: () => isKept,
+      // None of these requests comes to its end.
+      onFinished() {},
+    }),
+  });
+  return { app, sent: transport.sent, load };
+}
+
+const aggregated = {
+  group: 'metrics.k8s.io',
+  version: 'v1beta1',
+  service: { namespace: 'kube-system', name: 'metrics-server', port: 443 },
+  available: true,
+} as const;
+
+test('it counts for every request whose response begins with the words of a server or a kubelet', async () => {
+  for (const [path, asked] of [
+    ['/api/v1/namespaces/default/pods/one/exec?command=id', 2],
+    ['/api/v1/namespaces/default/pods/one/log', 2],
+    ['/apis/example.com/v1/namespaces/default/widgets/one', 2],
+    // An application's, an extension server's, and perhaps one of an extension server that is newer than the snapshot.
+    ['/api/v1/namespaces/default/pods/one/proxy/', 1],
+    ['/apis/metrics.k8s.io/v1beta1/nodes', 1],
+    ['/apis/unknown.example.com/v1/things', 1],
+  ] as const) {
+    const { app, sent } = await startGateway();
+    const { status } = await app.request(`https://router.example${path}`, { method: 'PUT', body: '{}' });
+    assert.deepEqual([status, sent.length], [asked === 2 ? 200 : 503, asked], path);
+  }
 });
 
 test('a router tells its peer, and nobody else, that its server received nothing', async () => {

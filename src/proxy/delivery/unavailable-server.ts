@@ -1,7 +1,8 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { ResponseHead } from '../../request/transport.ts';
-import { mayBeDenied, passedOn } from './not-served.ts';
+import type { Decision } from '../../routing/decision.ts';
+import { mayBeDenied, NotServedResponse, passedOn } from './not-served.ts';
 import { serverNotReady } from './undelivered.ts';
 
 /**
@@ -24,25 +25,48 @@ export function toldToPeer({ decision }: Pick<AdmittedRequest, 'decision'>, resp
   return response;
 }
 
+/** Whether the head of a response is an API server's, or its router's: what is aggregated has an extension server's. */
+export function isRespondedToByServer(decision: Decision): boolean {
+  const inPlaceOf = decision.decision === 'peer' ? decision.inPlaceOf : undefined;
+  return mayBeDenied(decision) || (inPlaceOf ?? decision.reason) === 'CustomResource';
+}
+
 /**
  * Given in place of the response of a server that ends, of which it is a copy, or of a peer's router whose server
  * received nothing: so that another server can be asked.
  */
 export class UnavailableServerResponse extends Response {}
 
+export type Refusal = NotServedResponse | UnavailableServerResponse;
+
+/** Whether nothing was carried out because of what the server is, or is doing. */
+export function isRefusal(result: unknown): result is Refusal {
+  return result instanceof NotServedResponse || result instanceof UnavailableServerResponse;
+}
+
 /**
  * The response that takes the place of one of these, known by its head alone; `undefined` for any other. What a kubelet or
- * an application has said is not a server's word about itself, nor a router's about its server.
+ * an application has said is not a server's word about itself; what an application or an extension server has said is not
+ * that of a router about its server.
+ *
+ * That word counts for exec, attach and port-forward, too. RFC 9110 section 9.2.2 lets a request that is not idempotent be
+ * sent again only where the first one was provably not applied: the server received nothing, and of the client's stream
+ * nothing is sent before a 101. The head of a refusal is the kubelet's at most, which runs the command itself.
  */
 export function refusalOfUnavailableServer(
   { decision, requestInfo }: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
   { status, headers }: ResponseHead,
 ): UnavailableServerResponse | undefined {
-  if (status !== 503 || !mayBeDenied(decision) || passedOn.has(requestInfo.subresource)) return undefined;
-  if (firstHeader(headers, proxyStatusHeader) === destinationUnavailable) {
+  if (status !== 503) return undefined;
+  if (
+    firstHeader(headers, proxyStatusHeader) === destinationUnavailable &&
+    isRespondedToByServer(decision) &&
+    requestInfo.subresource !== 'proxy'
+  ) {
     const response = serverNotReady();
     return new UnavailableServerResponse(response.body, response);
   }
+  if (!mayBeDenied(decision) || passedOn.has(requestInfo.subresource)) return undefined;
   if (firstHeader(headers, 'retry-after') !== '1') return undefined;
   if (!/^application\/json *(;|$)/i.test(firstHeader(headers, 'content-type') ?? '')) return undefined;
   if (firstHeader(headers, 'content-length') !== String(shuttingDownStatus.length)) return undefined;
