@@ -11,6 +11,7 @@ import { foundNoConnection, TransportError } from '../../request/transport-error
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 import type { ServerLoad } from './server-choice.ts';
+import { isRefusal } from './unavailable-server.ts';
 
 export interface AttemptOptions extends OutboundOptions {
   readonly load: ServerLoad;
@@ -48,7 +49,8 @@ export function createAttempt(options: AttemptOptions): Attempt {
     const end = load.begin(destination.id);
     inbound.observed?.attemptBegun(destination);
     const responded = (result: Result): Result => {
-      if (inbound.onFinished === undefined) end();
+      // The server that has refused has no part in what another one makes of it, which may take hours.
+      if (inbound.onFinished === undefined || isRefusal(result)) end();
       else inbound.onFinished(end);
       load.reached(destination.id);
       health?.responded(destination.id);

@@ -123,6 +123,15 @@ test('it counts for every request whose response begins with the words of a serv
   }
 });
 
+test('the server that has refused is not busy with what another one responds to', async () => {
+  const { app, sent, load } = await startGateway();
+  assert.equal((await app.request(pods, { method: 'DELETE' })).status, 200);
+  assert.deepEqual(
+    sent.map(({ destination }) => load.inFlight(destination.id)),
+    [0, 1],
+  );
+});
+
 test('a router tells its peer, and nobody else, that its server received nothing', async () => {
   const ask = async (requestMayHaveArrived: boolean, headers: Record<string, string>) => {
     const transport = recordingTransport(() => {
