@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
+import { Socket } from 'node:net';
 import { test } from 'node:test';
-import { type TlsFailureCause, tlsFailureCause } from './connection-metrics.ts';
+import { TLSSocket } from 'node:tls';
+import { parseScrape } from '../../../test/support/prometheus-text.ts';
+import type { Destination } from '../../request/destination.ts';
+import { TransportError } from '../../request/transport-error.ts';
+import { ConnectionMetrics, type TlsFailureCause, tlsFailureCause } from './connection-metrics.ts';
+import { DestinationSeriesIndex } from './destination-series.ts';
+import { createMetricRegistry, expose } from './metric-registry.ts';
 
 const rows: readonly (readonly [code: string, cause: TlsFailureCause])[] = [
   ['SELF_SIGNED_CERT_IN_CHAIN', 'unknown_ca'],
@@ -31,4 +38,37 @@ for (const [code, cause] of rows) {
 test('an error without a code is other', () => {
   assert.equal(tlsFailureCause(new Error('closed')), 'other');
   assert.equal(tlsFailureCause(undefined), 'other');
+});
+
+test('a connection counts for the server that it leads to now, whatever it was opened for', () => {
+  const registry = createMetricRegistry();
+  const destinations = new DestinationSeriesIndex(registry.destinations);
+  const metrics = new ConnectionMetrics(registry, destinations);
+  const at = (id: string, address: string, kind: Destination['kind'] = 'peer'): Destination => ({
+    kind,
+    id,
+    origin: `https://${address}`,
+    serverName: 'kubernetes.default.svc',
+    trust: { kind: 'peer-ca' },
+  });
+  const connect = (destination: Destination) => {
+    metrics.connected(destination, new TLSSocket(new Socket()), 1);
+    const failure = new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
+    metrics.failed(destination, failure);
+  };
+  const counted = () => {
+    const families = parseScrape(expose(Object.values(registry.destinations), 'text').text, 'text');
+    const labels = [...families.values()].flatMap(({ samples }) => samples.map((sample) => sample.labels));
+    return [...new Set(labels.flatMap(({ destination }) => destination ?? []))];
+  };
+
+  connect(at('cp-a', '127.0.0.1:6444', 'local'));
+  assert.deepEqual(counted(), ['cp-a'], 'the local server is known before any snapshot');
+  const renamed = at('apiserver-b', '10.0.0.2:6444');
+  destinations.retain([renamed]);
+  // One that is kept while its server gets an identity Lease, one of a question for the router there, or beside it.
+  connect(at('endpoint-10-0-0-2-6444', '10.0.0.2:6444'));
+  connect(at('router of apiserver-b', '10.0.0.2:6444'));
+  connect(at('router of apiserver-b', '10.0.0.2:6443'));
+  assert.deepEqual(counted(), ['apiserver-b']);
 });

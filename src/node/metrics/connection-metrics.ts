@@ -37,7 +37,8 @@ export class ConnectionMetrics implements ServerObserver, DialObserver {
   }
 
   connected(destination: Destination, socket: TLSSocket, milliseconds: number): void {
-    const open = this.#destinations.of(destination).connected(milliseconds / 1000, protocolOf(socket));
+    const open = this.#destinations.at(destination)?.connected(milliseconds / 1000, protocolOf(socket));
+    if (open === undefined) return;
     open.add(1);
     socket.once('close', () => open.add(-1));
   }
@@ -45,7 +46,7 @@ export class ConnectionMetrics implements ServerObserver, DialObserver {
   failed(destination: Destination, error: TransportError): void {
     // The cause of a TLS error has the details.
     const cause = error.code === 'TLSFailed' ? tlsFailureCause(error.cause) : error.code;
-    this.#destinations.of(destination).connectFailed(cause);
+    this.#destinations.at(destination)?.connectFailed(cause);
   }
 }
 

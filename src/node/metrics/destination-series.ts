@@ -1,4 +1,5 @@
 import type { Destination } from '../../request/destination.ts';
+import { leadsTo } from '../destinations/destination-dispatchers.ts';
 import { type HistogramSeries, NumberSeries } from './metric-family.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 import { codeLabel } from './request-series.ts';
@@ -9,14 +10,15 @@ type DestinationFamilies = MetricRegistry['destinations'];
 export class DestinationSeries {
   readonly inflight: NumberSeries;
   readonly duration: HistogramSeries;
-  readonly #destination: Destination;
+  readonly #id: string;
+  readonly #kind: Destination['kind'];
   readonly #families: DestinationFamilies;
   readonly #byCode = new Map<number, NumberSeries>();
   #isExposed = true;
 
-  constructor(destination: Destination, families: DestinationFamilies) {
-    const { id, kind } = destination;
-    this.#destination = destination;
+  constructor({ id, kind }: Destination, families: DestinationFamilies) {
+    this.#id = id;
+    this.#kind = kind;
     this.#families = families;
     this.inflight = families.destinationInflight.with(id, kind);
     this.duration = families.destinationDuration.with(id, kind);
@@ -31,8 +33,7 @@ export class DestinationSeries {
     if (!this.#isExposed) return new NumberSeries('');
     let series = this.#byCode.get(status);
     if (series === undefined) {
-      const { id, kind } = this.#destination;
-      series = this.#families.destinationRequests.with(id, kind, codeLabel(status));
+      series = this.#families.destinationRequests.with(this.#id, this.#kind, codeLabel(status));
       this.#byCode.set(status, series);
     }
     return series;
@@ -40,21 +41,18 @@ export class DestinationSeries {
 
   failed(error: string): void {
     if (!this.#isExposed) return;
-    const { id, kind } = this.#destination;
-    this.#families.destinationErrors.with(id, kind, error).add();
+    this.#families.destinationErrors.with(this.#id, this.#kind, error).add();
   }
 
   connected(seconds: number, protocol: string): NumberSeries {
     if (!this.#isExposed) return new NumberSeries('');
-    const { id, kind } = this.#destination;
-    this.#families.connectDuration.with(id, kind).observe(seconds);
-    return this.#families.destinationConnections.with(id, kind, protocol);
+    this.#families.connectDuration.with(this.#id, this.#kind).observe(seconds);
+    return this.#families.destinationConnections.with(this.#id, this.#kind, protocol);
   }
 
   connectFailed(cause: string): void {
     if (!this.#isExposed) return;
-    const { id, kind } = this.#destination;
-    this.#families.connectErrors.with(id, kind, cause).add();
+    this.#families.connectErrors.with(this.#id, this.#kind, cause).add();
   }
 }
 
@@ -66,6 +64,7 @@ export class DestinationSeriesIndex {
     peer: new Map<string, DestinationSeries>(),
     extension: new Map<string, DestinationSeries>(),
   };
+  #retained: readonly Destination[] = [];
 
   constructor(families: DestinationFamilies) {
     this.#families = families;
@@ -81,8 +80,21 @@ export class DestinationSeriesIndex {
     return series;
   }
 
+  /**
+   * Of a connection: those of the destination that it leads to now. Connections are shared by all that is sent there and
+   * kept when a server gets another ID, so the one that it was opened for may be another. `undefined` where it leads to
+   * none, as when a router is asked for its status.
+   */
+  at(destination: Destination): DestinationSeries | undefined {
+    // Known before there is any table.
+    if (destination.kind === 'local') return this.of(destination);
+    const found = this.#retained.find((each) => each.kind === destination.kind && leadsTo(each, destination));
+    return found && this.of(found);
+  }
+
   /** Removes all other destinations, with every series that one is a label of. */
   retain(destinations: readonly Destination[]): void {
+    this.#retained = destinations;
     const kept = new Set(destinations.map(({ kind, id }) => `${kind} ${id}`));
     for (const [kind, byId] of Object.entries(this.#byKind)) {
       for (const [id, series] of byId) {
