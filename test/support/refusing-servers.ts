@@ -1,6 +1,6 @@
 import { mixedCluster } from './decision-rows.ts';
 import { recordingTransport } from './recording-transport.ts';
-import { testApp, userConnection } from './test-app.ts';
+import { type TestAppOptions, testApp, userConnection } from './test-app.ts';
 
 /** Of `mixedCluster`: jobs are served by peers alone, pods by everybody. */
 export const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
@@ -15,10 +15,11 @@ export async function startWithRefusals(
   refuses: (attempt: number) => boolean,
   refusal: () => Response,
   snapshot = mixedCluster,
+  options: Pick<TestAppOptions, 'health'> = {},
 ) {
   let attempts = 0;
   const transport = recordingTransport(({ destination }) =>
     refuses(attempts++) ? refusal() : Response.json({ answeredBy: destination.id }),
   );
-  return testApp({ snapshot, transport, connection: userConnection('alice', ['dev']) });
+  return testApp({ snapshot, transport, connection: userConnection('alice', ['dev']), ...options });
 }

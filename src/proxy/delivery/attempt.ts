@@ -11,7 +11,7 @@ import { foundNoConnection, TransportError } from '../../request/transport-error
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 import type { ServerLoad } from './server-choice.ts';
-import { isRefusal } from './unavailable-server.ts';
+import { isRefusal, UnavailableServerResponse } from './unavailable-server.ts';
 
 export interface AttemptOptions extends OutboundOptions {
   readonly load: ServerLoad;
@@ -54,6 +54,9 @@ export function createAttempt(options: AttemptOptions): Attempt {
       else inbound.onFinished(end);
       load.reached(destination.id);
       health?.responded(destination.id);
+      // It ends, or is down behind its router, and accepts connections all the while: nothing else makes it be looked at
+      // before the next probe is due.
+      if (result instanceof UnavailableServerResponse) health?.notResponded(destination.id);
       return result;
     };
     const failed = (error: unknown): Response | TransportError => {

@@ -115,9 +115,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     send: (outbound: OutboundRequest) => Promise<Result>,
   ): Promise<Result | Response> {
     const isUnavailable = refusal instanceof UnavailableServerResponse;
-    const text = isUnavailable ? 'A server ends' : 'A server lacks what the snapshot has';
-    // Or the one behind the router that was asked. It accepts connections all the while: nothing else makes it be looked at before the next probe is due.
-    if (isUnavailable && refusing !== undefined) health?.notResponded(refusing.id);
+    const text = isUnavailable ? 'A server is unavailable' : 'A server lacks what the snapshot has';
     logger.debug({ target: request.inbound.target }, text);
     const others = everyCandidate(candidates).filter((candidate) => candidate !== refusing);
     const second = choice.choose(candidates, refusing);
