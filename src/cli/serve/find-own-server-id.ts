@@ -13,8 +13,18 @@ import type { FlagIssue } from '../flags/flag-values.ts';
 import type { RawServeOptions } from '../flags/serve-flags.ts';
 import { readsForOneServer } from './found-settings.ts';
 
-/** Waits before the next attempt. @param reason why the last one has failed @param config checked, but for the ID */
-export type WaitBeforeRetry = (reason: string, config: ServeConfig) => Promise<void>;
+/** How the ID is waited for while the cluster does not tell it. */
+export interface WaitForServerId {
+  /**
+   * Waits before the next attempt.
+   * @param reason why the last one has failed
+   * @param config checked, but for the ID
+   * @throws when the wait is over without an ID
+   */
+  beforeRetry(reason: string, config: ServeConfig): Promise<void>;
+  /** Aborts when it is over: then the attempt under way is, too. */
+  readonly ending: AbortSignal;
+}
 
 /** Whether the cluster is to tell it: a router that reads the cluster, in front of one server that is not named by a flag. */
 export function canFindServerId(given: RawServeOptions): boolean {
@@ -27,11 +37,11 @@ export const serverIdToBeFound = 'not-known-yet';
 /**
  * Asks the cluster for the ID of the API server on this host.
  * @param config checked, but for that ID
- * @param waitBeforeRetry `undefined`: one attempt, and an error when it fails
+ * @param wait `undefined`: one attempt, and an error when it fails
  */
 export async function findOwnServerId(
   config: ServeConfig,
-  waitBeforeRetry: WaitBeforeRetry | undefined,
+  wait: WaitForServerId | undefined,
 ): Promise<FoundServerId | FlagIssue> {
   const { embeddedSync, local, peerCa, destinationIdentity } = config;
   if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
@@ -47,6 +57,7 @@ export async function findOwnServerId(
         local: localApiServer(local, peerCa),
         hostname: hostname(),
         isLocal: isLocalServerAddress(config),
+        signal: wait?.ending,
       });
       if (found.by === 'endpoint' && isIssuer(destinationIdentity)) {
         throw new Error(
@@ -56,8 +67,8 @@ export async function findOwnServerId(
       return found;
     } catch (error) {
       const message = `--server-id is not given, and cannot be found: ${errorMessage(error)}${adviceOn(error, access)}`;
-      if (waitBeforeRetry === undefined) return { flag: '--server-id', message };
-      await waitBeforeRetry(message, config);
+      if (wait === undefined) return { flag: '--server-id', message };
+      await wait.beforeRetry(message, config);
     }
   }
 }

@@ -77,7 +77,7 @@ async function runServe(
   // Installed before the first wait, so that a signal during it, or during the start, is not lost.
   let installed: Promise<ShutdownSignal> | undefined;
   const shutdownSignal = () => (installed ??= context.shutdownSignal());
-  const waiting = createWaiting({
+  const wait = createWaiting({
     writeError: context.writeError,
     shutdownSignal,
     async listen(config) {
@@ -86,8 +86,8 @@ async function runServe(
     },
   });
   const { config, isDryRun, settings, warnings, configurationSource } = await readServeInput(given, context, {
-    waitBeforeRetry: waiting.beforeRetry,
-  }).finally(waiting.end);
+    wait,
+  }).finally(() => wait.end());
   if (isDryRun) {
     const busy = await context.portInUse(config);
     if (busy !== undefined) context.writeError(`warning: ${busy}\n`);

@@ -20,7 +20,7 @@ import {
   canFindServerId,
   findOwnServerId,
   serverIdToBeFound,
-  type WaitBeforeRetry,
+  type WaitForServerId,
 } from './find-own-server-id.ts';
 import { findSettings, optionsOf } from './found-settings.ts';
 import { type ServeOptionsResult, validateServeOptions } from './validate-serve-options.ts';
@@ -50,8 +50,8 @@ interface ServeInput {
 }
 
 interface ServeInputOptions {
-  /** Waits while the cluster does not tell the ID of the local server yet. Default: that is an error. */
-  readonly waitBeforeRetry?: WaitBeforeRetry;
+  /** While the cluster does not tell the ID of the local server yet. Default: that is an error. */
+  readonly wait?: WaitForServerId;
   /** Whether that is no error: all else can be looked at without it. */
   readonly maySkipServerId?: boolean;
 }
@@ -64,7 +64,7 @@ interface ServeInputOptions {
 export async function readServeInput(
   given: ServeArguments,
   context: CommandContext,
-  { waitBeforeRetry, maySkipServerId = false }: ServeInputOptions = {},
+  { wait, maySkipServerId = false }: ServeInputOptions = {},
 ): Promise<ServeInput> {
   const read = readGivenConfiguration(
     context,
@@ -132,7 +132,7 @@ export async function readServeInput(
     const first = await check();
     found = onMachine.settings;
     if (!first.ok || issues.length > 0) return first;
-    const own = await findOwnServerId(first.config, isDryRun === true ? undefined : waitBeforeRetry);
+    const own = await findOwnServerId(first.config, isDryRun === true ? undefined : wait);
     if (!('id' in own)) {
       if (!maySkipServerId) return { ok: false, issues: [own], warnings: first.warnings };
       unknownServerId = own.message;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { before, describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import { ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
@@ -18,9 +19,13 @@ describe('a router that cannot start yet', () => {
     const written: string[] = [];
     const events: string[] = [];
     const { promise: asked, resolve: ask } = Promise.withResolvers<'SIGTERM'>();
-    const { beforeRetry, end } = createWaiting({
+    let waits = 0;
+    const { beforeRetry, ending, end } = createWaiting({
       writeError: (text) => written.push(text),
-      shutdownSignal: () => asked,
+      shutdownSignal: () => {
+        waits++;
+        return asked;
+      },
       async listen() {
         await listen();
         events.push('listens');
@@ -33,7 +38,7 @@ describe('a router that cannot start yet', () => {
       await clock.advance(2_000);
       await over;
     };
-    return { clock, written, events, ask, beforeRetry, end, retry };
+    return { clock, written, events, ask, beforeRetry, ending, end, retry, waits: () => waits };
   }
 
   it('tells the reason at once, again each minute, and a new one at once', async () => {
@@ -74,5 +79,16 @@ describe('a router that cannot start yet', () => {
     ask('SIGTERM');
     await assert.rejects(over, { message: 'ended by SIGTERM before it could start', exitCode: 1 });
     assert.deepEqual(clock.sleeping, []);
+  });
+
+  it('ends an attempt that is under way when it is asked to end, and tells no reason of that', async () => {
+    const { ask, beforeRetry, ending, retry, waits, written } = waiting();
+    for (let attempt = 0; attempt < 3; attempt++) await retry('no Lease');
+    assert.equal(waits(), 1, 'each one more would be kept until the end');
+    const aborted = once(ending, 'abort');
+    ask('SIGTERM');
+    await aborted;
+    await assert.rejects(beforeRetry('The operation was aborted', config), { exitCode: 1 });
+    assert.equal(written.length, 1);
   });
 });

@@ -3,7 +3,7 @@ import type { ShutdownSignal } from '../../node/process/signals.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
-import type { WaitBeforeRetry } from './find-own-server-id.ts';
+import type { WaitForServerId } from './find-own-server-id.ts';
 
 /** Milliseconds. */
 const retryInterval = 2_000;
@@ -20,8 +20,7 @@ interface WaitingOptions {
 }
 
 /** How a router waits that cannot start yet. */
-interface Waiting {
-  readonly beforeRetry: WaitBeforeRetry;
+interface Waiting extends WaitForServerId {
   /** To be called before the router itself listens. */
   end(): Promise<void>;
 }
@@ -34,7 +33,18 @@ export function createWaiting({
   clock = systemClock,
 }: WaitingOptions): Waiting {
   const told = new Map<string, number>();
+  const ending = new AbortController();
+  let signal: ShutdownSignal | undefined;
+  let isFollowing = false;
   let server: { close(): Promise<void> } | undefined;
+
+  /** Once: whatever waits for a promise is kept as long as that is not settled. */
+  async function followSignal(): Promise<void> {
+    if (isFollowing) return;
+    isFollowing = true;
+    signal = await shutdownSignal();
+    ending.abort();
+  }
 
   function tell(text: string): void {
     const now = clock.monotonic();
@@ -44,21 +54,22 @@ export function createWaiting({
     writeError(text);
   }
 
+  async function untilNext(reason: string, config: ServeConfig): Promise<void> {
+    tell(`waiting, and asking again every ${retryInterval / 1000} s: ${reason}\n`);
+    try {
+      server ??= await listen(config);
+    } catch (error) {
+      // What listens there may end before the wait does: the start itself will tell.
+      tell(`warning: nobody can be told of this at the router's port: ${errorMessage(error)}\n`);
+    }
+    await clock.sleep(retryInterval, ending.signal);
+  }
+
   return {
+    ending: ending.signal,
     async beforeRetry(reason, config) {
-      tell(`waiting, and asking again every ${retryInterval / 1000} s: ${reason}\n`);
-      try {
-        server ??= await listen(config);
-      } catch (error) {
-        // What listens there may end before the wait does: the start itself will tell.
-        tell(`warning: nobody can be told of this at the router's port: ${errorMessage(error)}\n`);
-      }
-      const over = new AbortController();
-      const signal = await Promise.race([
-        shutdownSignal(),
-        clock.sleep(retryInterval, over.signal).then(() => undefined),
-      ]);
-      over.abort();
+      void followSignal();
+      if (signal === undefined) await untilNext(reason, config);
       if (signal !== undefined) throw new CommandFailure(1, [`ended by ${signal} before it could start`]);
     },
     async end() {

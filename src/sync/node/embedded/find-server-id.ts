@@ -6,7 +6,7 @@ import {
 } from '../../cluster/api-endpoints.ts';
 import { identityLeaseSelectors, leasesPath, parseIdentityLease } from '../../cluster/identity-lease.ts';
 import { listObjects, withLabelSelector } from '../../documents/list-objects.ts';
-import type { ServerDocuments } from '../../documents/server-documents.ts';
+import { type ServerDocuments, withReadTimeout } from '../../documents/server-documents.ts';
 import { type ClusterAccessOptions, loadClusterAccess } from '../cluster-access.ts';
 import { kubernetesConnection } from '../kubernetes-connection.ts';
 import type { LocalApiServer } from '../run-sync-options.ts';
@@ -22,6 +22,8 @@ interface FindServerIdOptions {
   readonly hostname: string;
   /** Whether `host:port` leads to the local server. */
   readonly isLocal: (address: string) => boolean;
+  /** Default: it ends by itself. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** An ID, and how it is known. */
@@ -43,11 +45,14 @@ export async function findServerId({
   local,
   hostname,
   isLocal,
+  signal,
 }: FindServerIdOptions): Promise<FoundServerId> {
   const connection = kubernetesConnection({ access: await loadClusterAccess(access), local });
   try {
     const leases = (
-      await Promise.all(identityLeaseSelectors.map((selector) => listed(connection, leasesPath, selector)))
+      await Promise.all(
+        identityLeaseSelectors.map((selector) => listed(connection, leasesPath, selector, signal)),
+      )
     )
       .flat()
       .map(parseIdentityLease);
@@ -56,7 +61,7 @@ export async function findServerId({
       .sort((one, other) => other.renewedAt - one.renewedAt);
     if (own !== undefined)
       return { id: own.id, by: 'lease', source: `identity Lease of this host, ${hostname}` };
-    const slices = await listed(connection, apiEndpointsPath, apiEndpointsSelector);
+    const slices = await listed(connection, apiEndpointsPath, apiEndpointsSelector, signal);
     const addresses = [...new Set(slices.flatMap(parseApiEndpoints).map(({ address }) => address))].sort();
     const [address, ...others] = addresses.filter(isLocal);
     if (address !== undefined && others.length === 0) {
@@ -82,9 +87,12 @@ async function listed(
   connection: ServerDocuments,
   path: string,
   selector: string,
+  signal: AbortSignal | undefined,
 ): Promise<readonly unknown[]> {
   const list = () =>
-    listObjects(connection, withLabelSelector(path, selector), AbortSignal.timeout(listTimeout));
+    withReadTimeout(listTimeout, signal, (deadline) =>
+      listObjects(connection, withLabelSelector(path, selector), deadline),
+    );
   return await list().catch((reason: unknown) =>
     list().catch(() => {
       throw reason;
