@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeadmNode } from '../src/cli/install/kubeadm-node.ts';
 import { routerPaths } from '../src/cli/install/router-files.ts';
 import {
   clusterRoles,
   controlPlaneNode,
   image,
+  impatient,
   kubeApiServerManifest,
 } from './support/control-plane-node.ts';
 
@@ -129,7 +129,7 @@ test('a router is not called replaced while the one before answers in its place,
   await node.install();
   const installed = await node.files();
   node.kubelet.pause();
-  const { errors } = await node.run(['--image=registry.example/other:1']);
+  const { errors } = await node.run(['--image=registry.example/other:1', impatient]);
   assert.match(
     errors,
     /^the API does not show that the kubelet has taken up the manifest of mixed-version-proxy/,
@@ -137,7 +137,7 @@ test('a router is not called replaced while the one before answers in its place,
   assert.match(errors, /everything has been put back$/);
   assert.deepEqual(await node.files(), installed);
   node.kubelet.resume();
-  assert.equal((await node.run(['--image=registry.example/other:1'])).errors, '');
+  assert.equal((await node.run(['--image=registry.example/other:1', impatient])).errors, '');
 });
 
 test('a router whose image is nowhere makes way for the one before, and the kubelet says why', async (context) => {
@@ -145,7 +145,9 @@ test('a router whose image is nowhere makes way for the one before, and the kube
   await node.install();
   const installed = await node.files();
   node.missingImages.add('registry.example/other:1');
-  const { errors } = await node.run(['--image=registry.example/other:1']);
+  // Of the router that works the API tells nothing, as while the kubelet cannot reach it.
+  node.cluster.store.remove({ group: '', resource: 'pods' }, 'kube-system', 'mixed-version-proxy-cp-a');
+  const { errors } = await node.run(['--image=registry.example/other:1', impatient]);
   assert.match(
     errors,
     /ECONNREFUSED.*; the container .* does not run: ImagePullBackOff: Back-off pulling image/,
@@ -160,7 +162,7 @@ test('a router whose image is nowhere makes way for the one before, and the kube
 test('everything is put back when kube-apiserver does not become ready on its other port', async (context) => {
   const node = await controlPlaneNode(context);
   node.unready.add(`kube-apiserver.yaml:${node.otherPort}`);
-  const { errors } = await node.install();
+  const { errors } = await node.install(impatient);
   assert.match(errors, /\/readyz returned 500 \(waited 2 s\)\neverything has been put back/);
   assert.deepEqual(await node.files(), node.before);
   assert.deepEqual(
@@ -172,7 +174,7 @@ test('everything is put back when kube-apiserver does not become ready on its ot
 test('everything is put back when the router does not become ready', async (context) => {
   const node = await controlPlaneNode(context);
   node.unready.add(`mixed-version-proxy.yaml:${node.port}`);
-  const { errors } = await node.install();
+  const { errors } = await node.install(impatient);
   assert.match(errors, /\/readyz returned 500 \(waited 2 s\)\neverything has been put back/);
   assert.deepEqual(await node.files(), node.before);
   assert.equal(node.started.at(-1), `kube-apiserver.yaml:${node.port}`);
@@ -223,7 +225,7 @@ test('what kubeadm has written since stays: an upgraded kube-apiserver is moved 
     );
   // kubeadm writes in place (os.WriteFile): the kubelet may see a part first.
   await node.write(kubeApiServerManifest, upgraded.slice(0, 200));
-  await sleep(60);
+  await node.kubelet.looked();
   await node.write(kubeApiServerManifest, upgraded);
   const { errors } = await node.undo();
   assert.equal(errors, '');

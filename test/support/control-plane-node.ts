@@ -24,6 +24,9 @@ export const kubeApiServerManifest = '/etc/kubernetes/manifests/kube-apiserver.y
 const kubeadmScript = (kubeconfig: string) =>
   `echo "# hunter2: $*"; for flag; do :; done; sed 's/^/# /' "$(echo $flag | cut -d= -f2)"; cat ${kubeconfig}`;
 
+/** Where something is not ready in time. */
+export const impatient = '--timeout=3s';
+
 /** Every file of a folder with its text and mode, by path. */
 async function filesIn(root: string): Promise<Record<string, string>> {
   const files: Record<string, string> = {};
@@ -123,7 +126,7 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     const program = new CliCommand('mixed-version-proxy').exitOverride();
     registerInstall(program, command, () => {}, { node });
     const failure = await program
-      .parseAsync(['install', 'kubeadm', `--kube-apiserver-port=${otherPort}`, '--timeout=2s', ...args], {
+      .parseAsync(['install', 'kubeadm', `--kube-apiserver-port=${otherPort}`, '--timeout=30s', ...args], {
         from: 'user',
       })
       .then(

@@ -39,6 +39,7 @@ export async function startKubelet({
   const started: string[] = [];
   let isStopping = false;
   let isPaused = false;
+  const waiting: (() => void)[] = [];
   const podOf = (name: string) => name.replace('.yaml', '');
 
   const stop = async (name: string): Promise<void> => {
@@ -90,7 +91,9 @@ export async function startKubelet({
     try {
       while (!isStopping) {
         await sleep(20);
+        const waited = waiting.splice(0);
         if (!isPaused) await look();
+        for (const resolve of waited) resolve();
       }
     } finally {
       // Whatever went wrong: a server that is left would keep the process of the tests alive.
@@ -99,6 +102,8 @@ export async function startKubelet({
   })();
   return {
     started,
+    /** Once it has looked at what lies in the folder now. */
+    looked: () => new Promise<void>((resolve) => waiting.push(resolve)),
     /** What runs goes on, as under a kubelet that has ended. */
     pause(): void {
       isPaused = true;

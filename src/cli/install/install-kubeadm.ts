@@ -177,7 +177,7 @@ async function putBack(
 
 /**
  * A router that worked gets its place back: what was before it is older than what this run has changed.
- * @param present its mirror before this run
+ * @param present its mirror before this run; `undefined` where the API did not tell: then its port alone does
  */
 async function putBackRouter(
   changes: readonly FileChange[],
@@ -193,7 +193,7 @@ async function putBackRouter(
     name: 'mixed-version-proxy',
     port: journal.port,
     isReplacing: true,
-    isOfManifest: ({ hash }) => hash === present?.hash,
+    ...(present && { isOfManifest: ({ hash }: MirrorPod) => hash === present.hash }),
   };
   await untilStarted(controlPlane, router, site);
   await writeJournal(routerPaths.journal, journal, site.node);
