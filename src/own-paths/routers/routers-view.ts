@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { type StatusView, statusViewOf } from '../status/status-view.ts';
+import { type StatusView, statusView } from '../status/status-view.ts';
 
 /** What `v1/routers` shows: this router, and those of the other servers, as they tell of themselves. */
 export interface RoutersView {
@@ -31,32 +31,20 @@ export interface RouterOfServer {
   readonly status: StatusView | null;
 }
 
-const routersSchema = v.object({
+const routersView = v.object({
   notAsked: v.array(v.string()),
   routers: v.array(
     v.object({
       server: v.string(),
       serverId: v.nullable(v.string()),
       error: v.nullable(v.string()),
-      status: v.nullable(v.looseObject({})),
+      status: v.nullable(statusView),
     }),
   ),
 });
 
 /** @param text the text of `v1/routers`. `undefined` when it is something else. */
 export function parseRoutersView(text: string): Pick<RoutersView, 'notAsked' | 'routers'> | undefined {
-  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), routersSchema), text);
-  if (!result.success) return undefined;
-  const { notAsked, routers } = result.output;
-  const views = routers.map(({ status, ...router }) => ({
-    ...router,
-    status: status === null ? null : statusViewOf(status),
-  }));
-  return views.every(isComplete) ? { notAsked, routers: views } : undefined;
-}
-
-function isComplete<Router extends { readonly status: StatusView | null | undefined }>(
-  router: Router,
-): router is Router & { readonly status: StatusView | null } {
-  return router.status !== undefined;
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), routersView), text);
+  return result.success ? result.output : undefined;
 }

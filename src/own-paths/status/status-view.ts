@@ -1,34 +1,41 @@
 import * as v from 'valibot';
 import type { Immutable } from '../../snapshot/format/types.ts';
 
+/** As `v.object`, but whatever else there is stays, although the type does not tell: a newer release may say more. */
+function open<Entries extends v.ObjectEntries>(
+  entries: Entries,
+): v.GenericSchema<unknown, v.InferOutput<v.ObjectSchema<Entries, undefined>>> {
+  return v.looseObject(entries);
+}
+
 /** What is shown is an age. */
 const time = v.pipe(
   v.string(),
   v.check((text) => !Number.isNaN(Date.parse(text)), 'must be a time'),
 );
 
-const health = v.object({
+const health = open({
   status: v.string(),
   cause: v.nullable(v.string()),
   since: v.nullable(time),
 });
 
-/** What is shown of `v1/status` (`RouterStatus`) of any router; one of a newer release may say more. */
-const statusViewSchema = v.object({
+/** What is shown of `v1/status` (`RouterStatus`) of any router. */
+export const statusView = open({
   form: v.string(),
   serverId: v.nullable(v.string()),
   /** Left out by routers of the release before. */
   readiness: v.optional(
-    v.object({
+    open({
       ready: v.boolean(),
-      failures: v.array(v.object({ name: v.string(), reason: v.string() })),
+      failures: v.array(open({ name: v.string(), reason: v.string() })),
     }),
   ),
   enabled: v.boolean(),
   stalePolicy: v.string(),
   /** Left out by routers of the release before. */
   preferredVersion: v.optional(
-    v.object({
+    open({
       configured: v.string(),
       scope: v.optional(v.string()),
       minor: v.nullable(v.string()),
@@ -38,7 +45,7 @@ const statusViewSchema = v.object({
     }),
   ),
   snapshot: v.nullable(
-    v.object({
+    open({
       generation: v.number(),
       createdAt: time,
       expiresAt: time,
@@ -46,27 +53,27 @@ const statusViewSchema = v.object({
       source: v.string(),
       /** These two are left out by routers of the release before. */
       extensionApis: v.optional(
-        v.array(v.object({ groupVersion: v.string(), service: v.string(), available: v.boolean() })),
+        v.array(open({ groupVersion: v.string(), service: v.string(), available: v.boolean() })),
       ),
       customResourceGroups: v.optional(v.array(v.string())),
     }),
   ),
   /** Left out by routers of the release before. */
   embeddedSync: v.nullish(
-    v.object({
+    open({
       source: v.string(),
       lastReadAt: v.nullable(time),
       servers: v.optional(
-        v.array(v.object({ id: v.string(), state: v.string(), failure: v.nullable(v.string()) })),
+        v.array(open({ id: v.string(), state: v.string(), failure: v.nullable(v.string()) })),
         [],
       ),
     }),
     null,
   ),
   /** Left out by routers of the release before. */
-  found: v.optional(v.array(v.object({ flag: v.string(), value: v.string(), source: v.string() })), []),
+  found: v.optional(v.array(open({ flag: v.string(), value: v.string(), source: v.string() })), []),
   servers: v.array(
-    v.object({
+    open({
       id: v.string(),
       /** Left out by routers of the release before, as `serves` is. */
       hostname: v.nullish(v.string(), null),
@@ -81,33 +88,27 @@ const statusViewSchema = v.object({
       health,
     }),
   ),
-  discovery: v.object({
+  discovery: open({
     conflictCount: v.number(),
     conflicts: v.array(
-      v.object({
+      open({
         group: v.string(),
         version: v.string(),
         resource: v.string(),
         subresource: v.string(),
         field: v.string(),
-        claims: v.array(v.object({ value: v.string(), serverIds: v.array(v.string()) })),
+        claims: v.array(open({ value: v.string(), serverIds: v.array(v.string()) })),
       }),
     ),
   }),
-  documents: v.array(v.object({ path: v.string(), server: v.string(), problem: v.string() })),
+  documents: v.array(open({ path: v.string(), server: v.string(), problem: v.string() })),
   warnings: v.array(v.string()),
 });
 
-export type StatusView = Immutable<v.InferOutput<typeof statusViewSchema>>;
+export type StatusView = Immutable<v.InferOutput<typeof statusView>>;
 
-/** @param text the text of `v1/status`. `undefined` when it is something else. What is not shown stays in it. */
+/** @param text the text of `v1/status`. `undefined` when it is something else */
 export function parseStatusView(text: string): StatusView | undefined {
-  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), v.looseObject({})), text);
-  return result.success ? statusViewOf(result.output) : undefined;
-}
-
-/** As `parseStatusView`, of what has been parsed. */
-export function statusViewOf(json: object): StatusView | undefined {
-  const result = v.safeParse(statusViewSchema, json);
-  return result.success ? { ...json, ...result.output } : undefined;
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), statusView), text);
+  return result.success ? result.output : undefined;
 }

@@ -22,16 +22,14 @@ export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: 
     }),
   );
   // What to change is told once, however many servers it is about. These are known by their IDs, and each has its path.
-  const alike = Map.groupBy(refused, ({ reason }) => reason);
-  for (const issue of refused) {
-    const { path, reason } = issue;
-    const [first = issue, ...others] = alike.get(reason) ?? [];
-    const ids = [first, ...others].map(({ id }) => id);
-    const message =
-      issue === first
-        ? `the address of ${named(ids)} ${reason}`
-        : `is refused for the same reason as ${first.path}`;
-    issues.add(path, message);
+  for (const [reason, alike] of Map.groupBy(refused, (issue) => issue.reason)) {
+    for (const [index, { path }] of alike.entries()) {
+      const message =
+        index === 0
+          ? `the address of ${named(alike)} ${reason}`
+          : `is refused for the same reason as ${alike[0]?.path}`;
+      issues.add(path, message);
+    }
   }
   return issues.toArray();
 }
@@ -39,9 +37,10 @@ export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: 
 /** Servers that an error names. */
 const namedServers = 5;
 
-function named(ids: readonly string[]): string {
-  const more = ids.length - namedServers;
-  return `${ids.slice(0, namedServers).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+function named(servers: readonly { readonly id: string }[]): string {
+  const more = servers.length - namedServers;
+  const ids = servers.slice(0, namedServers).map(({ id }) => id);
+  return `${ids.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /**
