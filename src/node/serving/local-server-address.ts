@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { parseHostPort, parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
-import { type IpAddress, parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
+import { type IpAddress, ipAddressKey, parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { isLoopback, isUnspecified } from './default-interface.ts';
 
@@ -42,7 +42,7 @@ export function isLocalServerAddress(place: LocalServerPlace): (address: string)
     const at = performance.now();
     // With kube-proxy in IPVS mode a host has an address for each Service, and many servers are asked about in turn.
     if (at - read.at >= freshMilliseconds) read = { at, addresses: addressesOfHost() };
-    return read.addresses.has(keyOf(ip));
+    return read.addresses.has(ipAddressKey(ip));
   };
   return (address) => leadsToLocalServer(address, place, isOfHost);
 }
@@ -52,15 +52,11 @@ function addressesOfHost(): Set<string> {
   return new Set(
     all.flatMap(({ address }) => {
       const ip = parseIpAddress(address);
-      return ip === undefined ? [] : [keyOf(ip)];
+      return ip === undefined ? [] : [ipAddressKey(ip)];
     }),
   );
 }
 
-function keyOf({ family, bits }: IpAddress): string {
-  return `${family} ${bits}`;
-}
-
 function isSame(one: IpAddress | undefined, other: IpAddress | undefined): boolean {
-  return one !== undefined && one.family === other?.family && one.bits === other.bits;
+  return one !== undefined && other !== undefined && ipAddressKey(one) === ipAddressKey(other);
 }

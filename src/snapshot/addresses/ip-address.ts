@@ -4,6 +4,11 @@ export interface IpAddress {
   readonly bits: bigint;
 }
 
+/** The same of one address, however it was written. */
+export function ipAddressKey({ family, bits }: IpAddress): string {
+  return `IPv${family} ${bits}`;
+}
+
 /**
  * Four decimal numbers, each written as short as can be. Octal (`0177.0.0.1`), hexadecimal, short (`127.1`)
  * and whole-number (`2130706433`) spellings are refused: parsers disagree on them, and a check that reads

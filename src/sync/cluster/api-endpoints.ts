@@ -1,4 +1,5 @@
 import { addressOf, parseHostPort } from '../../snapshot/addresses/host-port.ts';
+import { ipAddressKey } from '../../snapshot/addresses/ip-address.ts';
 import { addressesAt, parseEndpointSlice } from './endpoint-slices.ts';
 import type { ServerDescription } from './sync-server.ts';
 
@@ -40,7 +41,7 @@ export function placeOf(address: string): string {
   const parsed = parseHostPort(address);
   if (!parsed.ok) return address;
   const { host, ip, port } = parsed.value;
-  return ip === undefined ? `${host.toLowerCase()} ${port}` : `IPv${ip.family} ${ip.bits} ${port}`;
+  return ip === undefined ? `${host.toLowerCase()} ${port}` : `${ipAddressKey(ip)} ${port}`;
 }
 
 export function placeOfServer(server: ServerDescription): string | undefined {

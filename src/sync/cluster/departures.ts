@@ -1,4 +1,5 @@
 import { addressOf, parseHostPort } from '../../snapshot/addresses/host-port.ts';
+import { ipAddressKey } from '../../snapshot/addresses/ip-address.ts';
 import { endpointServerId, placeOf, placeOfServer } from './api-endpoints.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
 import type { LeaseStanding } from './identity-lease.ts';
@@ -146,5 +147,5 @@ function movedTo(
 function ipAddressOf(address: string): string | undefined {
   const parsed = parseHostPort(address);
   const ip = parsed.ok ? parsed.value.ip : undefined;
-  return ip && `IPv${ip.family} ${ip.bits}`;
+  return ip && ipAddressKey(ip);
 }
