@@ -44,9 +44,9 @@ interface Question {
   readonly signal: AbortSignal;
 }
 
-/** Header lines that would change the response: the whole text is wanted. */
+/** Header lines that would change the response, of which the whole text is wanted, and cookies, which are for none of these. */
 const leftOut =
-  /^(?:accept|accept-encoding|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
+  /^(?:accept|accept-encoding|cookie|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
 
 /** A GET on the connection, and with the credentials, of `inbound`. */
 export function questionOf(inbound: InboundRequest, { target, accept, signal }: Question): InboundRequest {

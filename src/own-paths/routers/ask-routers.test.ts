@@ -29,6 +29,17 @@ const snapshot = snapshotOf({
 });
 const advertised = () => ({ address: '10.0.0.1:6443', serverId: 'cp-a', by: 'default-interface' }) as const;
 
+/** What a browser, or somebody who would be another, sends besides. */
+const sent = {
+  'user-agent': 'kubectl',
+  'if-match': 'x',
+  authorization: 'Bearer secret',
+  cookie: 'session=secret',
+  'x-remote-user': 'root',
+  'x-remote-extra-scopes': 'all',
+  [peerAssertionHeader]: 'secret',
+};
+
 type ToldView = Pick<RoutersView, 'agree' | 'notAsked' | 'routers'>;
 
 async function askRouters(
@@ -42,7 +53,7 @@ async function askRouters(
     ...{ snapshot, connection, transport, advertised, health, serverId: 'cp-a' },
     ...options,
   });
-  const asked = app.fetch(new Request(routersUrl, { headers: { 'user-agent': 'kubectl', 'if-match': 'x' } }));
+  const asked = app.fetch(new Request(routersUrl, { headers: sent }));
   return { asked, transport, health };
 }
 
@@ -87,7 +98,16 @@ describe('the routers of other servers', () => {
     assert.equal(headers.get('x-remote-user'), 'admin');
     assert.equal(headers.get('x-remote-group'), 'system:masters, system:authenticated');
     assert.equal(headers.get('accept'), 'application/json');
-    assert.equal(headers.has('if-match'), false);
+    assert.equal(headers.get('user-agent'), 'kubectl');
+    for (const name of [
+      'if-match',
+      'authorization',
+      'cookie',
+      'x-remote-extra-scopes',
+      peerAssertionHeader,
+    ]) {
+      assert.equal(headers.has(name), false, name);
+    }
   });
 
   it('get assertions that are addressed to them, where those say who asks', async () => {
