@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { type StatusView, statusView } from '../status/status-view.ts';
+import { type StatusView, statusViewSchema } from '../status/status-view.ts';
 
 /** What `v1/routers` shows: this router, and those of the other servers, as they tell of themselves. */
 export interface RoutersView {
@@ -31,20 +31,20 @@ export interface RouterOfServer {
   readonly status: StatusView | null;
 }
 
-const routersView = v.object({
+const routersSchema = v.object({
   notAsked: v.array(v.string()),
   routers: v.array(
     v.object({
       server: v.string(),
       serverId: v.nullable(v.string()),
       error: v.nullable(v.string()),
-      status: v.nullable(statusView),
+      status: v.nullable(statusViewSchema),
     }),
   ),
 });
 
 /** @param text the text of `v1/routers`. `undefined` when it is something else. */
 export function parseRoutersView(text: string): Pick<RoutersView, 'notAsked' | 'routers'> | undefined {
-  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), routersView), text);
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), routersSchema), text);
   return result.success ? result.output : undefined;
 }

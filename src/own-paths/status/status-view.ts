@@ -21,7 +21,7 @@ const health = open({
 });
 
 /** What is shown of `v1/status` (`RouterStatus`) of any router. */
-export const statusView = open({
+export const statusViewSchema = open({
   form: v.string(),
   serverId: v.nullable(v.string()),
   /** Left out by routers of the release before. */
@@ -105,10 +105,10 @@ export const statusView = open({
   warnings: v.array(v.string()),
 });
 
-export type StatusView = Immutable<v.InferOutput<typeof statusView>>;
+export type StatusView = Immutable<v.InferOutput<typeof statusViewSchema>>;
 
 /** @param text the text of `v1/status`. `undefined` when it is something else */
 export function parseStatusView(text: string): StatusView | undefined {
-  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), statusView), text);
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), statusViewSchema), text);
   return result.success ? result.output : undefined;
 }
