@@ -57,7 +57,7 @@ test('a leader renews its Lease through another API server while that of the kub
       kubernetes: { kubeconfig: await cluster.kubeconfig(a.url) },
       servers: [],
       targets: [{ name: 'router', put: async () => ({ kind: 'accepted' }) }],
-      leaderElection: { namespace: 'kube-system', name: 'sync', leaseDuration: 1_000 },
+      leaderElection: { namespace: 'kube-system', name: 'sync', leaseDuration: 10_000 },
     },
     signal,
     { backOff: soon },
