@@ -137,7 +137,7 @@ test('a router is not called replaced while the one before answers in its place,
   assert.match(errors, /everything has been put back$/);
   assert.deepEqual(await node.files(), installed);
   node.kubelet.resume();
-  assert.equal((await node.run(['--image=registry.example/other:1', impatient])).errors, '');
+  assert.equal((await node.run(['--image=registry.example/other:1'])).errors, '');
 });
 
 test('a router whose image is nowhere makes way for the one before, and the kubelet says why', async (context) => {
@@ -163,7 +163,7 @@ test('everything is put back when kube-apiserver does not become ready on its ot
   const node = await controlPlaneNode(context);
   node.unready.add(`kube-apiserver.yaml:${node.otherPort}`);
   const { errors } = await node.install(impatient);
-  assert.match(errors, /\/readyz returned 500 \(waited 2 s\)\neverything has been put back/);
+  assert.match(errors, /\/readyz returned 500 \(waited 3 s\)\neverything has been put back/);
   assert.deepEqual(await node.files(), node.before);
   assert.deepEqual(
     node.started.filter((name) => !name.startsWith('kube-apiserver.yaml')),
@@ -175,7 +175,7 @@ test('everything is put back when the router does not become ready', async (cont
   const node = await controlPlaneNode(context);
   node.unready.add(`mixed-version-proxy.yaml:${node.port}`);
   const { errors } = await node.install(impatient);
-  assert.match(errors, /\/readyz returned 500 \(waited 2 s\)\neverything has been put back/);
+  assert.match(errors, /\/readyz returned 500 \(waited 3 s\)\neverything has been put back/);
   assert.deepEqual(await node.files(), node.before);
   assert.equal(node.started.at(-1), `kube-apiserver.yaml:${node.port}`);
 });
