@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { type LockFile, productLock } from '../../scripts/package/locked-packages.ts';
+import { root } from '../../scripts/package/make-package.ts';
+import type { PackageManifest } from '../../scripts/package/published-manifest.ts';
 
 const entry = (version: string, more: object = {}) => ({ version, integrity: `sha512-${version}`, ...more });
 
@@ -47,4 +51,14 @@ test('the lock file of the product has what npm installs with it, and neither to
     'node_modules/types': entry('5.0.0'),
     'node_modules/words': entry('1.2.0'),
   });
+});
+
+test('an installation brings forty packages at most: each runs beside the key by which API servers believe the router', () => {
+  const read = <Content>(file: string) => JSON.parse(readFileSync(join(root, file), 'utf8')) as Content;
+  const { packages } = productLock(
+    read<LockFile>('package-lock.json'),
+    read<PackageManifest>('package.json'),
+  );
+  const names = Object.keys(packages).filter((path) => path !== '');
+  assert.ok(names.length <= 40, names.join(', '));
 });

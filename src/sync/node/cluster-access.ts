@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import type { KubeConfig } from '@kubernetes/client-node';
-import * as v from 'valibot';
+import { dirname, join } from 'node:path';
 import { fileErrorMessage } from '../../runtime/error-message.ts';
+import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
+import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts';
 import {
   ClusterAccessError,
   type ClusterCredentials,
   checkedToken,
   credentialsOf,
+  type KubeconfigIdentity,
 } from './kubeconfig-credentials.ts';
 
 export { ClusterAccessError, type ClusterCredentials };
@@ -38,8 +39,7 @@ export interface ClusterAccess {
 const freshMilliseconds = 10_000;
 
 /**
- * Reads a kubeconfig with everything that @kubernetes/client-node supports: files, inline data, exec plugins, OIDC,
- * token files.
+ * Reads a kubeconfig: files, inline data, tokens and token files, exec plugins, impersonation.
  *
  * @throws {ClusterAccessError} that says what is wrong with it
  *
@@ -51,55 +51,32 @@ const freshMilliseconds = 10_000;
  * ```
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
-  // Loaded only when needed: it is larger than everything else together.
-  const { KubeConfig, loadYaml } = await import('@kubernetes/client-node');
-  const config = new KubeConfig();
-  const name =
-    'inCluster' in options
-      ? 'the in-cluster configuration'
-      : [options.kubeconfig, ...(options.more ?? [])].join(', ');
-  if ('inCluster' in options) loadFromCluster(config);
-  else {
-    loadFromFile(config, options.kubeconfig, loadYaml, options.text);
-    for (const file of options.more ?? []) {
-      const other = new KubeConfig();
-      loadFromFile(other, file, loadYaml);
-      merge(config, other);
-    }
-    if (options.context !== undefined) chooseContext(config, options.context, name);
-  }
-  const cluster = config.getCurrentCluster();
-  if (cluster === null) {
+  const identity = 'inCluster' in options ? identityOfPod() : identityInFiles(options);
+  const { cluster, user, files } = identity;
+  if (user.token !== undefined) checkedToken(user.token, user, files);
+  if (cluster.skipsTlsVerification) {
     throw new ClusterAccessError(
-      `${name} has no cluster for its context ${config.getCurrentContext() ?? '(none)'}.`,
-    );
-  }
-  const user = config.getCurrentUser();
-  if (user === null) {
-    throw new ClusterAccessError(`${name} has no user for its context ${config.getCurrentContext()}.`);
-  }
-  if (user.token) checkedToken(user.token, user, name);
-  if (cluster.skipTLSVerify) {
-    throw new ClusterAccessError(
-      `${name} has insecure-skip-tls-verify: whoever responds would be sent the credentials and be believed, so set ` +
+      `${files} has insecure-skip-tls-verify: whoever responds would be sent the credentials and be believed, so set ` +
         'certificate-authority instead.',
     );
   }
-  if (!cluster.server.startsWith('https://'))
-    throw new ClusterAccessError(`${name}: ${cluster.server} is not https.`);
+  if (!cluster.server.startsWith('https://')) {
+    throw new ClusterAccessError(`${files}: ${cluster.server || `cluster ${cluster.name}`} is not https.`);
+  }
   if (cluster.proxyUrl !== undefined) {
     throw new ClusterAccessError(
-      `${name} has a proxy-url, which is not supported: servers are connected to directly. Remove it.`,
+      `${files} has a proxy-url, which is not supported: servers are connected to directly. Remove it.`,
     );
   }
+  const readCredentials = credentialsOf(identity);
   let last: { readonly at: number; readonly credentials: Promise<ClusterCredentials> } | undefined;
   return {
     server: cluster.server.replace(/\/+$/, ''),
-    authoritiesFrom: 'inCluster' in options ? cluster.caFile : `certificate-authority in ${name}`,
+    authoritiesFrom: 'inCluster' in options ? authoritiesOfPod : `certificate-authority in ${files}`,
     credentials() {
       const at = performance.now();
       if (last === undefined || at - last.at >= freshMilliseconds) {
-        last = { at, credentials: credentialsOf(config, name) };
+        last = { at, credentials: readCredentials() };
         // A failure is not cached.
         last.credentials.catch(() => {
           last = undefined;
@@ -110,87 +87,69 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   };
 }
 
-function loadFromCluster(config: KubeConfig): void {
+/** Where the kubelet puts what a pod needs (k8s.io/client-go rest InClusterConfig). */
+const podFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+const authoritiesOfPod = join(podFolder, 'ca.crt');
+
+function identityOfPod(): KubeconfigIdentity {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = process.env;
   if (host === undefined || port === undefined) {
     throw new ClusterAccessError(
       'This is no pod of a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set. Name a kubeconfig.',
     );
   }
-  config.loadFromCluster();
+  return {
+    cluster: {
+      name: 'in-cluster',
+      server: `https://${joinHostPort(host, port)}`,
+      certificateAuthority: { file: authoritiesOfPod },
+      tlsServerName: undefined,
+      skipsTlsVerification: false,
+      proxyUrl: undefined,
+    },
+    user: {
+      name: 'of the pod',
+      clientCertificate: undefined,
+      clientKey: undefined,
+      token: undefined,
+      tokenFile: join(podFolder, 'token'),
+      exec: undefined,
+      authProvider: undefined,
+      impersonation: [],
+    },
+    files: 'the in-cluster configuration',
+  };
+}
+
+type KubeconfigOptions = Exclude<ClusterAccessOptions, { readonly inCluster: true }>;
+
+function identityInFiles({ kubeconfig, context, text, more = [] }: KubeconfigOptions): KubeconfigIdentity {
+  const files = [kubeconfig, ...more].join(', ');
+  const config = more
+    .map((file) => readKubeconfig(file))
+    .reduce(mergeKubeconfigs, readKubeconfig(kubeconfig, text));
+  const { contexts, clusters, users } = config;
+  const name = context ?? config.currentContext;
+  const chosen = contexts.find((each) => each.name === name);
+  if (context !== undefined && chosen === undefined) {
+    const known = contexts.map((each) => each.name).join(', ') || 'none';
+    throw new ClusterAccessError(`${files} has no context ${context}; it has ${known}.`);
+  }
+  const cluster = clusters.find((each) => each.name === chosen?.cluster);
+  if (cluster === undefined) {
+    throw new ClusterAccessError(`${files} has no cluster for its context ${name || '(none)'}.`);
+  }
+  const user = users.find((each) => each.name === chosen?.user);
+  if (user === undefined) throw new ClusterAccessError(`${files} has no user for its context ${name}.`);
+  return { cluster, user, files };
 }
 
 /** @param text its content, if it has been read */
-function loadFromFile(
-  config: KubeConfig,
-  file: string,
-  loadYaml: (text: string) => unknown,
-  text?: string,
-): void {
+function readKubeconfig(file: string, text?: string): Kubeconfig {
   try {
-    const content = text ?? readFileSync(file, 'utf8');
-    config.loadFromString(content);
-    config.makePathsAbsolute(dirname(file));
-    useTokenFiles(config, loadYaml(content), dirname(file));
+    return parseKubeconfig(text ?? readFileSync(file, 'utf8'), dirname(file));
   } catch (error) {
-    throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${reasonOf(error)}`);
+    // Without the error itself as cause, whose line may hold a token.
+    throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${fileErrorMessage(error)}`);
   }
-}
-
-const userList = v.object({ users: v.array(v.unknown()) });
-const userWithTokenFile = v.object({
-  name: v.string(),
-  user: v.object({ tokenFile: v.pipe(v.string(), v.nonEmpty()) }),
-});
-
-/**
- * The library knows the field `tokenFile` by another name. It wins over `token` (k8s.io/client-go clientcmd/api/types.go
- * AuthInfo), and is read again each minute.
- */
-function useTokenFiles(config: KubeConfig, document: unknown, folder: string): void {
-  const list = v.safeParse(userList, document);
-  const users = (list.success ? list.output.users : []).map((user) => v.safeParse(userWithTokenFile, user));
-  const paths = new Map(
-    users.flatMap(({ success, output }) =>
-      success ? [[output.name, resolve(folder, output.user.tokenFile)]] : [],
-    ),
-  );
-  config.users = config.users.map((user) => {
-    const tokenFile = paths.get(user.name);
-    if (tokenFile === undefined) return user;
-    const { token: _token, ...others } = user;
-    return { ...others, authProvider: { name: 'tokenFile', config: { tokenFile } } };
-  });
-}
-
-/** @param files that it was loaded from */
-function chooseContext(config: KubeConfig, context: string, files: string): void {
-  if (config.getContextObject(context) === null) {
-    const known = config.getContexts().map(({ name }) => name);
-    throw new ClusterAccessError(`${files} has no context ${context}; it has ${known.join(', ') || 'none'}.`);
-  }
-  config.setCurrentContext(context);
-}
-
-/** Without the text that a YAML parser quotes, and without the error itself as cause: the line may hold a token. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error && error.name === 'YAMLException' && 'reason' in error))
-    return fileErrorMessage(error);
-  const { reason, mark } = error as Error & {
-    readonly reason: unknown;
-    readonly mark?: { readonly line: number; readonly column: number };
-  };
-  return mark === undefined ? String(reason) : `line ${mark.line + 1}, column ${mark.column + 1}: ${reason}`;
-}
-
-/** As kubectl merges them; the library's own method refuses names that come twice, and lets the last context win. */
-function merge(config: KubeConfig, other: KubeConfig): void {
-  const missing = <Entry extends { readonly name: string }>(
-    own: readonly Entry[],
-    others: readonly Entry[],
-  ) => others.filter(({ name }) => !own.some((each) => each.name === name));
-  config.clusters = [...config.clusters, ...missing(config.clusters, other.clusters)];
-  config.users = [...config.users, ...missing(config.users, other.users)];
-  config.contexts = [...config.contexts, ...missing(config.contexts, other.contexts)];
-  if (!config.currentContext) config.setCurrentContext(other.currentContext);
 }

@@ -3,11 +3,30 @@ import { chmod, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { inspect } from 'node:util';
-import { exampleCluster } from '../../../test/support/example-cluster.ts';
+import { clusterAuthority, clusterClient, exampleCluster } from '../../../test/support/example-cluster.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { loadClusterAccess } from './cluster-access.ts';
+import { execPluginCredentials } from './exec-plugin.ts';
+import type { ExecPlugin } from './kubeconfig.ts';
 
 const url = 'https://127.0.0.1:6443';
+
+const noPlugin: ExecPlugin = {
+  apiVersion: 'client.authentication.k8s.io/v1',
+  command: '',
+  args: [],
+  env: [],
+  installHint: undefined,
+  provideClusterInfo: false,
+};
+const noCluster = {
+  name: 'example',
+  server: url,
+  certificateAuthority: undefined,
+  tlsServerName: undefined,
+  skipsTlsVerification: false,
+  proxyUrl: undefined,
+};
 
 async function kubeconfigOf(context: TestContext, user: object): Promise<string> {
   return (await exampleCluster(context)).kubeconfig(url, { user });
@@ -69,6 +88,79 @@ describe('the token of a kubeconfig', () => {
   });
 });
 
+describe('who asks', () => {
+  it('is whom a kubeconfig impersonates, with UID and groups', async (context) => {
+    const kubeconfig = await kubeconfigOf(context, {
+      token: 'secret',
+      as: 'alice',
+      'as-uid': '42',
+      'as-groups': ['dev', 'qa'],
+    });
+    assert.deepEqual(await headersOf(kubeconfig), [
+      ...['Impersonate-User', 'alice', 'Impersonate-Uid', '42'],
+      ...['Impersonate-Group', 'dev', 'Impersonate-Group', 'qa'],
+      ...['Authorization', 'Bearer secret'],
+    ]);
+  });
+
+  it('is told by an ID token that kubectl has got', async (context) => {
+    const token = `e30.${Buffer.from('{"exp":32503680000}').toString('base64url')}.x`;
+    const provider = { name: 'oidc', config: { 'id-token': token, 'refresh-token': 'other' } };
+    const kubeconfig = await kubeconfigOf(context, { 'auth-provider': provider });
+    assert.deepEqual(await headersOf(kubeconfig), ['Authorization', `Bearer ${token}`]);
+  });
+});
+
+describe('an exec plugin', () => {
+  it('is told of the cluster, as its API has it, and that nobody can type', async (context) => {
+    const { exec } = await plugin(
+      context,
+      // What it is told comes back as its token.
+      'if read -r line; then exit 1; fi\nprintf \'{"status":{"token":"%s"}}\' "$(printf %s "$KUBERNETES_EXEC_INFO" | base64 -w0)"',
+    );
+    const { kubeconfig } = await exampleCluster(context);
+    const told = async (changes: object) => {
+      const file = await kubeconfig(url, {
+        cluster: { 'certificate-authority-data': Buffer.from(clusterAuthority).toString('base64') },
+        user: { exec: { ...exec, ...changes } },
+      });
+      const [, token = ''] = await headersOf(file);
+      return JSON.parse(Buffer.from(token.replace('Bearer ', ''), 'base64').toString());
+    };
+    const apiVersion = 'client.authentication.k8s.io/v1';
+    assert.deepEqual(await told({}), { apiVersion, kind: 'ExecCredential', spec: { interactive: false } });
+    assert.deepEqual((await told({ provideClusterInfo: true })).spec.cluster, {
+      server: url,
+      'certificate-authority-data': Buffer.from(clusterAuthority).toString('base64'),
+    });
+  });
+
+  it('is asked again when what it gave has expired, and not before', async (context) => {
+    const folder = await temporaryDirectory(context);
+    const script = (expiry: string) =>
+      `echo x >> ${folder}/${expiry}; printf '{"status":{"token":"%s","expirationTimestamp":"${expiry}"}}' "$(wc -l < ${folder}/${expiry})"`;
+    const tokens = async (expiry: string) => {
+      const { command } = await plugin(context, script(expiry));
+      const ask = execPluginCredentials({ ...noPlugin, command }, noCluster, async () => undefined);
+      return [(await ask()).token, (await ask()).token];
+    };
+    assert.deepEqual(await tokens('2000-01-01T00:00:00Z'), ['1', '2']);
+    assert.deepEqual(await tokens('3000-01-01T00:00:00Z'), ['1', '1']);
+  });
+
+  it('may give a certificate, and is not asked where the kubeconfig has a token', async (context) => {
+    const { certificate, key } = clusterClient;
+    const status = { clientCertificateData: certificate, clientKeyData: key };
+    const folder = await temporaryDirectory(context);
+    await writeFile(join(folder, 'credential'), JSON.stringify({ status }));
+    const { exec } = await plugin(context, `cat ${folder}/credential`);
+    const access = await loadClusterAccess({ kubeconfig: await kubeconfigOf(context, { exec }) });
+    assert.deepEqual((await access.credentials()).clientCertificate, clusterClient);
+    const both = await kubeconfigOf(context, { token: 'secret', exec: { command: '/nowhere/plugin' } });
+    assert.deepEqual(await headersOf(both), ['Authorization', 'Bearer secret']);
+  });
+});
+
 describe('credentials that cannot be had', () => {
   it('name the user and what does not give them, and nothing that a plugin has written', async (context) => {
     const missing = await kubeconfigOf(context, { tokenFile: 'gone' });
@@ -88,6 +180,32 @@ describe('credentials that cannot be had', () => {
       await refusalOf(gone),
       /the exec plugin \/nowhere\/plugin of user sync-job cannot be run: .*ENOENT/,
     );
+  });
+
+  it('name a plugin that gives nothing, and tell how to install one that is not there', async (context) => {
+    const { command, exec } = await plugin(context, 'echo \'{"status":{"clientKeyData":"SECRET"}}\'');
+    const refusal = await refusalOf(await kubeconfigOf(context, { exec }));
+    assert.ok(
+      refusal.includes(`${command} of user sync-job gave neither a token nor a certificate`),
+      refusal,
+    );
+    const missing = { command: '/nowhere/plugin', installHint: 'Install it with apt.' };
+    assert.match(
+      await refusalOf(await kubeconfigOf(context, { exec: missing })),
+      /cannot be run: .*ENOENT\. Install it with apt\.$/,
+    );
+  });
+
+  it('name an auth-provider that nobody renews', async (context) => {
+    const expired = `e30.${Buffer.from('{"exp":1,"sub":"SECRET"}').toString('base64url')}.x`;
+    const refused = async (provider: object) =>
+      refusalOf(await kubeconfigOf(context, { 'auth-provider': provider }));
+    assert.match(
+      await refused({ name: 'oidc', config: { 'id-token': expired } }),
+      /the auth-provider oidc of user sync-job has an ID token that has expired: use kubectl with it/,
+    );
+    assert.match(await refused({ name: 'oidc', config: {} }), /oidc of user sync-job has no ID token/);
+    assert.match(await refused({ name: 'gcp' }), /gcp of user sync-job is not supported: .* exec plugin/);
   });
 
   it('name the user whose impersonation could not be sent', async (context) => {

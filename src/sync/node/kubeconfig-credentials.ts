@@ -1,11 +1,11 @@
-import type { RequestOptions } from 'node:https';
-import type { KubeConfig, User } from '@kubernetes/client-node';
-import * as v from 'valibot';
+import { readFile } from 'node:fs/promises';
+import { decodeJwt } from 'jose';
 import { parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import type { PemPair } from '../../node/reload/credentials.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
-import { errorCode } from '../../runtime/error-code.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
+import { execPluginCredentials } from './exec-plugin.ts';
+import type { KubeconfigCluster, KubeconfigUser, PemSource } from './kubeconfig.ts';
 
 /** The kubeconfig, or the environment of the pod, cannot be used. The message says what to change. */
 export class ClusterAccessError extends TypeError {
@@ -23,57 +23,111 @@ export interface ClusterCredentials {
   readonly serverName: string | undefined;
 }
 
+/** Where a kubeconfig leads, as whom, and the files that it was loaded from, for messages. */
+export interface KubeconfigIdentity {
+  readonly cluster: KubeconfigCluster;
+  readonly user: KubeconfigUser;
+  readonly files: string;
+}
+
 /**
- * The credentials of the current user.
+ * What reads the credentials of a user: its files are read each time, its exec plugin is asked when what it gave has
+ * expired. Of several kinds a token wins over a token file's, a plugin's and an ID token, as in client-go.
  *
- * @param files that the kubeconfig was loaded from, for messages
- * @throws {ClusterAccessError} for a token that cannot be sent, or a certificate or key that cannot be used
- * @throws {Error} when a file cannot be read, or a plugin fails
+ * @returns it rejects with a {@link ClusterAccessError} for a token that cannot be sent, or a certificate or key that
+ *   cannot be used, and with an error when a file cannot be read, or a plugin fails
  */
-export async function credentialsOf(config: KubeConfig, files: string): Promise<ClusterCredentials> {
-  // Its other method, `applySecurityAuthentication`, makes a connection pool for each call, which is never closed.
-  const request: RequestOptions & { servername?: string } = {};
-  const user = config.getCurrentUser();
-  try {
-    await config.applyToHTTPSOptions(request);
-  } catch (error) {
-    // Without the error as cause: what a plugin wrote, and a parser quotes, may be a token.
-    throw new Error(`${files}: ${failureOf(user, error)}`);
-  }
-  const { ca, cert, key, headers = {}, servername } = request;
-  // An empty file would make the user nobody.
-  if (tokenFileOf(user) !== undefined && !('Authorization' in headers)) checkedToken('', user, files);
-  const certificateAuthorities = textOf(ca);
-  const certificate = textOf(cert);
-  const privateKey = textOf(key);
-  checkPem({ certificateAuthorities, certificate, privateKey }, user, files);
-  return {
-    certificateAuthorities,
-    clientCertificate:
-      certificate === undefined || privateKey === undefined ? undefined : { certificate, key: privateKey },
-    headers: Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined ? [] : [name, checkedHeader(name, String(value), user, files)],
-    ),
-    serverName: servername,
+export function credentialsOf(identity: KubeconfigIdentity): () => Promise<ClusterCredentials> {
+  const { cluster, user, files } = identity;
+  const readPem = (source: PemSource) => readText(source, identity);
+  const plugin =
+    user.exec && execPluginCredentials(user.exec, cluster, () => readPem(cluster.certificateAuthority));
+  return async () => {
+    const [certificateAuthorities, certificate, key] = await Promise.all(
+      [cluster.certificateAuthority, user.clientCertificate, user.clientKey].map(readPem),
+    );
+    const given = user.token ?? (await tokenInFile(identity));
+    const ofPlugin = given === undefined ? await plugin?.().catch(pluginFailed(identity)) : undefined;
+    const token = given ?? ofPlugin?.token ?? idTokenOf(identity);
+    const clientCertificate =
+      certificate !== undefined && key !== undefined ? { certificate, key } : ofPlugin?.clientCertificate;
+    checkPem(certificateAuthorities, clientCertificate, identity);
+    return {
+      certificateAuthorities,
+      clientCertificate,
+      headers: [
+        ...user.impersonation.map((text) => checkedText(text, identity)),
+        ...(token === undefined ? [] : ['Authorization', `Bearer ${checkedToken(token, user, files)}`]),
+      ],
+      serverName: cluster.tlsServerName,
+    };
   };
+}
+
+async function readText(source: PemSource, { user, files }: KubeconfigIdentity): Promise<string | undefined> {
+  if (source === undefined || 'text' in source) return source?.text;
+  try {
+    return await readFile(source.file, 'utf8');
+  } catch (error) {
+    throw new Error(`${files}: ${nameOf(user)}: ${errorMessage(error)}`);
+  }
+}
+
+/** An empty file is a token that cannot be sent, not nobody. */
+function tokenInFile(identity: KubeconfigIdentity): Promise<string | undefined> {
+  const { tokenFile } = identity.user;
+  return readText(tokenFile === undefined ? undefined : { file: tokenFile }, identity);
+}
+
+function pluginFailed({ user, files }: KubeconfigIdentity) {
+  return (error: unknown): never => {
+    throw new Error(
+      `${files}: the exec plugin ${user.exec?.command} of ${nameOf(user)} ${errorMessage(error)}`,
+    );
+  };
+}
+
+/** kubectl renews it, and keeps the new one in the kubeconfig: two who did would lose each other's refresh token. */
+function idTokenOf({ user: { name, authProvider }, files }: KubeconfigIdentity): string | undefined {
+  if (authProvider === undefined) return undefined;
+  const place = `${files}: the auth-provider ${authProvider.name} of user ${name}`;
+  if (authProvider.name !== 'oidc') {
+    throw new ClusterAccessError(`${place} is not supported: kubectl knows it no more. Use an exec plugin.`);
+  }
+  const token = authProvider.idToken?.trim();
+  if (token === undefined || hasExpired(token)) {
+    throw new ClusterAccessError(
+      `${place} has ${token === undefined ? 'no ID token' : 'an ID token that has expired'}: use kubectl with it, which gets one; or an exec plugin.`,
+    );
+  }
+  return token;
+}
+
+function hasExpired(token: string): boolean {
+  try {
+    const { exp } = decodeJwt(token);
+    return exp !== undefined && exp * 1000 <= Date.now();
+  } catch {
+    // The API server says what is wrong with it.
+    return false;
+  }
 }
 
 /** What OpenSSL says of such a text names neither the file nor the field. */
 function checkPem(
-  pem: Readonly<Record<'certificateAuthorities' | 'certificate' | 'privateKey', string | undefined>>,
-  user: User | null,
-  files: string,
+  certificateAuthorities: string | undefined,
+  clientCertificate: PemPair | undefined,
+  { user, files }: KubeconfigIdentity,
 ): void {
-  const { certificateAuthorities, certificate, privateKey } = pem;
   try {
     if (certificateAuthorities !== undefined) {
       parseCertificates({ pem: certificateAuthorities, source: 'certificate-authority' });
     }
-    if (certificate !== undefined && privateKey !== undefined) {
+    if (clientCertificate !== undefined) {
       const source = (field: string) => `${field} of ${nameOf(user)}`;
       parsePair(
-        { pem: certificate, source: source('client-certificate') },
-        { pem: privateKey, source: source('client-key') },
+        { pem: clientCertificate.certificate, source: source('client-certificate') },
+        { pem: clientCertificate.key, source: source('client-key') },
       );
     }
   } catch (error) {
@@ -81,14 +135,9 @@ function checkPem(
   }
 }
 
-const scheme = 'Bearer ';
-
-function checkedHeader(name: string, value: string, user: User | null, files: string): string {
-  if (name === 'Authorization' && value.startsWith(scheme)) {
-    return `${scheme}${checkedToken(value.slice(scheme.length), user, files)}`;
-  }
+function checkedText(text: string, { user, files }: KubeconfigIdentity): string {
   // RFC 9110 section 5.5.
-  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return value;
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) return text;
   throw new ClusterAccessError(`${files}: as of ${nameOf(user)} has a character that no header may have.`);
 }
 
@@ -98,65 +147,23 @@ function checkedHeader(name: string, value: string, user: User | null, files: st
  *
  * @throws {ClusterAccessError} that says where it is, and never what it is
  */
-export function checkedToken(text: string, user: User | null, files: string): string {
-  const token = String(text).trim();
+export function checkedToken(text: string, user: KubeconfigUser, files: string): string {
+  const token = text.trim();
   if (isBearerToken(token)) return token;
   throw new ClusterAccessError(
     `${files}: ${placeOfToken(user)} cannot be sent: it must be one word of printable ASCII characters.`,
   );
 }
 
-function nameOf(user: User | null): string {
-  return `user ${user?.name ?? '(none)'}`;
+function nameOf(user: KubeconfigUser): string {
+  return `user ${user.name}`;
 }
 
 /** Where the token of a user comes from, in the order in which one wins over the other. */
-function placeOfToken(user: User | null): string {
-  if (user?.token) return `the token of ${nameOf(user)}`;
-  const file = tokenFileOf(user);
-  if (file !== undefined) return `the token in ${file}, the tokenFile of ${nameOf(user)},`;
-  const plugin = pluginOf(user);
-  return plugin === undefined
-    ? `the token of ${nameOf(user)}`
-    : `the token that the exec plugin ${plugin} gives for ${nameOf(user)}`;
-}
-
-const fileProvider = v.object({ config: v.object({ tokenFile: v.string() }) });
-
-function tokenFileOf(user: User | null): string | undefined {
-  const provider = v.safeParse(fileProvider, user?.authProvider);
-  return provider.success ? provider.output.config.tokenFile : undefined;
-}
-
-const execPlugin = v.object({ command: v.string() });
-
-/** Its command. */
-function pluginOf(user: User | null): string | undefined {
-  const plugin = v.safeParse(execPlugin, user?.exec);
-  return plugin.success ? plugin.output.command : undefined;
-}
-
-function failureOf(user: User | null, error: unknown): string {
-  const isOfFile =
-    error instanceof Error && 'path' in error && 'syscall' in error && error.syscall === 'open';
-  const plugin = pluginOf(user);
-  if (plugin === undefined || isOfFile) return `${nameOf(user)}: ${errorMessage(error)}`;
-  return `the exec plugin ${plugin} of ${nameOf(user)} ${pluginFailureOf(error)}`;
-}
-
-/** Of its output nothing is told, which may hold a token; of what it says on standard error everything. */
-function pluginFailureOf(error: unknown): string {
-  if (error instanceof SyntaxError) return 'wrote something else than JSON';
-  if (error instanceof TypeError) return 'wrote something else than an ExecCredential with its status';
-  if (errorCode(error) !== '') return `cannot be run: ${errorMessage(error)}`;
-  const told = errorMessage(error)
-    .trim()
-    .replaceAll(/\s*\n\s*/g, '; ');
-  return `failed: ${told === '' ? 'it says nothing on standard error' : told}`;
-}
-
-/** client-node reads PEM as bytes. */
-function textOf(pem: unknown): string | undefined {
-  if (typeof pem === 'string') return pem;
-  return pem instanceof Uint8Array ? Buffer.from(pem).toString('utf8') : undefined;
+function placeOfToken(user: KubeconfigUser): string {
+  const { token, tokenFile, exec } = user;
+  if (token !== undefined) return `the token of ${nameOf(user)}`;
+  if (tokenFile !== undefined) return `the token in ${tokenFile}, the tokenFile of ${nameOf(user)},`;
+  if (exec !== undefined) return `the token that the exec plugin ${exec.command} gives for ${nameOf(user)}`;
+  return `the ID token of ${nameOf(user)}`;
 }

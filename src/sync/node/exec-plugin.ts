@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import * as v from 'valibot';
+import type { PemPair } from '../../node/reload/credentials.ts';
+import { errorMessage } from '../../runtime/error-message.ts';
+import type { ExecPlugin, KubeconfigCluster } from './kubeconfig.ts';
+
+/** What a plugin gives: at least one of both. */
+interface PluginCredentials {
+  readonly token: string | undefined;
+  readonly clientCertificate: PemPair | undefined;
+}
+
+const text = v.nullish(v.string(), '');
+const execCredential = v.object({
+  status: v.object({
+    token: text,
+    clientCertificateData: text,
+    clientKeyData: text,
+    expirationTimestamp: text,
+  }),
+});
+
+/** A token is some kilobytes; nothing that is larger is one. */
+const outputBytes = 1024 * 1024;
+
+/**
+ * Runs an exec plugin (k8s.io/client-go plugin/pkg/client/auth/exec) whenever what it gave has expired. What it gave
+ * without an expiry is kept.
+ *
+ * @param cluster that it is told of, where it wants to be (`provideClusterInfo`)
+ * @returns what asks it; it throws an error whose message is a predicate that follows the plugin's name. Of the plugin's
+ *   output it tells nothing, which may hold a token; of what it says on standard error everything
+ */
+export function execPluginCredentials(
+  plugin: ExecPlugin,
+  cluster: KubeconfigCluster,
+  certificateAuthorities: () => Promise<string | undefined>,
+): () => Promise<PluginCredentials> {
+  let last: { readonly credentials: PluginCredentials; readonly expires: number } | undefined;
+  return async () => {
+    if (last === undefined || last.expires <= Date.now()) {
+      const info = plugin.provideClusterInfo ? clusterInfo(cluster, await certificateAuthorities()) : {};
+      last = readOutput(await run(plugin, { interactive: false, ...info }));
+    }
+    return last.credentials;
+  };
+}
+
+/** As the plugins' API has it (k8s.io/client-go pkg/apis/clientauthentication/v1 Cluster). */
+function clusterInfo(cluster: KubeconfigCluster, certificateAuthorities: string | undefined): object {
+  return {
+    cluster: {
+      server: cluster.server,
+      'tls-server-name': cluster.tlsServerName,
+      'certificate-authority-data':
+        certificateAuthorities === undefined
+          ? undefined
+          : Buffer.from(certificateAuthorities).toString('base64'),
+    },
+  };
+}
+
+function run({ apiVersion, command, args, env, installHint }: ExecPlugin, spec: object): Promise<string> {
+  const environment = {
+    ...process.env,
+    ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
+    KUBERNETES_EXEC_INFO: JSON.stringify({ apiVersion, kind: 'ExecCredential', spec }),
+  };
+  return new Promise((resolve, reject) => {
+    const options = { env: environment, maxBuffer: outputBytes };
+    const child = execFile(command, args, options, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else if (child.pid === undefined) {
+        reject(new Error(`cannot be run: ${errorMessage(error)}${installHint ? `. ${installHint}` : ''}`));
+      } else reject(new Error(`failed: ${oneLine(stderr) || 'it says nothing on standard error'}`));
+    });
+    // There is nobody to type: one that asks is told that there is no more input.
+    child.stdin?.on('error', () => undefined).end();
+  });
+}
+
+function oneLine(told: string): string {
+  return told.trim().replaceAll(/\s*\n\s*/g, '; ');
+}
+
+function readOutput(output: string): { readonly credentials: PluginCredentials; readonly expires: number } {
+  const read = v.safeParse(execCredential, parseJson(output));
+  if (!read.success) throw new Error('wrote something else than an ExecCredential with its status');
+  const { token, clientCertificateData, clientKeyData, expirationTimestamp } = read.output.status;
+  const hasPair = clientCertificateData !== '' && clientKeyData !== '';
+  if (token === '' && !hasPair) throw new Error('gave neither a token nor a certificate with its key');
+  const expires = Date.parse(expirationTimestamp);
+  return {
+    credentials: {
+      token: token || undefined,
+      clientCertificate: hasPair ? { certificate: clientCertificateData, key: clientKeyData } : undefined,
+    },
+    expires: Number.isNaN(expires) ? Number.POSITIVE_INFINITY : expires,
+  };
+}
+
+function parseJson(output: string): unknown {
+  try {
+    return JSON.parse(output);
+  } catch {
+    // Without the parser's message, which quotes it.
+    throw new Error('wrote something else than JSON');
+  }
+}
