@@ -15,6 +15,7 @@ import { type CommandContext, CommandFailure } from '../terminal/command-context
 import { askAsRouter } from './ask-as-router.ts';
 import { type ExaminedServer, examinedServers, type Finding } from './finding.ts';
 import { identityFindings } from './identity-findings.ts';
+import { portFinding } from './port-finding.ts';
 import { addressFindings, serverFindings } from './server-findings.ts';
 
 interface RouterFindings {
@@ -48,6 +49,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
       ...(unknownServerId === undefined
         ? []
         : [{ check: 'server ID', result: 'failed', message: unknownServerId } as const]),
+      await portFinding(config, context),
       ...certificateFindings(config, context.clock()),
       ...(await permissionFindings(config)),
       ...ofSnapshot,

@@ -1,15 +1,9 @@
-import { X509Certificate } from 'node:crypto';
-import { isIP } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
-import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
-import { askOverHttps } from '../terminal/ask-over-https.ts';
+import { askOwnPort, ownPortUrl } from '../terminal/ask-own-port.ts';
 import { accountName, unitName } from './systemd-files.ts';
 import type { SystemdHost } from './systemd-host.ts';
 import { InstallationRefused } from './wait-until.ts';
-
-/** Milliseconds for one response. */
-const responseTimeout = 2_000;
 
 /** Runs a command that has to succeed. @throws {InstallationRefused} with what it wrote */
 export async function must(host: SystemdHost, command: string, ...args: readonly string[]): Promise<void> {
@@ -83,32 +77,14 @@ export async function lastLines(host: SystemdHost): Promise<string> {
 export async function routerNotReady(config: ServeConfig, host: SystemdHost): Promise<string | undefined> {
   const state = await serviceState(host);
   if (state === 'failed') throw new InstallationRefused(`${unitName} has failed`);
-  const address = ['0.0.0.0', '::', ''].includes(config.bindAddress) ? '127.0.0.1' : config.bindAddress;
-  const url = `https://${joinHostPort(address, config.securePort)}/readyz`;
-  const { pem } = config.serving.certificate;
+  const path = '/readyz';
+  const url = ownPortUrl(config, path);
   try {
-    const { status, text } = await askOverHttps({
-      url,
-      serverName: nameIn(pem),
-      // By whichever CA: the server has to present the router's own certificate.
-      certificateAuthorities: pem,
-      allowPartialTrustChain: true,
-      clientCertificate: undefined,
-      headers: [],
-      responseTimeout,
-      longestResponse: 1024 * 1024,
-    });
+    const { status, text } = await askOwnPort(config, path);
     if (status !== 200) return `${url} returned ${status}: ${text.trim()}`;
     // Something else may answer with the same certificate while the service starts anew.
     return state === 'active' ? undefined : `${unitName} is ${state}`;
   } catch (error) {
     return `${url} did not respond: ${errorMessage(error)}; ${unitName} is ${state}`;
   }
-}
-
-/** A name that the certificate is for; `undefined`: the address that is asked has to stand in it. */
-function nameIn(pem: string): string | undefined {
-  const [, name] = /DNS:([^,\s]+)/.exec(new X509Certificate(pem).subjectAltName ?? '') ?? [];
-  const asked = name?.replace(/^\*\./, 'router.');
-  return asked === undefined || isIP(asked) !== 0 ? undefined : asked;
 }

@@ -90,7 +90,10 @@ async function runServe(
   }).finally(() => wait.end());
   if (isDryRun) {
     const busy = await context.portInUse(config);
-    if (busy !== undefined) context.writeError(`warning: ${busy}\n`);
+    // A dry run is also made beside the router that runs, which is then what listens there.
+    if (busy !== undefined) {
+      context.writeError(`warning: ${busy} (nothing to do if it is this router that runs there)\n`);
+    }
     await context.writeOutput(dryRunReport(settings, busy === undefined ? warnings : warnings + 1));
     return 0;
   }

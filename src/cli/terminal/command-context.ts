@@ -94,10 +94,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/**
- * What would keep the router from listening now. Only doubtful: a dry run is also made beside the router that runs, which
- * is then what listens there.
- */
+/** What would keep the router from listening now. It may be the router itself, which runs already. */
 export async function portInUse({
   bindAddress: host,
   securePort: port,
