@@ -50,6 +50,7 @@ export function commandContext(
     },
     outputTakesColor,
     outputIsTerminal,
+    outputHeight: () => 24,
     environment,
     portInUse,
     writeError: (text) => {

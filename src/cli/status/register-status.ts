@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Option } from 'commander';
 import { clusterView } from '../../dashboard/cluster-view.ts';
 import { agreementOf, differencesBetween, saysReady } from '../../own-paths/routers/agreement.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
-import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
+import type { CommandContext } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredText } from '../terminal/structured-text.ts';
 import { type ColorMode, colorOption, isColored } from '../terminal/styled-text.ts';
 import { readStatus, readTable } from './ask-router.ts';
@@ -15,6 +14,7 @@ import {
 } from './router-connection.ts';
 import { routersText } from './routers-text.ts';
 import { statusText } from './status-text.ts';
+import { watch, watchInterval } from './watch.ts';
 
 interface StatusOptions extends RouterConnectionFlags {
   readonly all?: true;
@@ -22,10 +22,6 @@ interface StatusOptions extends RouterConnectionFlags {
   readonly watch?: true;
   readonly color: ColorMode;
 }
-
-const watchInterval = 2_000;
-/** Cursor to the first line, and everything below it erased (ECMA-48 sections 8.3.21 and 8.3.39): what has scrolled stays. */
-const eraseScreen = '\u001b[H\u001b[J';
 
 export function registerStatus(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
   program
@@ -92,7 +88,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
           ? routersOutput(connections, options, context)
           : statusOutput(connections[0], options, context);
       if (options.watch === true) {
-        await watch(output, context);
+        await watch(async () => (await output()).text, context);
         return report(0);
       }
       const { text, isGood } = await output();
@@ -105,21 +101,6 @@ interface StatusOutput {
   readonly text: string;
   /** The router is ready; several: all are, and agree. */
   readonly isGood: boolean;
-}
-
-async function watch(output: () => Promise<StatusOutput>, context: CommandContext): Promise<void> {
-  const stop = new AbortController();
-  void context.shutdownSignal().then(() => stop.abort());
-  while (!stop.signal.aborted) {
-    // A router that restarts is missing for a moment: that is what one watches for.
-    const { text } = await output().catch((error: unknown) => {
-      if (!(error instanceof CommandFailure)) throw error;
-      return { text: `${error.lines.join('\n')}\n`, isGood: false };
-    });
-    const redraw = context.outputIsTerminal ? eraseScreen : '';
-    await context.writeOutput(`${redraw}${new Date(context.clock()).toISOString()}\n${text}\n`);
-    await sleep(watchInterval, undefined, { signal: stop.signal }).catch(() => undefined);
-  }
 }
 
 /** @throws {CommandFailure} exit code 1 when the router does not tell. */

@@ -16,6 +16,8 @@ export interface CommandContext {
   readonly outputTakesColor: boolean;
   /** Whether the output is a terminal, whose screen can be written anew. */
   readonly outputIsTerminal: boolean;
+  /** Lines that it shows at present. */
+  readonly outputHeight: () => number;
   readonly writeError: (text: string) => void;
   /** Its variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -44,6 +46,8 @@ export function processContext(): CommandContext {
       }),
     outputTakesColor: takesColor(process.stdout.isTTY === true, process.env),
     outputIsTerminal: process.stdout.isTTY === true,
+    // Some terminals do not tell.
+    outputHeight: () => process.stdout.rows || 24,
     writeError: (text) => {
       process.stderr.write(text);
     },
@@ -109,9 +113,7 @@ export async function portInUse({
     return undefined;
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const { code, message } = listenError(error, host, port, '--bind-address', true);
-    const own = code === 'AddressInUse' ? ' (nothing to do if it is this router that runs there)' : '';
-    return `--secure-port: ${message}${own}`;
+    return `--secure-port: ${listenError(error, host, port, '--bind-address', true).message}`;
   }
 }
 
