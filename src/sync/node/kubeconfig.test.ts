@@ -80,8 +80,8 @@ test('of several kubeconfigs the first counts, entry by entry', () => {
 
 test('what is wrong is named by its place, and never quoted', () => {
   for (const [text, issue] of [
-    ['', 'it is no mapping'],
-    ['SECRET', 'it is no mapping'],
+    ['', 'it holds neither clusters nor users'],
+    ['SECRET', 'it holds neither clusters nor users'],
     ['users: [{name: a, user: {token: [SECRET]}}]', 'users.0.user.token is missing, or of another type'],
     ['users: [{user: {token: SECRET}}]', 'users.0.name is missing, or of another type'],
     ['users: SECRET', 'users is missing, or of another type'],

@@ -109,7 +109,9 @@ export function parseKubeconfig(content: string, folder: string): Kubeconfig {
   const read = v.safeParse(kubeconfigSchema, parseYaml(content));
   if (!read.success) {
     const path = v.getDotPath(read.issues[0]);
-    throw new TypeError(path === null ? 'it is no mapping' : `${path} is missing, or of another type`);
+    throw new TypeError(
+      path === null ? 'it holds neither clusters nor users' : `${path} is missing, or of another type`,
+    );
   }
   const { clusters, users, contexts, 'current-context': currentContext } = read.output;
   return {
