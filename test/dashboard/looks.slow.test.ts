@@ -64,6 +64,32 @@ describe('the status page', inChromium, () => {
     }
   });
 
+  it('breaks no head of a table within a word, on a screen or on paper', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    await router.ask('/api/v1/namespaces/default/pods');
+    const { page } = await router.open(browser());
+    await page.locator('.traffic-table').first().waitFor();
+    for (const [media, width] of [
+      ['screen', 800],
+      ['print', 794],
+      ['print', 718],
+    ] as const) {
+      await page.emulateMedia({ media });
+      await page.setViewportSize({ width, height: 900 });
+      const broken = await page.evaluate(`[...document.querySelectorAll('.stacking thead th')]
+        .filter((head) => head.checkVisibility() && !head.textContent.includes(' '))
+        .filter((head) => {
+          const text = document.createTreeWalker(head, NodeFilter.SHOW_TEXT).nextNode();
+          const range = document.createRange();
+          range.selectNodeContents(text);
+          return range.getClientRects().length > 1;
+        })
+        .map((head) => head.textContent)`);
+      assert.deepEqual(broken, [], `${media}, ${width} pixels`);
+    }
+  });
+
   it('of a version of 512 characters is no wider than the screen', async (context) => {
     const router = await startPageRouter(context);
     const version = `v1.36.0-${'x'.repeat(504)}`;

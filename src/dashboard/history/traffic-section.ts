@@ -44,7 +44,7 @@ function body(history: HistoryView, colourOf: VersionColours, hostnames: Hostnam
   const serverTable = table('Requests by server', 'Server', serverRows);
   return html`<p>${count(total.requests, 'request')} since ${timeOfDay(Date.parse(since))} by this router, ${total.perSecond} per second in the last whole minute. Refused (429): ${total.refused}. Failed (5xx): ${total.failed}.</p>
 ${trafficChart(history, colourOf, now)}
-<p class="axis muted" aria-hidden="true"><span>an hour ago</span><span>requests per minute by version; lines: events</span><span>now</span></p>
+<p class="axis muted" aria-hidden="true"><span>an hour ago</span><span>requests a second by version, up to ${perSecondAt(Math.max(...total.perMinute))}; lines: events</span><span>now</span></p>
 ${table(
   'Requests by version',
   'Version',
@@ -76,12 +76,12 @@ function table(caption: string, first: string, rows: readonly Markup[]): Markup 
 }
 
 function row(name: Markup, key: string, traffic: Traffic, colour: string): Markup {
-  const { requests, perSecond, milliseconds, refused, failed, perMinute } = traffic;
-  const cell = (value: Markup | string | number, label: string) =>
-    html`<td role="cell" class="number">${value}<span class="when-narrow"> ${label}</span></td>`;
+  const { requests, perSecond, milliseconds, refused, failed, perMinute, p99PerMinute } = traffic;
+  const cell = (value: Markup | string | number, label: string, drawing: Markup | '' = '') =>
+    html`<td role="cell" class="number">${value}<span class="when-narrow"> ${label}</span>${drawing}</td>`;
   return html`<tr role="row" data-key="${key}">
-<th scope="row" role="rowheader">${name}${sparkline(perMinute, colour)}</th>
-${cell(requests, nounFor(requests, 'request'))}${cell(perSecond, 'per second')}${cell(latency(milliseconds.p50), 'median latency')}${cell(latency(milliseconds.p99), 'latency, 99 %')}${cell(refused, 'refused (429)')}${cell(failed, 'failed (5xx)')}
+<th scope="row" role="rowheader">${name}${sparkline(shares(perMinute), colour)}</th>
+${cell(requests, nounFor(requests, 'request'))}${cell(perSecond, 'per second')}${cell(latency(milliseconds.p50), 'median latency')}${cell(latency(milliseconds.p99), 'latency, 99 %', sparkline(p99PerMinute.map(shareOfLatency), colour))}${cell(refused, 'refused (429)')}${cell(failed, 'failed (5xx)')}
 </tr>`;
 }
 
@@ -149,13 +149,27 @@ function trafficChart(
   )}</svg>`;
 }
 
-/** One row's requests, minute by minute. */
-function sparkline(perMinute: readonly number[], colour: string): Markup {
-  const most = Math.max(1, ...perMinute);
-  const bars = perMinute.map((requests, minute) =>
-    requests === 0 ? '' : `M${minute} 10V${short(10 - (requests / most) * 10)}h.9V10z`,
+/** One row's minutes, each a share of the height. */
+function sparkline(minutes: readonly number[], colour: string): Markup {
+  const bars = minutes.map((share, minute) =>
+    share === 0 ? '' : `M${minute} 10V${short(10 - share * 10)}h.9V10z`,
   );
-  return html`<svg class="sparkline" viewBox="0 0 ${perMinute.length} 10" preserveAspectRatio="none" aria-hidden="true" focusable="false"><path class="${colour}" d="${bars.join('')}"/></svg>`;
+  return html`<svg class="sparkline" viewBox="0 0 ${minutes.length} 10" preserveAspectRatio="none" aria-hidden="true" focusable="false"><path class="${colour}" d="${bars.join('')}"/></svg>`;
+}
+
+/** Of the row's own greatest. */
+function shares(perMinute: readonly number[]): readonly number[] {
+  const most = Math.max(1, ...perMinute);
+  return perMinute.map((requests) => requests / most);
+}
+
+/** The same for every row, so that they can be compared: each power of two is a step, up to 32 s. */
+function shareOfLatency(milliseconds: number | null): number {
+  return milliseconds === null ? 0 : (Math.log2(milliseconds) + 1) / 16;
+}
+
+function perSecondAt(perMinute: number): number {
+  return Math.round((perMinute / 60) * 100) / 100;
 }
 
 function short(number: number): number {

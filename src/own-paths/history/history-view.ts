@@ -29,6 +29,8 @@ export interface Traffic {
   };
   /** Requests of each of the last sixty minutes, the oldest first; the last one has not ended yet. */
   readonly perMinute: readonly number[];
+  /** `milliseconds.p99` of each of these minutes. */
+  readonly p99PerMinute: readonly (number | null)[];
 }
 
 /** What `v1/history` tells: the last hour as this router saw it. Times are RFC 3339. */
@@ -134,6 +136,7 @@ function nameOf(slot: ServerMinute | undefined): { id: string | null; version: s
 
 function traffic(slots: readonly Slot[], now: number): Traffic {
   const latencies = new Latencies();
+  const latenciesOf = new Map<number, Latencies>();
   const perMinute = new Array<number>(keptMinutes).fill(0);
   const first = minuteNumber(now) - keptMinutes + 1;
   let [requests, refused, failed] = [0, 0, 0];
@@ -142,6 +145,9 @@ function traffic(slots: readonly Slot[], now: number): Traffic {
     refused += slot.refused;
     failed += slot.failed;
     latencies.addAll(slot.latencies);
+    const ofMinute = latenciesOf.get(number - first) ?? new Latencies();
+    ofMinute.addAll(slot.latencies);
+    latenciesOf.set(number - first, ofMinute);
     perMinute[number - first] = (perMinute[number - first] ?? 0) + slot.requests;
   }
   const lastWhole = perMinute.at(-2) ?? 0;
@@ -152,6 +158,7 @@ function traffic(slots: readonly Slot[], now: number): Traffic {
     failed,
     milliseconds: { mean: latencies.mean(), p50: latencies.quantile(0.5), p99: latencies.quantile(0.99) },
     perMinute,
+    p99PerMinute: perMinute.map((_, minute) => latenciesOf.get(minute)?.quantile(0.99) ?? null),
   };
 }
 

@@ -115,6 +115,9 @@ describe('the history of requests', () => {
     assert.deepEqual(servers[0]?.milliseconds, { mean: 1, p50: 1, p99: 4 });
     assert.equal(total.requests, 123);
     assert.deepEqual(total.perMinute.slice(-3), [3, 120, 0]);
+    // A minute in which the slowest of 120 took longer is not lost in the hour.
+    assert.deepEqual(total.p99PerMinute.slice(-3), [4, 2, null]);
+    assert.deepEqual(servers[0]?.p99PerMinute.slice(-3), [4, null, null]);
   });
 
   it('is of one hour, and keeps the versions of a server apart', () => {

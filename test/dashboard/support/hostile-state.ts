@@ -199,6 +199,7 @@ function hostileHistory(hostile: (field: string) => string): HistoryView {
     failed: 1,
     milliseconds: { mean: 1, p50: 1, p99: 1 },
     perMinute: [1],
+    p99PerMinute: [1],
   };
   const client = (field: string) => [
     { name: hostile(field), requests: 1, lastSeen: new Date(now).toISOString() },
