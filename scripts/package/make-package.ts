@@ -8,12 +8,13 @@ import {
   publishedDemoManifest,
   publishedManifest,
 } from './published-manifest.ts';
+import { publishedPage } from './published-page.ts';
 
 /** The root of the repository. */
 export const root = resolve(import.meta.dirname, '../..');
 
 /** Beside what `files` in package.json names, as npm itself would add them. */
-const pages = ['README.md', 'LICENSE'];
+const pages = ['README.md', 'CHANGELOG.md', 'LICENSE'];
 
 export interface MadePackage {
   /** The package, unpacked. */
@@ -29,8 +30,11 @@ export function makePackage(out: string): MadePackage {
   mkdirSync(directory);
   build('tsconfig.build.json', join(directory, 'dist'));
   cpSync(join(root, 'bin'), join(directory, 'bin'), { recursive: true });
-  for (const page of pages) cpSync(join(root, page), join(directory, page));
   const manifest = publishedManifest(readRootJson('package.json') as PackageManifest);
+  const origin = { repository: manifest.repository?.url, commit: manifest.gitHead };
+  for (const page of pages) {
+    writeFileSync(join(directory, page), publishedPage(readFileSync(join(root, page), 'utf8'), origin));
+  }
   // Without it npm takes the newest of what dependencies depend on, on control-plane nodes and as root.
   const lock = productLock(readRootJson('package-lock.json') as LockFile, manifest);
   writeJson(join(directory, 'npm-shrinkwrap.json'), lock);

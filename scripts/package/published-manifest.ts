@@ -5,6 +5,9 @@ export interface PackageManifest {
   readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
   readonly files: readonly string[];
   readonly dependencies: Readonly<Record<string, string>>;
+  /** A release sets both. */
+  readonly repository?: { readonly url: string };
+  readonly gitHead?: string;
   readonly [field: string]: unknown;
 }
 
@@ -36,8 +39,8 @@ const checkoutOnly: ReadonlySet<string> = new Set([
 /** The package.json of the published package. Pure. */
 export function publishedManifest(manifest: PackageManifest): PackageManifest {
   const { name, version, exports, dependencies } = manifest;
-  // npm leaves the lock file out of a package unless it is named here.
-  const files = [...manifest.files, 'npm-shrinkwrap.json'];
+  // npm leaves both out of a package unless they are named here.
+  const files = [...manifest.files, 'npm-shrinkwrap.json', 'CHANGELOG.md'];
   const rest = Object.entries(manifest).filter(([field]) => !checkoutOnly.has(field));
   return { ...Object.fromEntries(rest), name, version, exports, files, dependencies };
 }

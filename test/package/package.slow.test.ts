@@ -52,6 +52,10 @@ describe('the published package', () => {
     }
   });
 
+  test('has the changes with it, for whoever upgrades', () => {
+    assert.ok(existsSync(join(consumer, 'node_modules', made.manifest.name, 'CHANGELOG.md')));
+  });
+
   test('has a lock file, so that an installation has what was tested', () => {
     const { packages } = JSON.parse(
       readFileSync(join(consumer, 'node_modules', made.manifest.name, 'npm-shrinkwrap.json'), 'utf8'),
