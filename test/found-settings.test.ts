@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -8,15 +9,21 @@ import { Agent, request } from 'undici';
 import { freePort } from '../scripts/harness/free-port.ts';
 import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
 import { runCommandLine } from '../src/cli/run-command-line.ts';
-import { commandContext } from './support/command-context.ts';
+import { portInUse } from '../src/cli/terminal/command-context.ts';
+import { type CommandContextOptions, commandContext } from './support/command-context.ts';
 import { startCommandProcess } from './support/command-process.ts';
 import { eventually } from './support/eventually.ts';
 import { writeKubeadmLayout } from './support/kubeadm-layout.ts';
+import { listenOnLoopback } from './support/listen-on-loopback.ts';
 import { askRouter, eventuallyReturns, syncCluster } from './support/sync-cluster.ts';
 
 /** A command line in this process, with the files of this machine. */
 async function run(...args: string[]) {
-  const { context, written } = commandContext(new Map());
+  return runWith({}, ...args);
+}
+
+async function runWith(options: CommandContextOptions, ...args: string[]) {
+  const { context, written } = commandContext(new Map(), options);
   const code = await runCommandLine(args, { ...context, readFile: (path) => readFileSync(path, 'utf8') });
   return { code, ...written };
 }
@@ -143,6 +150,19 @@ test('a host without an identity Lease is told whose there are, and what to give
     errors,
     /--server-id is not given, and cannot be found: no identity Lease in kube-system is of this host, .* \(they are of another-host, cp-b\), and no endpoint of the Service kubernetes leads to it: give --server-id/,
   );
+});
+
+test('a dry run that cannot find the ID of the server looks at the port all the same: one round tells of both', async (context) => {
+  const { flags } = await node(context, 'another-host');
+  const other = await listenOnLoopback(createServer());
+  context.after(() => other.stop());
+  const { code, errors } = await runWith(
+    { portInUse },
+    ...['serve', ...flags, '--dry-run', '--bind-address=127.0.0.1', `--secure-port=${other.port}`],
+  );
+  assert.equal(code, 2);
+  assert.match(errors, new RegExp(`warning: --secure-port: 127\\.0\\.0\\.1:${other.port} is in use`));
+  assert.match(errors, /error: --server-id is not given, and cannot be found/);
 });
 
 test('a router that starts before every API server waits for its ID, and ends when it is asked to', async (context) => {

@@ -89,12 +89,7 @@ async function runServe(
     wait,
   }).finally(() => wait.end());
   if (isDryRun) {
-    const busy = await context.portInUse(config);
-    // A dry run is also made beside the router that runs, which is then what listens there.
-    if (busy !== undefined) {
-      context.writeError(`warning: ${busy} (nothing to do if it is this router that runs there)\n`);
-    }
-    await context.writeOutput(dryRunReport(settings, busy === undefined ? warnings : warnings + 1));
+    await context.writeOutput(dryRunReport(settings, warnings));
     return 0;
   }
   const logger = createPinoLogger(config.logging, { write: context.writeError });

@@ -89,12 +89,15 @@ export async function readServeInput(
   const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
     validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock(), found });
   let unknownServerId: string | undefined;
+  /** All is in order, but that the ID of the local server may not be known. */
+  let checked: ServeConfig | undefined;
   const result = await checkedOptions();
   const warnings = read.certain(
     [...deprecationWarnings(serveFlags, options), ...onMachine.warnings, ...result.warnings],
     isKnown,
   );
-  for (const warning of read.located(warnings)) context.writeError(`warning: ${warning}\n`);
+  const printed = [...read.located(warnings), ...(isDryRun === true ? await portWarnings(checked) : [])];
+  for (const warning of printed) context.writeError(`warning: ${warning}\n`);
   if (!result.ok) {
     const certain = read.certain(result.issues, isKnown);
     const isGiven = ({ flag }: FlagIssue) => Object.hasOwn(options, flag.replace(/^--/, ''));
@@ -114,7 +117,7 @@ export async function readServeInput(
     config: result.config,
     isDryRun,
     settings,
-    warnings: warnings.length,
+    warnings: printed.length,
     configurationSource,
     unknownServerId,
   };
@@ -127,9 +130,9 @@ export async function readServeInput(
       return text;
     };
     const check = () => validate({ ...optionsOf(found), ...options }, readFile);
-    if (!canFindServerId(options)) return check();
+    if (!canFindServerId(options)) return remember(await check());
     found = [...onMachine.settings, { flag: '--server-id', value: serverIdToBeFound, source: '' }];
-    const first = await check();
+    const first = remember(await check());
     found = onMachine.settings;
     if (!first.ok || issues.length > 0) return first;
     const own = await findOwnServerId(first.config, isDryRun === true ? undefined : wait);
@@ -140,6 +143,17 @@ export async function readServeInput(
     }
     found = [...found, { flag: '--server-id', value: own.id, source: own.source }];
     return check();
+  }
+
+  function remember(result: ServeOptionsResult): ServeOptionsResult {
+    if (result.ok) checked = result.config;
+    return result;
+  }
+
+  /** A dry run is also made beside the router that runs, which is then what listens there. */
+  async function portWarnings(config: ServeConfig | undefined): Promise<readonly string[]> {
+    const busy = config && (await context.portInUse(config));
+    return busy === undefined ? [] : [`${busy} (nothing to do if it is this router that runs there)`];
   }
 }
 
