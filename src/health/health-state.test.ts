@@ -9,6 +9,7 @@ import {
   initialHealth,
   isInDoubt,
   isRestarting,
+  mayBeUpgraded,
   nextHealth,
   slowStartWeight,
   whileProbed,
@@ -152,6 +153,35 @@ describe('a server whose connection was refused or broke', () => {
     // Long after the connection was lost the refusal has another reason: somebody has taken the right away.
     assert.equal(probed(lost, 'alive', 70_000).lost, undefined);
     assert.equal(probed(healthy, 'alive').status, 'healthy');
+  });
+
+  test('is ready, and not back yet, when it was upgraded: until the snapshot has it', () => {
+    const starting = probed(lost, 'not-ready');
+    for (const before of [lost, starting]) {
+      const upgraded = probed(before, 'upgraded', 30);
+      assert.equal(isRestarting(upgraded, 31), false);
+      assert.equal(upgraded.lost?.isUpgraded, true);
+      assert.equal(probed(upgraded, 'ready', 40).lost, undefined);
+      // It has ended again.
+      assert.equal(afterLostConnection(upgraded, 50).lost?.isUpgraded, undefined);
+      assert.equal(isRestarting(probed(upgraded, 'not-ready', 40), 41), true);
+    }
+    assert.equal(
+      nextHealth(lost, 'upgraded', thresholds, 20).lost?.isUpgraded,
+      undefined,
+      'before it was lost',
+    );
+    assert.equal(
+      after(['unreachable', 'unreachable', 'unreachable', 'upgraded', 'upgraded']).status,
+      'healthy',
+    );
+  });
+
+  test('may be of another version for a minute after it was lost for the last time', () => {
+    assert.equal(mayBeUpgraded(healthy, 20), false);
+    const again = afterLostConnection(lost, 100_000);
+    assert.equal(mayBeUpgraded(again, 159_999), true);
+    assert.equal(mayBeUpgraded(again, 160_000), false);
   });
 
   test('is not cleared by a probe of the process of before, nor by a response to a request', () => {

@@ -2,6 +2,8 @@
 export type ProbeOutcome =
   /** 200. */
   | 'ready'
+  /** 200, after its connection was lost, and its version is not the one that the snapshot has: it was upgraded meanwhile. */
+  | 'upgraded'
   /** It responds, but not to that question (401, 403, 404, 429): alive, and nothing is known against it. */
   | 'alive'
   /** 5xx: it runs and asks not to be used, as kube-apiserver does while it starts and shuts down. */
@@ -39,6 +41,8 @@ export interface LostConnection {
   readonly probing: boolean;
   /** Whether a probe since has failed: it has ended indeed, or is not ready yet. */
   readonly failed: boolean;
+  /** It is ready, and what the snapshot says of it is said of the version of before. Left out: it is not known to be so. */
+  readonly isUpgraded?: boolean;
 }
 
 /** What is known of one server. Immutable; times are milliseconds of a clock that only rises. */
@@ -98,6 +102,10 @@ export function nextHealth(
   now: number,
 ): HealthState {
   const heard = isBeforeItsRoles(state, signal, now) ? 'not-ready' : signal;
+  if (heard === 'upgraded') {
+    const lost = state.lost?.probing ? { ...state.lost, failed: false, isUpgraded: true } : state.lost;
+    return afterSuccess({ ...state, lost, suspected: undefined, hasShownReadiness: true }, thresholds, now);
+  }
   if (heard === 'ready' || heard === 'alive') {
     const better = afterSuccess(withoutDoubt(state), thresholds, now);
     return heard === 'ready' ? { ...better, hasShownReadiness: true } : better;
@@ -161,6 +169,14 @@ const startDuration = 60_000;
 /** Whether it was lost and has not come back: it gets nothing, even where no other server could respond. */
 export function isRestarting({ lost }: HealthState, now: number): boolean {
   return lost?.failed === true && now - lost.at < startDuration;
+}
+
+/**
+ * Whether it may have been upgraded while it was away, so that what the snapshot says of it is of the version of before.
+ * A minute after it was lost for the last time what is said of it is believed all the same: the sync job may be down.
+ */
+export function mayBeUpgraded({ lost }: HealthState, now: number): boolean {
+  return lost !== undefined && now - lost.at < startDuration;
 }
 
 /** Whether it was lost a short while ago, so that it is worth asking often. */

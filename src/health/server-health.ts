@@ -9,6 +9,7 @@ import {
   isInDoubt,
   isLostLately,
   isRestarting,
+  mayBeUpgraded,
   nextHealth,
   type ProbeOutcome,
   slowStartWeight,
@@ -189,7 +190,7 @@ export class ServerHealth {
    */
   settled(id: string): Promise<void> | undefined {
     const lost = this.#states.get(id)?.lost;
-    if (lost === undefined || lost.failed) return undefined;
+    if (lost === undefined || lost.failed || lost.isUpgraded) return undefined;
     let waiting = this.#waiting.get(id);
     if (waiting === undefined) {
       waiting = Promise.withResolvers<void>();
@@ -203,6 +204,12 @@ export class ServerHealth {
   isLostLately(id: string): boolean {
     const state = this.#states.get(id);
     return state?.lost !== undefined && isLostLately(state, this.#monotonic());
+  }
+
+  /** Whether a probe has to find out whether it has come back in another version (`'upgraded'`). */
+  mayBeUpgraded(id: string): boolean {
+    const state = this.#states.get(id);
+    return state !== undefined && mayBeUpgraded(state, this.#monotonic());
   }
 
   /** Whether probes tell how it is. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { eventually } from '../support/eventually.ts';
 import { jobs, pods, type Server, startCluster } from '../support/health-cluster.ts';
 import { ask } from '../support/security/ask.ts';
 
@@ -80,6 +81,41 @@ describe('a server that was killed and is back before it is ready', () => {
     assert.deepEqual(peers[0].asked.filter(isResource), []);
     becomesReady(peers[0]);
     await askUntil(answeredBy, pods, 'peer-1', /^(local|peer-2)$/);
+  });
+});
+
+/** Is down for a moment, and back in another version, as the router has found out. */
+async function upgrade(server: Server, version: string): Promise<void> {
+  await server.stop();
+  server.version = version;
+  server.asked.length = 0;
+  await server.start();
+  await eventually(() => server.asked.includes('GET /version'));
+}
+
+describe('a server that is back in another version than the snapshot has', () => {
+  test('is passed over until a snapshot has it, for what was known of it is of the version of before', async (context) => {
+    const { peers, answeredBy, push } = await startCluster(context, slow);
+    const [upgraded, other] = peers;
+    await upgrade(upgraded, 'v1.31.0');
+    for (let request = 0; request < 40; request++) assert.equal(await answeredBy(jobs), other.id);
+    assert.deepEqual(upgraded.asked.filter(isResource), []);
+    await push(2);
+    await askUntil(answeredBy, jobs, upgraded.id, new RegExp(`^${other.id}$`));
+  });
+
+  test('is used where all that serve the resource were upgraded', async (context) => {
+    const { local, peers, answeredBy } = await startCluster(context, slow);
+    for (const server of [local, ...peers]) await upgrade(server, 'v1.31.0');
+    assert.match(await answeredBy(jobs), /^peer-/);
+    assert.match(await answeredBy(pods), /^(local|peer-\d)$/);
+  });
+
+  test('is used at once where that is a patch: it serves what it served', async (context) => {
+    const { peers, answeredBy } = await startCluster(context, slow);
+    const [upgraded] = peers;
+    await upgrade(upgraded, 'v1.30.1');
+    await askUntil(answeredBy, jobs, upgraded.id, /^peer-2$/);
   });
 });
 

@@ -24,6 +24,8 @@ export interface Server {
   health: 'ready' | 'not-ready' | 'hangs';
   /** Answers 403 to everybody, as kube-apiserver does before it knows who may do what. */
   forbids: boolean;
+  /** What it says to `/version`; a snapshot that is pushed has it. */
+  version: string;
   stop(): Promise<void>;
   start(): Promise<void>;
 }
@@ -51,7 +53,7 @@ async function startServer(context: TestContext, id: string, protocol: Protocol)
         }
         outgoing.writeHead(200, { 'content-type': 'application/json' });
         if (incoming.url?.includes('watch=true') !== true) {
-          outgoing.end(JSON.stringify({ answeredBy: id }));
+          outgoing.end(JSON.stringify({ answeredBy: id, gitVersion: server.version }));
           return;
         }
         watches.push(outgoing);
@@ -66,6 +68,7 @@ async function startServer(context: TestContext, id: string, protocol: Protocol)
     watches,
     health: 'ready',
     forbids: false,
+    version: 'v1.30.0',
     get port() {
       return peer.port;
     },
@@ -94,6 +97,8 @@ export interface Cluster {
   becomes(server: Server, status: 'healthy' | 'unhealthy'): Promise<void>;
   /** Which server answers. */
   answeredBy(path: string): Promise<string>;
+  /** Pushes what is known of the servers now. */
+  push(generation: number): Promise<void>;
 }
 
 /** A router before `local`, or before all three; the peers serve jobs, and all serve pods. */
@@ -114,14 +119,17 @@ export async function startCluster(
     ...quick,
     ...flags,
   });
-  const at = ({ port: listening }: Server) => ({ address: `127.0.0.1:${listening}` });
+  const known = ({ port: listening, version }: Server) => ({ address: `127.0.0.1:${listening}`, version });
   const [first, second] = peers;
-  const snapshot = snapshotOf({
-    local: { ...at(local), serves: ['v1/pods'] },
-    'peer-1': { ...at(first), serves: ['v1/pods', 'batch/v1/jobs'] },
-    'peer-2': { ...at(second), serves: ['v1/pods', 'batch/v1/jobs'] },
-  });
-  assert.equal((await pushSnapshot(port, snapshot)).status, 200);
+  const push = async (generation: number): Promise<void> => {
+    const servers = {
+      local: { ...known(local), serves: ['v1/pods'] },
+      'peer-1': { ...known(first), serves: ['v1/pods', 'batch/v1/jobs'] },
+      'peer-2': { ...known(second), serves: ['v1/pods', 'batch/v1/jobs'] },
+    };
+    assert.equal((await pushSnapshot(port, snapshotOf(servers, { generation }))).status, 200);
+  };
+  await push(1);
   const statusOf = async (id: string): Promise<string | undefined> => {
     const { body } = await ask(port, { client: 'admin', path: '/.mixed-version-proxy/v1/status' });
     const { servers } = JSON.parse(body) as RouterStatus;
@@ -142,6 +150,7 @@ export async function startCluster(
       const { status, body } = await ask(port, { client: 'alice', path });
       return status === 200 ? JSON.parse(body).answeredBy : String(status);
     },
+    push,
   };
   for (const server of [local, first, second]) await cluster.becomes(server, 'healthy');
   return cluster;

@@ -44,9 +44,11 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
     ...options,
     timeoutMilliseconds: () => config.timeout,
     onNotConnected: (id) => health.connectionLost(id),
+    versionToCheck: (id) => (health.mayBeUpgraded(id) ? current?.server(id)?.minor : undefined),
   });
   const monitor = new HealthMonitor({ health, probe, interval: () => config.interval, clock: systemClock });
   let destinations: ReadonlyMap<string, Destination> = new Map();
+  let current: RoutingTable | undefined;
   health.observe({
     changed({ id, to, cause }) {
       if (to === 'unhealthy') logger.warn({ server: id, cause }, 'An API server is unhealthy');
@@ -75,6 +77,7 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
   return {
     health,
     follow(table) {
+      current = table;
       const peers = (table?.reachable ?? []).filter(({ id }) => id !== local?.id);
       const followed = [
         ...(local === undefined ? [] : [local]),

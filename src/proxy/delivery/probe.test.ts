@@ -16,7 +16,8 @@ const destination = (kind: 'local' | 'peer'): Destination => ({
   trust: { kind: 'peer-ca' },
 });
 
-function probing(answer: () => Response | Promise<Response>) {
+/** @param versionToCheck the one that the snapshot has, of a server that was lost */
+function probing(answer: () => Response | Promise<Response>, versionToCheck?: string) {
   const transport = recordingTransport(answer);
   const { logger, lines } = recordingLogger();
   const notConnected: string[] = [];
@@ -27,6 +28,7 @@ function probing(answer: () => Response | Promise<Response>) {
     pseudonym: 'router-under-test',
     timeoutMilliseconds: () => 5_000,
     onNotConnected: (id) => notConnected.push(id),
+    versionToCheck: () => versionToCheck,
     logger,
   });
   const ask = (kind: 'local' | 'peer' = 'peer') => probe(destination(kind), new AbortController().signal);
@@ -41,6 +43,24 @@ test('a probe asks for /readyz as the router itself, over the connections that c
   assert.equal(outbound?.target, '/readyz');
   assert.equal(outbound?.presentFrontProxyCertificate, true);
   assert.deepEqual(allHeaders(outbound?.headers ?? [], 'x-remote-user'), ['system:mixed-version-proxy']);
+});
+
+test('a server that may have been upgraded is asked for its version, too', async () => {
+  for (const [version, outcome] of [
+    ['{"gitVersion":"v1.31.0"}', 'upgraded'],
+    ['{"gitVersion":"v1.30.9-eks-1"}', 'ready'],
+    ['{"gitVersion":"what?"}', 'ready'],
+    ['{}', 'ready'],
+    ['ok', 'ready'],
+  ] as const) {
+    const { ask, sent } = probing(() => new Response(version), '1.30');
+    assert.equal(await ask(), outcome, version);
+    assert.deepEqual(
+      sent.map(({ target }) => target),
+      ['/readyz', '/version'],
+    );
+  }
+  assert.equal(await probing(() => new Response(null, { status: 500 }), '1.30').ask(), 'not-ready');
 });
 
 test('a peer is asked for its local server alone, by the reroute mark', async () => {

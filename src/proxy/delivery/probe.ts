@@ -1,3 +1,5 @@
+import * as v from 'valibot';
+import { minorVersion } from '../../apimachinery/server-version.ts';
 import type { ProbeOutcome } from '../../health/health-state.ts';
 import type { Destination } from '../../request/destination.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
@@ -10,6 +12,11 @@ export interface ProbeOptions extends AskOptions {
   readonly timeoutMilliseconds: () => number;
   /** The probe could not connect, and neither could a request. Default: ignored. */
   readonly onNotConnected?: (id: string) => void;
+  /**
+   * The minor version that a server is taken to have, if it may have another one by now: then it is asked, too. Default:
+   * no server is.
+   */
+  readonly versionToCheck?: (id: string) => string | undefined;
   readonly logger: Logger;
 }
 
@@ -41,25 +48,28 @@ export interface ProbeOptions extends AskOptions {
 export function createProbe(
   options: ProbeOptions,
 ): (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome> {
-  const { timeoutMilliseconds, onNotConnected, logger } = options;
+  const { timeoutMilliseconds, onNotConnected, versionToCheck = () => undefined, logger } = options;
   const failures = new FailureLog({ logger, clock: () => performance.now() });
-  return async (destination, signal) => {
+
+  async function ask(destination: Destination, target: string, signal: AbortSignal) {
+    const headers = ['accept', '*/*', 'user-agent', 'mixed-version-proxy'];
+    const { response } = await askServer({ destination, target, headers, signal }, options);
+    return { status: response.status, text: await readToEnd(response) };
+  }
+
+  return async (destination, cancelled) => {
+    const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeoutMilliseconds())]);
     try {
-      const { response } = await askServer(
-        {
-          destination,
-          target: '/readyz',
-          headers: ['accept', '*/*', 'user-agent', 'mixed-version-proxy'],
-          signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds())]),
-        },
-        options,
-      );
-      await readToEnd(response);
-      return outcomeOf(response.status);
+      const { status } = await ask(destination, '/readyz', signal);
+      const outcome = outcomeOf(status);
+      const known = outcome === 'ready' ? versionToCheck(destination.id) : undefined;
+      if (known === undefined) return outcome;
+      const version = minorOf(await ask(destination, '/version', signal));
+      return version === undefined || version === known ? outcome : 'upgraded';
     } catch (error) {
       if (error instanceof TransportError) {
         // Not for a probe that was cancelled because the server is no longer watched.
-        if (!signal.aborted) {
+        if (!cancelled.aborted) {
           failures.warn(...unreachable(destination, error));
           if (foundNoConnection(error)) onNotConnected?.(destination.id);
         }
@@ -85,12 +95,21 @@ function unreachable(
 const maximumBytes = 64 * 1024;
 
 /** So that the connection can be used again: what is given up costs an HTTP/1.1 connection. */
-async function readToEnd({ body }: Response): Promise<void> {
+async function readToEnd({ body }: Response): Promise<string | undefined> {
   try {
-    if (body !== null) await readText(body, maximumBytes);
+    return body === null ? undefined : await readText(body, maximumBytes);
   } catch {
     // The body broke off; the head already tells the result.
+    return undefined;
   }
+}
+
+/** k8s.io/apimachinery pkg/version/types.go. Everybody may read it, by the same ClusterRole as `/readyz`. */
+const versionInfo = v.pipe(v.string(), v.parseJson(), v.object({ gitVersion: v.string() }));
+
+function minorOf({ status, text }: { readonly status: number; readonly text: string | undefined }) {
+  const info = v.safeParse(versionInfo, text);
+  return status === 200 && info.success ? minorVersion(info.output.gitVersion) : undefined;
 }
 
 /** Redirects count as alive: nothing but a 5xx says that the server itself cannot respond. */
