@@ -231,7 +231,40 @@ test('a kube-apiserver that still has the port of the router is named before any
   const { code, errors } = await run('serve', ...flags, `--secure-port=${own.port}`, '--dry-run');
   assert.equal(code, 2);
   assert.match(errors, /--local-server .* is where the router itself is to listen .*move kube-apiserver/);
+  assert.match(errors, /kubeadm moves it there .* repeat mixed-version-proxy install kubeadm on this node/);
   assert.match(errors, /found: --secure-port of kube-apiserver in .*give another with --local-server/);
+});
+
+test('a router whose kube-apiserver is given its port again, as by an upgrade without patches, says what to do, and loads certificates still', async (context) => {
+  const { cluster, manifest, flags } = await node(context);
+  const port = await freePort();
+  const router = startCommandProcess(context, [
+    'serve',
+    ...flags,
+    `--secure-port=${port}`,
+    '--logging-format=json',
+  ]);
+  const origin = await served(router);
+  const { status } = askRouter(context, origin, cluster);
+  const ofManifest = ({ warnings }: { readonly warnings: readonly string[] }) =>
+    warnings.filter((warning) => warning.startsWith('--kube-apiserver-manifest'));
+  const before = readFileSync(manifest, 'utf8');
+  const authority = join(cluster.directory, 'kubernetes', 'pki', 'ca.crt');
+  await writeFile(manifest, before.replace(/--secure-port=\d+/, `--secure-port=${port}`));
+  await writeFile(authority, `${readFileSync(authority, 'utf8')}\n`);
+  router.signal('SIGHUP');
+  const told = await eventuallyReturns(status, (each) => ofManifest(each).length > 0);
+  assert.match(
+    ofManifest(told).join(),
+    /kube-apiserver is to listen on \d+, where the router listens\. kubeadm .* without --patches \S+: then repeat mixed-version-proxy install kubeadm on this node$/,
+  );
+  assert.match(router.log(), /Reloaded: the configuration and its files/);
+
+  await writeFile(manifest, before);
+  router.signal('SIGHUP');
+  await eventuallyReturns(status, (each) => ofManifest(each).length === 0);
+  router.signal('SIGTERM');
+  assert.equal(await router.ended, 0);
 });
 
 test('found files that cannot be read are named with their source', async (context) => {

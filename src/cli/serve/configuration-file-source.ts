@@ -22,6 +22,8 @@ interface ConfigurationSourceOptions {
   readonly flags: RawServeOptions;
   /** What was found at start: whatever is given wins over it. */
   readonly found: RawServeOptions;
+  /** The manifest that the local server was found in. Absent: it was given. */
+  readonly manifest?: ConfigurationSource['manifest'];
   /** What the files held that were read at start, by path. */
   readonly texts: ReadonlyMap<string, string>;
   /** Checks options as at the start, with the files that they name; with what these hold, where it is given. */
@@ -44,6 +46,7 @@ export function createConfigurationSource(options: ConfigurationSourceOptions): 
 
   return {
     file: started && { path: started.file, text: started.text },
+    manifest: options.manifest,
     async read(given) {
       const configured = started && configuredFrom(started.file, given.get(started.file) ?? started.text);
       const nextOptions = optionsOf(configured);

@@ -25,6 +25,8 @@ interface FoundSettings {
   readonly issues: readonly FlagIssue[];
   /** What the router does differently from the kube-apiserver. */
   readonly warnings: readonly FlagIssue[];
+  /** The manifest that `--local-server` was found in. */
+  readonly manifest?: { readonly path: string; readonly text: string };
   /** Why nothing was found, for those who miss it. */
   readonly note?: string;
 }
@@ -57,9 +59,11 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
   const named = given['kube-apiserver-manifest']?.at(-1);
   if (named === 'none') return nothing;
   const path = named ?? kubeAdmManifest;
+  let text: string;
   let manifest: KubeApiServerManifest;
   try {
-    manifest = parseKubeApiServerManifest(readFile(path));
+    text = readFile(path);
+    manifest = parseKubeApiServerManifest(text);
   } catch (error) {
     const isRead = error instanceof TypeError;
     const reason = isRead ? error.message : `cannot be read: ${fileErrorMessage(error)}`;
@@ -106,7 +110,8 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
   }
   if (manifest.flags.has('peer-ca-file')) addSame('peer-ca-file');
   else add('peer-ca-file', ...servingAuthority(manifest, readFile));
-  return { ...withoutOldTls(settings), issues };
+  const isServerFound = settings.some(({ flag }) => flag === '--local-server');
+  return { ...withoutOldTls(settings), issues, ...(isServerFound ? { manifest: { path, text } } : {}) };
 }
 
 /** As options. Given flags come after them and win. */
@@ -201,7 +206,7 @@ function servingAuthority(
 }
 
 /** On this machine: where it listens everywhere, by loopback. */
-function originOf(flags: ReadonlyMap<string, string>): string {
+export function originOf(flags: ReadonlyMap<string, string>): string {
   const port = flags.get('secure-port') ?? '6443';
   const address = flags.get('bind-address') ?? '0.0.0.0';
   return `https://${joinHostPort(['0.0.0.0', '::', ''].includes(address) ? '127.0.0.1' : address, port)}`;

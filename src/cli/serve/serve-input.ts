@@ -23,6 +23,7 @@ import {
   type WaitForServerId,
 } from './find-own-server-id.ts';
 import { findSettings, optionsOf } from './found-settings.ts';
+import { movedServer } from './own-port.ts';
 import { type ServeOptionsResult, validateServeOptions } from './validate-serve-options.ts';
 
 /** What `serve` was called with. */
@@ -109,6 +110,7 @@ export async function readServeInput(
     started: configured,
     flags: given.flags,
     found: optionsOf(found),
+    manifest: onMachine.manifest && checkedManifest(onMachine.manifest, result.config),
     texts,
     validate: (raw, known) => validate(raw, (path) => known.get(path) ?? context.readFile(path)),
   });
@@ -155,6 +157,22 @@ export async function readServeInput(
     const busy = config && (await context.portInUse(config));
     return busy === undefined ? [] : [`${busy} (nothing to do if it is this router that runs there)`];
   }
+}
+
+/** A manifest that has to go on saying what the router was started by. */
+function checkedManifest(
+  { path, text }: NonNullable<ReturnType<typeof findSettings>['manifest']>,
+  { local, ...listening }: ServeConfig,
+): ConfigurationSource['manifest'] {
+  if (local === undefined) return undefined;
+  return {
+    path,
+    text,
+    check(now) {
+      const reason = movedServer(now, local.origin, listening);
+      if (reason !== undefined) throw new Error(reason);
+    },
+  };
 }
 
 /** Checks that the snapshot file can be written: the next start would miss it, too late to learn of it. */

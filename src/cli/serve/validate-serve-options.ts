@@ -1,6 +1,6 @@
 import { sharedAuthority } from '../../node/callers/client-authorities.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { type HostNetwork, isLoopback } from '../../node/serving/default-interface.ts';
+import type { HostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { readFeatureGate, rejectFlagsThatNeedTheGate } from '../flags/feature-gates.ts';
 import { type FlagIssue, FlagValues, type ReadTextFile } from '../flags/flag-values.ts';
@@ -22,6 +22,7 @@ import { readIdentityHeaderNames, readJwtFlags, readRequestHeaderFlags } from '.
 import { type CertificateFile, CertificateFiles } from './certificate-files.ts';
 import { readDeploymentForm, readIdentityModes } from './deployment-form-flags.ts';
 import { readHealthFlags } from './health-flags.ts';
+import { isOwnPort, type Listening, repeatInstallation } from './own-port.ts';
 import {
   readAddressFlags,
   readAdminFlags,
@@ -84,7 +85,9 @@ export async function validateServeOptions(
   const jwt = await readJwtFlags(flags);
   const peerCa = featureGateEnabled ? readPeerCa(flags, files) : undefined;
   const local = isGateway ? undefined : readLocalServer(flags, files, peerCa, featureGateEnabled);
-  if (local !== undefined && addresses !== undefined) rejectOwnPort(local, addresses, flags);
+  if (local !== undefined && addresses !== undefined) {
+    rejectOwnPort(local, addresses, flags, environment.found);
+  }
   const identityModes = readIdentityModes(flags, form);
   const destinationIdentity = await readDestinationIdentityFlags(
     flags,
@@ -192,16 +195,15 @@ function readServingPair(
 /** Two processes cannot listen there, and the router would be its own local server. */
 function rejectOwnPort(
   { origin }: Pick<NonNullable<ServeConfig['local']>, 'origin'>,
-  { bindAddress, securePort, reusePort }: Pick<ServeConfig, 'bindAddress' | 'securePort' | 'reusePort'>,
+  listening: Listening,
   flags: ServeFlagValues,
+  found: ServeEnvironment['found'] = [],
 ): void {
-  const { hostname, port } = new URL(origin);
-  const isEverywhere = bindAddress === '0.0.0.0' || bindAddress === '::';
-  const isHere = hostname === bindAddress || (isEverywhere && isLoopback(hostname));
-  if (reusePort || !isHere || Number(port || 443) !== securePort) return;
+  if (!isOwnPort(origin, listening)) return;
+  const isFound = found.some(({ flag }) => flag === '--local-server');
   flags.issue(
     'local-server',
-    `--local-server ${origin} is where the router itself is to listen (--secure-port=${securePort}): move kube-apiserver to another port, such as 6444, or give the router another`,
+    `--local-server ${origin} is where the router itself is to listen (--secure-port=${listening.securePort}): move kube-apiserver to another port, such as 6444, or give the router another${isFound ? `. ${repeatInstallation}` : ''}`,
   );
 }
 

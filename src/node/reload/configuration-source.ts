@@ -22,6 +22,15 @@ export interface ConfigurationReading {
 export interface ConfigurationSource {
   /** The configuration file as it was read at start; `undefined` without one. */
   readonly file: { readonly path: string; readonly text: string } | undefined;
+  /** The manifest that the local server was found in, as it was read at start. Absent: there is none. */
+  readonly manifest?:
+    | {
+        readonly path: string;
+        readonly text: string;
+        /** @throws {Error} why the router cannot go on by what the manifest says now */
+        check(text: string): void;
+      }
+    | undefined;
   /**
    * Checks everything as at the start; flags still win over the file.
    * @param texts what files hold now, by path. Others are read.

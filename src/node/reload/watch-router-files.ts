@@ -25,6 +25,7 @@ export function watchRouterFiles(
   logger: Logger,
 ): void {
   const { live } = users;
+  const manifest = manifestOf(source);
   let warned: readonly string[] = [];
   const filesBehind = (config: ServeConfig, text: string | undefined): FileGroup => {
     const { path } = source.file ?? {};
@@ -42,7 +43,8 @@ export function watchRouterFiles(
         await applyConfiguration(reading, users);
         reading.taken();
         watch.setInterval(reading.config.fileCheckInterval);
-        watch.replace([filesBehind(reading.config, path === undefined ? undefined : texts.get(path))]);
+        const next = filesBehind(reading.config, path === undefined ? undefined : texts.get(path));
+        watch.replace([next, ...manifest]);
         const { changed, needsRestart, warnings } = reading;
         for (const warning of warnings) {
           if (!warned.includes(warning)) {
@@ -58,6 +60,15 @@ export function watchRouterFiles(
     };
   };
   watch.add(filesBehind(live.current.config, source.file?.text));
+  for (const group of manifest) watch.add(group);
+}
+
+/** By itself: whatever it says, certificates are renewed. */
+function manifestOf({ manifest }: ConfigurationSource): readonly FileGroup[] {
+  if (manifest === undefined) return [];
+  const { path, text, check } = manifest;
+  const file: WatchedFile = { name: 'kube-apiserver-manifest', path, text, isDocument: true };
+  return [{ name: 'the manifest of kube-apiserver', files: [file], apply: (textOf) => check(textOf(file)) }];
 }
 
 /** The files that a configuration was read from and that can change while the router runs. */
