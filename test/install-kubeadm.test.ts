@@ -12,6 +12,8 @@ import {
   kubeApiServerManifest,
 } from './support/control-plane-node.ts';
 
+const leases = { group: 'coordination.k8s.io', resource: 'leases' };
+
 test('one command puts a router on the port that clients know, and one takes it off: every file is as before', async (context) => {
   const node = await controlPlaneNode(context);
   const { errors, output } = await node.install();
@@ -121,6 +123,24 @@ test('repeated, it changes nothing, and with another image only the router', asy
     [routerPaths.manifest, routerPaths.journal],
   );
   await node.undo();
+  assert.deepEqual(await node.files(), node.before);
+});
+
+test('repeated after kubeadm has upgraded without the patches, it moves kube-apiserver away from the router again', async (context) => {
+  const node = await controlPlaneNode(context);
+  const original = await node.text(kubeApiServerManifest);
+  await node.install();
+  const installed = await node.files();
+  // As the node's own that ends leaves it: newer API servers take their identity Lease with them.
+  node.cluster.store.remove(leases, 'kube-system', node.api.serverId);
+  await node.write(kubeApiServerManifest, original);
+  assert.equal((await node.run(['--dry-run'])).errors, '');
+  const { errors, output } = await node.run([]);
+  assert.equal(errors, '');
+  assert.match(output, /^written: \S+kube-apiserver\.yaml\nwaiting for kube-apiserver on \d+\n/);
+  assert.deepEqual(await node.files(), installed);
+  assert.equal(node.started.at(-1), `kube-apiserver.yaml:${node.otherPort}`);
+  assert.equal((await node.undo()).errors, '');
   assert.deepEqual(await node.files(), node.before);
 });
 

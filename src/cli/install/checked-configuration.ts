@@ -14,11 +14,13 @@ interface PlannedRouter {
   readonly readFile: ReadTextFile;
   /** In the place of what the configuration has. Default: nothing. */
   readonly flags?: RawServeOptions;
+  /** Whether the cluster need not tell the ID of the local server yet. Default: no. */
+  readonly maySkipServerId?: boolean;
 }
 
 /** Checks a router as `serve --dry-run` does. Warnings are printed. @throws {InstallationRefused} with every error */
 export async function checkedConfiguration(
-  { configuration, readFile, flags = {} }: PlannedRouter,
+  { configuration, readFile, flags = {}, maySkipServerId = false }: PlannedRouter,
   context: CommandContext,
 ): Promise<ServeConfig> {
   const given = {
@@ -29,7 +31,7 @@ export async function checkedConfiguration(
     unknown: [],
   };
   try {
-    return (await readServeInput(given, { ...context, readFile })).config;
+    return (await readServeInput(given, { ...context, readFile }, { maySkipServerId })).config;
   } catch (cause) {
     if (!(cause instanceof CommandFailure)) throw cause;
     throw new InstallationRefused(

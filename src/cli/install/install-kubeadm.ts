@@ -22,7 +22,7 @@ const turns = 5;
  * @throws {InstallationRefused} where `install` would refuse before it changes anything
  */
 export async function dryRunOfInstallation(wish: InstallationWish, site: InstallationSite): Promise<string> {
-  const { plan } = await planOf(wish, site.node);
+  const { plan, journal } = await planOf(wish, site.node);
   const controlPlane = await site.controlPlane();
   const ports = async () => {
     const isEverywhere = (await controlPlane.othersNotReady(wish.kubeApiServerPort)).length === 0;
@@ -35,7 +35,7 @@ export async function dryRunOfInstallation(wish: InstallationWish, site: Install
     return diffText(await ports());
   }
   const turn = await controlPlane.turnChange(turns * site.timeout);
-  await refuseUnlessPossible(plan, wish, site, controlPlane);
+  await refuseUnlessPossible(plan, wish, site, controlPlane, journal !== undefined);
   return diffText([turn, ...(await controlPlane.rightsChanges()), ...changes, ...(await ports())]);
 }
 
@@ -85,7 +85,7 @@ async function installInTurn(
   controlPlane: ControlPlane,
 ): Promise<void> {
   const { node, say } = site;
-  await refuseUnlessPossible(plan, wish, site, controlPlane);
+  await refuseUnlessPossible(plan, wish, site, controlPlane, journal !== undefined);
   await controlPlane.grantRights();
   const preparations = await withKubeconfig(plan.preparations, node, controlPlane);
   const recorded = recordedChanges(

@@ -6,12 +6,17 @@ import { changesOf, type InstallationPlan, type InstallationWish } from './kubea
 import { routerPaths } from './router-files.ts';
 import { InstallationRefused } from './wait-until.ts';
 
-/** Before anything is changed. @throws {InstallationRefused} with every reason */
+/**
+ * Before anything is changed.
+ * @param isInstalled whether an earlier run has changed something on the node
+ * @throws {InstallationRefused} with every reason
+ */
 export async function refuseUnlessPossible(
   plan: InstallationPlan,
   { kubeApiServerPort }: InstallationWish,
   site: InstallationSite,
   controlPlane: ControlPlane,
+  isInstalled: boolean,
 ): Promise<void> {
   const reasons = (await controlPlane.othersNotReady(plan.port)).map(
     (reason) => `${reason}: one node at a time, while all others are ready`,
@@ -22,7 +27,7 @@ export async function refuseUnlessPossible(
     );
   }
   if (reasons.length > 0) throw new InstallationRefused(reasons.join('\n'));
-  await refuseUnlessRouterCanStart(plan, site, controlPlane);
+  await refuseUnlessRouterCanStart(plan, site, controlPlane, isInstalled);
 }
 
 /** Before kube-apiserver moves: a router that cannot start would cost the node its API until all is put back. */
@@ -30,6 +35,7 @@ async function refuseUnlessRouterCanStart(
   plan: InstallationPlan,
   { node, context, kubeconfig }: InstallationSite,
   controlPlane: ControlPlane,
+  isInstalled: boolean,
 ): Promise<void> {
   const planned = new Map(changesOf(plan).map(({ path, after }) => [path, after]));
   // The router's own is made later, or may read nothing yet: until then the administrator's asks the same cluster.
@@ -43,7 +49,10 @@ async function refuseUnlessRouterCanStart(
     if (onNode === undefined) throw new Error(`${routerPaths.manifest} does not mount it`);
     return planned.get(onNode) ?? node.readNow(onNode);
   };
-  await checkedConfiguration({ configuration: routerPaths.configuration, readFile }, context);
+  // A kube-apiserver that does not run, such as one that kubeadm has moved back onto the router's port, has no identity
+  // Lease and no endpoint: a repeated run starts it, and the router waits for its ID.
+  const router = { configuration: routerPaths.configuration, readFile, maySkipServerId: isInstalled };
+  await checkedConfiguration(router, context);
 }
 
 function hostPathsOf(pod: string): (path: string) => string | undefined {

@@ -20,6 +20,19 @@ test('the last change is taken back first, and what was never made is passed ove
   assert.deepEqual(paths({ [path]: 'old' }), []);
 });
 
+test('what is changed once more is taken back in its first place', () => {
+  const two = withChange(changed, { path: '/made', before: undefined, after: 'x', mode: 0o600 });
+  const again = withChange(two, { path, before: 'old', after: 'newer', mode: 0o644 });
+  const files = new Map([
+    [path, 'newer'],
+    ['/made', 'x'],
+  ]);
+  assert.deepEqual(
+    planUndo(again, files).map((change) => change.path),
+    ['/made', path],
+  );
+});
+
 test('a file that was somebody’s before, and is somebody’s again, is not overwritten', () => {
   for (const files of [new Map([[path, 'mine']]), new Map<string, string>()]) {
     assert.throws(() => planUndo(changed, files), /has been changed since, or is gone: put it back by hand/);

@@ -35,7 +35,10 @@ export function parseJournal(path: string, text: string): Journal {
   );
 }
 
-/** A further change. What was there before the first one stays what is to be put back. */
+/**
+ * A further change. What was there before the first one stays what is to be put back, and when: a kube-apiserver that is
+ * moved once more still gets its port back after the router has left it.
+ */
 export function withChange(journal: Journal, { path, before, after, mode, isSecret }: FileChange): Journal {
   const known = journal.files.find((file) => file.path === path);
   const file = {
@@ -45,7 +48,11 @@ export function withChange(journal: Journal, { path, before, after, mode, isSecr
     mode,
     isSecret: isSecret === true,
   };
-  return { ...journal, files: [...journal.files.filter((each) => each.path !== path), file] };
+  const files =
+    known === undefined
+      ? [...journal.files, file]
+      : journal.files.map((each) => (each.path === path ? file : each));
+  return { ...journal, files };
 }
 
 /**
