@@ -7,7 +7,7 @@ import type { InstallationSite } from './installation-site.ts';
 import { type Journal, planUndo, presentFiles, readJournal, writeJournal } from './journal.ts';
 import type { KubeadmNode } from './kubeadm-node.ts';
 import { changesOf, type InstallationPlan, type InstallationWish, planInstallation } from './kubeadm-plan.ts';
-import { moveKubeApiServer } from './move-kube-apiserver.ts';
+import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
 import type { MirrorPod } from './objects/mirror-pod.ts';
 import { recordedChanges, refuseAndPutBack, takeBackChange, tidyUp } from './recorded-changes.ts';
 import { routerPaths } from './router-files.ts';
@@ -248,13 +248,15 @@ function filesOf(node: KubeadmNode, journal: Journal | undefined): Promise<Reado
 
 /** What kubeadm has written anew since, such as kube-apiserver in another version, is kept, and moved back to its port. */
 async function undoOf(journal: Journal, node: KubeadmNode): Promise<readonly FileChange[]> {
-  return planUndo(journal, await filesOf(node, journal), (path, present) =>
-    path === kubeAdmManifest ? movedBack(present, journal.port) : undefined,
+  return planUndo(journal, await filesOf(node, journal), (path, present, before) =>
+    path === kubeAdmManifest ? movedBack(present, before, journal.port) : undefined,
   );
 }
 
-function movedBack(manifest: string, port: number): string {
+/** Byte for byte what was there before, if it is still that which has been moved, be it once or several times. */
+function movedBack(manifest: string, before: string, port: number): string {
   try {
+    if (moveKubeApiServer(before, securePortOf(manifest)) === manifest) return before;
     return moveKubeApiServer(manifest, port);
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause;

@@ -57,13 +57,13 @@ export function withChange(journal: Journal, { path, before, after, mode, isSecr
 
 /**
  * What has to change to take an installation back, the last change first. Pure.
- * @param mended what a file becomes that a tool of the machine has written anew since; `undefined`: no tool does that
+ * @param mended what a file becomes that a tool of the machine may have written anew since; `undefined`: no tool does that
  * @throws {InstallationRefused} when somebody else has changed a file that was there before
  */
 export function planUndo(
   journal: Journal,
   files: ReadonlyMap<string, string>,
-  mended: (path: string, present: string) => string | undefined = () => undefined,
+  mended: (path: string, present: string, before: string) => string | undefined = () => undefined,
 ): readonly FileChange[] {
   return journal.files.toReversed().flatMap(({ path, before, written, mode, isSecret }): FileChange[] => {
     const present = files.get(path);
@@ -71,9 +71,9 @@ export function planUndo(
       present === after ? [] : [{ path, before: present, after, mode, isSecret }];
     // The router's own: gone, whatever has been changed in it.
     if (before === null) return change(undefined);
-    if (present === before || (present !== undefined && digestOf(present) === written)) return change(before);
-    const whole = present === undefined ? undefined : mended(path, present);
+    const whole = present === undefined ? undefined : mended(path, present, before);
     if (whole !== undefined) return change(whole);
+    if (present === before || (present !== undefined && digestOf(present) === written)) return change(before);
     throw new InstallationRefused(
       `${path} has been changed since, or is gone: put it back by hand, then undo again. ${isSecret ? 'It holds a key: what it was is in the journal' : `It was:\n${before}`}`,
     );
