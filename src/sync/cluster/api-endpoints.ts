@@ -44,6 +44,13 @@ export function placeOf(address: string): string {
   return ip === undefined ? `${host.toLowerCase()} ${port}` : `${ipAddressKey(ip)} ${port}`;
 }
 
+/** The same text for all spellings of the IP address of a `host:port`; `undefined`: its host is a name. */
+export function ipAddressOf(address: string): string | undefined {
+  const parsed = parseHostPort(address);
+  const ip = parsed.ok ? parsed.value.ip : undefined;
+  return ip && ipAddressKey(ip);
+}
+
 export function placeOfServer(server: ServerDescription): string | undefined {
   const address = addressOf(server);
   return address === undefined ? undefined : placeOf(address);

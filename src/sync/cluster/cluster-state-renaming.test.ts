@@ -116,3 +116,31 @@ describe('a server that is named by its endpoint and moves to another port', () 
     assert.deepEqual(placesOf(state), [`${after}@10.0.0.1:6444`, `${other}@10.0.0.2:6443`]);
   });
 });
+
+describe('a server whose Lease tells its address, behind a router at the port of its endpoint', () => {
+  const leases = [leaseOf(a, { address: '10.0.0.1:6444', hostname: 'cp-a' })];
+  const router = 'endpoint-10-0-0-1-6443';
+  const endpoints = ['10.0.0.1:6443'];
+  const endpointServerIds = { '10.0.0.1:6443': [a] };
+  const readable = { [a]: true, [router]: true };
+
+  it('is there once, while all endpoints have the port of those that have not moved', () => {
+    const { look } = clusterStates();
+    const state = look({ leases, endpoints, endpointServerIds, readable });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6444`]);
+  });
+
+  it('is there once again when the certificate of the router has been read, or the endpoints have changed back', () => {
+    for (const next of [{ endpoints, endpointServerIds }, { endpoints: ['10.0.0.1:6444'] }]) {
+      const { look } = clusterStates();
+      assert.equal(look({ leases, endpoints, readable }).servers.length, 2);
+      assert.deepEqual(placesOf(look({ leases, readable, ...next })), [`${a}@10.0.0.1:6444`]);
+    }
+  });
+
+  it('does not hide another server at its IP address', () => {
+    const { look } = clusterStates();
+    const state = look({ leases, endpoints, endpointServerIds: { '10.0.0.1:6443': [b] }, readable });
+    assert.deepEqual(placesOf(state), [`${a}@10.0.0.1:6444`, `${router}@10.0.0.1:6443`]);
+  });
+});

@@ -73,10 +73,8 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
     ),
   });
   const owners = new Map(owned.owners);
-  const named = new Map([
-    ...leasedServers(credible, standings, owned, before, input),
-    ...endpointServers(input, owners, before),
-  ]);
+  const leased = new Map(leasedServers(credible, standings, owned, before, input));
+  const named = new Map([...leased, ...endpointServers(input, owners, before, leased.values())]);
   const settled = settleServers({ named, before, owners, standings, input, listedIds: owned.listedIds });
   return {
     servers: settled.servers,

@@ -1,9 +1,8 @@
-import { addressOf, parseHostPort } from '../../snapshot/addresses/host-port.ts';
-import { ipAddressKey } from '../../snapshot/addresses/ip-address.ts';
-import { endpointServerId, placeOf, placeOfServer } from './api-endpoints.ts';
+import { addressOf } from '../../snapshot/addresses/host-port.ts';
+import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './api-endpoints.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
 import type { LeaseStanding } from './identity-lease.ts';
-import type { NamedServer } from './named-servers.ts';
+import { type NamedServer, serversByLeasedIp } from './named-servers.ts';
 
 interface SettleInput {
   /** Servers that a Lease or an endpoint names. */
@@ -104,7 +103,7 @@ function departedStanding(
 function isReplaced(
   server: FoundServer,
   isNamed: boolean,
-  { owners, standings, listedIds, input }: SettleInput,
+  { named, owners, standings, listedIds, input }: SettleInput,
 ): boolean {
   if (isNamed) return false;
   const { id, hostname } = server;
@@ -115,7 +114,7 @@ function isReplaced(
     standing?.kind === 'superseded' ? (listedIds.get(standing.by) ?? standing.by) : undefined,
     // Its Lease belongs to a server that is listed by hand.
     listedIds.get(id),
-    ...movedTo(server, owners, input),
+    ...movedTo(server, owners, named, input),
     // Its Lease is gone, and its host has another one.
     ...(input.isReadable(id) === false && hostname !== undefined
       ? (input.leases ?? [])
@@ -127,25 +126,23 @@ function isReplaced(
 }
 
 /**
- * The ID at another port of its IP address, of a server that is named by its endpoint alone. kube-apiserver keeps one
- * endpoint for each IP address (k8s.io/kubernetes pkg/controlplane/reconcilers/lease.go), so it is the same server, which
- * made room for a router. That one responds at the earlier port.
+ * The ID at another port of its IP address, of a server that was named by its endpoint alone: by its endpoint now, or by
+ * a Lease. kube-apiserver keeps one endpoint for each IP address (k8s.io/kubernetes pkg/controlplane/reconcilers/lease.go),
+ * so it is the same server, which made room for a router. That one responds at the earlier port.
  */
 function movedTo(
   { addressSource, holderIdentity, ...server }: FoundServer,
   owners: ReadonlyMap<string, string>,
+  named: SettleInput['named'],
   { endpoints = [] }: ClusterInput,
 ): readonly string[] {
   if (addressSource !== 'endpointslice' || holderIdentity !== undefined) return [];
   const host = ipAddressOf(addressOf(server) ?? '');
+  if (host === undefined) return [];
+  const leased = serversByLeasedIp(named.values()).get(host);
   return endpoints
-    .filter(({ address }) => host !== undefined && ipAddressOf(address) === host)
+    .filter(({ address }) => ipAddressOf(address) === host)
     .filter(({ address }) => owners.get(placeOf(address)) === endpointServerId(address))
-    .map(({ address }) => endpointServerId(address));
-}
-
-function ipAddressOf(address: string): string | undefined {
-  const parsed = parseHostPort(address);
-  const ip = parsed.ok ? parsed.value.ip : undefined;
-  return ip && ipAddressKey(ip);
+    .map(({ address }) => endpointServerId(address))
+    .concat(leased ?? []);
 }

@@ -1,6 +1,7 @@
-import { addressOf } from '../../snapshot/addresses/host-port.ts';
+import { addressOf, parseHostPort } from '../../snapshot/addresses/host-port.ts';
+import { cidr, contains, ipAddressKey } from '../../snapshot/addresses/ip-address.ts';
 import type { AddressOwners } from './address-owners.ts';
-import { endpointServerId, placeOf, placeOfServer } from './api-endpoints.ts';
+import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './api-endpoints.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
 import type { IdentityLease, LeaseStanding } from './identity-lease.ts';
 
@@ -43,17 +44,46 @@ function addressUntilReplaced(
   return owner !== undefined && isReadable(owner) !== true ? address : undefined;
 }
 
-/** Servers of which only the endpoint is known. A server that was known before keeps its ID. */
+const loopback = [cidr('127.0.0.0/8'), cidr('::1/128')];
+
+/**
+ * IDs of servers that a Lease names firmly, with their address, by its IP address. Without loopback, which many servers may
+ * share: Kubernetes allows it in no endpoint (k8s.io/kubernetes pkg/apis/core/validation, ValidateEndpointIP).
+ */
+export function serversByLeasedIp(named: Iterable<NamedServer>): ReadonlyMap<string, string> {
+  const byIp = new Map<string, string>();
+  for (const { server, firm } of named) {
+    if (!firm || server.addressSource !== 'lease') continue;
+    const parsed = parseHostPort(server.address ?? '');
+    const ip = parsed.ok ? parsed.value.ip : undefined;
+    if (ip === undefined || loopback.some((block) => contains(block, ip))) continue;
+    byIp.set(ipAddressKey(ip), server.id);
+  }
+  return byIp;
+}
+
+/**
+ * Servers of which only the endpoint is known. A server that was known before keeps its ID.
+ *
+ * The endpoints have one port for all, that of the API server which wrote them last, and one IP address each
+ * (k8s.io/kubernetes pkg/controlplane/reconcilers/lease.go). So while some servers have made room for routers and others
+ * have not, an endpoint may lead to a router: where a Lease tells the address of the server that its certificate names, and
+ * it is the same but for the port, that one counts.
+ */
 export function endpointServers(
-  { endpoints = [], listed }: ClusterInput,
+  { endpoints = [], endpointServerIds, listed }: ClusterInput,
   owners: Map<string, string>,
   before: ReadonlyMap<string, FoundServer>,
+  leased: Iterable<NamedServer>,
 ): [string, NamedServer][] {
   const listedIds = new Set(listed.map(({ id }) => id));
+  const byLeasedIp = serversByLeasedIp(leased);
   const found: [string, NamedServer][] = [];
   for (const { address } of endpoints) {
     const place = placeOf(address);
-    if (owners.has(place)) continue;
+    const leasedHere = byLeasedIp.get(ipAddressOf(address) ?? '');
+    const isRouter = leasedHere !== undefined && endpointServerIds.get(address)?.includes(leasedHere);
+    if (owners.has(place) || isRouter) continue;
     const known = [...before.values()].find(
       (server) => placeOfServer(server) === place && !listedIds.has(server.id),
     );
