@@ -20,12 +20,18 @@ const execCredential = v.object({
   }),
 });
 
+/**
+ * How long credentials are used that have no expiry. Milliseconds. client-go asks for others when it gets a 401, of which
+ * nothing is heard here: a token that expires all the same would be sent until the next start.
+ */
+const withoutExpiry = 60_000;
+
 /** A token is some kilobytes; nothing that is larger is one. */
 const outputBytes = 1024 * 1024;
 
 /**
- * Runs an exec plugin (k8s.io/client-go plugin/pkg/client/auth/exec) whenever what it gave has expired. What it gave
- * without an expiry is kept.
+ * Runs an exec plugin (k8s.io/client-go plugin/pkg/client/auth/exec) whenever what it gave has expired: without an expiry
+ * after a minute.
  *
  * @param cluster that it is told of, where it wants to be (`provideClusterInfo`)
  * @returns what asks it; it throws an error whose message is a predicate that follows the plugin's name. Of the plugin's
@@ -95,7 +101,7 @@ function readOutput(output: string): { readonly credentials: PluginCredentials; 
       token: token || undefined,
       clientCertificate: hasPair ? { certificate: clientCertificateData, key: clientKeyData } : undefined,
     },
-    expires: Number.isNaN(expires) ? Number.POSITIVE_INFINITY : expires,
+    expires: Number.isNaN(expires) ? Date.now() + withoutExpiry : expires,
   };
 }
 

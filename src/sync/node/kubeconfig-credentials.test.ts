@@ -138,7 +138,7 @@ describe('an exec plugin', () => {
   it('is asked again when what it gave has expired, and not before', async (context) => {
     const folder = await temporaryDirectory(context);
     const script = (expiry: string) =>
-      `echo x >> ${folder}/${expiry}; printf '{"status":{"token":"%s","expirationTimestamp":"${expiry}"}}' "$(wc -l < ${folder}/${expiry})"`;
+      `echo x >> ${folder}/x${expiry}; printf '{"status":{"token":"%s","expirationTimestamp":"${expiry}"}}' "$(wc -l < ${folder}/x${expiry})"`;
     const tokens = async (expiry: string) => {
       const { command } = await plugin(context, script(expiry));
       const ask = execPluginCredentials({ ...noPlugin, command }, noCluster, async () => undefined);
@@ -146,6 +146,20 @@ describe('an exec plugin', () => {
     };
     assert.deepEqual(await tokens('2000-01-01T00:00:00Z'), ['1', '2']);
     assert.deepEqual(await tokens('3000-01-01T00:00:00Z'), ['1', '1']);
+    assert.deepEqual(await tokens(''), ['1', '1']);
+  });
+
+  it('is asked again after a minute when it tells no expiry: nobody hears of the 401 that ends its token', async (context) => {
+    const folder = await temporaryDirectory(context);
+    const script = `echo x >> ${folder}/calls; printf '{"status":{"token":"%s"}}' "$(wc -l < ${folder}/calls)"`;
+    const { command } = await plugin(context, script);
+    const ask = execPluginCredentials({ ...noPlugin, command }, noCluster, async () => undefined);
+    context.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
+    assert.equal((await ask()).token, '1');
+    context.mock.timers.setTime(1_059_999);
+    assert.equal((await ask()).token, '1');
+    context.mock.timers.setTime(1_060_000);
+    assert.equal((await ask()).token, '2');
   });
 
   it('may give a certificate, and is not asked where the kubeconfig has a token', async (context) => {
