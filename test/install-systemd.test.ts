@@ -6,7 +6,6 @@ import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { freePort } from '../scripts/harness/free-port.ts';
-import { registerInstall } from '../src/cli/install/register-install.ts';
 import {
   gatewayConfiguration,
   systemdPaths,
@@ -15,9 +14,9 @@ import {
 } from '../src/cli/install/systemd-files.ts';
 import type { SystemdHost } from '../src/cli/install/systemd-host.ts';
 import { askOverHttps } from '../src/cli/terminal/ask-over-https.ts';
-import { CliCommand } from '../src/cli/terminal/cli-command.ts';
-import { CommandFailure, portInUse } from '../src/cli/terminal/command-context.ts';
+import { portInUse } from '../src/cli/terminal/command-context.ts';
 import { commandContext } from './support/command-context.ts';
+import { runInstall } from './support/run-install.ts';
 import { syncCluster } from './support/sync-cluster.ts';
 import { systemdMachine } from './support/systemd-machine.ts';
 
@@ -52,19 +51,10 @@ ${text}`;
 
   const all = [`--config=${config}`, ...files];
 
-  async function run(args: readonly string[], host: SystemdHost = machine.host()) {
-    const { context: base, written } = commandContext(new Map(), { portInUse });
-    const readText = (path: string) => readFileSync(path, 'utf8');
-    const program = new CliCommand('mixed-version-proxy').exitOverride();
-    registerInstall(program, { ...base, readFile: readText }, () => {}, { host });
-    const failure = await program
-      .parseAsync(['install', 'systemd', `--command=${command}`, '--timeout=20s', ...args], { from: 'user' })
-      .then(
-        () => undefined,
-        (error: unknown) => error,
-      );
-    if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
-    return { output: written.output, errors: failure?.lines.join('\n') ?? '' };
+  function run(args: readonly string[], host: SystemdHost = machine.host()) {
+    const readFile = (path: string) => readFileSync(path, 'utf8');
+    const given = ['systemd', `--command=${command}`, '--timeout=20s', ...args];
+    return runInstall(given, { host }, commandContext(new Map(), { portInUse }), { readFile });
   }
 
   return {

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,12 +7,10 @@ import type { ExampleApiServerOptions } from '../../demo/example-api-server/inde
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { freePort } from '../../scripts/harness/free-port.ts';
 import { type KubeadmNode, kubeadmNode } from '../../src/cli/install/kubeadm-node.ts';
-import { registerInstall } from '../../src/cli/install/register-install.ts';
-import { CliCommand } from '../../src/cli/terminal/cli-command.ts';
-import { CommandFailure } from '../../src/cli/terminal/command-context.ts';
 import { commandContext } from './command-context.ts';
 import { kubeadmManifest, writeKubeadmPki } from './kubeadm-layout.ts';
 import { type MirroredPod, startKubelet } from './kubelet.ts';
+import { runInstall } from './run-install.ts';
 import { syncCluster } from './sync-cluster.ts';
 
 export const image = 'registry.example/mixed-version-proxy:0.1.0';
@@ -121,20 +118,9 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
   context.after(() => kubelet.stop());
   const before = await filesIn(root);
 
-  async function run(args: readonly string[], node: KubeadmNode = kubeadmNode({ root, kubeadm })) {
-    const { context: command, written } = commandContext(new Map());
-    const program = new CliCommand('mixed-version-proxy').exitOverride();
-    registerInstall(program, command, () => {}, { node });
-    const failure = await program
-      .parseAsync(['install', 'kubeadm', `--kube-apiserver-port=${otherPort}`, '--timeout=30s', ...args], {
-        from: 'user',
-      })
-      .then(
-        () => undefined,
-        (error: unknown) => error,
-      );
-    if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
-    return { output: written.output, errors: failure?.lines.join('\n') ?? '' };
+  function run(args: readonly string[], node: KubeadmNode = kubeadmNode({ root, kubeadm })) {
+    const given = ['kubeadm', `--kube-apiserver-port=${otherPort}`, '--timeout=30s', ...args];
+    return runInstall(given, { node }, commandContext(new Map()));
   }
 
   return {

@@ -22,5 +22,5 @@ export async function portFinding(
   );
   return isRouter
     ? { check, result: 'ok', message: `a router with this certificate listens on ${address}` }
-    : { check, result: 'failed', message: busy };
+    : { check, result: 'failed', message: busy.message };
 }

@@ -146,7 +146,9 @@ async function prepare(wish: SystemdWish, site: SystemdSite): Promise<Preparatio
   const wasActive = (await serviceState(host)) === 'active';
   const listensThere = wasActive && journal?.port === config.securePort;
   const busy = listensThere ? undefined : await context.portInUse(config);
-  if (busy !== undefined) throw new InstallationRefused(`${busy}; free it, or take another port`);
+  if (busy !== undefined) {
+    throw new InstallationRefused(`${busy.message}${busy.isInUse ? '; free it, or take another port' : ''}`);
+  }
   const hasAccount = (await accountGroup(host)) !== undefined;
   return { journal, changes, config, wasActive, hasAccount };
 }

@@ -205,6 +205,16 @@ describe('serve', () => {
     other.close();
     assert.equal(taken.code, 0);
     assert.match(taken.errors, /warning: --secure-port: 127\.0\.0\.1:\d+ is in use: stop what listens there/);
+    assert.match(taken.errors, /nothing to do if it is this router that runs there/);
+    // An address of documentation (RFC 5737), which this machine does not have: no router listens on it.
+    const elsewhere = await start([
+      '--dry-run',
+      ...complete,
+      '--bind-address=192.0.2.1',
+      '--secure-port=6443',
+    ]);
+    assert.match(elsewhere.errors, /warning: --secure-port: .*192\.0\.2\.1/);
+    assert.doesNotMatch(elsewhere.errors, /nothing to do/);
     assert.doesNotMatch(taken.output, /nothing is wrong/);
     const in100Years = Date.now() + 100 * 365 * 86_400_000;
     mock.timers.enable({ apis: ['Date'], now: in100Years });

@@ -155,7 +155,8 @@ export async function readServeInput(
   /** A dry run is also made beside the router that runs, which is then what listens there. */
   async function portWarnings(config: ServeConfig | undefined): Promise<readonly string[]> {
     const busy = config && (await context.portInUse(config));
-    return busy === undefined ? [] : [`${busy} (nothing to do if it is this router that runs there)`];
+    if (busy === undefined) return [];
+    return [`${busy.message}${busy.isInUse ? ' (nothing to do if it is this router that runs there)' : ''}`];
   }
 }
 

@@ -98,12 +98,14 @@ export class CommandFailure extends Error {
   }
 }
 
-/** What would keep the router from listening now. It may be the router itself, which runs already. */
+/** What would keep the router from listening now; where the port is in use it may be the router itself, which runs already. */
 export async function portInUse({
   bindAddress: host,
   securePort: port,
   reusePort,
-}: Pick<ServeConfig, 'bindAddress' | 'securePort' | 'reusePort'>): Promise<string | undefined> {
+}: Pick<ServeConfig, 'bindAddress' | 'securePort' | 'reusePort'>): Promise<
+  { readonly message: string; readonly isInUse: boolean } | undefined
+> {
   const server = createServer();
   try {
     server.listen({ host, port, reusePort });
@@ -113,7 +115,8 @@ export async function portInUse({
     return undefined;
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    return `--secure-port: ${listenError(error, host, port, '--bind-address', true).message}`;
+    const { code, message } = listenError(error, host, port, '--bind-address', true);
+    return { message: `--secure-port: ${message}`, isInUse: code === 'AddressInUse' };
   }
 }
 

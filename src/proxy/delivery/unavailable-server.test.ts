@@ -2,14 +2,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
-import { jobs, pods, startWithRefusals } from '../../../test/support/refusing-servers.ts';
+import {
+  assertAnotherResponds,
+  jobs,
+  pods,
+  shuttingDown,
+  startWithRefusals,
+} from '../../../test/support/refusing-servers.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { frontProxyConnection, testApp, userConnection } from '../../../test/support/test-app.ts';
 import { ServerHealth } from '../../health/server-health.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { ServerLoad } from './server-choice.ts';
-import { shuttingDownStatus } from './unavailable-server.ts';
 
 /** What the router of a peer responds with while its API server is down (RFC 9209). */
 const destinationUnavailable = 'mixed-version-proxy; error=destination_unavailable';
@@ -17,12 +22,6 @@ const refusing = (
   headers: Record<string, string> = { 'proxy-status': destinationUnavailable },
   status = 503,
 ) => Response.json({ kind: 'Status' }, { status, headers });
-
-const shuttingDownHeaders = {
-  'content-type': 'application/json',
-  'content-length': String(shuttingDownStatus.length),
-  'retry-after': '1',
-};
 
 const start = (
   refuses: (attempt: number) => boolean,
@@ -36,18 +35,14 @@ test('what the router of a peer that is down refuses is asked of another server,
     ['DELETE', `${jobs}/one`],
     ['PATCH', `${jobs}/one`],
   ] as const) {
-    const { app, transport } = await start((attempt) => attempt === 0);
-    assert.equal((await app.request(url, { method })).status, 200, `${method} ${url}`);
-    const [first, second] = transport.sent;
-    assert.equal(transport.sent.length, 2);
-    assert.notEqual(first?.destination.id, second?.destination.id);
+    await assertAnotherResponds(method, url, refusing);
   }
 });
 
 test('a server that refuses so, the local one too, is probed at once: it accepts connections all the while', async () => {
   for (const [url, response] of [
     [jobs, refusing],
-    [pods, () => new Response(shuttingDownStatus, { status: 503, headers: shuttingDownHeaders })],
+    [pods, shuttingDown],
   ] as const) {
     const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
     for (const { id } of mixedCluster.servers) health.follow(id);
