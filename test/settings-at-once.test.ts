@@ -93,16 +93,15 @@ const changes: Readonly<Record<LiveFlagName, Change & { readonly onlyIn?: Form }
   'allowed-groups': { after: ['operators'] },
   'allowed-users': { after: ['jane'] },
   'assertion-keys': { before: 'assertion-keys.json', after: 'other-assertion-keys.json' },
-  'audit-policy-file': { before: 'audit-policy.json', after: 'other-audit-policy.json' },
   v: { after: 3 },
   'logging-format': { after: 'json' },
 };
 
 /** Settings that only a start takes. */
-const fixed = { 'audit-log-path': 'audit.log', 'server-id': 'cp-a', 'local-server': 'https://127.0.0.1:1' };
+const fixed = { 'server-id': 'cp-a', 'local-server': 'https://127.0.0.1:1' };
 
 /** Options of other modules, which a configuration holds for them and nothing takes apart on the way. */
-const handedOverWhole = ['health', 'limits.requestsInFlight', 'preferredVersion', 'records.audit.policy'];
+const handedOverWhole = ['health', 'limits.requestsInFlight', 'preferredVersion'];
 
 async function allFiles(): Promise<ReadonlyMap<string, string>> {
   const files = await serveFiles();
@@ -110,8 +109,6 @@ async function allFiles(): Promise<ReadonlyMap<string, string>> {
   const [known, another] = [await speaker('cp-b'), await speaker('cp-c')];
   const issuer = (url: string) =>
     JSON.stringify(authenticationConfiguration(authenticator({ issuer: { ...goodIssuer, url } })));
-  const policy = (level: string) =>
-    JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level }] });
   const contexts = (server: string) => ({
     apiVersion: 'v1',
     kind: 'Config',
@@ -133,8 +130,6 @@ async function allFiles(): Promise<ReadonlyMap<string, string>> {
     ['other-assertion-keys.json', assertionKeysFile([another])],
     ['authentication.json', issuer('https://issuer.example')],
     ['other-authentication.json', issuer('https://other-issuer.example')],
-    ['audit-policy.json', policy('None')],
-    ['other-audit-policy.json', policy('Metadata')],
     ['kubeconfig', JSON.stringify(contexts('https://127.0.0.1:1'))],
     ['other-kubeconfig', JSON.stringify(contexts('https://127.0.0.1:2'))],
   ]);

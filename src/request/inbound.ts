@@ -73,7 +73,7 @@ export interface InboundRequest {
   isPassedOn?: boolean | undefined;
   /** Set by `Router.deliver` where a server of another version than the preferred one responds. */
   otherVersion?: OtherVersion | undefined;
-  /** Set by `Router.accept` where somebody observes this request (metrics, traces, audit). */
+  /** Set by `Router.accept` where somebody observes this request (metrics, traces, access log). */
   observed?: Required<RequestObservation> | undefined;
 }
 

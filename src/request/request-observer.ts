@@ -8,8 +8,8 @@ import type { Caller } from './user-info.ts';
 
 /**
  * Told of every request that reaches the router, whichever way it takes: fetch handler or upgrade, served by a
- * destination, from merged documents, by the router's own paths, or refused. Metrics, traces and audit are
- * observers. Must not throw, and must not wait for anything: it is called on the request path.
+ * destination, from merged documents, by the router's own paths, or refused. Metrics, traces and the access log
+ * are observers. Must not throw, and must not wait for anything: it is called on the request path.
  */
 export interface RequestObserver {
   /**

@@ -46,7 +46,7 @@ export const servingFlagGroup = {
       value: list('CIDR'),
       change: 'at-once-while-on',
       description:
-        "Load balancers in these blocks send the PROXY protocol, version 1 or 2: their connections must begin with it, and audit, limits and X-Forwarded-For then use the client's address. Other connections are never read for it. Default: none.",
+        "Load balancers in these blocks send the PROXY protocol, version 1 or 2: their connections must begin with it, and logs, limits and X-Forwarded-For then use the client's address. Other connections are never read for it. Default: none.",
     },
     {
       name: 'disable-http2-serving',
@@ -167,7 +167,7 @@ export const observabilityFlagGroup = {
 
 /** What is kept of each request. Names are kube-apiserver's (k8s.io/apiserver pkg/server/options). */
 export const requestRecordsFlagGroup = {
-  heading: 'Tracing and audit flags:',
+  heading: 'Tracing flags:',
   flags: [
     {
       name: 'tracing-config-file',
@@ -176,55 +176,6 @@ export const requestRecordsFlagGroup = {
       change: 'restart',
       description:
         'A TracingConfiguration (apiserver.config.k8s.io). Its endpoint is one for OTLP over HTTP, by default http://localhost:4318. Without it nothing is traced.',
-    },
-    {
-      name: 'audit-policy-file',
-      key: 'audit.policyFile',
-      value: file,
-      change: 'at-once-while-on',
-      needs: [{ oneOf: ['audit-log-path'], because: 'without both, nothing is audited' }],
-      description:
-        'A Policy (audit.k8s.io/v1): which requests are audited. Needs --audit-log-path. Without it nothing is audited.',
-    },
-    {
-      name: 'audit-log-path',
-      key: 'audit.log.path',
-      value: file,
-      change: 'restart',
-      needs: [{ oneOf: ['audit-policy-file'], because: 'without both, nothing is audited' }],
-      description: 'Where audit events are written, one JSON object a line. "-": standard output.',
-    },
-    {
-      name: 'audit-log-maxsize',
-      key: 'audit.log.maxSizeMegabytes',
-      value: wholeNumber(1, 1_000_000, 'megabytes'),
-      change: 'restart',
-      default: '100',
-      description: 'Size at which the audit log is rotated: renamed, and a new one begun.',
-    },
-    {
-      name: 'audit-log-maxage',
-      key: 'audit.log.maxAgeDays',
-      value: wholeNumber(0, 100_000, 'days'),
-      change: 'restart',
-      default: '0',
-      description: 'How long rotated audit logs are kept. 0: no limit of age.',
-    },
-    {
-      name: 'audit-log-maxbackup',
-      key: 'audit.log.maxBackups',
-      value: wholeNumber(0, 100_000),
-      change: 'restart',
-      default: '0',
-      description: 'How many rotated audit logs are kept. 0: no limit of number.',
-    },
-    {
-      name: 'audit-log-batch-buffer-size',
-      key: 'audit.log.bufferSize',
-      value: wholeNumber(1, 1_000_000, 'events'),
-      change: 'restart',
-      default: '10000',
-      description: 'How many audit events may wait to be written. More are counted and lost.',
     },
   ],
 } as const satisfies FlagGroup;

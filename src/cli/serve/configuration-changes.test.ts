@@ -25,16 +25,16 @@ describe('a changed configuration', () => {
 
   it('takes a restart for what it turns on or off, where that is declared', () => {
     const off: RawServeOptions = { 'health-check-interval': ['0s'] };
-    const on: RawServeOptions = { 'audit-policy-file': ['policy.yaml'] };
+    const on: RawServeOptions = { 'client-ca-file': ['ca.crt'] };
     const { live, needsRestart } = configurationChanges(off, on);
     assert.deepEqual(live, []);
     assert.deepEqual(needsRestart, [
       { flag: '--health-check-interval', key: 'health.checkInterval', inUse: '0s', configured: '5s' },
       {
-        flag: '--audit-policy-file',
-        key: 'audit.policyFile',
+        flag: '--client-ca-file',
+        key: 'authentication.clientCAFile',
         inUse: '(not set)',
-        configured: 'policy.yaml',
+        configured: 'ca.crt',
       },
     ]);
     assert.deepEqual(liveOptions(off, on), off);

@@ -1,8 +1,6 @@
-import { type AuditConfig, days } from '../../node/audit/audit-output.ts';
 import { readYaml } from '../../node/configuration/read-yaml.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { parseTracingConfiguration } from '../../node/tracing/tracing-configuration.ts';
-import { parseAuditPolicy } from '../../observe/audit/parse-audit-policy.ts';
 import { describeIssueOf, type SnapshotIssue } from '../../snapshot/format/issues.ts';
 import type { ServeFlagName, ServeFlagValues } from '../flags/serve-flags.ts';
 
@@ -57,35 +55,10 @@ function readLimits(flags: ServeFlagValues): TrafficConfig['limits'] | undefined
   return { requestsInFlight, maxConnections, ...others };
 }
 
-const bytesOfMegabyte = 1024 * 1024;
-
 /** Reads which records of requests are kept. After an error, which is reported, one is missing. */
 export function readRequestRecordsFlags(flags: ServeFlagValues): ServeConfig['records'] {
   return {
-    tracing: readDocumentFlag(flags, 'tracing-config-file', parseTracingConfiguration)?.value,
-    audit: readAuditFlags(flags),
-  };
-}
-
-function readAuditFlags(flags: ServeFlagValues): AuditConfig | undefined {
-  const policy = readDocumentFlag(flags, 'audit-policy-file', parseAuditPolicy);
-  const path = flags.text('audit-log-path');
-  const limits = flags.values({
-    megabytes: 'audit-log-maxsize',
-    maximumDays: 'audit-log-maxage',
-    maximumBackups: 'audit-log-maxbackup',
-    bufferSize: 'audit-log-batch-buffer-size',
-  });
-  if (policy === undefined || path === undefined || limits === undefined) return undefined;
-  const { megabytes, maximumDays, maximumBackups, bufferSize } = limits;
-  return {
-    policy: policy.value,
-    policyFile: policy.file,
-    path,
-    maximumSize: megabytes * bytesOfMegabyte,
-    maximumAge: days(maximumDays),
-    maximumBackups,
-    bufferSize,
+    tracing: readDocumentFlag(flags, 'tracing-config-file', parseTracingConfiguration),
   };
 }
 
@@ -101,7 +74,7 @@ function readDocumentFlag<Value>(
   flags: ServeFlagValues,
   name: ServeFlagName,
   parse: (document: unknown) => ParsedDocument<Value>,
-): { readonly value: Value; readonly file: { readonly path: string; readonly text: string } } | undefined {
+): Value | undefined {
   const file = flags.file(name);
   if (file === undefined) return undefined;
   const { path, text } = file;
@@ -113,5 +86,5 @@ function readDocumentFlag<Value>(
     return undefined;
   }
   for (const warning of parsed.warnings) flags.warn(name, `--${name}: ${describeIssueOf(path, warning)}`);
-  return { value: parsed.value, file: { path, text } };
+  return parsed.value;
 }

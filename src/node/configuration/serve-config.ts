@@ -10,7 +10,6 @@ import type { AddressPolicyOptions } from '../../snapshot/addresses/address-poli
 import type { AdvertisedBy } from '../../snapshot/addresses/advertised-address.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';
-import type { AuditConfig } from '../audit/audit-output.ts';
 import type { TracingConfig } from '../tracing/tracing-configuration.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
@@ -237,12 +236,10 @@ export interface ServeConfig {
     /** Count requests and serve `/.mixed-version-proxy/metrics`. */
     readonly metrics: boolean;
   };
-  /** Records of each request: traces and audit events, beside its line in the log. */
+  /** Records of each request, beside its line in the log. */
   readonly records: {
     /** `undefined`: nothing is traced. */
     readonly tracing: TracingConfig | undefined;
-    /** `undefined`: nothing is audited. */
-    readonly audit: AuditConfig | undefined;
   };
   /** What `/statusz` and `/flagz` tell about how the router was started. */
   readonly commandLine: {

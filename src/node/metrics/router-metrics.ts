@@ -77,10 +77,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.state.snapshotPushes.with(result).add();
   }
 
-  auditEvents(result: 'written' | 'dropped', events: number): void {
-    this.#registry.state.auditEvents.with(result).add(events);
-  }
-
   spansExported(result: 'exported' | 'failed', spans: number): void {
     this.#registry.state.traceSpans.with(result).add(spans);
   }

@@ -86,12 +86,6 @@ export const stateCatalogue = {
     'What clients on HTTP/1.1 sent that is no valid HTTP, or could be read in two ways. It is refused before it is a request.',
     [],
   ),
-  auditEvents: counter(
-    'mixed_version_proxy_audit_events_total',
-    'Audit events by result: written, dropped (the buffer was full, or the router ended). 0 while nothing is audited.',
-    ['result'],
-    ['written', 'dropped'],
-  ),
   traceSpans: counter(
     'mixed_version_proxy_trace_spans_total',
     'Spans of sampled requests by result: exported, failed (the collector did not take them). 0 while nothing is traced.',

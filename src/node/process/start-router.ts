@@ -284,7 +284,7 @@ async function start(
     origin: `https://${joinHostPort(config.bindAddress, port)}`,
     adminOrigin: admin?.origin,
     async reload() {
-      await Promise.all([records.reopen(), credentialWatch.reload()]);
+      await credentialWatch.reload();
     },
     async shutdown() {
       await traffic.shutDown(server);

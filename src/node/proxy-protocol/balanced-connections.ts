@@ -80,7 +80,7 @@ export class BalancedConnections {
   }
 
   /**
-   * Makes the client's address that of the connection over TLS, for all who ask it: audit, limits, `X-Forwarded-For`.
+   * Makes the client's address that of the connection over TLS, for all who ask it: logs, limits, `X-Forwarded-For`.
    * @param below the TCP connection
    */
   nameClient(socket: Socket, below: Socket | undefined): void {

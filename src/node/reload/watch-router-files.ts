@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { foreignIssuer, parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
-import { parseAuditPolicy } from '../../observe/audit/parse-audit-policy.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { describeIssueOf } from '../../snapshot/format/issues.ts';
 import { describeKeysIssue, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { readAuthenticationConfiguration } from '../callers/authentication-configuration.ts';
 import { parseCertificates, parsePair } from '../callers/pem-files.ts';
-import { readYaml } from '../configuration/read-yaml.ts';
 import type { CertificatePair, PemFile, ServeConfig } from '../configuration/serve-config.ts';
 import { applyConfiguration, type ConfigurationUsers } from './apply-configuration.ts';
 import type { ConfigurationSource } from './configuration-source.ts';
@@ -76,7 +73,6 @@ function filesOf(config: ServeConfig): readonly WatchedFile[] {
   const { serving, clientCa, requestHeader, proxyClient, peerCa, local, snapshot, jwt } = config;
   const { access } = config.embeddedSync ?? {};
   const { assertionKeys } = config.destinationIdentity;
-  const { policyFile } = config.records.audit ?? {};
   const localCa = local?.ca.path === peerCa?.path ? undefined : local?.ca;
   return [
     ...pem('tls-cert-file', serving.certificate),
@@ -99,7 +95,6 @@ function filesOf(config: ServeConfig): readonly WatchedFile[] {
     ...(jwt.configurationFile === undefined
       ? []
       : [{ name: 'authentication-config', ...jwt.configurationFile, isDocument: true }]),
-    ...(policyFile === undefined ? [] : [{ name: 'audit-policy-file', ...policyFile, isDocument: true }]),
   ];
 }
 
@@ -151,7 +146,6 @@ async function withTexts(config: ServeConfig, textOf: TextOf): Promise<ServeConf
     embeddedSync: config.embeddedSync && kubeconfigAgain(config.embeddedSync, textOf),
     destinationIdentity: await assertionKeysAgain(config.destinationIdentity, textOf),
     jwt: await issuersAgain(config.jwt, textOf),
-    records: policyAgain(config.records, textOf),
   };
 }
 
@@ -210,21 +204,6 @@ async function issuersAgain(jwt: ServeConfig['jwt'], textOf: TextOf): Promise<Se
   const result = await readAuthenticationConfiguration({ path, text, disallowedIssuers, readFile: textOf });
   if (!result.ok) throw new TypeError(`--authentication-config: ${result.issues.join('; ')}`);
   return { ...jwt, issuers: result.issuers, configurationFile: { path, text } };
-}
-
-function policyAgain(records: ServeConfig['records'], textOf: TextOf): ServeConfig['records'] {
-  const { audit } = records;
-  if (audit?.policyFile === undefined) return records;
-  const { path } = audit.policyFile;
-  const text = textOf(path);
-  const document = readYaml(text);
-  if (!document.ok) throw new TypeError(`--audit-policy-file: ${path} ${document.issue}`);
-  const parsed = parseAuditPolicy(document.value);
-  if (!parsed.ok) {
-    const issues = parsed.issues.map((issue) => describeIssueOf(path, issue));
-    throw new TypeError(`--audit-policy-file: ${issues.join('; ')}`);
-  }
-  return { ...records, audit: { ...audit, policy: parsed.value, policyFile: { path, text } } };
 }
 
 function keysIssue(
