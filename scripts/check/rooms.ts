@@ -89,8 +89,6 @@ const rooms = [
   'src/discovery/merging',
   'src/routing',
   'src/discovery/openapi-v3',
-  'src/discovery/openapi-v2',
-  'src/discovery/server-documents',
   'src/discovery/forms',
   // The snapshot.
   'src/snapshot/receiving',

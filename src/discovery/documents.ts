@@ -6,7 +6,6 @@ import { type DiscoveryPath, parseDiscoveryPath } from './forms/discovery-path.t
 import { respondWith, vary } from './forms/encoded-document.ts';
 import { acceptedMediaTypes, contentType, type DocumentForm, negotiateForm } from './forms/negotiate-form.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
-import type { OpenApiV3Indexes } from './openapi-v3/openapi-v3-indexes.ts';
 
 /** The parts of a request that decide which document it gets. */
 export interface DiscoveryRequest {
@@ -28,8 +27,6 @@ export interface DiscoveryOptions {
    * @param isMade whether it was there, from an earlier request or made ahead; else it was merged for this one
    */
   readonly onAggregated?: ((isMade: boolean) => void) | undefined;
-  /** Default: the OpenAPI v3 index is made from the snapshot alone. */
-  readonly openApiV3?: Pick<OpenApiV3Indexes, 'document'> | undefined;
 }
 
 /**
@@ -62,11 +59,6 @@ export function serveDiscovery(
   }
   const { form } = negotiated;
   const pretty = negotiated.pretty || isPretty(request.query);
-  if (path.kind === 'openapi-v3' && options.openApiV3 !== undefined) {
-    return options.openApiV3
-      .document(table, pretty)
-      .then((index) => index && respondWith(index, request, classicResponse));
-  }
   const isMade = documents.isMade(path, form, pretty);
   const document = documents.get(path, form, pretty);
   if (document !== undefined && form !== 'plain') options.onAggregated?.(isMade);

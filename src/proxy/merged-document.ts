@@ -1,6 +1,5 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { serveDiscovery } from '../discovery/documents.ts';
-import { serveOpenApiV2 } from '../discovery/serve-openapi-v2.ts';
 import { queryOf } from '../request/inbound.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import { mayUsePeers } from '../routing/decide-document.ts';
@@ -15,11 +14,11 @@ export type Replacement = (status: number) => Response | undefined;
 /** The router's options that a merged document needs. */
 export type MergedDocumentOptions = Pick<
   MixedVersionProxyOptions,
-  'serverId' | 'local' | 'openApiV2' | 'openApiV3' | 'stalePolicy' | 'preferredVersion' | 'clock'
+  'serverId' | 'local' | 'stalePolicy' | 'preferredVersion' | 'clock'
 >;
 
 /**
- * A merged discovery or OpenAPI document, as the response to those whom the API server lets read its path:
+ * A merged discovery document or OpenAPI index, as the response to those whom the API server lets read its path:
  * authorisation is the API server's, the merged content ours.
  */
 export async function mergedDocument(
@@ -27,7 +26,7 @@ export async function mergedDocument(
   table: RoutingTable,
   options: MergedDocumentOptions,
 ): Promise<Replacement | undefined> {
-  const { openApiV2, openApiV3, stalePolicy = defaultStalePolicy, clock = Date.now } = options;
+  const { stalePolicy = defaultStalePolicy, clock = Date.now } = options;
   const serverId = localServerId(options);
   const { headers } = inbound;
   const asked = {
@@ -43,12 +42,7 @@ export async function mergedDocument(
     wasMade = isMade;
   };
   const known = mayUsePeers(table, { now: clock(), stalePolicy }) ? table : withoutPeers(table, serverId);
-  const document = await (serveDiscovery(asked, known, {
-    localServerId: serverId,
-    onAggregated,
-    openApiV3,
-  }) ??
-    (openApiV2 && serveOpenApiV2(asked, openApiV2)));
+  const document = await serveDiscovery(asked, known, { localServerId: serverId, onAggregated });
   return (
     document &&
     ((status) => {

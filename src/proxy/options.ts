@@ -1,5 +1,3 @@
-import type { MergedOpenApiV2 } from '../discovery/openapi-v2/merged-openapi-v2.ts';
-import type { OpenApiV3Indexes } from '../discovery/openapi-v3/openapi-v3-indexes.ts';
 import type { ServerHealth } from '../health/server-health.ts';
 import type { Authenticator } from '../identity/incoming/authenticator.ts';
 import type { IdentityTokenSigners } from '../identity/outgoing/identity-token.ts';
@@ -38,16 +36,6 @@ export interface MixedVersionProxyOptions {
   readonly local?: Destination | undefined;
   readonly routingTable: RoutingTableSource;
   readonly transport: Transport;
-  /**
-   * The merged OpenAPI v2 document, kept up to date by the runtime, which needs work in the background for it.
-   * Default: `/openapi/v2` is the local server's own.
-   */
-  readonly openApiV2?: Pick<MergedOpenApiV2, 'document' | 'problems'> | undefined;
-  /**
-   * The merged OpenAPI v3 index, compared with the servers' own when it is asked for. Default: it is made from the
-   * snapshot, which is as old as the sync job's last look.
-   */
-  readonly openApiV3?: Pick<OpenApiV3Indexes, 'document'> | undefined;
   /** Tried in order; the first verdict counts. Default: none, so that every caller passes through. */
   readonly authenticators?: readonly Authenticator[];
   /** Whether the connection belongs to a trusted front proxy. Default: none does. */

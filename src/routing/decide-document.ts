@@ -1,9 +1,10 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { compareServerVersions } from '../apimachinery/server-version.ts';
 import { openApiV2Path, parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { openApiV3Servers } from '../discovery/openapi-v3/openapi-v3.ts';
-import { hasDifferingServers } from '../discovery/server-documents/sources.ts';
 import { isExpired, type RoutingServer, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
+import { decideByVersion } from './preferred-version.ts';
 
 const mergedByTheRouter = localDecision('MergedDocument');
 const heldByLocal = localDecision('NotAResourceRequest');
@@ -13,9 +14,9 @@ const documentOfExpiredSnapshot = unavailableDecision('SnapshotExpired');
 
 /**
  * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller
- * read the path; an OpenAPI v3 document is one server's own and comes from a server that holds it. `undefined`
- * for everything else, and for a caller that must see the local view: a peer that rerouted the request, or anyone
- * while nothing is known of the cluster. Pure.
+ * read the path; an OpenAPI v3 document is one server's own and comes from a server that holds it; OpenAPI v2 comes from
+ * a server of the newest version. `undefined` for everything else, and for a caller that must see the local view: a peer
+ * that rerouted the request, or anyone while nothing is known of the cluster. Pure.
  *
  * What was known stays merged past the snapshot's lifetime, under every policy: a group that goes from discovery is
  * taken for deleted, with all its objects (`mergedDocument` marks what can no longer be counted on).
@@ -27,6 +28,7 @@ export function decideDocument(
 ): Decision | undefined {
   if (table === undefined || context.reroutedByVerifiedPeer) return undefined;
   if (isMerged(requestInfo, table)) return inPlaceOfLocal(mergedByTheRouter, table.reachable, context);
+  if (requestInfo.path === openApiV2Path) return decideOpenApiV2(requestInfo, table, context);
   const { serverId, localServerIsDown = false } = context;
   const mayAskPeers = mayUsePeers(table, context);
   const query = mayAskPeers ? (context.query ?? '') : '';
@@ -42,6 +44,24 @@ export function decideDocument(
   return holders.servers.some(({ departed }) => departed) ? documentOfDepartedServer : outOfReach;
 }
 
+/**
+ * The document has tens of megabytes in large clusters, and the newest version's has nearly all of it: it is routed, not
+ * merged. Where no server of that version can be asked, the next one's is still a document.
+ */
+function decideOpenApiV2(
+  requestInfo: RequestInfo,
+  table: RoutingTable,
+  context: DecisionContext,
+): Decision | undefined {
+  const [newest] = table.servers
+    .flatMap(({ minor }) => minor ?? [])
+    .sort((left, right) => compareServerVersions(right, left));
+  if (newest === undefined) return undefined;
+  const byVersion = table.everyServer.byPreference(newest);
+  const decision = decideByVersion(byVersion, requestInfo, table, context, 'MergedDocument');
+  return decision?.decision === 'peer' ? { ...decision, reason: 'MergedDocument' } : decision;
+}
+
 /** Whether requests for other servers may still be routed by the snapshot. */
 export function mayUsePeers(
   table: RoutingTable,
@@ -51,19 +71,22 @@ export function mayUsePeers(
 }
 
 /**
- * Whether the router responds itself, as far as method and path tell: the form asked for may not be merged, or a
- * document may not be ready yet.
+ * Whether the router responds itself, as far as method and path tell: the form asked for may not be merged.
  */
 function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
   if (verb !== 'get' && verb !== 'head') return false;
-  // Where all serve the same, what the local server says is never out of date.
-  if (path === openApiV2Path) return hasDifferingServers(table);
   const document = parseDiscoveryPath(path);
   if (document === undefined) return false;
+  // Where all serve the same, what the local server says is never out of date.
   if (document.kind === 'openapi-v3' && !hasDifferingServers(table)) return false;
   return Object.values(table.snapshot.servedSets).some(({ discovery, openapiV3 }) =>
     document.kind === 'openapi-v3' ? openapiV3 !== undefined : discovery !== undefined,
   );
+}
+
+function hasDifferingServers({ snapshot: { servers } }: RoutingTable): boolean {
+  const [first] = servers;
+  return servers.some(({ serves }) => serves !== first?.serves);
 }
 
 /**

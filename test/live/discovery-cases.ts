@@ -45,19 +45,13 @@ export function registerDiscoveryCases(suite: GetSuite): void {
     });
   }
 
-  test('OpenAPI v2: one document through every router, with both sides in it', async () => {
-    const { cluster, newer, older } = suite();
-    const bodies = await Promise.all(
-      [...cluster.sidecars, cluster.gateway].map(async ({ name, origin }) => {
-        const { statusCode, text } = await tlsRequest(`${origin}/openapi/v2`, cluster.admin);
-        assert.equal(statusCode, 200, name);
-        return text;
-      }),
-    );
-    assert.equal(new Set(bodies).size, 1);
-    const { paths } = JSON.parse(bodies[0] ?? '') as { paths: Record<string, unknown> };
-    for (const { apiVersion, resource } of [newer, older]) {
-      assert.ok(`/apis/${apiVersion}/${resource}` in paths, `${apiVersion} ${resource}`);
+  test('OpenAPI v2: through every router the document of a server of the newest version', async () => {
+    const { cluster, newer } = suite();
+    for (const { name, origin } of [...cluster.sidecars, cluster.gateway]) {
+      const { statusCode, text } = await tlsRequest(`${origin}/openapi/v2`, cluster.admin);
+      assert.equal(statusCode, 200, name);
+      const { paths } = JSON.parse(text) as { paths: Record<string, unknown> };
+      assert.ok(`/apis/${newer.apiVersion}/${newer.resource}` in paths, name);
     }
   });
 

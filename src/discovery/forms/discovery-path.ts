@@ -1,4 +1,4 @@
-/** Merged as well, by `MergedOpenApiV2`: no `DiscoveryPath`. */
+/** Routed and not merged: no `DiscoveryPath`. */
 export const openApiV2Path = '/openapi/v2';
 
 /** What a discovery path names. */

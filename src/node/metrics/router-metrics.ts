@@ -1,4 +1,3 @@
-import type { DocumentProblem } from '../../discovery/openapi-v2/build-document.ts';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { SyncObserver } from '../../observe/sync-observer.ts';
 import type { HealthEndpoint } from '../../own-paths/health-checks/health-endpoints.ts';
@@ -81,11 +80,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.state.traceSpans.with(result).add(spans);
   }
 
-  /** A server's OpenAPI document could not be read. */
-  documentReadFailed(): void {
-    this.#registry.state.peerDiscoverySyncErrors.with('fetch_discovery').add();
-  }
-
   probed: NonNullable<HealthObserver['probed']> = (id, outcome) => {
     this.#registry.destinations.probes.with(id, outcome).add();
   };
@@ -145,7 +139,6 @@ export interface StateSources {
   readonly table: () => RoutingTable | undefined;
   readonly credentialFiles: CredentialFiles;
   readonly needsRestart: SettingsState['needsRestart'];
-  readonly documentProblems: () => readonly DocumentProblem[];
   /** `undefined` where snapshots are pushed. */
   readonly embeddedSync: () => EmbeddedSyncStatus | undefined;
   /** Second tries that the budget allows now. */
@@ -161,7 +154,7 @@ function updateStateMetrics(
 ): void {
   const table = sources.table();
   updateSnapshot(state, table, now);
-  const { discovery, documents } = documentStatus(table, { problems: sources.documentProblems });
+  const { discovery, documents } = documentStatus(table);
   state.discoveryConflicts.with().set(discovery.conflictCount);
   state.documentProblems.with().set(documents.length);
   updateCredentials(state, sources.credentialFiles);

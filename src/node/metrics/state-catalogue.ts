@@ -6,7 +6,7 @@ const fileLabels = ['flag', 'path'] as const;
 export const stateCatalogue = {
   peerDiscoverySyncErrors: counter(
     'apiserver_peer_discovery_sync_errors_total',
-    "Errors of what is known of peers: hostport_resolution (a server of a new snapshot has no usable address), fetch_discovery (a server's OpenAPI document could not be read). lease_list stays 0: leases are the sync job's to list.",
+    'Errors of what is known of peers: hostport_resolution (a server of a new snapshot has no usable address). lease_list and fetch_discovery stay 0: leases are listed, and discovery is read, by the sync job.',
     ['type'],
     ['lease_list', 'hostport_resolution', 'fetch_discovery'],
   ),
@@ -43,7 +43,7 @@ export const stateCatalogue = {
   ),
   documentProblems: gauge(
     'mixed_version_proxy_document_problems',
-    "Servers' discovery and OpenAPI documents that are missing in the merged ones, or not up to date there.",
+    "Servers' discovery documents and OpenAPI indexes that are missing in the merged ones, or not up to date there.",
     [],
   ),
   certificateExpiration: gauge(

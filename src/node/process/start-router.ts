@@ -1,10 +1,11 @@
+import { prewarmDiscovery } from '../../discovery/documents.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
 import { destinationsOf, remoteDestinations } from '../../proxy/delivery/destinations.ts';
 import { ServerLoad } from '../../proxy/delivery/server-choice.ts';
 import { RetryBudget } from '../../request/retry.ts';
 import { newPseudonym } from '../../request/via.ts';
-import { preferredMinor } from '../../routing/preferred-version.ts';
+import { ledByPreference, preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
@@ -31,7 +32,6 @@ import { filesAgain, watchRouterFiles } from '../reload/watch-router-files.ts';
 import { advertisedServer } from '../serving/default-interface.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
 import { createRouterServer } from '../serving/server.ts';
-import { createClusterDocuments } from './cluster-documents.ts';
 import { createLocalServerId } from './local-server-id.ts';
 
 export interface StartOptions {
@@ -96,7 +96,6 @@ async function start(
         table: () => receiver.current(),
         credentialFiles: credentialWatch.status,
         needsRestart: () => live.current.settings.needsRestart(),
-        documentProblems: () => documents.openApiV2.problems(),
         embeddedSync: () => embeddedSync?.status(),
         retryBudget: () => retryBudget.left,
         health: () => servers?.health.reports() ?? [],
@@ -140,8 +139,6 @@ async function start(
     identityTokens: signersOf(config),
     pseudonym: newPseudonym(),
   };
-  const documents = createClusterDocuments(outboundOptions, logger, () => metrics?.documentReadFailed());
-  opened.push(() => documents.stop());
   const servers =
     config.health &&
     followServers({
@@ -164,6 +161,11 @@ async function start(
     preferredMinor: (table) => preferredMinor(table, live.current.config.preferredVersion),
   });
   servers?.health.observe(history);
+  const prepareDocuments = (table: RoutingTable, { preferredVersion }: ServeConfig): void => {
+    prewarmDiscovery(ledByPreference(table, preferredVersion)).catch((error: unknown) => {
+      logger.error({ err: error }, 'The merged discovery documents could not be built');
+    });
+  };
   let last: RoutingTable | undefined;
   receiver.onChange((table) => {
     checkOwnServer?.(table);
@@ -178,7 +180,7 @@ async function start(
       traffic.openStreams.endMisplaced({ over: watchesMovedOver });
     }
     last = table;
-    if (config.featureGateEnabled) void documents.prepare(table, live.current.config.preferredVersion);
+    if (config.featureGateEnabled) prepareDocuments(table, live.current.config);
   });
   const retryBudget = new RetryBudget();
   const recentDecisions = new RecentDecisions();
@@ -189,8 +191,6 @@ async function start(
       load: new ServerLoad(() => performance.now()),
       health: servers?.health,
       routingTable: receiver,
-      openApiV2: documents.openApiV2,
-      openApiV3: documents.openApiV3,
       credentialFiles: credentialWatch.status,
       embeddedSync: embeddedSync?.status,
       // Under the ID that the sync job knows the server by.
@@ -258,7 +258,7 @@ async function start(
       if (table !== undefined) {
         // Another version may be preferred among the same servers.
         history.tableInUse(table);
-        if (next.featureGateEnabled) void documents.prepare(table, next.preferredVersion);
+        if (next.featureGateEnabled) prepareDocuments(table, next);
       }
       traffic.openStreams.endMisplaced({ over: watchesMovedOver });
       metrics?.configured(live.current.facts.configHash);

@@ -1,10 +1,16 @@
 import { mergedDocumentsOf } from '../../discovery/merged-documents.ts';
 import type { DiscoveryConflict } from '../../discovery/merging/merge-resource.ts';
-import type { DocumentProblem } from '../../discovery/openapi-v2/build-document.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
 /** Conflicts shown at most; `conflictCount` has them all. */
 const shownConflicts = 100;
+
+/** What is missing in the merged documents, or not up to date there. */
+export interface DocumentProblem {
+  readonly path: string;
+  readonly server: string;
+  readonly problem: string;
+}
 
 /** What `v1/status` shows of the merged documents. */
 export interface DocumentStatus {
@@ -22,18 +28,11 @@ export interface DocumentStatus {
  * Pure, given a table whose documents are made.
  * @param isReadHere whether this router reads the cluster itself. Default: the sync job does.
  */
-export function documentStatus(
-  table: RoutingTable | undefined,
-  openApiV2: { problems(): readonly DocumentProblem[] } | undefined,
-  isReadHere = false,
-): DocumentStatus {
+export function documentStatus(table: RoutingTable | undefined, isReadHere = false): DocumentStatus {
   const conflicts = (table && mergedDocumentsOf(table).discovery?.conflicts) ?? [];
   return {
     discovery: { conflictCount: conflicts.length, conflicts: conflicts.slice(0, shownConflicts) },
-    documents: [
-      ...(table === undefined ? [] : snapshotProblems(table, isReadHere)),
-      ...(openApiV2?.problems() ?? []),
-    ],
+    documents: table === undefined ? [] : snapshotProblems(table, isReadHere),
   };
 }
 

@@ -133,7 +133,7 @@ export interface ServerHealthStatus {
 export interface RouterStatusOptions
   extends Pick<
     MixedVersionProxyOptions,
-    'serverId' | 'local' | 'enabled' | 'stalePolicy' | 'preferredVersion' | 'openApiV2' | 'health'
+    'serverId' | 'local' | 'enabled' | 'stalePolicy' | 'preferredVersion' | 'health'
   > {
   readonly routingTable: {
     current(): RoutingTable | undefined;
@@ -191,7 +191,7 @@ export function routerStatus(
       departedAt: listed.get(id)?.departedAt ?? null,
       health: healthStatus(health?.report(id), now),
     })),
-    ...documentStatus(table, options.openApiV2, reading !== undefined),
+    ...documentStatus(table, reading !== undefined),
     certificates: credentialFiles.certificates(),
     keyFiles: credentialFiles.keyFiles(),
     found: foundInUse(settings?.found() ?? [], serverId),
