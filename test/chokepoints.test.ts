@@ -157,8 +157,6 @@ test('SnapshotReceiver.accept is called by the push endpoint and the sync job of
     'src/snapshot/receiving/snapshot-endpoint.ts',
   ]);
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
-    // `Router.accept`, for requests; this one calls it, and refuses more besides.
-    'src/edge/deno/deno-inbound.ts',
     'src/edge/sync/run-scheduled-sync.ts',
     'src/own-paths/own-paths.ts',
     'src/request/handle-request.ts',

@@ -1,24 +1,20 @@
 /**
  * `npm run dev:edge`: the embedded mixed cluster behind a router on workerd. Ends with Ctrl-C and leaves nothing
- * behind. `--directory <directory>` puts kubeconfigs and logs elsewhere than in `.demo`; `--deno` takes Deno in the place
- * of workerd.
+ * behind. `--directory <directory>` puts kubeconfigs and logs elsewhere than in `.demo`.
  */
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { shutdownSignal } from '../../src/node/process/signals.ts';
 import { type RunningEdgeDemo, runEdgeDemo } from './run-edge-demo.ts';
 
-const { values } = parseArgs({
-  options: { directory: { type: 'string', default: '.demo' }, deno: { type: 'boolean', default: false } },
-});
-const runtime = values.deno ? 'deno' : 'workerd';
+const { values } = parseArgs({ options: { directory: { type: 'string', default: '.demo' } } });
 const stop = new AbortController();
 shutdownSignal().then(() => stop.abort());
 // A terminal that is closed sends SIGHUP; nothing may be left behind then either.
 process.on('SIGHUP', () => stop.abort());
 
 try {
-  await runEdgeDemo({ directory: values.directory, runtime, signal: stop.signal, onReady: say });
+  await runEdgeDemo({ directory: values.directory, signal: stop.signal, onReady: say });
 } catch (error) {
   console.error(`dev:edge cannot run: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;
@@ -29,12 +25,12 @@ function say({ kubeconfig, edge, apiServers, routers }: RunningEdgeDemo): void {
     ({ version, url }, index) => `  v${version.padEnd(8)}${(routers[index]?.origin ?? '').padEnd(26)}${url}`,
   );
   console.log(`
-One cluster, a Node router in front of each API server, and ${runtime} in front of them all: ${edge.origin}
+One cluster, a Node router in front of each API server, and workerd in front of them all: ${edge.origin}
 
   ${'version'.padEnd(9)}${'router'.padEnd(26)}API server
 ${rows.join('\n')}
 
-${runtime} verifies the caller's token and signs an assertion for the router that it chooses. In another terminal:
+workerd verifies the caller's token and signs an assertion for the router that it chooses. In another terminal:
 
   export KUBECONFIG=${relative('.', kubeconfig)}
   kubectl get validatingadmissionpolicies                      # only 1.36 serves these

@@ -10,8 +10,7 @@ import { startDemoSync } from '../../demo/sync.ts';
 import { untilReady } from '../../demo/until-ready.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
-import type { EdgeTls, PemPair, RunningEdge, StartEdgeOptions } from './running-edge.ts';
-import { startDeno } from './start-deno.ts';
+import type { EdgeTls, PemPair, RunningEdge } from './running-edge.ts';
 import { startWorkerd } from './start-workerd.ts';
 import { startTokenIssuer, type TokenIssuer } from './token-issuer.ts';
 
@@ -22,8 +21,6 @@ const edgeKeysDirectory = 'edge-keys';
 export interface EdgeDemoOptions {
   /** Where kubeconfigs, certificates and logs go: a new or empty directory, removed when the demo ends. */
   readonly directory: string;
-  /** Default `workerd`. */
-  readonly runtime?: 'workerd' | 'deno' | undefined;
   /** Ends the demo. */
   readonly signal: AbortSignal;
   /** Called once the cluster can be used through the edge. */
@@ -48,7 +45,7 @@ export interface RunningEdgeDemo {
  * stopped and been removed; rejects, with everything stopped, when it cannot start.
  */
 export async function runEdgeDemo(options: EdgeDemoOptions): Promise<void> {
-  const { directory, signal, onReady, runtime = 'workerd' } = options;
+  const { directory, signal, onReady } = options;
   const routerFlags = async (path: DemoControlPlane['path']) => ({
     'assertion-keys': [await makeAssertionKeys(path(edgeKeysDirectory))],
   });
@@ -56,7 +53,7 @@ export async function runEdgeDemo(options: EdgeDemoOptions): Promise<void> {
     const { path, certificates, apiServers, routers, endWith } = controlPlane;
     const tokens = await startTokenIssuer(certificates.router);
     endWith(() => tokens.close());
-    const edge = await startDemoEdge(runtime, controlPlane, tokens);
+    const edge = await startDemoEdge(controlPlane, tokens);
     endWith(async () => {
       await edge.close();
       controlPlane.logger.info({ output: edge.output() }, 'The edge has ended');
@@ -87,14 +84,13 @@ export async function runEdgeDemo(options: EdgeDemoOptions): Promise<void> {
 }
 
 async function startDemoEdge(
-  runtime: 'workerd' | 'deno',
   { path, certificates, keys, apiServers, routers }: DemoControlPlane,
   tokens: TokenIssuer,
 ): Promise<RunningEdge> {
   await mkdir(path('edge'), { mode: 0o700 });
-  const options: StartEdgeOptions = {
+  return startWorkerd({
     directory: path('edge'),
-    tls: await edgeTls(certificates, runtime),
+    tls: await edgeTls(certificates),
     environment: {
       ...localServer(apiServers, routers),
       SNAPSHOT_KEYS: await readFile(keys.public, 'utf8'),
@@ -104,8 +100,7 @@ async function startDemoEdge(
       ALLOWED_USERS: JSON.stringify([syncJobName]),
       ALLOW_LOOPBACK_PEERS: 'true',
     },
-  };
-  return runtime === 'deno' ? startDeno(options) : startWorkerd(options);
+  });
 }
 
 /** The oldest server is the local one: what it does not serve shows the routing. */
@@ -127,14 +122,13 @@ async function makeAssertionKeys(directory: string): Promise<string> {
 }
 
 /**
- * On workerd connections need a certificate of the cluster's authority, which Deno cannot ask for; who calls, the
- * token says on both (docs/guides/edge-self-hosted.md).
+ * Connections need a certificate of the cluster's authority; who calls, the token says (docs/guides/edge-self-hosted.md).
  */
-async function edgeTls(certificates: DemoCertificates, runtime: 'workerd' | 'deno'): Promise<EdgeTls> {
+async function edgeTls(certificates: DemoCertificates): Promise<EdgeTls> {
   const clusterAuthority = await readFile(certificates.clusterCa, 'utf8');
   return {
     serving: await readPair(certificates.router),
-    clientAuthorities: runtime === 'workerd' ? clusterAuthority : undefined,
+    clientAuthorities: clusterAuthority,
     destinationAuthorities: clusterAuthority,
   };
 }

@@ -1,32 +1,19 @@
 /**
- * `npm run edge:workerd -- --config edge.json` and `npm run edge:deno -- --config edge.json`: a router on a
- * self-hosted edge runtime, until it is told to end (docs/guides/edge-self-hosted.md). Exit codes: 0 after a signal, 2
+ * `npm run edge:workerd -- --config edge.json`: a router on a self-hosted workerd, until it is told to end (docs/guides/edge-self-hosted.md). Exit codes: 0 after a signal, 2
  * for a faulty configuration, 1 for everything else.
  */
 import { readFile, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import {
-  type EdgeConfiguration,
-  type EdgeRuntime,
-  listenAddress,
-  readEdgeConfiguration,
-} from '../../src/edge/deno/edge-configuration.ts';
-import {
-  type EdgeFiles,
-  type EdgeInputs,
-  type EdgeKeyPair,
-  readEdgeInputs,
-} from '../../src/edge/deno/edge-inputs.ts';
 import { CertificatePemError, parseCertificates, parsePair } from '../../src/node/callers/pem-files.ts';
 import { shutdownSignal } from '../../src/node/process/signals.ts';
 import { describeIssueOf, type SnapshotIssue } from '../../src/snapshot/format/issues.ts';
+import { type EdgeConfiguration, listenAddress, readEdgeConfiguration } from './edge-configuration.ts';
+import { type EdgeFiles, type EdgeInputs, type EdgeKeyPair, readEdgeInputs } from './edge-inputs.ts';
 import type { PemPair, RunningEdge } from './running-edge.ts';
-import { startDenoProcess } from './start-deno.ts';
 import { startWorkerd } from './start-workerd.ts';
 import { readWorkerBuild } from './worker-build.ts';
 
-const usage = 'use: run-edge.ts workerd|deno --config <edge.json>';
+const usage = 'use: run-edge.ts --config <edge.json>';
 
 /** Says why on standard error. */
 class Refused extends Error {}
@@ -35,13 +22,10 @@ class Refused extends Error {}
 const signal = shutdownSignal();
 
 try {
-  const { positionals, values } = argumentsOf();
-  const runtime = runtimeOf(positionals);
-  const { configuration, inputs } = await readEverything(values.config, runtime);
-  const running = await (runtime === 'workerd'
-    ? runWorkerd(configuration, inputs)
-    : startDenoProcess(resolve(values.config), configuration, process.cwd(), true));
-  console.error(`${runtime} serves at ${configuration.listen}`);
+  const { values } = argumentsOf();
+  const { configuration, inputs } = await readEverything(values.config);
+  const running = await runWorkerd(configuration, inputs);
+  console.error(`workerd serves at ${configuration.listen}`);
   const ending = await Promise.race([signal, running.ended]);
   await running.close();
   process.exit(ending === undefined ? 1 : 0);
@@ -52,21 +36,13 @@ try {
 
 function argumentsOf() {
   try {
-    return parseArgs({
-      allowPositionals: true,
-      options: { config: { type: 'string', default: 'edge.json' } },
-    });
+    return parseArgs({ options: { config: { type: 'string', default: 'edge.json' } } });
   } catch (error) {
     throw new Refused(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
   }
 }
 
-function runtimeOf([name, ...others]: readonly string[]): EdgeRuntime {
-  if (others.length > 0 || (name !== 'workerd' && name !== 'deno')) throw new Refused(usage);
-  return name === 'deno' ? 'Deno' : 'workerd';
-}
-
-async function readConfigurationFile(path: string, runtime: EdgeRuntime): Promise<EdgeConfiguration> {
+async function readConfigurationFile(path: string): Promise<EdgeConfiguration> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
     throw new Refused(`${path}: ${error.message}`);
   });
@@ -77,15 +53,15 @@ async function readConfigurationFile(path: string, runtime: EdgeRuntime): Promis
     // Without the parser's words: they quote the text, and it may be a key given by mistake.
     throw new Refused(`${path}: is not JSON`);
   }
-  const result = readEdgeConfiguration(document, runtime);
+  const result = readEdgeConfiguration(document);
   if (result.ok) return result.configuration;
   throw refusal(path, result.issues);
 }
 
-/** The configuration and all that it names, so that every error is told at once, whatever the runtime says of the first. */
-async function readEverything(path: string, runtime: EdgeRuntime) {
-  const configuration = await readConfigurationFile(path, runtime);
-  const read = await readEdgeInputs(configuration, runtime, (file) => readFile(file, 'utf8'));
+/** The configuration and all that it names, so that every error is told at once, whatever workerd says of the first. */
+async function readEverything(path: string) {
+  const configuration = await readConfigurationFile(path);
+  const read = await readEdgeInputs(configuration, (file) => readFile(file, 'utf8'));
   const issues = [
     ...(read.ok ? pemIssues(configuration, read.inputs.files) : read.issues),
     ...(await directoryIssues(configuration)),

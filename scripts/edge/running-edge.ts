@@ -38,9 +38,3 @@ export interface StartEdgeOptions {
   /** Default: a free one. */
   readonly port?: number | undefined;
 }
-
-/**
- * Starts a router in a process of its own and resolves once it accepts connections: `startWorkerd`, `startDeno`.
- * @throws when it ends before, with what it wrote.
- */
-export type StartEdge = (options: StartEdgeOptions) => Promise<RunningEdge>;

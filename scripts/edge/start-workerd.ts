@@ -5,7 +5,7 @@ import type { RunningEdge, StartEdgeOptions } from './running-edge.ts';
 import { bundleWorkerBuild, type WorkerBuild } from './worker-build.ts';
 import { writeWorkerdDirectory } from './workerd-directory.ts';
 
-interface StartWorkerdOptions extends StartEdgeOptions {
+export interface StartWorkerdOptions extends StartEdgeOptions {
   /** The address to listen at. Default `127.0.0.1`. */
   readonly host?: string | undefined;
   /** Networks that may be connected to. Default: all, as in a cluster's own network; loopback is among them. */

@@ -16,7 +16,7 @@ const missing = ['1.27', '1.33']
   .filter((version) => !kubectls.some((kubectl) => kubectl.version === version))
   .map((version) => `kubectl ${version} is not installed beside the one on PATH`);
 
-// Through Deno, and how the demo ends: edge.slow.test.ts.
+// How the demo ends: edge.slow.test.ts.
 describe('kubectl through workerd, in front of the mixed cluster', {
   skip: kubectls.length === 0 && kubectlMissing,
 }, () => {

@@ -3,10 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { denoArguments } from '../../scripts/edge/deno-arguments.ts';
+import { readEdgeConfiguration } from '../../scripts/edge/edge-configuration.ts';
 import { workerdConfig } from '../../scripts/edge/workerd-config.ts';
 import { writeWorkerdDirectory } from '../../scripts/edge/workerd-directory.ts';
-import { readEdgeConfiguration } from '../../src/edge/deno/edge-configuration.ts';
 import { generateSigningKey } from '../../src/snapshot/signing/signing-key.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -27,15 +26,10 @@ const least = {
   storageDirectory: 'storage',
 };
 
-test('the examples in deploy/ are configurations of their runtimes', async () => {
-  for (const [folder, runtime] of [
-    ['workerd', 'workerd'],
-    ['deno', 'Deno'],
-  ] as const) {
-    const document = JSON.parse(await readFile(join(root, 'deploy', folder, 'edge.json'), 'utf8'));
-    const result = readEdgeConfiguration(document, runtime);
-    assert.ok(result.ok, JSON.stringify(result));
-  }
+test('the example in deploy/ is a configuration', async () => {
+  const document = JSON.parse(await readFile(join(root, 'deploy', 'workerd', 'edge.json'), 'utf8'));
+  const result = readEdgeConfiguration(document);
+  assert.ok(result.ok, JSON.stringify(result));
 });
 
 test('no header of a client can become request.cf, and those that the platform vouches for are removed', () => {
@@ -105,28 +99,12 @@ test('an empty bundle and a name that is a path are refused', async (context) =>
   await assert.rejects(writeWorkerdDirectory(outside), /is no name of a variable/);
 });
 
-test('Deno gets leave for its own files, and a name that Deno would read as two is refused', () => {
-  const configuration = {
-    listen: '127.0.0.1:0',
-    tls: { certFile: '/a/tls.crt', keyFile: '/a/tls.key' },
-    destinations: { caFile: '/a/ca.crt' },
-    stateDirectory: '/state',
-    environment: {},
-    environmentFiles: { ASSERTION_SIGNING_KEY: '/a/signing.json' },
-  };
-  const args = denoArguments('/a/edge.json', configuration);
-  assert.ok(args.includes('--allow-write=/state/snapshot,/state/snapshot.new'), args.join(' '));
-  const allowed = args.filter((each) => each.startsWith('--allow-')).map((each) => each.split('=')[0]);
-  assert.deepEqual(allowed, ['--allow-read', '--allow-write', '--allow-net']);
-  assert.throws(() => denoArguments('/a,/etc/edge.json', configuration), /comma/);
-});
-
-test('every file that cannot be used, and every variable, is told at once, before a runtime is started', async (context) => {
+test('every file that cannot be used, and every variable, is told at once, before workerd is started', async (context) => {
   const directory = await temporaryDirectory(context);
   const path = join(directory, 'edge.json');
   const file = (name: string) => join(directory, name);
-  const run = (runtime: string) => {
-    const args = [join(root, 'scripts/edge/run-edge.ts'), runtime, '--config', path];
+  const run = () => {
+    const args = [join(root, 'scripts/edge/run-edge.ts'), '--config', path];
     const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 });
     return { status, lines: stderr.trimEnd().split('\n') };
   };
@@ -141,7 +119,7 @@ test('every file that cannot be used, and every variable, is told at once, befor
     environmentFiles: { SNAPSHOT_KEYS: file('keys.json') },
   };
   await writeFile(path, JSON.stringify(configuration));
-  const missing = run('workerd');
+  const missing = run();
   assert.deepEqual(
     missing.lines.map((line) => line.replace(`${path}: `, '').split(' ')[0]),
     [
@@ -154,14 +132,13 @@ test('every file that cannot be used, and every variable, is told at once, befor
     ],
   );
   assert.equal(missing.status, 2);
-  assert.deepEqual(run('deno'), missing);
 
   const { publicJwk } = await generateSigningKey('EdDSA');
   await writeFile(file('keys.json'), JSON.stringify({ keys: [publicJwk] }));
   for (const name of ['tls.crt', 'tls.key', 'ca.crt']) await writeFile(file(name), 'hunter2');
   const environment = { SERVER_ID: 'a', LOCAL_SERVER: 'https://127.0.0.1:6443' };
   await writeFile(path, JSON.stringify({ ...configuration, environment, stateDirectory: directory }));
-  const unusable = run('workerd');
+  const unusable = run();
   assert.equal(unusable.status, 2);
   assert.deepEqual(unusable.lines, [
     `${path}: tls cannot be used: ${file('tls.crt')} holds no PEM certificate`,
@@ -173,7 +150,7 @@ test('a faulty configuration ends the command with 2 and every fault, and shows 
   const directory = await temporaryDirectory(context);
   const path = join(directory, 'edge.json');
   const run = () =>
-    spawnSync(process.execPath, [join(root, 'scripts/edge/run-edge.ts'), 'workerd', '--config', path], {
+    spawnSync(process.execPath, [join(root, 'scripts/edge/run-edge.ts'), '--config', path], {
       encoding: 'utf8',
       timeout: 30_000,
     });

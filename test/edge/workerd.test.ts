@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { startWorkerd } from '../../scripts/edge/start-workerd.ts';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { createAuthority } from '../support/certificates.ts';
 import {
@@ -15,7 +14,7 @@ import {
 describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
   test('lets nobody in without a certificate of the client authority', async (context) => {
     const cluster = await edgeProcessCluster(context);
-    const edge = await startEdge(context, startWorkerd, cluster, { tls: edgeTlsOf(cluster, true) });
+    const edge = await startEdge(context, cluster, { tls: edgeTlsOf(cluster, true) });
     assert.equal((await askEdge(edge, cluster, '/livez')).status, 200);
     await assert.rejects(askEdge(edge, cluster, '/livez', { client: null }));
     const stranger = await createAuthority('cluster-ca');
@@ -25,7 +24,7 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
 
   test('takes a certificate for the right to connect, never for a name', async (context) => {
     const cluster = await edgeProcessCluster(context);
-    const edge = await startEdge(context, startWorkerd, cluster, {
+    const edge = await startEdge(context, cluster, {
       tls: edgeTlsOf(cluster, true),
       environment: { ...cluster.environment, CLIENT_CERTIFICATES: 'cf' },
     });
@@ -62,7 +61,7 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
 
   test('tells the peer who calls in X-Remote lines, one a group, with the front-proxy certificate', async (context) => {
     const cluster = await edgeProcessCluster(context);
-    const edge = await startEdge(context, startWorkerd, cluster, { tls: edgeTlsOf(cluster, true) });
+    const edge = await startEdge(context, cluster, { tls: edgeTlsOf(cluster, true) });
     assert.equal((await pushSnapshot(edge, cluster, 1)).status, 200);
     await assertPeerIsToldWhoCalls(edge, cluster);
   });
@@ -71,16 +70,14 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
     const cluster = await edgeProcessCluster(context);
     const other = await createAuthority('another-ca');
     const tls = { ...edgeTlsOf(cluster, true), destinationAuthorities: other.certificate };
-    const distrusting = await startEdge(context, startWorkerd, cluster, {
+    const distrusting = await startEdge(context, cluster, {
       tls,
     });
     assert.equal((await askEdge(distrusting, cluster, '/api/v1/pods')).status, 503);
-    const confined = await startEdge(
-      context,
-      (options) => startWorkerd({ ...options, networks: ['10.0.0.0/8'] }),
-      cluster,
-      { tls: edgeTlsOf(cluster, true) },
-    );
+    const confined = await startEdge(context, cluster, {
+      tls: edgeTlsOf(cluster, true),
+      networks: ['10.0.0.0/8'],
+    });
     assert.equal((await askEdge(confined, cluster, '/api/v1/pods')).status, 503);
     assert.deepEqual(cluster.local.requests, []);
   });
@@ -90,7 +87,7 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
     const first = await createAuthority('another-ca');
     const tls = edgeTlsOf(cluster, true);
     const bundle = `${first.certificate}${cluster.authority.certificate}`;
-    const edge = await startEdge(context, startWorkerd, cluster, {
+    const edge = await startEdge(context, cluster, {
       tls: { ...tls, clientAuthorities: bundle, destinationAuthorities: bundle },
     });
     assert.equal((await askEdge(edge, cluster, '/api/v1/pods')).status, 200);
@@ -100,12 +97,12 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
     const cluster = await edgeProcessCluster(context);
     const directory = await cluster.directory();
     const options = { directory, tls: edgeTlsOf(cluster, true) };
-    const before = await startEdge(context, startWorkerd, cluster, options);
+    const before = await startEdge(context, cluster, options);
     assert.equal((await askEdge(before, cluster, '/readyz')).status, 500);
     assert.equal((await pushSnapshot(before, cluster, 7)).status, 200);
     await before.close();
 
-    const after = await startEdge(context, startWorkerd, cluster, options);
+    const after = await startEdge(context, cluster, options);
     assert.equal((await askEdge(after, cluster, '/readyz')).status, 200);
     const authorization = `Bearer ${await cluster.token('jane')}`;
     await askEdge(after, cluster, '/apis/batch/v1/jobs', { headers: { authorization } });

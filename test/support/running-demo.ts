@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DemoOptions, type RunningDemo, runDemo } from '../../demo/run-demo.ts';
-import { type EdgeDemoOptions, type RunningEdgeDemo, runEdgeDemo } from '../../scripts/edge/run-edge-demo.ts';
+import { type RunningEdgeDemo, runEdgeDemo } from '../../scripts/edge/run-edge-demo.ts';
 
 export interface DemoUnderTest<Demo = RunningDemo> {
   readonly demo: Demo;
@@ -21,8 +21,8 @@ export function startDemo(options: Pick<DemoOptions, 'routerFlags'> = {}): Promi
 }
 
 /** Starts what `npm run dev:edge` starts, likewise. */
-export function startEdgeDemo(options: Pick<EdgeDemoOptions, 'runtime'> = {}): Promise<EdgeDemoUnderTest> {
-  return start<RunningEdgeDemo>((given) => runEdgeDemo({ ...options, ...given }));
+export function startEdgeDemo(): Promise<EdgeDemoUnderTest> {
+  return start<RunningEdgeDemo>(runEdgeDemo);
 }
 
 async function start<Demo>(

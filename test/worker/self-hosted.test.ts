@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { startWorkerd } from '../../scripts/edge/start-workerd.ts';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
 import { assertionKeysFile, speaker } from '../support/assertions.ts';
@@ -14,7 +13,7 @@ import { askEdge, edgeProcessCluster, startEdge } from '../support/edge/edge-pro
 test('a client that resets its connection ends the request at the server at once, with or without a head', async (context) => {
   const cluster = await edgeProcessCluster(context);
   const { local: server } = cluster;
-  const edge = await startEdge(context, startWorkerd, cluster);
+  const edge = await startEdge(context, cluster);
   const port = Number(new URL(edge.origin).port);
   for (const withHead of [false, true]) {
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
@@ -54,10 +53,10 @@ test('an assertion that was used stays used when workerd is started anew', async
   const user = { name: 'jane', uid: '', groups: [], extra: new Map() };
   const request = { user, destinationId: 'local', method: 'GET', target, rerouted: false };
   const headers = { [peerAssertionHeader]: (await sign(request)).text };
-  const first = await startEdge(context, startWorkerd, cluster, options);
+  const first = await startEdge(context, cluster, options);
   assert.equal((await askEdge(first, cluster, target, { headers })).status, 200);
   await first.close();
-  const second = await startEdge(context, startWorkerd, cluster, options);
+  const second = await startEdge(context, cluster, options);
   const { status, text } = await askEdge(second, cluster, target, { headers });
   assert.equal(status, 401);
   assert.match(text, /has been used before/);

@@ -1,23 +1,19 @@
-import { denoBinary, denoMissing, startDeno } from '../../../scripts/edge/start-deno.ts';
-import { clientTls } from '../credentials.ts';
 import type { ConformanceRuntime } from '../runtime.ts';
-import { edgeEnvironment } from './edge-environment.ts';
-import { edgeTls, startEdgeRuntime } from './edge-process.ts';
-import { oneFetchTrust, onlyHttp1 } from './reservations.ts';
+import { fetchHost } from './fetch-host-process.ts';
+import { oneFetchTrust, onlyHttp1, urlParsed } from './reservations.ts';
 
 const spdyRefusedByDeno = {
   kind: 'not possible',
   because: '`Deno.serve` itself answers a SPDY upgrade with an empty 400, before the router sees it.',
 } as const;
 
-/** `src/edge/deno/serve.ts` under `deno run`, with signed assertions towards the servers. */
+/** The Worker's fetch handler under `Deno.serve`, with signed assertions towards the servers. */
 export const deno: ConformanceRuntime = {
   id: 'deno',
   title: 'Deno',
-  description:
-    '`src/edge/deno/serve.ts` on Deno with the permissions it needs, TLS in front; servers get signed assertions.',
-  missing: () => (denoBinary() === undefined ? denoMissing : undefined),
+  description: 'The Worker’s fetch handler under `Deno.serve`, TLS in front; servers get signed assertions.',
   lacks: {
+    exactTarget: urlParsed,
     http2: onlyHttp1,
     extensionRouting: oneFetchTrust,
     clientCertificates: {
@@ -57,14 +53,16 @@ export const deno: ConformanceRuntime = {
         'Deno’s `fetch` decodes what it can: servers are asked for `identity`, so that nothing is decoded and mislabelled.',
     },
   },
-  start: (settings, cluster) =>
-    startEdgeRuntime(
-      (directory) =>
-        startDeno({
-          directory,
-          tls: edgeTls('assertion'),
-          environment: edgeEnvironment(settings, cluster, 'assertion'),
-        }),
-      clientTls,
-    ),
+  ...fetchHost({
+    binary: '@deno/linux-x64-glibc/deno',
+    args: (directory) => [
+      'run',
+      '--no-prompt',
+      '--no-remote',
+      '--cached-only',
+      `--allow-read=${directory}`,
+      '--allow-net',
+    ],
+    env: { DENO_NO_UPDATE_CHECK: '1' },
+  }),
 };

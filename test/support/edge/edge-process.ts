@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { Agent, request } from 'undici';
-import type {
-  EdgeTls,
-  PemPair,
-  RunningEdge,
-  StartEdge,
-  StartEdgeOptions,
-} from '../../../scripts/edge/running-edge.ts';
+import type { EdgeTls, PemPair, RunningEdge } from '../../../scripts/edge/running-edge.ts';
+import { type StartWorkerdOptions, startWorkerd } from '../../../scripts/edge/start-workerd.ts';
 import { allHeaders, firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import type { CertificatePair } from '../certificates.ts';
@@ -104,11 +99,10 @@ function pemPair({ chain, privateKey }: CertificatePair): PemPair {
  */
 export async function startEdge(
   context: TestContext,
-  start: StartEdge,
   cluster: EdgeProcessCluster,
-  changes: Partial<StartEdgeOptions> = {},
+  changes: Partial<StartWorkerdOptions> = {},
 ): Promise<RunningEdge> {
-  const edge = await start({
+  const edge = await startWorkerd({
     directory: changes.directory ?? (await cluster.directory()),
     tls: edgeTlsOf(cluster, false),
     environment: cluster.environment,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type EdgeRuntime, listenAddress, readEdgeConfiguration } from './edge-configuration.ts';
+import { listenAddress, readEdgeConfiguration } from '../../scripts/edge/edge-configuration.ts';
 
 const good = {
   apiVersion: 'mixed-version-proxy/v1alpha1',
@@ -11,17 +11,15 @@ const good = {
   stateDirectory: 'state',
 };
 
-function issuesOf(document: unknown, runtime: EdgeRuntime = 'workerd'): readonly string[] {
-  const result = readEdgeConfiguration(document, runtime);
+function issuesOf(document: unknown): readonly string[] {
+  const result = readEdgeConfiguration(document);
   return result.ok ? [] : result.issues.map(({ path }) => path);
 }
 
-test('the least configuration is enough for both runtimes', () => {
-  for (const runtime of ['workerd', 'Deno'] as const) {
-    const result = readEdgeConfiguration(good, runtime);
-    assert.ok(result.ok);
-    assert.deepEqual(result.configuration.environment, {});
-  }
+test('the least configuration is enough', () => {
+  const result = readEdgeConfiguration(good);
+  assert.ok(result.ok);
+  assert.deepEqual(result.configuration.environment, {});
 });
 
 test('every error is told at once, each with its path', () => {
@@ -43,7 +41,7 @@ test('every error is told at once, each with its path', () => {
 
 test('what is missing and what is unknown is told in words, never with a value that may be a key', () => {
   const { tls: _tls, ...rest } = good;
-  const result = readEdgeConfiguration({ ...rest, colour: 'red', environment: { TOKEN: 42 } }, 'workerd');
+  const result = readEdgeConfiguration({ ...rest, colour: 'red', environment: { TOKEN: 42 } });
   assert.deepEqual(result.ok ? [] : result.issues.map(({ path, message }) => `${path} ${message}`).sort(), [
     'colour is not a field of this object',
     'environment.TOKEN must be text',
@@ -51,10 +49,9 @@ test('what is missing and what is unknown is told in words, never with a value t
   ]);
 });
 
-test('names that workerd could not bind are errors there', () => {
+test('names that workerd could not bind are errors', () => {
   const named = { ...good, environment: { 'bad-name': 'x' }, environmentFiles: { lower: 'file' } };
   assert.deepEqual(issuesOf(named), ['environment["bad-name"]', 'environmentFiles.lower']);
-  assert.deepEqual(issuesOf(named, 'Deno'), []);
 });
 
 test('half of a front-proxy pair is an error', () => {
@@ -66,14 +63,6 @@ test('half of a front-proxy pair is an error', () => {
 test('a variable that is given twice is an error', () => {
   const twice = { ...good, environment: { SERVER_ID: 'a' }, environmentFiles: { SERVER_ID: 'file' } };
   assert.deepEqual(issuesOf(twice), ['environmentFiles.SERVER_ID']);
-});
-
-test('client certificates that are demanded are never left undemanded: Deno refuses the setting', () => {
-  const demanding = { ...good, tls: { ...good.tls, clientCAFile: 'clients.crt' } };
-  assert.deepEqual(issuesOf(demanding, 'workerd'), []);
-  assert.deepEqual(issuesOf(demanding, 'Deno'), ['tls.clientCAFile']);
-  const networks = { ...good, destinations: { caFile: 'ca.crt', networks: ['10.0.0.0/8'] } };
-  assert.deepEqual(issuesOf(networks, 'Deno'), ['destinations.networks']);
 });
 
 test('IPv6 addresses are listened at without their brackets', () => {

@@ -1,9 +1,9 @@
-import { errorMessage } from '../../runtime/error-message.ts';
-import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
-import type { WorkerConfiguration } from '../configuration/configuration.ts';
-import { WorkerConfigurationError } from '../configuration/configuration-error.ts';
-import { readConfiguration } from '../configuration/read-configuration.ts';
-import type { EdgeConfiguration, EdgeRuntime } from './edge-configuration.ts';
+import type { WorkerConfiguration } from '../../src/edge/configuration/configuration.ts';
+import { WorkerConfigurationError } from '../../src/edge/configuration/configuration-error.ts';
+import { readConfiguration } from '../../src/edge/configuration/read-configuration.ts';
+import { errorMessage } from '../../src/runtime/error-message.ts';
+import type { SnapshotIssue } from '../../src/snapshot/format/issues.ts';
+import type { EdgeConfiguration } from './edge-configuration.ts';
 
 /** What the files of an EdgeConfiguration hold; PEM. */
 export interface EdgeFiles {
@@ -33,7 +33,6 @@ export type ReadEdgeInputsResult =
 /** Reads every file that the configuration names, and checks the variables as those of a Worker are. */
 export async function readEdgeInputs(
   { tls, destinations, environment, environmentFiles }: EdgeConfiguration,
-  runtime: EdgeRuntime,
   readTextFile: (path: string) => Promise<string>,
 ): Promise<ReadEdgeInputsResult> {
   const issues: SnapshotIssue[] = [];
@@ -65,7 +64,7 @@ export async function readEdgeInputs(
         : await readPair('destinations', certFile, keyFile),
   };
   const unreadable = new Set(issues.map(({ path }) => path));
-  const checked = await checkVariables(variables, runtime, files.frontProxy !== undefined);
+  const checked = await checkVariables(variables, files.frontProxy !== undefined);
   // The value of an unreadable file is unknown: only its path is reported.
   issues.push(...checked.issues.filter(({ path }) => !unreadable.has(`environmentFiles.${path}`)));
   const { worker } = checked;
@@ -74,17 +73,6 @@ export async function readEdgeInputs(
     : { ok: true, inputs: { variables, files, worker } };
 }
 
-/** Variables of a Worker without a meaning on Deno. To ignore them silently would pretend that they work. */
-const unsupportedOnDeno: Readonly<Record<string, string>> = {
-  ACCESS_CONFIG: 'there is no Cloudflare Access in front of Deno',
-  CLIENT_CERTIFICATES: 'Deno cannot ask for client certificates',
-  SNAPSHOT_NAME: 'the snapshot is kept in stateDirectory',
-  SNAPSHOT_STORE: 'the snapshot is kept in stateDirectory',
-  SYNC_SERVERS: 'there is no cron trigger: run `mixed-version-proxy sync`',
-  SYNC_SIGNING_KEY: 'there is no cron trigger: run `mixed-version-proxy sync`',
-  SYNC_TOKEN: 'there is no cron trigger: run `mixed-version-proxy sync`',
-};
-
 /** What workerd is given besides variables, for as long as they are checked: recognized by its methods. */
 const namespace = { idFromName: () => undefined, get: () => undefined };
 const workerdBindings = { SNAPSHOT_OBJECT: namespace, REPLAY_OBJECT: namespace };
@@ -92,20 +80,13 @@ const frontProxyBinding = { PEER_MTLS: { fetch: () => undefined } };
 
 async function checkVariables(
   variables: Readonly<Record<string, string>>,
-  runtime: EdgeRuntime,
   hasFrontProxy: boolean,
 ): Promise<{ readonly worker?: WorkerConfiguration; readonly issues: readonly SnapshotIssue[] }> {
-  const unsupported = runtime === 'Deno' ? unsupportedOnDeno : {};
-  const issues = Object.entries(unsupported)
-    .filter(([name]) => name in variables)
-    .map(([name, why]) => ({ path: name, message: `is not supported: ${why}` }));
-  const supported = Object.entries(variables).filter(([name]) => !(name in unsupported));
-  const bindings =
-    runtime === 'Deno' ? {} : { ...workerdBindings, ...(hasFrontProxy ? frontProxyBinding : {}) };
+  const bindings = { ...workerdBindings, ...(hasFrontProxy ? frontProxyBinding : {}) };
   try {
-    return { worker: await readConfiguration({ ...bindings, ...Object.fromEntries(supported) }), issues };
+    return { worker: await readConfiguration({ ...bindings, ...variables }), issues: [] };
   } catch (error) {
     if (!(error instanceof WorkerConfigurationError)) throw error;
-    return { issues: [...issues, ...error.issues] };
+    return { issues: error.issues };
   }
 }

@@ -1,5 +1,5 @@
-/** What the host on Bun is started with, as JSON in a file. */
-export interface BunHostSettings {
+/** What the host on Deno or Bun is started with, as JSON in a file. */
+export interface FetchHostSettings {
   /** Under the names of `WorkerEnvironment`. */
   readonly environment: Readonly<Record<string, string>>;
   /** PEM. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import { DocumentReader } from '../../snapshot/format/document-reader.ts';
-import { fieldPath, IssueList, type SnapshotIssue } from '../../snapshot/format/issues.ts';
-import { expected, strict } from '../../snapshot/format/schema-parts.ts';
+import { DocumentReader } from '../../src/snapshot/format/document-reader.ts';
+import { fieldPath, IssueList, type SnapshotIssue } from '../../src/snapshot/format/issues.ts';
+import { expected, strict } from '../../src/snapshot/format/schema-parts.ts';
 
 const text = v.pipe(v.string(expected('text')), v.minLength(1, 'must not be empty'));
 /** Without the value: it may be a key that was given by mistake. */
@@ -18,7 +18,7 @@ const schema = strict({
   tls: strict({
     certFile: text,
     keyFile: text,
-    /** Whose client certificates are demanded. workerd only. Default: none is. */
+    /** Whose client certificates are demanded. Default: none is. */
     clientCAFile: v.optional(text),
   }),
   destinations: strict({
@@ -27,10 +27,10 @@ const schema = strict({
     /** The front-proxy pair, both or none. Without it callers' identities travel as signed assertions. */
     certFile: v.optional(text),
     keyFile: v.optional(text),
-    /** Networks that may be connected to: CIDR blocks, or workerd's `private`, `public`. workerd only. */
+    /** Networks that may be connected to: CIDR blocks, or workerd's `private`, `public`. */
     networks: v.optional(v.array(text)),
   }),
-  /** For the accepted snapshot; workerd's generated configuration stands there, too. Must exist. */
+  /** For workerd's generated configuration and the accepted snapshot. Must exist. */
   stateDirectory: text,
   /** Variables of the router, under the names of `WorkerEnvironment`. */
   environment: v.optional(texts, {}),
@@ -39,7 +39,7 @@ const schema = strict({
 });
 
 /**
- * How a router on a self-hosted edge runtime (workerd, Deno) is started: what a platform would otherwise know of.
+ * How a router on a self-hosted workerd is started: what a platform would otherwise know of.
  * Paths are relative to the working directory; files of certificates and keys are PEM.
  */
 export type EdgeConfiguration = Readonly<Omit<v.InferOutput<typeof schema>, 'apiVersion' | 'kind'>>;
@@ -49,15 +49,12 @@ export type ReadEdgeConfigurationResult =
   /** Every error, each with its path. */
   | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
 
-/** Which runtime is to run it: not every field means something to each. */
-export type EdgeRuntime = 'workerd' | 'Deno';
-
 /** @param document a value as `JSON.parse` makes it */
-export function readEdgeConfiguration(document: unknown, runtime: EdgeRuntime): ReadEdgeConfigurationResult {
+export function readEdgeConfiguration(document: unknown): ReadEdgeConfigurationResult {
   const issues = new IssueList();
   const configuration = new DocumentReader(issues).read(schema, document, '');
   if (configuration === undefined) return { ok: false, issues: issues.toArray() };
-  const { tls, destinations, environment, environmentFiles } = configuration;
+  const { destinations, environment, environmentFiles } = configuration;
   if ((destinations.certFile === undefined) !== (destinations.keyFile === undefined)) {
     issues.add('destinations', 'must name both certFile and keyFile, or neither');
   }
@@ -65,17 +62,10 @@ export function readEdgeConfiguration(document: unknown, runtime: EdgeRuntime): 
     if (name in environment) issues.add(`environmentFiles.${name}`, 'must not be in environment as well');
   }
   for (const [field, variables] of Object.entries({ environment, environmentFiles })) {
-    for (const name of runtime === 'workerd' ? Object.keys(variables) : []) {
+    for (const name of Object.keys(variables)) {
       if (/^[A-Z][A-Z\d_]*$/.test(name)) continue;
       issues.add(fieldPath(field, name), 'is no name of a variable: use A-Z, 0-9 and _');
     }
-  }
-  if (runtime === 'Deno' && tls.clientCAFile !== undefined) {
-    // To ignore it silently would let in callers whom the operator means to keep out.
-    issues.add('tls.clientCAFile', 'is not supported: Deno cannot demand client certificates');
-  }
-  if (runtime === 'Deno' && destinations.networks !== undefined) {
-    issues.add('destinations.networks', 'is not supported: give Deno --allow-net with the addresses instead');
   }
   return issues.isEmpty ? { ok: true, configuration } : { ok: false, issues: issues.toArray() };
 }

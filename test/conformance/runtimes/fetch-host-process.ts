@@ -1,0 +1,67 @@
+import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { startEdgeProcess } from '../../../scripts/edge/edge-process.ts';
+import type { Cluster } from '../cluster.ts';
+import type { RouterSettings } from '../conformance-case.ts';
+import { clientTls, clusterAuthority, serverPair } from '../credentials.ts';
+import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
+import { edgeEnvironment } from './edge-environment.ts';
+import { startEdgeRuntime } from './edge-process.ts';
+import type { FetchHostSettings } from './fetch-host-settings.ts';
+
+interface FetchHostRuntime {
+  /** The module of the optional dependency that is the runtime's binary. */
+  readonly binary: string;
+  /** Its arguments, before the script and its own. @param directory all that it may read and write */
+  readonly args: (directory: string) => readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** How `fetch-host.ts` runs on Deno or Bun: the Worker's fetch handler, with signed assertions towards the servers. */
+export function fetchHost({
+  binary,
+  args,
+  env,
+}: FetchHostRuntime): Pick<ConformanceRuntime, 'missing' | 'start'> {
+  return {
+    missing: () =>
+      binaryOf(binary) === undefined
+        ? `${binary} is missing: install the optional dependencies (npm ci without --omit=optional) on Linux x64`
+        : undefined,
+    start: (settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> =>
+      startEdgeRuntime(async (directory) => {
+        const hostSettings: FetchHostSettings = {
+          environment: edgeEnvironment(settings, cluster, 'assertion'),
+          serving: { cert: serverPair.chain, key: serverPair.privateKey },
+          destinationAuthorities: clusterAuthority.certificate,
+        };
+        const path = join(directory, 'settings.json');
+        const authorities = join(directory, 'ca.crt');
+        await writeFile(authorities, clusterAuthority.certificate);
+        await writeFile(path, JSON.stringify(hostSettings), { mode: 0o600 });
+        return startEdgeProcess({
+          command: binaryOf(binary) ?? '',
+          args: [...args(directory), join(import.meta.dirname, 'fetch-host.ts'), path],
+          directory,
+          // The keys of token issuers are fetched from whom the runtime trusts.
+          env: {
+            HOME: directory,
+            NODE_EXTRA_CA_CERTS: authorities,
+            DENO_CERT: authorities,
+            NO_COLOR: '1',
+            ...env,
+          },
+        });
+      }, clientTls),
+  };
+}
+
+/** `undefined` when the optional dependency was not installed. */
+function binaryOf(module: string): string | undefined {
+  try {
+    return createRequire(import.meta.url).resolve(module);
+  } catch {
+    return undefined;
+  }
+}
