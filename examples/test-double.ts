@@ -1,7 +1,13 @@
 /** The routing filter in a test of your own: no socket, no clock, no cluster. */
 
 import { Hono } from 'hono';
-import { mixedVersionProxy, type OutboundRequest, type RoutingTable, type Transport } from '../src/index.ts';
+import {
+  mixedVersionProxy,
+  type OutboundRequest,
+  passedOnResponse,
+  type RoutingTable,
+  type Transport,
+} from '../src/index.ts';
 import { local, oldServer, twoVersions } from './two-versions.ts';
 
 /** What was sent where, and the answer that came back. */
@@ -19,7 +25,7 @@ export async function ask(method: string, path: string, now: number): Promise<Ob
   const transport: Transport = {
     async send(outbound) {
       sent.push(outbound);
-      return Response.json({ answeredBy: outbound.destination.id });
+      return passedOnResponse(Response.json({ answeredBy: outbound.destination.id }));
     },
   };
   const table: RoutingTable = twoVersions(0);

@@ -5,6 +5,7 @@ import { createRouter } from './proxy/create-router.ts';
 import { forward } from './proxy/forward.ts';
 import { replacementFor } from './proxy/replacement.ts';
 import { handleRequest, internalError } from './request/handle-request.ts';
+import { ownResponse, responseOf } from './request/outcome.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
 import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
 import { silentLogger } from './runtime/logger.ts';
@@ -35,13 +36,13 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   const toApiServer: Handler<HandlerEnvironment> = (context) =>
     handleRequest(inbound(context), router, logger, (request) => {
       const refusal = refuseDisguisedOwnPath(request);
-      if (refusal !== undefined) return refusal;
+      if (refusal !== undefined) return ownResponse(refusal);
       // A merged document, or what a missing snapshot makes of a 404; for a resource there is none.
       const replacement = replacementFor(request, routingTable.current(), options);
       return replacement instanceof Promise
         ? replacement.then((document) => forward(request, router, transport, document))
         : forward(request, router, transport, replacement);
-    });
+    }).then(responseOf);
 
   // What the router serves itself: health and the OIDC issuer's documents for everyone; /.mixed-version-proxy/ for
   // allowed callers, whom it authenticates first.

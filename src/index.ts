@@ -54,6 +54,16 @@ export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts
 export type { LocalServerDownPolicy, MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
 export type { Destination } from './request/destination.ts';
 export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
+export {
+  type Outcome,
+  ownResponse,
+  passedOnResponse,
+  type Refusal,
+  type ResponseToSend,
+  type SendResult,
+  type Sent,
+  sent,
+} from './request/outcome.ts';
 export type {
   AttemptFailure,
   ByteCounter,

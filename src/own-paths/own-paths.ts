@@ -107,8 +107,8 @@ export function acceptOwnRequest(
     const inbound = getInbound(context);
     const requestInfo = router.accept(inbound);
     const refusal =
-      requestInfo instanceof Response ? requestInfo : refuseDisguisedOwnPath({ inbound, requestInfo });
-    if (refusal === undefined && !(requestInfo instanceof Response)) {
+      'response' in requestInfo ? requestInfo.response : refuseDisguisedOwnPath({ inbound, requestInfo });
+    if (refusal === undefined && !('response' in requestInfo)) {
       context.set('inbound', inbound);
       context.set('requestInfo', requestInfo);
       await next();
@@ -124,7 +124,7 @@ export function acceptOwnRequest(
 export function identifyCaller(router: Pick<Router, 'identify'>): MiddlewareHandler<HandlerEnvironment> {
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
     const caller = await router.identify(context.var.inbound);
-    if (caller instanceof Response) return caller;
+    if (caller.kind === 'response') return caller.response;
     context.set('caller', caller);
     return next();
   });

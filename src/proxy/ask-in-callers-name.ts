@@ -1,5 +1,6 @@
 import { headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
+import { responseOf } from '../request/outcome.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import { readText } from '../runtime/read-text.ts';
 import { forward } from './forward.ts';
@@ -32,9 +33,10 @@ export async function askInCallersName(
   maximumBytes: number,
   { router, transport }: AskOptions,
 ): Promise<ServersResponse> {
-  const response = await forward(question, router, transport);
+  const outcome = await forward(question, router, transport);
+  const response = responseOf(outcome);
   const text = response.body === null ? '' : await readText(response.body, maximumBytes);
-  return { status: response.status, text, isServers: question.inbound.isPassedOn === true };
+  return { status: response.status, text, isServers: outcome.kind === 'response' && outcome.isPassedOn };
 }
 
 interface Question {

@@ -8,6 +8,7 @@ import { AuthenticationError } from '../identity/incoming/authenticator.ts';
 import { auditIdOf } from '../request/audit-id.ts';
 import { defaultIdentityHeaderNames } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';
+import { ownResponse, type ResponseToSend } from '../request/outcome.ts';
 import { observeRequest } from '../request/request-observer.ts';
 import { RetryBudget } from '../request/retry.ts';
 import type { Router } from '../request/router.ts';
@@ -55,32 +56,32 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     monotonicClock,
   });
 
-  const accept = (inbound: InboundRequest): RequestInfo | Response => {
+  const accept = (inbound: InboundRequest): RequestInfo | ResponseToSend => {
     if (observers.length > 0) inbound.observed = observeRequest(observers, inbound);
-    if (hasPassedThrough(inbound.headers, pseudonym)) return loopDetected();
+    if (hasPassedThrough(inbound.headers, pseudonym)) return ownResponse(loopDetected());
     try {
       const requestInfo = readRequest(inbound.method, inbound.target);
       inbound.observed?.accepted(requestInfo);
       if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
       return requestInfo;
     } catch (error) {
-      if (error instanceof RequestInfoError) return refuseTarget(error);
+      if (error instanceof RequestInfoError) return ownResponse(refuseTarget(error));
       throw error;
     }
   };
 
-  const identify = (inbound: InboundRequest): Caller | Response | Promise<Caller | Response> => {
+  const identify = (inbound: InboundRequest): ReturnType<Router['identify']> => {
     try {
       const caller = askAuthenticators(inbound, authenticators);
       if (caller instanceof Promise) {
         return caller.then(
           (known) => identified(inbound, known),
-          (error: unknown) => refuseCaller(inbound, error),
+          (error: unknown) => ownResponse(refuseCaller(inbound, error)),
         );
       }
       return identified(inbound, caller);
     } catch (error) {
-      return refuseCaller(inbound, error);
+      return ownResponse(refuseCaller(inbound, error));
     }
   };
 

@@ -1,6 +1,7 @@
 import { withAuditIdForClient } from '../request/audit-id.ts';
 import { cleanResponseHeaders } from '../request/header-hygiene.ts';
 import type { InboundRequest } from '../request/inbound.ts';
+import { type Outcome, ownResponse } from '../request/outcome.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import type { Transport } from '../request/transport.ts';
 import { contradictionOfSnapshot } from './delivery/not-served.ts';
@@ -11,16 +12,13 @@ import type { Replacement } from './merged-document.ts';
 /**
  * Sends an admitted request where its decision says and passes the response on, streamed and untouched
  * for every code, unless it redirects the client to another server or `replacement` has one to give in its place.
- *
- * A response of the router's own (`InboundRequest.isPassedOn` tells) has no audit ID yet:
- * `handleRequest` adds one.
  */
 export function forward(
   request: AdmittedRequest,
   router: Router,
   transport: Transport,
   replacement?: Replacement,
-): Promise<Response> {
+): Promise<Outcome> {
   const { inbound } = request;
   const { observed } = inbound;
   return router.deliver(request, (outbound) =>
@@ -28,12 +26,11 @@ export function forward(
       observed?.attemptResponded(head.status);
       // Either is a reason to ask another server, which `Router.deliver` does.
       const refusal = contradictionOfSnapshot(request, head) ?? refusalOfUnavailableServer(request, head);
-      if (refusal !== undefined) return { kind: 'replace', response: refusal };
+      if (refusal !== undefined) return { kind: 'replace', outcome: refusal };
       const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
-      // Here, because the response may bypass the returned `Response`.
+      // Here, before the first byte of it is written and counted.
       observed?.responded(response?.status ?? head.status);
-      if (response !== undefined) return { kind: 'replace', response };
-      inbound.isPassedOn = true;
+      if (response !== undefined) return { kind: 'replace', outcome: ownResponse(response) };
       const cleaned = withVersionWarning(cleanResponseHeaders(head.headers), inbound);
       const headers = withAuditIdForClient(cleaned, inbound);
       return { kind: 'forward', headers, bytes: observed?.responseBytes() };

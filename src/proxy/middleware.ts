@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { handleRequest } from '../request/handle-request.ts';
+import { ownResponse, responseOf } from '../request/outcome.ts';
 import { type GetInboundRequest, type HandlerEnvironment, webInbound } from '../request/router.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { createRouter } from './create-router.ts';
@@ -49,7 +50,7 @@ export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler
         context.res = undefined;
         context.res = response;
       }
-      return context.res;
-    }),
+      return ownResponse(context.res);
+    }).then(responseOf),
   );
 }

@@ -8,6 +8,7 @@ import { type RecordingTransport, recordingTransport } from '../../test/support/
 import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { auditIdOf, withAuditId } from './audit-id.ts';
+import { passedOnResponse } from './outcome.ts';
 import type { RequestObserver } from './request-observer.ts';
 import { TransportError } from './transport-error.ts';
 
@@ -66,7 +67,7 @@ describe('the audit ID', () => {
       async send(_outbound, _inbound, onResponseHead) {
         const disposition = onResponseHead({ status: 200, headers: answers.shift() ?? [] });
         if (disposition.kind === 'forward') passedOn.push(disposition.headers);
-        return new Response('');
+        return passedOnResponse(new Response(''));
       },
     };
     const { app } = await testApp({ snapshot: mixedCluster, transport, observers: [writesAboutIt] });

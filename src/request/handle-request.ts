@@ -2,14 +2,12 @@ import { statusResponse } from '../apimachinery/status.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { auditIdOf, withAuditId } from './audit-id.ts';
 import type { InboundRequest } from './inbound.ts';
+import { type Outcome, ownResponse, type ResponseToSend } from './outcome.ts';
 import type { AdmittedRequest, Router } from './router.ts';
 import type { Caller } from './user-info.ts';
 
-/**
- * Serves an admitted request: forwards it, tunnels it, or passes it to the handlers of a library's own app.
- * `Outcome` is a result other than a `Response`: an upgrade that the server has accepted.
- */
-export type Carry<Outcome> = (request: AdmittedRequest) => Response | Outcome | Promise<Response | Outcome>;
+/** Serves an admitted request: forwards it, tunnels it, or passes it to the handlers of a library's own app. */
+export type Carry = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
 
 /**
  * The steps of every request, for fetch handlers and upgrades alike: accept, identify, decide, carry; then the response
@@ -17,39 +15,40 @@ export type Carry<Outcome> = (request: AdmittedRequest) => Response | Outcome | 
  *
  * No `async`, and a single `then`: each further promise would cost every request.
  */
-export function handleRequest<Outcome = never>(
+export function handleRequest(
   inbound: InboundRequest,
   router: Pick<Router, 'accept' | 'identify' | 'decide'>,
   logger: Logger,
-  carry: Carry<Outcome>,
-): Promise<Response | Outcome> {
-  const finish = (outcome: Response | Outcome): Response | Outcome => {
-    if (!(outcome instanceof Response)) return outcome;
-    // A response of a destination has the audit ID that it had there.
-    if (inbound.isPassedOn !== true) withAuditId(outcome, inbound);
-    inbound.observed?.responded(outcome.status);
+  carry: Carry,
+): Promise<Outcome> {
+  const finish = (outcome: Outcome): Outcome => {
+    if (outcome.kind === 'sent') inbound.observed?.responded(outcome.status);
+    else {
+      if (!outcome.isPassedOn) withAuditId(outcome.response, inbound);
+      inbound.observed?.responded(outcome.response.status);
+    }
     return outcome;
   };
-  let carried: Promise<Response | Outcome>;
+  let carried: Promise<Outcome>;
   try {
     const outcome = acceptedAndCarried(inbound, router, carry);
     carried = outcome instanceof Promise ? outcome : Promise.resolve(outcome);
   } catch (error) {
     carried = Promise.reject(error);
   }
-  return carried.then(finish, (error: unknown) => finish(internalError(error, logger, inbound)));
+  return carried.then(finish, (error: unknown) => finish(ownResponse(internalError(error, logger, inbound))));
 }
 
 /** A promise only where the caller has to be waited for, or `carry` gives one. */
-function acceptedAndCarried<Outcome>(
+function acceptedAndCarried(
   inbound: InboundRequest,
   router: Pick<Router, 'accept' | 'identify' | 'decide'>,
-  carry: Carry<Outcome>,
-): Response | Outcome | Promise<Response | Outcome> {
+  carry: Carry,
+): Outcome | Promise<Outcome> {
   const requestInfo = router.accept(inbound);
-  if (requestInfo instanceof Response) return requestInfo;
-  const decideAndCarry = (caller: Caller | Response) => {
-    if (caller instanceof Response) return caller;
+  if ('response' in requestInfo) return requestInfo;
+  const decideAndCarry = (caller: Caller | ResponseToSend) => {
+    if (caller.kind === 'response') return caller;
     const decision = router.decide(inbound, requestInfo, caller);
     return carry({ inbound, requestInfo, caller, decision });
   };

@@ -69,8 +69,6 @@ export interface InboundRequest {
   limitDuration?(): void;
   /** Set by `auditIdOf`, on first need. */
   auditId?: string | undefined;
-  /** Set by `forward` where a destination's response goes on: what is returned for it is not the router's own. */
-  isPassedOn?: boolean | undefined;
   /** Set by `Router.deliver` where a server of another version than the preferred one responds. */
   otherVersion?: OtherVersion | undefined;
   /** Set by `Router.accept` where somebody observes this request (metrics, traces, access log). */

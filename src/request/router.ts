@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Decision } from '../routing/decision.ts';
 import { type InboundRequest, inboundFromRequest } from './inbound.ts';
+import type { Outcome, ResponseToSend, SendResult } from './outcome.ts';
 import type { OutboundRequest } from './transport.ts';
 import type { Caller } from './user-info.ts';
 
@@ -19,21 +20,20 @@ export interface AdmittedRequest {
  */
 export interface Router {
   /** Path acceptance and request info; the refusal (400, 500) when the target cannot be accepted. */
-  accept(inbound: InboundRequest): RequestInfo | Response;
+  accept(inbound: InboundRequest): RequestInfo | ResponseToSend;
   /** Who calls; the refusal (401) when the credentials are wrong. A promise only where the check is asynchronous. */
-  identify(inbound: InboundRequest): Caller | Response | Promise<Caller | Response>;
+  identify(inbound: InboundRequest): Caller | ResponseToSend | Promise<Caller | ResponseToSend>;
   /** Where the request goes, and why. */
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
   /**
    * Chooses a destination, builds the outbound request and sends it; where the rules allow it, tries one
    * other candidate. Resolves with the result of `send`, or with a 503 Status when no destination responded.
-   * `send` throws `TransportError`.
    */
-  deliver<Result>(
-    request: AdmittedRequest,
-    send: (outbound: OutboundRequest) => Promise<Result>,
-  ): Promise<Result | Response>;
+  deliver(request: AdmittedRequest, send: Send): Promise<Outcome>;
 }
+
+/** Sends a request to one destination. @throws {TransportError} (rejects) when it did not respond. */
+export type Send = (outbound: OutboundRequest) => Promise<SendResult>;
 
 /** Variables of a request that handlers can read; each is set once. */
 interface HandlerVariables {

@@ -1,6 +1,7 @@
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { Destination } from './destination.ts';
 import type { InboundRequest } from './inbound.ts';
+import type { Refusal, ResponseToSend, SendResult } from './outcome.ts';
 import type { ByteCounter } from './request-observation.ts';
 
 /** A request that is ready to leave: hygiene done, identity stamped. Only `buildOutboundRequest` makes one. */
@@ -42,18 +43,23 @@ export interface ResponseHead {
 export type ResponseDisposition =
   /** Pass it on with these header lines. A transport that handles the body reports its size to `bytes`. */
   | { readonly kind: 'forward'; readonly headers: RawHeaders; readonly bytes?: ByteCounter | undefined }
-  /** Drop the destination's response, pass on none of its body, and send this instead. */
-  | { readonly kind: 'replace'; readonly response: Response };
+  /** Drop the destination's response, pass on none of its body, and resolve with this instead. */
+  | { readonly kind: 'replace'; readonly outcome: ResponseToSend | Refusal };
 
 export type OnResponseHead = (head: ResponseHead) => ResponseDisposition;
 
 /** Reaches destinations. Each runtime brings its own; tests bring one that records. */
 export interface Transport {
   /**
-   * Sends one request once and resolves with the destination's response, streamed, its body untouched
-   * (compressed stays compressed, redirects are not followed).
+   * Sends one request once and resolves with the destination's response (`passedOnResponse`), streamed, its body untouched
+   * (compressed stays compressed, redirects are not followed); or with `sent`, once it has written the head of it to the
+   * client itself.
    * @throws {TransportError} when no head of a response arrived. A body that breaks off later breaks the
    *   client's stream instead.
    */
-  send(outbound: OutboundRequest, inbound: InboundRequest, onResponseHead: OnResponseHead): Promise<Response>;
+  send(
+    outbound: OutboundRequest,
+    inbound: InboundRequest,
+    onResponseHead: OnResponseHead,
+  ): Promise<SendResult>;
 }

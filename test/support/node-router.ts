@@ -11,6 +11,7 @@ import { upgradeListener } from '../../src/node/upgrades/upgrade.ts';
 import type { Destination } from '../../src/request/destination.ts';
 import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/request/header-hygiene.ts';
 import type { InboundRequest } from '../../src/request/inbound.ts';
+import { type Outcome, ownResponse, responseOf, type SendResult } from '../../src/request/outcome.ts';
 import type { Router } from '../../src/request/router.ts';
 import type { OnResponseHead, OutboundRequest } from '../../src/request/transport.ts';
 import { TransportError } from '../../src/request/transport-error.ts';
@@ -53,18 +54,20 @@ export async function startRouter(context: TestContext, options: TestRouterOptio
     });
   const onResponseHead: OnResponseHead =
     options.onResponseHead ?? ((head) => ({ kind: 'forward', headers: cleanResponseHeaders(head.headers) }));
-  const attempt = async <Answer>(send: () => Promise<Answer>): Promise<Answer | Response> => {
+  const attempt = async (send: () => Promise<SendResult>): Promise<Outcome> => {
     try {
-      return await send();
+      const result = await send();
+      return result.kind === 'refusal' ? ownResponse(result.response) : result;
     } catch (error) {
       if (!(error instanceof TransportError)) throw error;
       failures.push(error);
-      return statusResponse('ServiceUnavailable', error.code);
+      return ownResponse(statusResponse('ServiceUnavailable', error.code));
     }
   };
   const fetch: RouterServerOptions['fetch'] =
     options.server?.fetch ??
-    ((_request, { inbound }) => attempt(() => transport.send(outboundFor(inbound), inbound, onResponseHead)));
+    (async (_request, { inbound }) =>
+      responseOf(await attempt(() => transport.send(outboundFor(inbound), inbound, onResponseHead))));
   const server = createRouterServer({
     fetch,
     tls: { cert: routerPair.chain, key: routerPair.privateKey },

@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test';
 import { NodeTransport, type NodeTransportOptions } from '../../src/node/destinations/node-transport.ts';
 import type { Destination } from '../../src/request/destination.ts';
 import { inboundFromRequest } from '../../src/request/inbound.ts';
+import { responseOf } from '../../src/request/outcome.ts';
 import { TransportError } from '../../src/request/transport-error.ts';
 import { credentials, outboundTo } from './node-exchange.ts';
 
@@ -21,14 +22,14 @@ export const get = (): ReturnType<typeof inboundFromRequest> =>
   inboundFromRequest(new Request('https://router/'));
 
 /** Sends one request; its answer comes back as it is. */
-export function send(
+export async function send(
   transport: NodeTransport,
   destination: Destination,
   inbound = get(),
   overrides: Parameters<typeof outboundTo>[1] = {},
 ): Promise<Response> {
   const outbound = outboundTo(destination, { method: inbound.method, ...overrides });
-  return transport.send(outbound, inbound, ({ headers }) => ({ kind: 'forward', headers }));
+  return responseOf(await transport.send(outbound, inbound, ({ headers }) => ({ kind: 'forward', headers })));
 }
 
 /** What kept a destination from answering. */

@@ -1,4 +1,5 @@
 import type { InboundRequest } from '../../src/request/inbound.ts';
+import { passedOnResponse } from '../../src/request/outcome.ts';
 import type { OnResponseHead, OutboundRequest, Transport } from '../../src/request/transport.ts';
 
 /** A transport that keeps what was sent and answers with what it is told to. */
@@ -21,7 +22,7 @@ export function recordingTransport(
         status: response.status,
         headers: [...response.headers].flat(),
       });
-      return disposition.kind === 'replace' ? disposition.response : response;
+      return disposition.kind === 'replace' ? disposition.outcome : passedOnResponse(response);
     },
   };
 }

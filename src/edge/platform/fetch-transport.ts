@@ -1,5 +1,6 @@
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
+import { passedOnResponse } from '../../request/outcome.ts';
 import type { OutboundRequest, Transport } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { webHeaders } from './worker-headers.ts';
@@ -99,7 +100,7 @@ export function createFetchTransport(send: FetchSender): Transport {
       const disposition = onResponseHead({ status, headers: rawHeadersOf(response.headers) });
       if (disposition.kind === 'replace') {
         await response.body?.cancel();
-        return disposition.response;
+        return disposition.outcome;
       }
       const clientHeaders = webHeaders(disposition.headers, response.headers);
       // A front that compresses on the way (wrangler's, a CDN) would hold a watch back to fill its buffer.
@@ -107,7 +108,7 @@ export function createFetchTransport(send: FetchSender): Transport {
         clientHeaders.set('content-encoding', 'identity');
       const body = withoutBody.has(status) ? null : response.body;
       // A compressed body is passed on as it came: workerd does not decode a body that moves between Responses.
-      return new Response(body, { status, headers: clientHeaders });
+      return passedOnResponse(new Response(body, { status, headers: clientHeaders }));
     },
   };
 }

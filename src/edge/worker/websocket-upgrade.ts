@@ -4,6 +4,13 @@ import { refuseUpgradeOfOwnPath } from '../../own-paths/refuse-own-path.ts';
 import { refuseDeclinedUpgrade } from '../../proxy/delivery/declined-upgrade.ts';
 import { handleRequest } from '../../request/handle-request.ts';
 import { cleanResponseHeaders } from '../../request/header-hygiene.ts';
+import {
+  ownResponse,
+  passedOnResponse,
+  type ResponseToSend,
+  responseOf,
+  type SendResult,
+} from '../../request/outcome.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { type FetchSender, outboundHeaders } from '../platform/fetch-transport.ts';
@@ -38,17 +45,15 @@ export async function upgradeWebSocket(
   if (protocol !== 'websocket') return refuseProtocol();
   return handleRequest(inbound, router, logger, (request) => {
     const refusal = refuseUpgradeOfOwnPath(request);
-    if (refusal !== undefined) return refusal;
+    if (refusal !== undefined) return ownResponse(refusal);
     return router.deliver(request, async (outbound) => {
       const headers = outboundHeaders(outbound, inbound);
       for (const name of handshakeHeaders) headers.delete(name);
       headers.set('upgrade', 'websocket');
       const response: SwitchedResponse = await send(outbound, inbound, { headers });
-      return response.webSocket
-        ? switched(response, response.webSocket, request)
-        : declined(response, request);
+      return response.webSocket ? switched(response, response.webSocket) : declined(response, request);
     });
-  });
+  }).then(responseOf);
 }
 
 /**
@@ -63,24 +68,22 @@ function refuseProtocol(): Response {
   );
 }
 
-function switched(response: Response, webSocket: object, { inbound }: AdmittedRequest): Response {
-  inbound.isPassedOn = true;
+function switched(response: Response, webSocket: object): ResponseToSend {
   const headers = new Headers();
   const protocol = response.headers.get('sec-websocket-protocol');
   if (protocol !== null) headers.set('sec-websocket-protocol', protocol);
   const init: ResponseInit & { readonly webSocket: object } = { status: 101, headers, webSocket };
-  return new Response(null, init);
+  return passedOnResponse(new Response(null, init));
 }
 
-async function declined(response: Response, request: AdmittedRequest): Promise<Response> {
+async function declined(response: Response, request: AdmittedRequest): Promise<SendResult> {
   const { status } = response;
   const head = { status, headers: rawHeadersOf(response.headers) };
-  const refusal = refuseDeclinedUpgrade(request, head);
-  if (refusal !== undefined) {
+  const instead = refuseDeclinedUpgrade(request, head);
+  if (instead !== undefined) {
     await response.body?.cancel();
-    return refusal;
+    return instead;
   }
-  request.inbound.isPassedOn = true;
   const headers = webHeaders(cleanResponseHeaders(head.headers), response.headers);
-  return new Response(response.body, { status, headers });
+  return passedOnResponse(new Response(response.body, { status, headers }));
 }

@@ -200,7 +200,9 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
   }
 
   #respond(stream: ServerStream, response: Response): void {
-    if (response === RESPONSE_ALREADY_SENT) return;
+    // Written by the handler, whatever stands for it here.
+    if (response === RESPONSE_ALREADY_SENT || (stream.status !== undefined && response?.body === null))
+      return;
     if (typeof response?.status === 'number') {
       this.#write(stream, response).catch((error: unknown) => this.#broken(stream, error));
     } else this.#handlerFailed(stream, new TypeError('the fetch handler did not return a Response'));

@@ -6,6 +6,7 @@ import { RequestHeaderAuthenticator } from '../../identity/incoming/request-head
 import { X509Authenticator } from '../../identity/incoming/x509.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
+import { ownResponse } from '../../request/outcome.ts';
 import type { Router } from '../../request/router.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
@@ -101,7 +102,7 @@ export function refuseAuthenticated(router: Router, logger: Logger): Router {
       if (caller.kind !== 'authenticated') return router.deliver(request, send);
       const { remoteAddress } = inbound.connection;
       logger.info({ error: message, remoteAddress, 'audit-ID': auditIdOf(inbound) }, 'Unauthorized');
-      return Promise.resolve(statusResponse('Unauthorized', message));
+      return Promise.resolve(ownResponse(statusResponse('Unauthorized', message)));
     },
   };
 }

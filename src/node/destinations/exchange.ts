@@ -1,4 +1,5 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { SendResult } from '../../request/outcome.ts';
 import type { ByteCounter } from '../../request/request-observation.ts';
 import type { OnResponseHead } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
@@ -37,7 +38,7 @@ const discardMilliseconds = 5_000;
  */
 export class Exchange {
   /** Resolves with the head of the response. @throws {TransportError} */
-  readonly response: Promise<Response>;
+  readonly result: Promise<SendResult>;
   readonly #origin: string;
   readonly #sink: ResponseSink;
   readonly #headTimeout: number;
@@ -46,7 +47,7 @@ export class Exchange {
   readonly #onBrokenOff: ((origin: string) => void) | undefined;
   /** Dropped with the head: it refers to the request, which an open watch must not keep in memory. */
   #onResponseHead: OnResponseHead | undefined;
-  readonly #resolve: (response: Response) => void;
+  readonly #resolve: (result: SendResult) => void;
   readonly #reject: (error: TransportError) => void;
   readonly #timer: NodeJS.Timeout | undefined;
   /** Set with the head, if bytes are counted. */
@@ -64,8 +65,8 @@ export class Exchange {
     this.#givesUp = options.givesUp;
     this.#bodyOpened = bodyOpened;
     this.#onBrokenOff = onBrokenOff;
-    const { promise, resolve, reject } = Promise.withResolvers<Response>();
-    this.response = promise;
+    const { promise, resolve, reject } = Promise.withResolvers<SendResult>();
+    this.result = promise;
     this.#resolve = resolve;
     this.#reject = reject;
     // One timer until the head: for queueing, connecting, sending and waiting.
@@ -103,14 +104,14 @@ export class Exchange {
         this.#finish();
         sink.release();
         this.#discard(headers);
-        this.#resolve(disposition.response);
+        this.#resolve(disposition.outcome);
         return;
       }
-      const response = sink.start(status, statusMessage, disposition.headers);
+      const outcome = sink.start(status, statusMessage, disposition.headers);
       clearTimeout(this.#timer);
       this.#bytes = disposition.bytes;
       this.#state = 'responding';
-      this.#resolve(response);
+      this.#resolve(outcome);
     } catch (error) {
       // A head that the sink refuses (invalid bytes) counts as an invalid response.
       this.fail(

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { ConnectionEnd } from '../../health/connection-closer.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
+import type { SendResult } from '../../request/outcome.ts';
 import { isRead } from '../../request/retry.ts';
 import type { OnResponseHead, OutboundRequest, Transport } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
@@ -72,7 +73,7 @@ export class NodeTransport implements Transport {
     outbound: OutboundRequest,
     inbound: InboundRequest,
     onResponseHead: OnResponseHead,
-  ): Promise<Response> {
+  ): Promise<SendResult> {
     const source = bodySourceOf(inbound);
     if (source?.opened === true) {
       return Promise.reject(
@@ -102,7 +103,7 @@ export class NodeTransport implements Transport {
     headTimeout: number,
     source?: BodySource,
     givesUp?: () => boolean,
-  ): Promise<Response> {
+  ): Promise<SendResult> {
     const exchange = new Exchange({
       origin: outbound.destination.origin,
       sink,
@@ -115,7 +116,7 @@ export class NodeTransport implements Transport {
     // One turn of the event loop later a short body has mostly arrived, and is sent in one piece with the head.
     if (source?.isAwaited === true) setImmediate(() => this.#begin(outbound, exchange, source));
     else this.#begin(outbound, exchange, source);
-    return exchange.response;
+    return exchange.result;
   }
 
   #begin(outbound: OutboundRequest, exchange: Exchange, source: BodySource | undefined): void {

@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { Destination } from '../../request/destination.ts';
+import { responseOf } from '../../request/outcome.ts';
 import type { OnResponseHead } from '../../request/transport.ts';
 import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
 import { WebResponseSink } from '../exchange/response-sink.ts';
@@ -61,7 +62,7 @@ export async function requestDocument(transport: NodeTransport, request: Documen
   let response: Response | undefined;
   let body: Buffer | undefined;
   try {
-    response = await transport.exchange(outbound, new WebResponseSink(end), onResponseHead, 0);
+    response = responseOf(await transport.exchange(outbound, new WebResponseSink(end), onResponseHead, 0));
     body = await bytesOf(response, maximumBytes);
   } catch (cause) {
     if (deadline.aborted) throw failure('Timeout', 'the document took too long', cause);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { httpsServer } from '../../../test/support/https-server.ts';
+import { responseOf } from '../../request/outcome.ts';
 import { NodeTransport } from './node-transport.ts';
 
 test('a peer that stalls in the middle of a response keeps its reader waiting, not busy', async (context) => {
@@ -22,7 +23,7 @@ test('a peer that stalls in the middle of a response keeps its reader waiting, n
     credentials: { peerCertificateAuthorities: authority.certificate, frontProxy: undefined },
   });
   context.after(() => transport.close());
-  const response = await transport.send(
+  const result = await transport.send(
     {
       destination: {
         kind: 'peer',
@@ -47,7 +48,7 @@ test('a peer that stalls in the middle of a response keeps its reader waiting, n
     },
     ({ headers }) => ({ kind: 'forward', headers }),
   );
-  const reader = response.body?.getReader();
+  const reader = responseOf(result).body?.getReader();
   const chunks: string[] = [];
   const next = async () => {
     const result = await reader?.read();

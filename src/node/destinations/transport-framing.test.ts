@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { type PeerIncoming, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
+import { ownResponse } from '../../request/outcome.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 
@@ -84,7 +85,10 @@ for (const upstream of protocols) {
       });
       const router = await startRouter(context, {
         destination: peer.destination,
-        onResponseHead: () => ({ kind: 'replace', response: new Response('instead', { status: 503 }) }),
+        onResponseHead: () => ({
+          kind: 'replace',
+          outcome: ownResponse(new Response('instead', { status: 503 })),
+        }),
       });
       const response = await askHttp1(router.port);
       assert.equal(response.status, 503);

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { type PeerOutgoing, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
+import { ownResponse } from '../../request/outcome.ts';
 import type { OnResponseHead } from '../../request/transport.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import { Exchange } from './exchange.ts';
@@ -11,7 +12,7 @@ import { Exchange } from './exchange.ts';
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 const replace: OnResponseHead = () => ({
   kind: 'replace',
-  response: new Response('instead', { status: 503 }),
+  outcome: ownResponse(new Response('instead', { status: 503 })),
 });
 
 for (const protocol of protocols) {

@@ -44,7 +44,6 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
   readonly headers: RawHeaders;
   readonly httpVersion: string;
   auditId: string | undefined;
-  isPassedOn: boolean | undefined;
   observed: ObservedRequest | undefined;
   readonly #options: NodeInboundOptions;
   #connection: ConnectionInfo | undefined;

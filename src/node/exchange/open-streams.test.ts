@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { sent } from '../../request/outcome.ts';
 import { LongRunningResponse, type OpenStream, OpenStreams } from './open-streams.ts';
 import type { ResponseSink } from './response-sink.ts';
 
@@ -117,7 +118,7 @@ function startResponse(options: { isWatch?: boolean; status?: number; headers?: 
   const sink: ResponseSink = {
     attach() {},
     release() {},
-    start: () => new Response(),
+    start: (code) => sent(code),
     write(chunk) {
       received += new TextDecoder().decode(chunk);
       return true;

@@ -1,5 +1,6 @@
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type WatchEventBoundary, watchEventBoundary } from '../../apimachinery/watch-event-boundary.ts';
+import type { Outcome } from '../../request/outcome.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import type { ResponseSink } from './response-sink.ts';
 
@@ -135,8 +136,8 @@ export class LongRunningResponse implements ResponseSink, OpenStream {
     this.#sink.release();
   }
 
-  start(status: number, statusMessage: string, headers: RawHeaders): Response {
-    const response = this.#sink.start(status, statusMessage, headers);
+  start(status: number, statusMessage: string, headers: RawHeaders): Outcome {
+    const outcome = this.#sink.start(status, statusMessage, headers);
     // An error (403, 410) ends by itself.
     if (this.#isWatch && status === 200) {
       this.#boundary = watchEventBoundary(
@@ -145,7 +146,7 @@ export class LongRunningResponse implements ResponseSink, OpenStream {
       );
     }
     this.#streams.opened(this);
-    return response;
+    return outcome;
   }
 
   write(chunk: Uint8Array): boolean {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { responseOf } from '../../request/outcome.ts';
 import { WebResponseSink } from './response-sink.ts';
 
 test('a reader that gives up in the middle of a body does not wait for the rest', async () => {
@@ -13,7 +14,7 @@ test('a reader that gives up in the middle of a body does not wait for the rest'
       response.release();
     },
   );
-  const { body } = response.start(200, 'OK', []);
+  const { body } = responseOf(response.start(200, 'OK', []));
   assert.ok(body);
   const reader = body.getReader();
   response.write(new TextEncoder().encode('the first half'));
@@ -32,7 +33,7 @@ test('giving up after the end changes nothing', async () => {
     () => undefined,
     () => assert.fail('it is over'),
   );
-  const { body } = response.start(200, 'OK', []);
+  const { body } = responseOf(response.start(200, 'OK', []));
   response.write(new TextEncoder().encode('whole'));
   response.end();
   giveUp.abort();

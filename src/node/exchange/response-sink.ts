@@ -1,5 +1,6 @@
 import { firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { hasContent } from '../../http2/server/response-head.ts';
+import { type Outcome, passedOnResponse } from '../../request/outcome.ts';
 
 /** Writes the response to one request. */
 export interface ResponseSink {
@@ -8,7 +9,7 @@ export interface ResponseSink {
   /** Stops watching the client. */
   release(): void;
   /** Writes the head. @throws if it is invalid; nothing was written then. */
-  start(status: number, statusMessage: string, headers: RawHeaders): Response;
+  start(status: number, statusMessage: string, headers: RawHeaders): Outcome;
   /** @returns false when the client is slower: wait for `onDrain`. */
   write(chunk: Uint8Array): boolean;
   /** As `write`, for bytes that are overwritten as soon as it returns. Without it they are copied for `write`. */
@@ -68,7 +69,7 @@ export class WebResponseSink implements ResponseSink {
     this.#controller?.error(this.#signal.reason);
   };
 
-  start(status: number, statusMessage: string, headers: RawHeaders): Response {
+  start(status: number, statusMessage: string, headers: RawHeaders): Outcome {
     this.#hasContent = hasContent(status);
     const lines = new Headers();
     for (const [name, value] of headerLines(headers)) lines.append(name, value);
@@ -84,11 +85,13 @@ export class WebResponseSink implements ResponseSink {
       { highWaterMark: 1 },
     );
     // `Response` throws for a body with such a status (Fetch section 2.2.3).
-    return new Response(this.#hasContent ? body : null, {
-      status,
-      statusText: reasonPhrase(statusMessage),
-      headers: lines,
-    });
+    return passedOnResponse(
+      new Response(this.#hasContent ? body : null, {
+        status,
+        statusText: reasonPhrase(statusMessage),
+        headers: lines,
+      }),
+    );
   }
 
   write(chunk: Uint8Array): boolean {

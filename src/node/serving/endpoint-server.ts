@@ -49,7 +49,7 @@ const maximumConnections = 256;
 /** @throws {ServerError} if it cannot listen on the address, or cannot use the certificate */
 export async function startEndpointServer(options: EndpointServerOptions): Promise<EndpointServer> {
   const { host, port, tls, fetch, flag } = options;
-  const listener = getRequestListener(fetch);
+  const listener = getRequestListener(fetch, { overrideGlobalObjects: false });
   const secure = tls === undefined ? undefined : newTlsServer(tls, listener);
   const server = secure ?? createServer(limits, listener);
   server.maxConnections = maximumConnections;

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
 import { connectionSpecific, contentLengthValue } from '../../http2/fields/header-fields.ts';
 import { hasContent } from '../../http2/server/response-head.ts';
 import { GatheredWrites } from '../../http2/sockets/gathered-writes.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
+import { type Outcome, sent } from '../../request/outcome.ts';
 import { contentLength, mayHaveLength, type ResponseSink, reasonPhrase } from '../exchange/response-sink.ts';
 
 /** Milliseconds that a head waits for the first piece of a body that it announces. */
@@ -54,7 +54,7 @@ export class Http1ResponseSink implements ResponseSink {
     this.#onGone = undefined;
   }
 
-  start(status: number, statusMessage: string, headers: RawHeaders): Response {
+  start(status: number, statusMessage: string, headers: RawHeaders): Outcome {
     this.#hasContent = this.#outgoing.req.method !== 'HEAD' && hasContent(status);
     // Node's type is not readonly, but Node does not change the array.
     const lines = http1Lines(status, headers) as string[];
@@ -63,7 +63,7 @@ export class Http1ResponseSink implements ResponseSink {
     this.#length = length;
     this.#left = length ?? 0;
     this.#flushHeadSoon();
-    return RESPONSE_ALREADY_SENT;
+    return sent(status);
   }
 
   /**

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.ts';
 import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/incoming-stream.ts';
+import { type Outcome, sent } from '../../request/outcome.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
@@ -143,9 +143,9 @@ class Http2ResponseSink implements ResponseSink, ResponseWriter {
     this.#onGone?.();
   }
 
-  start(status: number, _statusMessage: string, headers: RawHeaders): Response {
+  start(status: number, _statusMessage: string, headers: RawHeaders): Outcome {
     this.#stream.respond(status, headers);
-    return RESPONSE_ALREADY_SENT;
+    return sent(status);
   }
 
   write(chunk: Uint8Array): boolean {

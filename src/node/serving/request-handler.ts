@@ -42,6 +42,8 @@ export function requestHandler(
     {
       // It would cut uploads after an early response. Unread bodies are released when the response ends instead.
       autoCleanupIncoming: false,
+      // Else each `Response` that was made, or derived, before is not one of the new class.
+      overrideGlobalObjects: false,
       errorHandler: (error) => errorResponse(error, logger),
     },
   );
@@ -171,7 +173,7 @@ function hideFromUrl(incoming: IncomingMessage): void {
 }
 
 function settle(response: Response, outgoing: ServerResponse): Response {
-  // For HEAD Hono returns a copy without the mark of `RESPONSE_ALREADY_SENT`.
+  // Written by a sink, whatever stands for it here.
   if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
   // A 400 of the router means that the request is ambiguous: what follows on the connection may be a part of it, and is
   // not read (RFC 9112 section 11.2).

@@ -7,6 +7,7 @@ import { refuseDeclinedUpgrade } from '../../proxy/delivery/declined-upgrade.ts'
 import { withAuditIdForClient } from '../../request/audit-id.ts';
 import { handleRequest } from '../../request/handle-request.ts';
 import { cleanResponseHeaders } from '../../request/header-hygiene.ts';
+import { ownResponse, type SendResult, type Sent, sent } from '../../request/outcome.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
@@ -15,7 +16,7 @@ import type { NodeInboundOptions } from '../exchange/node-inbound.ts';
 import type { OpenStreams } from '../exchange/open-streams.ts';
 import { responseHead, writeLastResponse } from '../exchange/raw-response.ts';
 import { relayDeclinedResponse, tunnel } from './tunnel.ts';
-import { type DeclinedUpgrade, dialUpgrade, type SwitchedUpgrade } from './upgrade-dial.ts';
+import { dialUpgrade, type SwitchedUpgrade } from './upgrade-dial.ts';
 import { UpgradeInbound } from './upgrade-inbound.ts';
 
 export interface UpgradeOptions extends NodeInboundOptions {
@@ -66,25 +67,19 @@ async function upgrade(
   }
   const inbound = new UpgradeInbound(incoming, client, options);
   const { token } = judgement;
-  const response = await handleRequest<() => void | Promise<void>>(
-    inbound,
-    router,
-    logger,
-    async (request) => {
-      const refusal = refuseUpgradeOfOwnPath(request);
-      if (refusal !== undefined) return refusal;
-      const outcome = await router.deliver(request, async (outbound) => {
-        const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
-        return response.kind === 'switched' ? response : afterDeclined(request, response);
-      });
-      if (outcome instanceof Response) return outcome;
-      return outcome.kind === 'switched'
-        ? () => openTunnel(client, firstBytes, outcome, inbound, openStreams)
-        : relayDeclined(client, outcome.response, inbound, openStreams);
-    },
-  );
-  if (!(response instanceof Response)) await response();
-  else if (inbound.takeResponse()) await writeLastResponse(client, response);
+  const outcome = await handleRequest(inbound, router, logger, (request) => {
+    const refusal = refuseUpgradeOfOwnPath(request);
+    if (refusal !== undefined) return ownResponse(refusal);
+    return router.deliver(request, async (outbound) => {
+      const response = await dialUpgrade(dialer, outbound, { token, headTimeout, signal: inbound.signal });
+      return response.kind === 'switched'
+        ? openTunnel(client, firstBytes, response, inbound, openStreams)
+        : afterDeclined(client, response.response, request, inbound, openStreams);
+    });
+  });
+  if (outcome.kind === 'response' && inbound.takeResponse()) {
+    await writeLastResponse(client, outcome.response);
+  }
 }
 
 function openTunnel(
@@ -93,12 +88,12 @@ function openTunnel(
   { head, socket, firstBytes: serverBytes }: SwitchedUpgrade,
   inbound: UpgradeInbound,
   openStreams: OpenStreams | undefined,
-): void {
+): Sent {
   inbound.observed?.attemptResponded(101);
   inbound.observed?.responded(101);
   if (!inbound.takeResponse()) {
     socket.destroy();
-    return;
+    return sent(101);
   }
   inbound.liftDeadline();
   const headers = withAuditIdForClient([...head.rawHeaders], inbound);
@@ -106,36 +101,34 @@ function openTunnel(
   if (serverBytes.length > 0) client.write(serverBytes);
   if (firstBytes.length > 0) socket.write(firstBytes);
   tunnel(client, socket, openStreams);
+  return sent(101);
 }
 
-/** The destination did not switch: its response, or one of ours in its place, which ends the connection to it. */
-function afterDeclined(request: AdmittedRequest, declined: DeclinedUpgrade): DeclinedUpgrade | Response {
-  const { response } = declined;
-  const status = response.statusCode ?? 0;
-  request.inbound.observed?.attemptResponded(status);
-  const refusal = refuseDeclinedUpgrade(request, { status, headers: response.rawHeaders });
-  if (refusal === undefined) return declined;
-  response.destroy();
-  return refusal;
-}
-
-/** Relays the response of a destination that did not switch; both connections end. */
-function relayDeclined(
+/**
+ * The destination did not switch. Its response is relayed, after which both connections end; or something takes its place,
+ * which ends the connection to it.
+ */
+function afterDeclined(
   client: Duplex,
   response: IncomingMessage,
+  request: AdmittedRequest,
   inbound: UpgradeInbound,
   openStreams: OpenStreams | undefined,
-): () => Promise<void> {
-  inbound.observed?.responded(response.statusCode ?? 0);
-  return async () => {
-    if (!inbound.takeResponse()) {
-      response.destroy();
-      return;
-    }
+): SendResult {
+  const status = response.statusCode ?? 0;
+  inbound.observed?.attemptResponded(status);
+  const instead = refuseDeclinedUpgrade(request, { status, headers: response.rawHeaders });
+  if (instead !== undefined) {
+    response.destroy();
+    return instead;
+  }
+  inbound.observed?.responded(status);
+  if (inbound.takeResponse()) {
     const headers = withAuditIdForClient(cleanResponseHeaders(response.rawHeaders), inbound);
     headers.push('Connection', 'close');
-    await relayDeclinedResponse(client, response, headers, openStreams);
-  };
+    void relayDeclinedResponse(client, response, headers, openStreams);
+  } else response.destroy();
+  return sent(status);
 }
 
 /** The protocols of Kubernetes: exec, attach and port-forward, in their newer and their older form. */

@@ -60,7 +60,7 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
     try {
       const question = questionOf(inbound, { target, accept: '*/*', signal });
       const caller = await router.identify(question);
-      if (caller instanceof Response) return unknown();
+      if (caller.kind === 'response') return unknown();
       const decision = id === undefined ? router.decide(question, requestInfo, caller) : decisionFor(id);
       // Another server's checks are not this one's.
       if (decision === undefined || (id === undefined && decision.decision !== 'local')) return unknown();

@@ -2,6 +2,7 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
+import { responseOf } from '../../request/outcome.ts';
 import type { Transport } from '../../request/transport.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
@@ -62,9 +63,9 @@ export async function askServer(question: ServerQuestion, options: AskOptions): 
   const request = { inbound, requestInfo: parseRequestInfo('GET', target), caller: routerItself, decision };
   const outbound = await buildOutboundRequest(request, destination, options);
   let received: RawHeaders = [];
-  const response = await options.transport.send(outbound, inbound, (head) => {
+  const result = await options.transport.send(outbound, inbound, (head) => {
     received = head.headers;
     return { kind: 'forward', headers: received };
   });
-  return { response, headers: received };
+  return { response: responseOf(result), headers: received };
 }

@@ -4,14 +4,13 @@ import { IdentityTokenError } from '../../identity/outgoing/identity-token.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
+import { ownResponse, type ResponseToSend, type SendResult } from '../../request/outcome.ts';
 import type { AttemptFailure } from '../../request/request-observation.ts';
-import type { AdmittedRequest } from '../../request/router.ts';
-import type { OutboundRequest } from '../../request/transport.ts';
+import type { AdmittedRequest, Send } from '../../request/router.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 import type { ServerLoad } from './server-choice.ts';
-import { isRefusal, UnavailableServerResponse } from './unavailable-server.ts';
 
 export interface AttemptOptions extends OutboundOptions {
   readonly load: ServerLoad;
@@ -21,57 +20,62 @@ export interface AttemptOptions extends OutboundOptions {
   readonly monotonicClock: () => number;
 }
 
+/** The destination did not respond. */
+interface NoResponse {
+  readonly kind: 'no response';
+  readonly error: TransportError;
+}
+
 /**
  * Sends a request to one destination, and tells of it: the load, the health of servers, the observers and the log.
  * @param othersLeft as in `OutboundRequest`
- * @returns what `send` gave; the error when the destination did not respond; a response of the router's own where the
- *   caller does not fit into the identity token
+ * @returns what `send` gave; a response of the router's own where the caller does not fit into the identity token
  */
-export type Attempt = <Result>(
+export type Attempt = (
   request: AdmittedRequest,
   destination: Destination,
-  send: (outbound: OutboundRequest) => Promise<Result>,
+  send: Send,
   othersLeft?: () => boolean,
-) => Promise<Result | Response | TransportError>;
+) => Promise<SendResult | NoResponse>;
 
 export function createAttempt(options: AttemptOptions): Attempt {
   const { load, health, logger, monotonicClock } = options;
   const failures = new FailureLog({ logger, clock: monotonicClock });
 
   // No `async` here and in what calls it first: each one more costs every request a promise and a turn of the queue.
-  function attempt<Result>(
+  function attempt(
     request: AdmittedRequest,
     destination: Destination,
-    send: (outbound: OutboundRequest) => Promise<Result>,
+    send: Send,
     othersLeft?: () => boolean,
-  ): Promise<Result | Response | TransportError> {
+  ): Promise<SendResult | NoResponse> {
     const { inbound } = request;
     const end = load.begin(destination.id);
     inbound.observed?.attemptBegun(destination);
-    const responded = (result: Result): Result => {
+    const responded = (result: SendResult): SendResult => {
       // The server that has refused has no part in what another one makes of it, which may take hours.
-      if (inbound.onFinished === undefined || isRefusal(result)) end();
+      if (inbound.onFinished === undefined || result.kind === 'refusal') end();
       else inbound.onFinished(end);
       load.reached(destination.id);
       health?.responded(destination.id);
       // It ends, or is down behind its router, and accepts connections all the while: nothing else makes it be looked at
       // before the next probe is due.
-      if (result instanceof UnavailableServerResponse) health?.notResponded(destination.id);
+      if (result.kind === 'refusal' && result.reason === 'Unavailable') health?.notResponded(destination.id);
       return result;
     };
-    const failed = (error: unknown): Response | TransportError => {
+    const failed = (error: unknown): ResponseToSend | NoResponse => {
       end();
       return failedAttempt(inbound, destination, error);
     };
     return sendTo(request, destination, send, othersLeft).then(responded, failed);
   }
 
-  function sendTo<Result>(
+  function sendTo(
     request: AdmittedRequest,
     destination: Destination,
-    send: (outbound: OutboundRequest) => Promise<Result>,
+    send: Send,
     othersLeft?: () => boolean,
-  ): Promise<Result> {
+  ): Promise<SendResult> {
     try {
       const built = buildOutboundRequest(request, destination, options, othersLeft);
       return built instanceof Promise ? built.then(send) : send(built);
@@ -85,9 +89,11 @@ export function createAttempt(options: AttemptOptions): Attempt {
     inbound: InboundRequest,
     destination: Destination,
     error: unknown,
-  ): Response | TransportError {
+  ): ResponseToSend | NoResponse {
     inbound.observed?.attemptFailed(failureOf(error));
-    if (error instanceof IdentityTokenError) return statusResponse('RequestEntityTooLarge', error.message);
+    if (error instanceof IdentityTokenError) {
+      return ownResponse(statusResponse('RequestEntityTooLarge', error.message));
+    }
     if (!(error instanceof TransportError)) throw error;
     const isClients = isClientsDoing(error);
     if (!isClients) {
@@ -112,7 +118,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
     const text = 'A destination did not respond';
     if (isClients) logger.debug(fields, text);
     else failures.warn(`${destination.kind} ${destination.id}: ${code}`, fields, text);
-    return error;
+    return { kind: 'no response', error };
   }
 
   return attempt;

@@ -1,4 +1,5 @@
 import { statusResponse } from '../../apimachinery/status.ts';
+import { ownResponse, type Refusal, type ResponseToSend } from '../../request/outcome.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { ResponseHead } from '../../request/transport.ts';
 import { refusalOfUnavailableServer } from './unavailable-server.ts';
@@ -12,14 +13,16 @@ import { knowledgeMissing } from './undelivered.ts';
 export function refuseDeclinedUpgrade(
   request: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
   head: ResponseHead,
-): Response | undefined {
+): ResponseToSend | Refusal | undefined {
   const { status } = head;
-  if (status === 404 && request.decision.reason === 'NoSnapshot') return knowledgeMissing();
+  if (status === 404 && request.decision.reason === 'NoSnapshot') return ownResponse(knowledgeMissing());
   const refusal = refusalOfUnavailableServer(request, head);
   if (refusal !== undefined) return refusal;
   if (status < 300 || status > 399) return undefined;
-  return statusResponse(
-    'ServiceUnavailable',
-    'the API server that serves this resource responded to the upgrade with a redirect',
+  return ownResponse(
+    statusResponse(
+      'ServiceUnavailable',
+      'the API server that serves this resource responded to the upgrade with a redirect',
+    ),
   );
 }

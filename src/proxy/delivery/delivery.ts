@@ -1,13 +1,13 @@
 import type { Destination } from '../../request/destination.ts';
 import { canBeSentAgain } from '../../request/inbound.ts';
+import { type Outcome, ownResponse, type Refusal } from '../../request/outcome.ts';
 import { isRead, maySafelyTryAnother, type RetryBudget } from '../../request/retry.ts';
-import type { AdmittedRequest, Router } from '../../request/router.ts';
-import type { OutboundRequest } from '../../request/transport.ts';
-import { TransportError } from '../../request/transport-error.ts';
+import type { AdmittedRequest, Router, Send } from '../../request/router.ts';
+import type { TransportError } from '../../request/transport-error.ts';
 import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
 import { type AttemptOptions, createAttempt } from './attempt.ts';
 import { extensionDestination } from './destinations.ts';
-import { mayBeDenied, NotServedResponse, servedSetsChanging } from './not-served.ts';
+import { mayBeDenied, servedSetsChanging } from './not-served.ts';
 import {
   type Candidates,
   type Choice,
@@ -15,13 +15,7 @@ import {
   ServerChoice,
   type ServerState,
 } from './server-choice.ts';
-import {
-  isRefusal,
-  isRespondedToByServer,
-  type Refusal,
-  toldToPeer,
-  UnavailableServerResponse,
-} from './unavailable-server.ts';
+import { isRespondedToByServer, toldToPeer } from './unavailable-server.ts';
 import {
   addressUnknown,
   knowledgeMissing,
@@ -72,32 +66,31 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (otherVersion !== undefined) inbound.observed?.otherVersionAsked(otherVersion.isOlder);
   }
 
-  function notReady(request: AdmittedRequest): Response {
+  function notReady(request: AdmittedRequest): Outcome {
     request.inbound.observed?.dropped('ServerNotReady');
-    return toldToPeer(request, serverNotReady());
+    return ownResponse(toldToPeer(request, serverNotReady()));
   }
 
-  function deliverToPeer<Result>(
-    request: AdmittedRequest,
-    candidates: Candidates,
-    send: (outbound: OutboundRequest) => Promise<Result>,
-  ): Promise<Result | Response> {
+  function deliverToPeer(request: AdmittedRequest, candidates: Candidates, send: Send): Promise<Outcome> {
     const chosen = choice.choose(candidates);
     const settled = chosen && health?.settled(chosen.server.id);
     if (settled !== undefined) return settled.then(() => deliverToPeer(request, candidates, send));
     if (chosen === undefined && choice.isHeldBack(candidates)) {
       request.inbound.observed?.dropped('PreferredVersionUnavailable');
-      return Promise.resolve(preferredVersionUnavailable());
+      return Promise.resolve(ownResponse(preferredVersionUnavailable()));
     }
     if (chosen === undefined && candidates.candidates.length > 0) return Promise.resolve(notReady(request));
-    if (chosen?.destination === undefined) return Promise.resolve(addressUnknown());
+    if (chosen?.destination === undefined) return Promise.resolve(ownResponse(addressUnknown()));
     const { server, destination } = chosen;
     noteVersion(request, chosen);
     const othersLeft = (): boolean => mayTryAnother(candidates, server);
     return attempt(request, destination, send, othersLeft).then((result) => {
-      if (isRefusal(result)) return askAnotherAfterRefusal(request, candidates, server, result, send);
-      if (!(result instanceof TransportError)) return result;
-      return retryAfterNoResponse(request, candidates, server, result, send);
+      if (result.kind === 'refusal') {
+        return askAnotherAfterRefusal(request, candidates, server, result, send);
+      }
+      return result.kind === 'no response'
+        ? retryAfterNoResponse(request, candidates, server, result.error, send)
+        : result;
     });
   }
 
@@ -107,14 +100,14 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
    * for reads, since nothing was carried out. Only when there is no other the refusal is the response.
    * @param refusing the server that refused, if it is among the candidates.
    */
-  async function askAnotherAfterRefusal<Result>(
+  async function askAnotherAfterRefusal(
     request: AdmittedRequest,
     candidates: Candidates,
     refusing: RoutingServer | undefined,
     refusal: Refusal,
-    send: (outbound: OutboundRequest) => Promise<Result>,
-  ): Promise<Result | Response> {
-    const isUnavailable = refusal instanceof UnavailableServerResponse;
+    send: Send,
+  ): Promise<Outcome> {
+    const isUnavailable = refusal.reason === 'Unavailable';
     const text = isUnavailable ? 'A server is unavailable' : 'A server lacks what the snapshot has';
     logger.debug({ target: request.inbound.target }, text);
     const others = everyCandidate(candidates).filter((candidate) => candidate !== refusing);
@@ -122,31 +115,34 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const destination = second?.destination;
     if (second === undefined || destination === undefined) {
       const isKnown = !isUnavailable && (others.length > 0 || isServedByDepartedServer(request));
-      return isKnown ? servedSetsChanging(retryAfterSeconds) : refusal;
+      return ownResponse(isKnown ? servedSetsChanging(retryAfterSeconds) : refusal.response);
     }
     // A body that was too large to be kept has gone to the first one.
-    if (!canBeSentAgain(request.inbound))
-      return isUnavailable ? refusal : servedSetsChanging(retryAfterSeconds);
+    if (!canBeSentAgain(request.inbound)) {
+      return ownResponse(isUnavailable ? refusal.response : servedSetsChanging(retryAfterSeconds));
+    }
     noteVersion(request, second);
     const result = await attempt(request, destination, send);
-    if (result instanceof TransportError) return noResponse(request, result);
-    if (!(result instanceof NotServedResponse) || !result.isCertain) return result;
-    return isUnavailable || others.length > 1 || isServedByDepartedServer(request)
-      ? servedSetsChanging(retryAfterSeconds)
-      : result;
+    if (result.kind === 'no response') return ownResponse(noResponse(request, result.error));
+    if (result.kind !== 'refusal') return result;
+    const mayBeServed =
+      result.reason === 'NotServed' &&
+      result.isCertain &&
+      (isUnavailable || others.length > 1 || isServedByDepartedServer(request));
+    return ownResponse(mayBeServed ? servedSetsChanging(retryAfterSeconds) : result.response);
   }
 
   /**
    * A server did not respond. Another one is tried, once, where that is safe and the budget has a retry left.
    * @param tried the server that did not respond; it is not asked again.
    */
-  async function retryAfterNoResponse<Result>(
+  async function retryAfterNoResponse(
     request: AdmittedRequest,
     candidates: Candidates,
     tried: RoutingServer | undefined,
     failure: TransportError,
-    send: (outbound: OutboundRequest) => Promise<Result>,
-  ): Promise<Result | Response> {
+    send: Send,
+  ): Promise<Outcome> {
     const second = choice.choose(candidates, tried);
     const destination = second?.destination;
     if (
@@ -156,48 +152,49 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       !budget.withdraw()
     ) {
       const response = noResponse(request, failure);
-      return failure.requestMayHaveArrived ? response : toldToPeer(request, response);
+      return ownResponse(failure.requestMayHaveArrived ? response : toldToPeer(request, response));
     }
     noteVersion(request, second);
     const result = await attempt(request, destination, send);
-    if (result instanceof NotServedResponse) return servedSetsChanging(retryAfterSeconds);
-    return result instanceof TransportError ? noResponse(request, result) : result;
+    if (result.kind === 'no response') return ownResponse(noResponse(request, result.error));
+    if (result.kind !== 'refusal') return result;
+    return ownResponse(
+      result.reason === 'NotServed' ? servedSetsChanging(retryAfterSeconds) : result.response,
+    );
   }
 
-  function deliverToLocal<Result>(
-    request: AdmittedRequest,
-    destination: Destination,
-    send: (outbound: OutboundRequest) => Promise<Result>,
-  ): Promise<Result | Response> {
+  function deliverToLocal(request: AdmittedRequest, destination: Destination, send: Send): Promise<Outcome> {
     // By the decision no server can take its place.
     if (isRestarting(destination.id)) return Promise.resolve(notReady(request));
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
     const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal(request));
     return attempt(request, destination, send, othersLeft).then((result) => {
-      if (isRefusal(result)) {
+      if (result.kind === 'refusal') {
         return askAnotherAfterRefusal(request, othersThanLocal(request), undefined, result, send);
       }
-      if (!(result instanceof TransportError)) return result;
-      return retryAfterNoResponse(request, inPlaceOfLocal(request), undefined, result, send);
+      return result.kind === 'no response'
+        ? retryAfterNoResponse(request, inPlaceOfLocal(request), undefined, result.error, send)
+        : result;
     });
   }
 
-  async function deliverToOne<Result>(
+  async function deliverToOne(
     request: AdmittedRequest,
     destination: Destination,
-    send: (outbound: OutboundRequest) => Promise<Result>,
-  ): Promise<Result | Response> {
+    send: Send,
+  ): Promise<Outcome> {
     const result = await attempt(request, destination, send);
-    return result instanceof TransportError ? noResponse(request, result) : result;
+    if (result.kind === 'no response') return ownResponse(noResponse(request, result.error));
+    return result.kind === 'refusal' ? ownResponse(result.response) : result;
   }
 
   /** As `deliverToLocal` and `deliverToPeer`, with what is needed to ask another server than the first. */
-  function keepingBody<Result>(
+  function keepingBody(
     { inbound }: AdmittedRequest,
     mayBeRefused: boolean,
-    delivered: () => Promise<Result | Response>,
-  ): Promise<Result | Response> {
+    delivered: () => Promise<Outcome>,
+  ): Promise<Outcome> {
     if (!mayBeRefused || isRead(inbound.method) || inbound.keepBody === undefined) return delivered();
     inbound.keepBody();
     return delivered().finally(() => inbound.forgetBody?.());
@@ -209,7 +206,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     switch (decision.decision) {
       case 'local':
         return local === undefined
-          ? Promise.resolve(knowledgeMissing())
+          ? Promise.resolve(ownResponse(knowledgeMissing()))
           : keepingBody(request, mayBeDenied(decision), () => deliverToLocal(request, local, send));
       case 'peer': {
         const mayBeRefused = everyCandidate(decision).length > 1 && isRespondedToByServer(decision);
@@ -218,14 +215,14 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       case 'extension': {
         const destination = extensionDestination(decision.apiService);
         return destination === undefined
-          ? Promise.resolve(serviceUnavailable())
+          ? Promise.resolve(ownResponse(serviceUnavailable()))
           : deliverToOne(request, destination, send);
       }
       case 'unavailable':
         if (decision.reason === 'PreferredVersion') {
           request.inbound.observed?.dropped('PreferredVersionUnavailable');
         }
-        return Promise.resolve(unavailable(decision.reason));
+        return Promise.resolve(ownResponse(unavailable(decision.reason)));
     }
   };
 }

@@ -1,6 +1,7 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
+import type { Refusal } from '../../request/outcome.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { ResponseHead } from '../../request/transport.ts';
 import type { Decision } from '../../routing/decision.ts';
@@ -83,27 +84,20 @@ const body = '404 page not found\n';
 
 /**
  * A server's word that it has no such path, although the snapshot says that it serves the resource: it was
- * upgraded, or restarted with other flags, since. Given in place of the server's own response, of which it is a copy.
+ * upgraded, or restarted with other flags, since.
+ * @param status of the response, where it was one; in protobuf it is given in JSON, which every client reads too.
  */
-export class NotServedResponse extends Response {
-  /** False where, by its length, it may as well say that the object does not exist. */
-  readonly isCertain: boolean;
-
-  /** @param status of the response, where it was one; in protobuf it is given in JSON, which every client reads too. */
-  constructor(status?: string, isCertain = true) {
-    super(status ?? body, {
-      status: 404,
-      headers:
-        status === undefined
-          ? { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
-          : { 'content-type': 'application/json' },
-    });
-    this.isCertain = isCertain;
-  }
+function notServed(status?: string, isCertain = true): Refusal {
+  const headers: Record<string, string> =
+    status === undefined
+      ? { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
+      : { 'content-type': 'application/json' };
+  const response = new Response(status ?? body, { status: 404, headers });
+  return { kind: 'refusal', reason: 'NotServed', isCertain, response };
 }
 
 /**
- * The response that takes the place of one which contradicts the decision; `undefined` for any other.
+ * What takes the place of a response that contradicts the decision; `undefined` for any other.
  *
  * A server that has nothing under a group responds with the plain text of its mux, known by its length
  * (k8s.io/apiserver pkg/server/mux/pathrecorder.go). Under a group that it has in another version it responds with a
@@ -113,19 +107,19 @@ export class NotServedResponse extends Response {
 export function contradictionOfSnapshot(
   { decision, requestInfo }: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
   { status, headers }: ResponseHead,
-): NotServedResponse | undefined {
+): Refusal | undefined {
   if (status !== 404 || !mayBeDenied(decision)) return undefined;
   if (requestInfo.subresource === 'proxy') return undefined;
   const contentType = firstHeader(headers, 'content-type') ?? '';
   const length = firstHeader(headers, 'content-length') ?? '';
   if (/^text\/plain *(;|$)/i.test(contentType)) {
-    return length === String(body.length) ? new NotServedResponse() : undefined;
+    return length === String(body.length) ? notServed() : undefined;
   }
   switch (isNotServedStatus(requestInfo, contentType, length)) {
     case 'yes':
-      return new NotServedResponse(notServedStatus);
+      return notServed(notServedStatus);
     case 'perhaps':
-      return new NotServedResponse(objectNotFoundStatus(requestInfo), false);
+      return notServed(objectNotFoundStatus(requestInfo), false);
     case 'no':
       return undefined;
   }

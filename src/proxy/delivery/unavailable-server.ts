@@ -1,8 +1,9 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
+import type { Refusal } from '../../request/outcome.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { ResponseHead } from '../../request/transport.ts';
 import type { Decision } from '../../routing/decision.ts';
-import { mayBeDenied, NotServedResponse, passedOn } from './not-served.ts';
+import { mayBeDenied, passedOn } from './not-served.ts';
 import { serverNotReady } from './undelivered.ts';
 
 /**
@@ -31,21 +32,13 @@ export function isRespondedToByServer(decision: Decision): boolean {
   return mayBeDenied(decision) || (inPlaceOf ?? decision.reason) === 'CustomResource';
 }
 
-/**
- * Given in place of the response of a server that ends, of which it is a copy, or of a peer's router whose server
- * received nothing: so that another server can be asked.
- */
-export class UnavailableServerResponse extends Response {}
-
-export type Refusal = NotServedResponse | UnavailableServerResponse;
-
-/** Whether nothing was carried out because of what the server is, or is doing. */
-export function isRefusal(result: unknown): result is Refusal {
-  return result instanceof NotServedResponse || result instanceof UnavailableServerResponse;
+function unavailable(response: Response): Refusal {
+  return { kind: 'refusal', reason: 'Unavailable', isCertain: true, response };
 }
 
 /**
- * The response that takes the place of one of these, known by its head alone; `undefined` for any other. What a kubelet or
+ * What takes the place of the response of a server that ends, of which it is a copy, or of a peer's router whose server
+ * received nothing; known by its head alone; `undefined` for any other. What a kubelet or
  * an application has said is not a server's word about itself; what an application or an extension server has said is not
  * that of a router about its server.
  *
@@ -56,26 +49,23 @@ export function isRefusal(result: unknown): result is Refusal {
 export function refusalOfUnavailableServer(
   { decision, requestInfo }: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
   { status, headers }: ResponseHead,
-): UnavailableServerResponse | undefined {
+): Refusal | undefined {
   if (status !== 503) return undefined;
   if (
     firstHeader(headers, proxyStatusHeader) === destinationUnavailable &&
     isRespondedToByServer(decision) &&
     requestInfo.subresource !== 'proxy'
   ) {
-    const response = serverNotReady();
-    return new UnavailableServerResponse(response.body, response);
+    return unavailable(serverNotReady());
   }
   if (!mayBeDenied(decision) || passedOn.has(requestInfo.subresource)) return undefined;
   if (firstHeader(headers, 'retry-after') !== '1') return undefined;
   if (!/^application\/json *(;|$)/i.test(firstHeader(headers, 'content-type') ?? '')) return undefined;
   if (firstHeader(headers, 'content-length') !== String(shuttingDownStatus.length)) return undefined;
-  return new UnavailableServerResponse(shuttingDownStatus, {
-    status,
-    headers: {
-      'content-type': 'application/json',
-      'retry-after': '1',
-      'x-content-type-options': 'nosniff',
-    },
-  });
+  const copied = {
+    'content-type': 'application/json',
+    'retry-after': '1',
+    'x-content-type-options': 'nosniff',
+  };
+  return unavailable(new Response(shuttingDownStatus, { status, headers: copied }));
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
+import { type Outcome, sent } from '../../request/outcome.ts';
 import { ObservedRequest } from '../../request/request-observer.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { Caller } from '../../request/user-info.ts';
@@ -40,11 +41,13 @@ function requestOf(caller: Caller = passthrough, more: Partial<InboundRequest> =
   return { request, end: () => finished() };
 }
 
-const served = async (): Promise<'served'> => 'served';
+const response = sent(200);
+const served = async (): Promise<Outcome> => response;
 
-async function refusal(answer: Promise<unknown>): Promise<{ retryAfter: string | null; body: unknown }> {
-  const response = await answer;
-  assert.ok(response instanceof Response);
+async function refusal(answer: Promise<Outcome>): Promise<{ retryAfter: string | null; body: unknown }> {
+  const outcome = await answer;
+  assert.ok(outcome.kind === 'response' && !outcome.isPassedOn);
+  const { response } = outcome;
   assert.equal(response.status, 429);
   return { retryAfter: response.headers.get('retry-after'), body: await response.json() };
 }
@@ -52,7 +55,7 @@ async function refusal(answer: Promise<unknown>): Promise<{ retryAfter: string |
 test('a request too many is a 429 Status with Retry-After, until one before it has ended', async () => {
   const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
   const first = requestOf();
-  assert.equal(await gate.pass(first.request, served), 'served');
+  assert.equal(await gate.pass(first.request, served), response);
   const { retryAfter, body } = await refusal(gate.pass(requestOf().request, () => assert.fail('was served')));
   assert.equal(retryAfter, '1');
   assert.deepEqual(body, {
@@ -68,14 +71,14 @@ test('a request too many is a 429 Status with Retry-After, until one before it h
   // Its head is out, its body is not.
   assert.equal(gate.inFlight.count('readOnly'), 1);
   first.end();
-  assert.equal(await gate.pass(requestOf().request, served), 'served');
+  assert.equal(await gate.pass(requestOf().request, served), response);
 });
 
 test('system:masters gets in whatever there is, unless the router ends', async () => {
   const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
   await gate.pass(requestOf().request, served);
   await refusal(gate.pass(requestOf(memberOf('system:authenticated')).request, served));
-  assert.equal(await gate.pass(requestOf(memberOf('system:masters')).request, served), 'served');
+  assert.equal(await gate.pass(requestOf(memberOf('system:masters')).request, served), response);
   gate.refuseNewRequests();
   const { retryAfter } = await refusal(gate.pass(requestOf(memberOf('system:masters')).request, served));
   assert.equal(retryAfter, '5');
@@ -110,5 +113,5 @@ test('other limits count for requests from now on; what is in flight beyond them
   assert.equal(gate.inFlight.count('readOnly'), 2);
   await refusal(gate.pass(requestOf().request, served));
   gate.setLimits({ readOnly: 3, mutating: 1, longRunning: 1 });
-  assert.equal(await gate.pass(requestOf().request, served), 'served');
+  assert.equal(await gate.pass(requestOf().request, served), response);
 });

@@ -1,6 +1,7 @@
 import { isLongRunning } from '../../apimachinery/long-running.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
+import { type Outcome, ownResponse } from '../../request/outcome.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { Caller } from '../../request/user-info.ts';
 
@@ -43,18 +44,15 @@ export class RequestGate {
    * Counts a request in and calls `serve`; responds with 429 in its place when it is turned away. It counts until its
    * exchange is over; on runtimes that cannot tell (no `InboundRequest.onFinished`), until `serve` has responded.
    */
-  pass<Result>(
-    { inbound, requestInfo, caller }: AdmittedRequest,
-    serve: () => Promise<Result>,
-  ): Promise<Result | Response> {
+  pass({ inbound, requestInfo, caller }: AdmittedRequest, serve: () => Promise<Outcome>): Promise<Outcome> {
     if (this.#refusing) {
       inbound.observed?.dropped('ShuttingDown');
-      return Promise.resolve(shuttingDown());
+      return Promise.resolve(ownResponse(shuttingDown()));
     }
     const leave = this.#inFlight.enter(requestKindOf(requestInfo), isExempt(caller));
     if (leave === undefined) {
       inbound.observed?.dropped('Overloaded');
-      return Promise.resolve(overloaded());
+      return Promise.resolve(ownResponse(overloaded()));
     }
     if (inbound.onFinished === undefined) return serve().finally(leave);
     inbound.onFinished(leave);
