@@ -17,7 +17,7 @@ const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 const aggregatedBeta = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
 
 function chosen(accept: string | undefined, offers = [v2, v2beta1, json, yaml]): MediaTypeOffer | undefined {
-  return negotiateMediaType(accept, offers)?.offer;
+  return negotiateMediaType(parseAccept(accept), offers)?.offer;
 }
 
 describe('an Accept header', () => {
@@ -60,7 +60,7 @@ describe('an Accept header', () => {
   });
 
   test('gives its parameters to whoever asks for them', () => {
-    const negotiated = negotiateMediaType(`${aggregated};profile=nopeer`, [v2]);
+    const negotiated = negotiateMediaType(parseAccept(`${aggregated};profile=nopeer`), [v2]);
     assert.equal(negotiated?.parameters.get('profile'), 'nopeer');
   });
 });
@@ -94,12 +94,20 @@ describe('quality', () => {
 
 test('a clause that is no media range is left out, the others count', () => {
   assert.deepEqual(
-    parseAccept('json, a/b/c, /, application/, /json, ,;q=1').map(
+    parseAccept('json, a/b/c, /, application/, /json, ,;q=1')?.map(
       ({ type, subtype }) => `${type}/${subtype}`,
     ),
     [],
   );
   assert.equal(chosen('json,,application/yaml'), yaml);
+});
+
+test('attack: one with more than 64 clauses or 8 KiB counts as absent', () => {
+  const most = `${'text/html,'.repeat(63)}application/yaml`;
+  assert.equal(chosen(most), yaml);
+  assert.equal(chosen(`text/html,${most}`), json);
+  assert.equal(chosen(`application/yaml;x=${'y'.repeat(8 * 1024)}`), json);
+  assert.equal(parseAccept(','.repeat(1_000_000)), undefined);
 });
 
 test('no header makes negotiation fail, and what it chooses is always an offer', () => {
@@ -127,7 +135,7 @@ test('no header makes negotiation fail, and what it chooses is always an offer',
   );
   fc.assert(
     fc.property(headers, (header) => {
-      const negotiated = negotiateMediaType(header, offers);
+      const negotiated = negotiateMediaType(parseAccept(header), offers);
       assert.ok(negotiated === undefined || offers.includes(negotiated.offer));
     }),
   );

@@ -34,6 +34,13 @@ export interface NegotiatedMediaType<Offer extends MediaTypeOffer> {
 const noParameters: ReadonlyMap<string, string> = new Map();
 
 /**
+ * Beyond either an Accept header counts as absent: RFC 9110 section 5.4 leaves it to a server what it does with a field
+ * that is larger than it wishes to process. kubectl sends three clauses, browsers ten.
+ */
+const maximumClauses = 64;
+export const maximumNegotiated = 8 * 1024;
+
+/**
  * Refused by none, preferred to none. Upstream's parser reads a q that is no number as 0, which used to
  * mean "last" and not "never" (github.com/munnerz/goautoneg).
  */
@@ -49,18 +56,17 @@ const qualityWhenUnreadable = Number.MIN_VALUE;
  * are ignored. An offer whose most specific clause has q=0 is refused, even if a wildcard allows it (RFC 9110
  * section 12.4.2).
  *
- * @param accept the header; empty or absent means the first plain offer
+ * @param clauses of `parseAccept`; `undefined` means the first plain offer
  * @returns `undefined` when nothing is acceptable, which is a 406
  */
 export function negotiateMediaType<Offer extends MediaTypeOffer>(
-  accept: string | undefined,
+  clauses: readonly AcceptClause[] | undefined,
   offers: readonly Offer[],
 ): NegotiatedMediaType<Offer> | undefined {
-  if (accept === undefined || accept === '') {
+  if (clauses === undefined) {
     const plain = offers.find((offer) => offer.conversion === undefined);
     return plain && { offer: plain, parameters: noParameters };
   }
-  const clauses = parseAccept(accept);
   const acceptable = offers.filter((offer) => !isRefused(offer, clauses));
   for (const clause of clauses) {
     if (clause.quality === 0) continue;
@@ -70,10 +76,16 @@ export function negotiateMediaType<Offer extends MediaTypeOffer>(
   return undefined;
 }
 
-/** The clauses of an Accept header, the most wanted first. A clause that is no media range is left out. */
-export function parseAccept(header: string): AcceptClause[] {
+/**
+ * The clauses of an Accept header, the most wanted first. A clause that is no media range is left out.
+ * @returns `undefined` if it is absent, empty or too large
+ */
+export function parseAccept(header: string | undefined): readonly AcceptClause[] | undefined {
+  if (header === undefined || header === '' || header.length > maximumNegotiated) return undefined;
+  const elements = header.split(',');
+  if (elements.length > maximumClauses) return undefined;
   const clauses: AcceptClause[] = [];
-  for (const element of header.split(',')) {
+  for (const element of elements) {
     const clause = parseClause(element);
     if (clause !== undefined) clauses.push(clause);
   }

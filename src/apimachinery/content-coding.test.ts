@@ -15,6 +15,8 @@ test('gzip is taken where it is named or covered by a star, and not where it is 
     '*;q=0',
     'x-gzip2',
     'gzipped',
+    // Too large to be read: as absent.
+    `gzip,${'x,'.repeat(4 * 1024)}`,
   ]) {
     assert.equal(acceptsGzip(header), false, String(header));
   }

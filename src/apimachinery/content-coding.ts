@@ -1,3 +1,5 @@
+import { maximumNegotiated } from './accept.ts';
+
 /** Shorter responses fit into one packet as they are. In characters. */
 const gzipThreshold = 1400;
 
@@ -40,9 +42,13 @@ export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array
   return new Uint8Array(await new Response(plain).arrayBuffer());
 }
 
-/** Whether the client takes gzip: named with a quality above 0, or by a star (RFC 9110 section 12.5.3). */
+/**
+ * Whether the client takes gzip: named with a quality above 0, or by a star (RFC 9110 section 12.5.3). A header that is
+ * too large counts as absent, as `parseAccept` has it.
+ */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   let byStar = false;
+  if (acceptEncoding !== undefined && acceptEncoding.length > maximumNegotiated) return false;
   for (const element of (acceptEncoding ?? '').split(',')) {
     const [coding = '', ...parameters] = element.split(';').map((part) => part.trim().toLowerCase());
     const refused = parameters.some((parameter) => /^q\s*=\s*0(?:\.0*)?$/.test(parameter));

@@ -10,6 +10,12 @@ interface ListOptions {
   readonly name: string;
 }
 
+/**
+ * Characters of a selector. A longer one is the API server's to parse: nothing is read from it here, as if it said
+ * nothing of a name.
+ */
+const maximumSelector = 8 * 1024;
+
 /** Go's `strings.EqualFold` with "false": simple case folding, under which U+017F (long s) equals s. */
 const foldsToFalse = /^false$/iu;
 
@@ -42,9 +48,13 @@ function convertibleFieldSelector(
   const timeoutSeconds = parameters.get('timeoutSeconds');
   if (timeoutSeconds !== undefined && !isInt64(timeoutSeconds)) return undefined;
   const labelSelector = parameters.get('labelSelector');
-  if (labelSelector !== undefined && !isLabelSelector(labelSelector)) return undefined;
+  if (isParsed(labelSelector) && !isLabelSelector(labelSelector)) return undefined;
   const fieldSelector = parameters.get('fieldSelector');
-  return fieldSelector === undefined ? [] : parseFieldSelector(fieldSelector);
+  return isParsed(fieldSelector) ? parseFieldSelector(fieldSelector) : [];
+}
+
+function isParsed(selector: string | undefined): selector is string {
+  return selector !== undefined && selector.length <= maximumSelector;
 }
 
 function requiredName(fields: readonly FieldRequirement[]): string {

@@ -16,6 +16,8 @@ const emptyTarget: RequestTarget = Object.freeze({ rawPath: '', rawQuery: undefi
 const forbiddenAnywhere = /[^!-~]|#/;
 const dotSegment = /\/\.{1,2}(?:\/|$)/;
 const controlCharacter = /\p{Cc}/u;
+/** Characters. Its path and its query are parsed before anything else is known of the request. */
+const maximumTarget = 64 * 1024;
 
 /**
  * The one place where the form of a request target is judged. Nothing may route, authorize or forward on a
@@ -37,6 +39,7 @@ export function acceptRequestTarget(target: string): RequestTarget {
   if (!target.startsWith('/')) {
     throw ambiguous("it does not begin with '/': send path and query only, no scheme, authority or '*'");
   }
+  if (target.length > maximumTarget) throw ambiguous(`it is longer than ${maximumTarget} bytes`);
   if (forbiddenAnywhere.test(target)) throw forbiddenCharacter(target);
 
   const questionMark = target.indexOf('?');

@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { negotiateMediaType, notAcceptableMessage } from '../apimachinery/accept.ts';
+import { negotiateMediaType, notAcceptableMessage, parseAccept } from '../apimachinery/accept.ts';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
@@ -109,7 +109,7 @@ function respond(
   kind: Kind,
   content: { readonly text: Readonly<Record<string, string>>; readonly json: object },
 ): Response {
-  const chosen = negotiateMediaType(accept, formsOf(kind));
+  const chosen = negotiateMediaType(parseAccept(accept), formsOf(kind));
   if (chosen === undefined) {
     return statusResponse('NotAcceptable', notAcceptableMessage(['text/plain', 'application/json']));
   }

@@ -9,6 +9,9 @@ export const websocketProtocolHeader = 'sec-websocket-protocol';
  */
 const bearerProtocolPrefix = 'base64url.bearer.authorization.k8s.io.';
 
+/** Characters of a line. Tokens have a few thousand. */
+const maximumLine = 32 * 1024;
+
 function carriesToken(protocol: string): boolean {
   // Servers compare exactly; a token under another spelling is no less a secret.
   return protocol.trim().toLowerCase().startsWith(bearerProtocolPrefix);
@@ -16,9 +19,10 @@ function carriesToken(protocol: string): boolean {
 
 /**
  * A Sec-WebSocket-Protocol value without its bearer tokens, the other subprotocols in order; `undefined` when
- * none is left.
+ * none is left. A line that is too long to be searched goes as a whole.
  */
 export function withoutWebsocketBearer(value: string): string | undefined {
+  if (value.length > maximumLine) return undefined;
   const protocols = value.split(',');
   if (!protocols.some(carriesToken)) return value;
   const others = protocols.map((protocol) => protocol.trim()).filter((protocol) => !carriesToken(protocol));
@@ -31,9 +35,9 @@ export function withoutWebsocketBearer(value: string): string | undefined {
  */
 export function websocketBearerToken(headers: RawHeaders): string | undefined {
   if (firstHeader(headers, 'upgrade')?.trim().toLowerCase() !== 'websocket') return undefined;
-  const protocols = allHeaders(headers, websocketProtocolHeader)
-    .flatMap((value) => value.split(','))
-    .map((protocol) => protocol.trim());
+  const lines = allHeaders(headers, websocketProtocolHeader);
+  if (lines.reduce((length, line) => length + line.length, 0) > maximumLine) return undefined;
+  const protocols = lines.flatMap((value) => value.split(',')).map((protocol) => protocol.trim());
   const [carrier, ...more] = protocols.filter(carriesToken);
   if (carrier === undefined || more.length > 0 || protocols.length < 2) return undefined;
   if (!carrier.startsWith(bearerProtocolPrefix)) return undefined;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { negotiateMediaType } from '../../src/apimachinery/accept.ts';
+import { negotiateMediaType, parseAccept } from '../../src/apimachinery/accept.ts';
 import type { CertificatePair } from './certificates.ts';
 import { openHttpsServer } from './https-server.ts';
 import type { RecordedClusterName } from './recorded-cluster.ts';
@@ -95,8 +95,9 @@ function aggregatedAnswers(
   };
   return (path, accept) => {
     const answer = recorded.get(path);
-    if (answer?.code === 200 && negotiateMediaType(accept, [offer]) !== undefined) return answer;
-    const plainWillDo = negotiateMediaType(accept, [{ mediaType: 'application/json' }]) !== undefined;
+    const clauses = parseAccept(accept);
+    if (answer?.code === 200 && negotiateMediaType(clauses, [offer]) !== undefined) return answer;
+    const plainWillDo = negotiateMediaType(clauses, [{ mediaType: 'application/json' }]) !== undefined;
     return answer === undefined || plainWillDo ? undefined : json(406, '');
   };
 }

@@ -9,4 +9,6 @@ test('If-None-Match matches in a list, weak or strong, and by star', () => {
   for (const header of [undefined, '', 'a', '"A"', '"x"', '"x*"', '"a', '"xa"']) {
     assert.equal(matchesIfNoneMatch(header, '"a"'), false, String(header));
   }
+  // Too large to be read: as absent.
+  assert.equal(matchesIfNoneMatch(`"a",${'"",'.repeat(4 * 1024)}`, '"a"'), false);
 });

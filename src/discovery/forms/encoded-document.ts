@@ -1,3 +1,4 @@
+import { maximumNegotiated } from '../../apimachinery/accept.ts';
 import { acceptsGzip, type EncodedResponseInit, gzip } from '../../apimachinery/content-coding.ts';
 import { hexOf } from '../../runtime/hex.ts';
 
@@ -88,7 +89,8 @@ export async function respondWith(
  * @param etag the document's own strong entity tag, quotes included
  */
 export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
+  // One that is too large counts as absent, as `parseAccept` has it.
+  if (ifNoneMatch === undefined || ifNoneMatch.length > maximumNegotiated) return false;
   if (ifNoneMatch.trim() === '*') return true;
   for (const [, tag] of ifNoneMatch.matchAll(/(?:W\/)?("[^"]*")/g)) if (tag === etag) return true;
   return false;

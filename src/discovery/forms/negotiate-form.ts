@@ -1,4 +1,4 @@
-import { type MediaTypeOffer, negotiateMediaType } from '../../apimachinery/accept.ts';
+import { type MediaTypeOffer, negotiateMediaType, parseAccept } from '../../apimachinery/accept.ts';
 import type { AggregatedVersion } from './aggregated.ts';
 import type { DiscoveryPath } from './discovery-path.ts';
 
@@ -56,9 +56,10 @@ export function contentType(form: DocumentForm): string {
  */
 export function negotiateForm(path: DiscoveryPath, accept: string | undefined): NegotiatedForm {
   const hasAggregatedForm = path.kind === 'groups' && !path.trailingSlash;
+  const clauses = parseAccept(accept);
   const negotiated =
-    (hasAggregatedForm ? negotiateMediaType(accept, aggregatedOffers) : undefined) ??
-    negotiateMediaType(accept, [plainOffer]);
+    (hasAggregatedForm ? negotiateMediaType(clauses, aggregatedOffers) : undefined) ??
+    negotiateMediaType(clauses, [plainOffer]);
   if (negotiated !== undefined) {
     // A client that asks for one server's own view gets just that, in every form.
     if (negotiated.parameters.get('profile') === 'nopeer') return { outcome: 'local' };
@@ -68,7 +69,7 @@ export function negotiateForm(path: DiscoveryPath, accept: string | undefined): 
   // The index is always JSON (k8s.io/kube-openapi pkg/handler3/handler.go).
   if (path.kind === 'openapi-v3') return { outcome: 'merged', form: 'plain', pretty: false };
   const isLocal = negotiateMediaType(
-    accept,
+    clauses,
     hasAggregatedForm ? localOffers : localOffers.filter(({ conversion }) => conversion === undefined),
   );
   return { outcome: isLocal === undefined ? 'not-acceptable' : 'local' };

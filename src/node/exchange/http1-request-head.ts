@@ -3,6 +3,9 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 /** Characters of `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2). */
 const hostCharacters = /^[\w.~!$&'()*+,;=:[\]%-]*$/;
 
+/** Characters of all `Connection` lines: each entry names a line that is looked for and left out. */
+const maximumConnectionLines = 8 * 1024;
+
 const hostIssue = 'it must have exactly one Host line, with a host and an optional port';
 
 /**
@@ -14,6 +17,7 @@ export function issueOfHead(httpVersion: string, headers: RawHeaders): string | 
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'the version must be HTTP/1.1 or HTTP/1.0';
   let hosts = 0;
   let codings = 0;
+  let connectionLines = 0;
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
     if (name.length === 4 && name.toLowerCase() === 'host') {
@@ -33,6 +37,9 @@ export function issueOfHead(httpVersion: string, headers: RawHeaders): string | 
       ) {
         return 'the only Transfer-Encoding allowed is chunked, once, in HTTP/1.1';
       }
+    } else if (name.length === 10 && name.toLowerCase() === 'connection') {
+      connectionLines += (headers[index + 1] as string).length;
+      if (connectionLines > maximumConnectionLines) return 'its Connection lines are too long';
     }
   }
   return hosts === 0 && httpVersion === '1.1' ? hostIssue : undefined;

@@ -1,4 +1,4 @@
-import { negotiateMediaType } from '../../apimachinery/accept.ts';
+import { negotiateMediaType, parseAccept } from '../../apimachinery/accept.ts';
 import {
   type ExposedFamily,
   HistogramFamily,
@@ -78,7 +78,7 @@ const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
  * useful to an operator than a 406.
  */
 export function negotiateFormat(accept: string | undefined): ExpositionFormat {
-  const chosen = negotiateMediaType(accept, [
+  const chosen = negotiateMediaType(parseAccept(accept), [
     { mediaType: 'text/plain', format: 'text' as const },
     { mediaType: 'application/openmetrics-text', format: 'openmetrics' as const },
   ]);
