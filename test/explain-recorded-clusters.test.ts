@@ -109,8 +109,6 @@ for (const cluster of Object.keys(byHand)) {
       const file = join(directory, 'snapshot.json');
       const result = await snapshotFromFolder(fixture(cluster).pathname, {
         files: [{ file, unsigned: true }],
-        // The recordings hold no schemas: everything would count as differing, and go to the preferred version.
-        comparesSchemas: false,
       });
       assert.equal(result.ok, true);
       files.set('snapshot.json', readFileSync(file, 'utf8'));
@@ -124,7 +122,15 @@ for (const cluster of Object.keys(byHand)) {
     ): Promise<Explained[]> {
       const { code, output, errors } = await runCommand(
         files,
-        ['explain', '--stdin', '--snapshot', 'snapshot.json', '--server-id', server],
+        [
+          'explain',
+          '--stdin',
+          '--snapshot',
+          'snapshot.json',
+          '--server-id',
+          server,
+          '--preferred-version=local',
+        ],
         { input: lines.map((line) => `${JSON.stringify(line)}\n`) },
       );
       assert.equal(code, 0, errors);

@@ -51,7 +51,6 @@ const changes: Readonly<Record<LiveFlagName, Change & { readonly onlyIn?: Form }
   context: { onlyIn: 'embedded', after: 'b' },
   server: { onlyIn: 'embedded', after: ['cp-b=https://10.0.0.8:6443'] },
   'departed-server-grace': { onlyIn: 'embedded', after: '16m' },
-  'compare-schemas': { onlyIn: 'embedded', after: false },
   cluster: { onlyIn: 'embedded', after: 'staging' },
   'snapshot-keys': { onlyIn: 'pushed', before: 'snapshot-keys.json', after: 'other-snapshot-keys.json' },
   'snapshot-stale-policy': { after: 'unavailable' },

@@ -199,10 +199,17 @@ describe('what does not differ', () => {
     assert.equal(told(decisionAt(table, 'c', pods, { preferredVersion })), 'peer PreferredVersion a,b');
   });
 
-  test('nothing differs where nobody has compared, or what could be read is equal', () => {
-    const without = { serves, version: 'v1.31.0' };
-    const table = tableOf({ a: without, c: { ...without, version: 'v1.36.0' } });
-    assert.equal(told(decisionAt(table, 'c', autoscalers, { version: '1.31' })), 'local ServedLocally');
+  test('is not what nobody has compared yet: until then everything differs that servers of several versions share, and what they enforce', () => {
+    const { schemas: _schemas, ...notRead } = server('1.36');
+    for (const a of [server('1.31'), { ...server('1.31'), schemas: undefined }]) {
+      const table = tableOf({ a, b: a, c: notRead });
+      assert.equal(told(decisionAt(table, 'c', pods)), 'peer PreferredVersion a,b');
+      assert.equal(told(decisionAt(table, 'a', pods)), 'local ServedLocally');
+      const custom = '/apis/example.com/v1/widgets';
+      assert.equal(told(decisionAt(table, 'c', custom, { method: 'POST' })), 'peer PreferredVersion a,b');
+      assert.equal(told(decisionAt(table, 'c', custom)), 'local CustomResource');
+      assert.equal(table.comparison?.isComplete, false);
+    }
   });
 
   test('a schema that could not be read differs from that of another minor version, and of no other', () => {

@@ -22,15 +22,12 @@ export function createRoundContext(given: SyncOptions) {
     readers: createServerReaders(options.servers, options),
     sharedObjects: createSharedObjectsReader(clock, timing.sharedObjectsRefresh),
     serviceAddresses: createServiceAddressReader(clock, timing.sharedObjectsRefresh),
-    schemas:
-      options.comparesSchemas === false
-        ? undefined
-        : createSchemaReader({
-            clock,
-            always: options.comparesSchemas === 'always',
-            maximumDocuments: timing.maximumSchemaDocuments,
-            previous: options.previous,
-          }),
+    schemas: createSchemaReader({
+      clock,
+      always: options.alwaysReadsSchemas,
+      maximumDocuments: timing.maximumSchemaDocuments,
+      previous: options.previous,
+    }),
   };
 }
 
@@ -47,6 +44,8 @@ export interface RoundOutcome {
   readonly readings: ReadonlyMap<string, ServerReading>;
   /** Whether everything that is watched could be listed. */
   readonly isWhole: boolean;
+  /** Resolves when a round would know more of schemas; `undefined` while none are being read. */
+  readonly moreSchemas: Promise<unknown> | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -54,12 +53,14 @@ export interface RoundOutcome {
  * One round: finds the servers, reads those that are due, and makes the snapshot. Delivers nothing.
  *
  * @param longestWait how long to wait for slow servers, milliseconds; `undefined`: for all
+ * @param waitsForSchemas whether to wait for documents, too; else what is not read yet counts as different until it is
  */
 export async function runRound(
   context: RoundContext,
   previous: Snapshot | undefined,
   heldGeneration: number | undefined,
   longestWait: number | undefined,
+  waitsForSchemas: boolean,
   signal: AbortSignal,
 ): Promise<RoundOutcome> {
   const { options, readers } = context;
@@ -72,7 +73,7 @@ export async function runRound(
     .map(({ documents }) => documents);
   const shared = await sharedObjectsOf(context, view, readings, readable, signal);
   const clusterObjects = await withServiceAddresses(context, shared, previous, readable, longestWait, signal);
-  const schemas = await context.schemas?.read({
+  const schemas = await context.schemas.read({
     servers,
     readings,
     previous,
@@ -80,7 +81,7 @@ export async function runRound(
       clusterObjects.apiServices ?? previous?.apiServices ?? [],
       clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [],
     ),
-    longestWait,
+    waits: waitsForSchemas,
     signal,
   });
   // Last, to include addresses that routers advertised during the reads.
@@ -90,7 +91,7 @@ export async function runRound(
     readings,
     clusterObjects,
     advertised: advertised?.addresses,
-    schemas: schemas?.byServer,
+    schemas: schemas.byServer,
     previous,
     heldGeneration,
     now: options.clock.now(),
@@ -101,10 +102,10 @@ export async function runRound(
   const warnings = [
     ...(view?.warnings ?? []),
     ...(advertised?.warnings ?? []),
-    ...(schemas?.warnings ?? []),
+    ...schemas.warnings,
     ...output.warnings,
   ];
-  return { ...output, servers, isWhole: view?.isWhole ?? true, warnings };
+  return { ...output, servers, isWhole: view?.isWhole ?? true, moreSchemas: schemas.more, warnings };
 }
 
 /** From the watches; kinds that they have never listed are read from the servers. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../test/support/eventually.ts';
 import {
+  aggregatedResponse,
   classicResponses,
   type FakeServer,
   fakeServer,
@@ -117,6 +118,56 @@ test('an upgrade and an error during it reach the router, and the error removes 
       .length,
     1,
   );
+});
+
+test('that a server has another version is published before its schemas are read, and nothing rests until they are', async () => {
+  const document = Promise.withResolvers<void>();
+  const pods = {
+    metadata: { name: 'apps' },
+    versions: [
+      {
+        version: 'v1',
+        resources: [
+          {
+            resource: 'things',
+            responseKind: { group: 'apps', version: 'v1', kind: 'Thing' },
+            scope: 'Namespaced',
+            verbs: ['get'],
+          },
+        ],
+      },
+    ],
+  };
+  const responses = (version: string) => ({
+    '/api': aggregatedResponse([]),
+    '/apis': aggregatedResponse([pods]),
+    '/version': { gitVersion: version },
+    '/openapi/v3': { paths: { 'apis/apps/v1': { serverRelativeURL: '/openapi/v3/apis/apps/v1?hash=A1' } } },
+    '/openapi/v3/apis/apps/v1': async () => {
+      await document.promise;
+      return { status: 404, contentType: 'application/json', body: '' };
+    },
+  });
+  const a = fakeServer(responses('v1.35.0'));
+  const b = fakeServer(responses('v1.35.0'));
+  const target = recordingTarget();
+  const timing = { restInterval: 3_600_000 };
+  const { clock, stop } = start(optionsFor({ a, b }, { targets: [target], timing }));
+  await eventually(() => clock.sleeping.includes(1_000));
+  await clock.advance(1_000);
+  await eventually(() => clock.sleeping.includes(3_600_000));
+
+  b.responses.set('/version', { gitVersion: 'v1.36.0' });
+  await clock.advance(3_600_000);
+  await eventually(() => target.taken.length === 2);
+  const schemas = () => Object.values(target.taken.at(-1)?.servedSets ?? {}).map((set) => set.schemas);
+  assert.equal(target.taken[1]?.servers[1]?.version, 'v1.36.0');
+  assert.deepEqual(schemas(), [undefined]);
+  // No time passes from here on.
+  document.resolve();
+  await eventually(() => target.taken.length === 3);
+  assert.deepEqual(schemas(), [{}]);
+  await stop();
 });
 
 test('a round in which no server could be read is no reading, and what that means for the cluster is told once', async () => {

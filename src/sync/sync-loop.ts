@@ -121,7 +121,9 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     ledTerm = leads ? thisTerm : undefined;
     // The very first snapshot waits for the slowest server: resources that only that server serves would be 404.
     const longestWait = known === undefined ? undefined : timing.longestWait;
-    const outcome = await runRound(context, known, publication.heldGeneration(), longestWait, signal);
+    const held = publication.heldGeneration();
+    // Nor does any wait for schemas: that a server has another version counts at once.
+    const outcome = await runRound(context, known, held, longestWait, false, signal);
     if (signal.aborted) return;
     logChanges(logger, last?.outcome, outcome);
     last = { endedAt: clock.now(), outcome };
@@ -163,7 +165,11 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
         logger.error({ err: error }, 'The snapshot could not be renewed');
       });
       // With jitter, sync jobs that started together do not send their requests together.
-      await clock.sleep(pause() * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
+      const rest = clock.sleep(pause() * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
+      await Promise.race([
+        rest,
+        ...(last?.outcome.moreSchemas === undefined ? [] : [last.outcome.moreSchemas]),
+      ]);
     }
   }
 
@@ -173,6 +179,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     const isCalm =
       last !== undefined &&
       !last.outcome.changed &&
+      last.outcome.moreSchemas === undefined &&
       last.outcome.servers.every(
         ({ id, departedAt }) => departedAt !== undefined || failureOf(last?.outcome, id) === undefined,
       );

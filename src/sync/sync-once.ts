@@ -71,12 +71,12 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
   const watching = clusterSource?.run(either);
   try {
     await clusterSource?.ready(either);
-    const first = await runRound(context, previous, undefined, undefined, signal);
+    const first = await runRound(context, previous, undefined, undefined, true, signal);
     if (clusterSource === undefined || first.servers.every(({ id }) => first.readings.get(id)?.ok === true)) {
       return first;
     }
     // A server that nothing names departs only after a failed read: the second round uses the readings of the first.
-    return await runRound(context, previous, undefined, undefined, signal);
+    return await runRound(context, previous, undefined, undefined, true, signal);
   } finally {
     over.abort();
     await watching;

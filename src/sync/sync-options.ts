@@ -81,12 +81,8 @@ export interface SyncOptions {
    * Default true.
    */
   readonly resolvesServices?: boolean | undefined;
-  /**
-   * Whether to compare the schemas of servers with several minor versions. Default true. False while there are routers
-   * of earlier releases, which refuse a snapshot with schemas. `always`: also of servers with one minor version, for a
-   * comparison with another cluster.
-   */
-  readonly comparesSchemas?: boolean | 'always' | undefined;
+  /** Whether to read the schemas of servers with one minor version, too, to compare them with another cluster's. Default false. */
+  readonly alwaysReadsSchemas?: boolean | undefined;
   readonly snapshot?: SnapshotOptions | undefined;
   readonly timing?: Partial<SyncTiming> | undefined;
   readonly clock?: Clock | undefined;

@@ -110,21 +110,6 @@ describe('sync --config', () => {
     assert.equal(plan.endpoints?.port, 8080);
   });
 
-  it('has schemas compared unless the file or a flag says not', () => {
-    const comparesSchemas = (text: string, given: SyncArguments = {}) => {
-      const { plan } = read(text, given);
-      assert.ok(plan.kind !== 'record');
-      return plan.kind === 'live' ? plan.options.comparesSchemas : plan.comparesSchemas;
-    };
-    const off = complete.replace('cluster: blue', 'cluster: blue, compareSchemas: false');
-    assert.equal(comparesSchemas(complete), true);
-    assert.equal(comparesSchemas(off), false);
-    assert.equal(comparesSchemas(complete, { 'compare-schemas': ['false'] }), false);
-    assert.equal(comparesSchemas(off, { 'compare-schemas': ['true'] }), true);
-    assert.equal(comparesSchemas(off, { from: ['recorded'], out: ['out'] }), false);
-    assert.equal(read(off, { record: ['recording'] }).plan.kind, 'record');
-  });
-
   it('lets flags win, value by value; a list that is given replaces the list of the file', () => {
     const { plan } = read(complete, {
       server: ['cp-c=https://10.0.0.3:6443'],

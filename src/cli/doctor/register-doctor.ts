@@ -169,7 +169,7 @@ async function readUpgradeSide(flag: string, path: string, context: CommandConte
     });
     return { snapshot: table.snapshot, findings: [] };
   }
-  const { snapshot, warnings } = await snapshotFromFolder(path, { comparesSchemas: 'always' }).catch(
+  const { snapshot, warnings } = await snapshotFromFolder(path, { alwaysReadsSchemas: true }).catch(
     (cause: unknown) => {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new CommandFailure(

@@ -124,7 +124,6 @@ export const embeddedSyncFlagGroup = {
     clusterReadingFlags.context,
     { ...clusterReadingFlags.server, ...ofClusterReading },
     { ...clusterReadingFlags.departedServerGrace, ...ofClusterReading },
-    { ...clusterReadingFlags.compareSchemas, ...ofClusterReading },
     { ...clusterReadingFlags.cluster, ...ofClusterReading },
   ],
 } as const satisfies FlagGroup;

@@ -70,15 +70,6 @@ export const clusterReadingFlags = {
     description:
       'How long a server that was stopped in order, as for a restart, stays known: its resources get 503 and are Stale in discovery, not 404. 0s: not at all. Only for servers that were found, not listed.',
   },
-  compareSchemas: {
-    name: 'compare-schemas',
-    key: 'snapshot.compareSchemas',
-    value: boolean,
-    change: 'at-once',
-    default: 'true',
-    description:
-      'While servers are of several minor versions, read how each understands its resources (OpenAPI v3), so that routers see which differ. false while there are routers of an earlier release, which refuse a snapshot that tells it.',
-  },
   cluster: {
     name: 'cluster',
     key: 'snapshot.cluster',

@@ -235,7 +235,6 @@ export const syncFlagGroups = [
         description: 'How long routers may use a snapshot that is not renewed.',
       },
       { ...clusterReadingFlags.departedServerGrace, uselessWith: ['from', 'record'] },
-      { ...clusterReadingFlags.compareSchemas, uselessWith: ['record'] },
       clusterReadingFlags.cluster,
     ],
   },

@@ -56,10 +56,7 @@ export async function readEmbeddedSyncFlags(
   rejectPushedForm(flags, name);
   const access = await readAccess(flags);
   const servers = readListedServers(flags, flags.list('server'));
-  const others = flags.values({
-    departedServerGrace: 'departed-server-grace',
-    comparesSchemas: 'compare-schemas',
-  });
+  const others = flags.values({ departedServerGrace: 'departed-server-grace' });
   const cluster = flags.text('cluster');
   if (access === undefined || others === undefined) return undefined;
   return { access, servers, ...others, cluster };

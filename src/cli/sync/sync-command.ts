@@ -64,12 +64,11 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
   const { fileTarget, sealDelivery, snapshotFromFolder } = await import('../../sync/node/index.ts');
   const { signingKeyOf } = await import('../../snapshot/signing/signing-key.ts');
   const servers = Object.fromEntries(plan.servers.map(({ id, url }) => [id, { url }]));
-  const { cluster, lifetimeSeconds, comparesSchemas } = plan;
+  const { cluster, lifetimeSeconds } = plan;
   const { snapshot, warnings, readings } = await snapshotFromFolder(plan.folder, {
     servers,
     cluster,
     lifetimeSeconds,
-    comparesSchemas,
   }).catch((cause: unknown) => {
     // A folder that is not one: called wrongly, as with any other file that a flag names.
     throw new CommandFailure(2, [`--from: ${errorMessage(cause)}`], { cause });

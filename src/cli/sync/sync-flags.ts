@@ -20,7 +20,6 @@ export interface OfflineSync {
   readonly signingKey: JWK | undefined;
   readonly cluster: string | undefined;
   readonly lifetimeSeconds: number | undefined;
-  readonly comparesSchemas: boolean | undefined;
 }
 
 /** A sync job that reads running servers. */
@@ -54,7 +53,6 @@ export function planSync(flags: SyncFlagValues): SyncPlan {
     signingKey: readSigningKey(flags),
     cluster: flags.text('cluster'),
     lifetimeSeconds: lifetime && Math.floor(lifetime / 1000),
-    comparesSchemas: flags.value('compare-schemas'),
   };
   if (flags.isGiven('from')) return planOffline(flags, common);
   const clientCertificate = readClientCertificate(flags);
@@ -62,10 +60,7 @@ export function planSync(flags: SyncFlagValues): SyncPlan {
   return planLive(flags, common, clientCertificate);
 }
 
-type CommonOptions = Pick<
-  OfflineSync,
-  'servers' | 'signingKey' | 'cluster' | 'lifetimeSeconds' | 'comparesSchemas'
->;
+type CommonOptions = Pick<OfflineSync, 'servers' | 'signingKey' | 'cluster' | 'lifetimeSeconds'>;
 
 function planOffline(flags: SyncFlagValues, common: CommonOptions): OfflineSync {
   return {

@@ -114,7 +114,6 @@ export interface EmbeddedSyncConfig {
   readonly servers: readonly { readonly id: string; readonly url?: string | undefined }[];
   /** Milliseconds that what a server served stays known after it has left. */
   readonly departedServerGrace: number;
-  readonly comparesSchemas: boolean;
   /** Name of the cluster, for people. */
   readonly cluster: string | undefined;
 }

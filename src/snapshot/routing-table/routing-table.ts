@@ -42,7 +42,10 @@ export interface ServersOfVersion extends Pick<ServedBy, 'serverIds' | 'reachabl
 
 /** Who serves a resource, and who serves its subresources. */
 export interface ResourceRoute extends ServedBy {
-  /** Served by several minor versions that understand it differently: another schema, or another storage version. */
+  /**
+   * Served by several minor versions that understand it differently (another schema, or another storage version), or whose
+   * schemas are not compared yet.
+   */
   readonly differs: boolean;
   /** Servers of it that cannot decode every object: others store some at a version unknown to them. */
   readonly cannotDecode: ReadonlySet<string>;
@@ -68,7 +71,7 @@ export interface RoutingTable {
   readonly reachable: readonly RoutingServer[];
   /** All servers of custom resources. */
   readonly everyServer: ServedBy;
-  /** What the sync job has compared; `undefined` when it has compared nothing, or all servers are of one minor version. */
+  /** `undefined` when all servers are of one minor version. */
   readonly comparison: VersionComparison | undefined;
   /**
    * The minor version that documents speak for where servers describe a thing differently (`ledByPreference`). Left out: the
@@ -89,6 +92,8 @@ export interface VersionComparison {
   readonly majority: string;
   readonly newest: string;
   readonly oldest: string;
+  /** Whether the schemas of all servers have been read. What is not compared yet counts as different. */
+  readonly isComplete: boolean;
   /** Some servers lack kinds of admission policies: writes through those servers escape the policies. */
   readonly enforcementDiffers: boolean;
 }

@@ -10,12 +10,11 @@ export interface ComparedServers {
 
 /**
  * Whether servers of different minor versions understand a resource differently: another schema, or another version to
- * store it as. What one of them could not tell counts as another. Servers of one minor version are one: they differ by
- * what cannot be chosen, such as their flags.
+ * store it as. Not knowing is not agreeing: what is not known of one of them, or not yet, counts as another. Servers of one
+ * minor version are one: they differ by what cannot be chosen, such as their flags.
  * @param name `<group>.<resource>`
  */
 export function differs(compared: readonly ComparedServers[], name: string, version: string): boolean {
-  if (!compared.some(({ set }) => set.schemas !== undefined)) return false;
   const minors = new Set<string | undefined>();
   const understandings = new Set<string | undefined>();
   for (const { set, servers } of compared) {
@@ -46,7 +45,7 @@ export function cannotDecode(compared: readonly ComparedServers[], name: string)
 /** Resources of `admissionregistration.k8s.io` whose objects say what may be written; webhooks are enforced by all. */
 const policyResource = /^admissionregistration\.k8s\.io\.[a-z]*polic(?:y|ies|ybindings)$/;
 
-/** @returns `undefined` when the sync job has compared nothing, or the servers are of one minor version. */
+/** @returns `undefined` when the servers are of one minor version. */
 export function compareVersions(compared: readonly ComparedServers[]): VersionComparison | undefined {
   const counts = new Map<string, number>();
   for (const { minor } of compared.flatMap(({ servers }) => servers)) {
@@ -56,10 +55,16 @@ export function compareVersions(compared: readonly ComparedServers[]): VersionCo
   const [newest] = newestFirst;
   const oldest = newestFirst.at(-1);
   if (newest === undefined || oldest === undefined || newest === oldest) return undefined;
-  if (!compared.some(({ set }) => set.schemas !== undefined)) return undefined;
   const most = Math.max(...counts.values());
   const majority = newestFirst.find((minor) => counts.get(minor) === most) ?? newest;
-  return Object.freeze({ majority, newest, oldest, enforcementDiffers: enforcementDiffers(compared) });
+  const isComplete = compared.every(({ set }) => set.schemas !== undefined);
+  return Object.freeze({
+    majority,
+    newest,
+    oldest,
+    isComplete,
+    enforcementDiffers: !isComplete || enforcementDiffers(compared),
+  });
 }
 
 function enforcementDiffers(compared: readonly ComparedServers[]): boolean {

@@ -32,8 +32,8 @@ export interface SnapshotInput {
   /** Addresses that routers advertise (`AdvertisedAddresses`), by server ID. */
   readonly advertised?: ReadonlyMap<string, AdvertisedAddress> | undefined;
   /**
-   * Digests of the servers' schemas, by server ID (`SchemaReader`). `undefined`: schemas are not compared, and no set has
-   * them.
+   * Digests of the servers' schemas, by server ID (`SchemaReader`). `undefined`: there is nothing to compare, and no set
+   * has them.
    */
   readonly schemas?: ReadonlyMap<string, NonNullable<ServedSet['schemas']>> | undefined;
   readonly previous?: Snapshot | undefined;
@@ -95,7 +95,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
         reading: input.readings.get(id),
         known: lastKnown(previous, id),
         storageVersions: input.storageVersions?.get(id),
-        schemas: input.schemas === undefined ? 'not-compared' : input.schemas.get(id),
+        schemas: input.schemas?.get(id),
       },
       (warning) => warnings.push(warning),
     );

@@ -11,8 +11,8 @@ interface ServerKnowledge {
   readonly known: LastKnownServer | undefined;
   /** What it serves by its StorageVersions. */
   readonly storageVersions: ServedSet['storageVersions'] | undefined;
-  /** Digests of its schemas, if they were read. `not-compared`: the snapshot must not have schemas of any server. */
-  readonly schemas: ServedSet['schemas'] | 'not-compared';
+  /** Digests of its schemas, if they are known and there is something to compare. */
+  readonly schemas: ServedSet['schemas'];
 }
 
 /** The content of a snapshot for one server. */
@@ -65,14 +65,14 @@ export function serverContent(
   return { ...kept(knowledge, known), version, stale: true, departedAt, sources: ['discovery'] };
 }
 
-/** The last known resources, without schemas if schemas are not compared. */
+/** The last known resources. */
 function kept(
   { schemas }: ServerKnowledge,
   { server, set }: LastKnownServer,
 ): Pick<ServerContent, 'set' | 'keptAs'> {
-  if (schemas !== 'not-compared' || set.schemas === undefined) return { set, keptAs: server.serves };
+  if (schemas === set.schemas) return { set, keptAs: server.serves };
   const { schemas: _schemas, ...rest } = set;
-  return { set: rest };
+  return { set: schemas === undefined ? rest : { ...rest, schemas } };
 }
 
 function readContent(
@@ -91,7 +91,7 @@ function readContent(
   if (versionIssue !== undefined) warn(`the version of server ${id} is unknown: ${versionIssue}`);
   const set = withOpenApi(reading, known?.set);
   return {
-    set: schemas === undefined || schemas === 'not-compared' ? set : { ...set, schemas },
+    set: schemas === undefined ? set : { ...set, schemas },
     // A server that reports another version now is no longer of the known one.
     version: versionIssue === undefined ? (version ?? known?.server.version) : undefined,
     stale: false,

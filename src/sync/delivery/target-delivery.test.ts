@@ -120,31 +120,6 @@ test('after a refusal, a newer snapshot is delivered at once', async () => {
   assert.deepEqual(puts, [1, 2]);
 });
 
-test('a refusal of schemas is logged with the flag that leaves them out', async () => {
-  const refused: DeliveryResult = { kind: 'refused', message: '422 schemas: unknown member' };
-  const withSchemas: Delivery = {
-    snapshot: snapshotOf({ a: { serves: ['v1/pods'], schemas: {} } }, { generation: 2 }),
-    sealed: undefined,
-  };
-  for (const [offered, result, expected] of [
-    [withSchemas, refused, /^Snapshot not delivered: refused: .*--compare-schemas=false/],
-    [delivery(1), refused, /^Snapshot not delivered: refused$/],
-    [withSchemas, { kind: 'refused', message: '401' }, /^Snapshot not delivered: refused$/],
-    [
-      withSchemas,
-      { kind: 'refused', message: '422 a loopback address' },
-      /^Snapshot not delivered: refused$/,
-    ],
-  ] as const) {
-    const { target, messages, asleep, stop } = setUp(() => result);
-    await asleep();
-    target.offer(offered);
-    await eventually(() => messages.length === 1);
-    await stop();
-    assert.match(String(messages[0]), expected);
-  }
-});
-
 test('a newer generation of a router is reported, or ours if it names none', async () => {
   const { clock, target, held, asleep, stop } = setUp((_, attempt) => ({
     kind: 'newer-held',

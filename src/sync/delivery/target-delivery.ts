@@ -89,8 +89,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       failures++;
       // Logged once per reason, so that a target that stays unreachable does not fill the log.
       if (lastResult === undefined || describe(lastResult) !== describe(result)) {
-        const advice = adviceFor(result, delivery);
-        logger.warn({ ...fields, reason: result.message }, `Snapshot not delivered: ${result.kind}${advice}`);
+        logger.warn({ ...fields, reason: result.message }, `Snapshot not delivered: ${result.kind}`);
       }
       if (result.kind === 'newer-held') options.onNewerHeld(result.generation ?? generation);
     }
@@ -136,14 +135,6 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       lastAcceptedAt,
     }),
   };
-}
-
-/** What an operator can do, if that is known. */
-function adviceFor(result: DeliveryResult, { snapshot }: Delivery): string {
-  const { servedSets } = snapshot;
-  const hasSchemas = Object.values(servedSets).some(({ schemas }) => schemas !== undefined);
-  if (result.kind !== 'refused' || !hasSchemas || !/\bschemas\b/.test(result.message)) return '';
-  return ': routers of earlier releases do not know the field schemas; upgrade them, or run sync with --compare-schemas=false until then';
 }
 
 function describe(result: DeliveryResult): string {

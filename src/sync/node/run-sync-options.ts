@@ -100,11 +100,6 @@ export interface RunSyncOptions
    * all. Servers that are listed by hand never depart. Default 900,000.
    */
   readonly departedServerGraceMilliseconds?: number | undefined;
-  /**
-   * Whether to compare the schemas of servers with several minor versions. Default true. False while there are routers
-   * of earlier releases, which refuse a snapshot with schemas.
-   */
-  readonly comparesSchemas?: boolean | undefined;
 }
 
 /** Options that were checked. */

@@ -187,7 +187,6 @@ async function openSync(
       advertised,
       leadership: elector,
       adopt: (deadline) => previousSnapshot({ store: undefined, holders: pushed, keys, logger }, deadline),
-      comparesSchemas: options.comparesSchemas,
       snapshot: { cluster: options.cluster, lifetimeSeconds: options.lifetimeSeconds },
       timing: options.timing,
       observer: options.observer,

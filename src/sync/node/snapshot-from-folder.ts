@@ -1,7 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { JWK } from 'jose';
-import { minorVersion } from '../../apimachinery/server-version.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { snapshotLimits } from '../../snapshot/format/limits.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
@@ -12,7 +10,7 @@ import type { SyncOptions } from '../sync-options.ts';
 import { type FileTargetOptions, fileTarget } from './file-target.ts';
 import { recordedDocuments } from './recorded-documents.ts';
 
-export interface SnapshotFromFolderOptions extends SnapshotOptions, Pick<SyncOptions, 'comparesSchemas'> {
+export interface SnapshotFromFolderOptions extends SnapshotOptions, Pick<SyncOptions, 'alwaysReadsSchemas'> {
   /**
    * Further descriptions of the servers, by ID (the name of the folder). A server without an address here gets
    * `<id>.recorded.invalid:6443`, a name that never resolves (RFC 6761 section 6.4): decisions name it as a peer, and no
@@ -31,8 +29,7 @@ export interface SnapshotFromFolderOptions extends SnapshotOptions, Pick<SyncOpt
 
 /**
  * Makes a snapshot of a recorded cluster, offline: one folder per server, in the form of test/fixtures/README.md. Missing
- * documents are in `warnings`. A recording without any OpenAPI v3 document says nothing of how servers understand
- * resources: they are not compared, unless `comparesSchemas` is `always`.
+ * documents are in `warnings`.
  *
  * @throws if `folder` cannot be listed, {TypeError} if it has no server, or not all of `servers`
  *
@@ -53,9 +50,8 @@ export async function snapshotFromFolder(
   if (unknown.length > 0) {
     throw new TypeError(`${folder} has no recording of server ${unknown.join(', ')}.`);
   }
-  const { now, cluster, lifetimeSeconds = snapshotLimits.lifetimeSeconds, comparesSchemas = true } = options;
-  const isComparable = comparesSchemas === 'always' || (await hasSchemas(folder, servers));
-  const result = await syncOnce(
+  const { now, cluster, lifetimeSeconds = snapshotLimits.lifetimeSeconds, alwaysReadsSchemas } = options;
+  return syncOnce(
     {
       servers: servers.map((id) => ({
         ...describeServer(id, options.servers?.[id]),
@@ -63,24 +59,12 @@ export async function snapshotFromFolder(
       })),
       targets: (options.files ?? []).map(fileTarget),
       signingKey: options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey),
-      comparesSchemas: isComparable && comparesSchemas,
+      alwaysReadsSchemas,
       snapshot: { cluster, lifetimeSeconds },
       ...(now === undefined ? {} : { clock: { ...systemClock, now: () => now } }),
     },
     new AbortController().signal,
   );
-  const versions = new Set(result.snapshot?.servers.map(({ version }) => minorVersion(version)));
-  if (isComparable || comparesSchemas === false || versions.size < 2) return result;
-  return { ...result, warnings: [...result.warnings, withoutSchemas] };
-}
-
-const withoutSchemas =
-  'the recording holds no OpenAPI v3 documents, so resources that several versions serve count as the same in each';
-
-/** Whether any server's documents of group versions were recorded; their index alone says nothing. */
-async function hasSchemas(folder: string, servers: readonly string[]): Promise<boolean> {
-  const files = await Promise.all(servers.map((server) => readdir(join(folder, server))));
-  return files.flat().some((name) => name.startsWith('openapi_v3_'));
 }
 
 function describeServer(id: string, given: Omit<ServerDescription, 'id'> = {}): ServerDescription {

@@ -1,5 +1,5 @@
 import { schemaDigests } from '../../discovery/openapi-v3/schema-digests.ts';
-import { type Clock, waitAtMost } from '../../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { withDeadline } from '../../runtime/deadline.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
@@ -84,6 +84,8 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
   const entries = new Map<string, Entry>();
   const limit = createLimiter(concurrentDocuments);
   let dropped = new AbortController();
+  /** First reads of documents. */
+  const underWay = new Set<Promise<void>>();
 
   function used(key: string): Entry {
     const entry = entries.get(key) ?? {
@@ -153,17 +155,12 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
       Object.assign(used(key), { digests, dueAt: Number.POSITIVE_INFINITY });
     },
     /**
-     * Starts to read the documents that are not known. Never rejects. Reads that it does not wait for continue.
+     * Starts to read the documents that are not known.
      *
      * @param maximum how many are read, chosen by chance
-     * @param longestWait milliseconds; `undefined`: for all of them, up to the time-out
+     * @returns resolves when all that were begun have ended, up to the time-out; never rejects
      */
-    async read(
-      documents: readonly SchemaDocument[],
-      maximum: number,
-      longestWait: number | undefined,
-      signal: AbortSignal,
-    ): Promise<void> {
+    read(documents: readonly SchemaDocument[], maximum: number, signal: AbortSignal): Promise<unknown> {
       const now = clock.monotonic();
       const bounded = documents.slice(0, rememberedDocuments);
       const due = bounded.filter(({ key }) => {
@@ -173,15 +170,15 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
       // If not all can be read at once, chance gives each its turn.
       const start = due.length > maximum ? Math.floor(clock.random() * due.length) : 0;
       const chosen = [...due.slice(start), ...due.slice(0, start)].slice(0, maximum);
-      // Only documents without any result so far are waited for.
       const unknown = chosen.filter(({ key }) => stateOf(key).kind === 'waiting');
       const others = chosen.filter((document) => !unknown.includes(document));
-      const first = readAll(unknown, signal);
-      const all = Promise.all([first, readAll(others, signal)]);
-      if (longestWait === undefined) await all;
-      else if (unknown.length > 0) await waitAtMost(first, longestWait, clock, signal);
+      const first = readAll(unknown, signal).finally(() => underWay.delete(first));
+      underWay.add(first);
+      return Promise.all([first, readAll(others, signal)]);
     },
     state: stateOf,
+    /** Resolves when the first reads that are under way have ended. */
+    settled: (): Promise<unknown> => Promise.all(underWay),
     /** Forgets everything, and cancels all reads. */
     clear(): void {
       dropped.abort();

@@ -5,7 +5,7 @@ import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 import { documentsIn } from './read-openapi-index.ts';
 import { createSchemaDocuments, type SchemaDocument, type SchemaDocumentState } from './schema-documents.ts';
 import type { ReadableServer } from './server-readers.ts';
-import { groupVersionsIn, lastKnown, type ServerReading } from './server-reading.ts';
+import { groupVersionsIn, type LastKnownServer, lastKnown, type ServerReading } from './server-reading.ts';
 
 /** `<group>.<resource>` to version to digest, as in `ServedSet.schemas`. */
 type ServerSchemas = NonNullable<ServedSet['schemas']>;
@@ -16,10 +16,7 @@ interface SchemaReaderOptions {
   readonly always?: boolean | undefined;
   /** Documents read in one round, from all servers together. Default: no limit. */
   readonly maximumDocuments?: number | undefined;
-  /**
-   * The snapshot of an earlier run. With `maximumDocuments`, its documents are not read again, so that a sync job that
-   * starts anew for each round reads all of them in the end. Their digests are those of the release that read them.
-   */
+  /** The snapshot of an earlier run: what it has of documents whose URLs have a hash is not read again. */
   readonly previous?: Snapshot | undefined;
 }
 
@@ -30,17 +27,19 @@ export interface SchemasRequest {
   readonly previous: Snapshot | undefined;
   /** Group versions that belong to no single server (`sharedGroupVersions`). */
   readonly shared: ReadonlySet<string>;
-  /** How long to wait for documents; `undefined`: until all have been read, or have failed. */
-  readonly longestWait: number | undefined;
+  /** Whether to wait until all documents have been read, or have failed. */
+  readonly waits: boolean;
   readonly signal: AbortSignal;
 }
 
 export interface ComparedSchemas {
   /**
-   * By server ID, without servers that have not been read and were not known before. `undefined` if there is nothing to
-   * compare: all servers have one minor version.
+   * By server ID, without servers whose schemas are not known (yet). `undefined` if there is nothing to compare: all
+   * servers have one minor version.
    */
   readonly byServer: ReadonlyMap<string, ServerSchemas> | undefined;
+  /** Resolves when more is known; `undefined` while no document is being read for the first time. */
+  readonly more?: Promise<unknown> | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -48,7 +47,7 @@ export interface ComparedSchemas {
 export function createSchemaReader(options: SchemaReaderOptions) {
   const { clock, always = false, maximumDocuments = Number.POSITIVE_INFINITY } = options;
   const documents = createSchemaDocuments(clock);
-  if (maximumDocuments < Number.POSITIVE_INFINITY && options.previous !== undefined) {
+  if (options.previous !== undefined) {
     for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
   }
   return {
@@ -58,7 +57,7 @@ export function createSchemaReader(options: SchemaReaderOptions) {
       readings,
       previous,
       shared,
-      longestWait,
+      waits,
       signal,
     }: SchemasRequest): Promise<ComparedSchemas> {
       const versions = servers.map(({ id }) => versionOf(readings.get(id), previous, id));
@@ -69,11 +68,16 @@ export function createSchemaReader(options: SchemaReaderOptions) {
       }
       const wanted = servers.flatMap((server) => {
         const reading = readings.get(server.id);
-        return reading?.ok === true ? [wantedOf(server, reading, previous, shared)] : [];
+        const known = lastKnown(previous, server.id);
+        return reading?.ok === true || known !== undefined
+          ? [wantedOf(server, reading?.ok === true ? reading : undefined, known, shared)]
+          : [];
       });
       const all = mergedByKey(wanted.flatMap((each) => each.documents));
-      await documents.read(all, maximumDocuments, longestWait, signal);
-      return outcome(wanted, previous, (key) => documents.state(key));
+      const read = documents.read(all, maximumDocuments, signal);
+      if (waits) await read;
+      const compared = outcome(wanted, previous, (key) => documents.state(key));
+      return compared.isPending ? { ...compared, more: documents.settled() } : compared;
     },
   };
 }
@@ -84,20 +88,26 @@ interface WantedDocuments {
   readonly set: ServedSet;
   /** Of the group versions to compare. */
   readonly documents: readonly SchemaDocument[];
+  /** The server is as it was, or cannot be read: what was known of its schemas then. */
+  readonly before: ServerSchemas | undefined;
+  readonly canBeRead: boolean;
 }
 
+/** @param reading `undefined`: it cannot be read, and its documents are those of `known`, which other servers may have, too */
 function wantedOf(
   server: ReadableServer,
-  reading: Extract<ServerReading, { ok: true }>,
-  previous: Snapshot | undefined,
+  reading: Extract<ServerReading, { ok: true }> | undefined,
+  known: LastKnownServer | undefined,
   shared: ReadonlySet<string>,
 ): WantedDocuments {
   const { id, incarnation = '' } = server;
-  const version = versionOf(reading, previous, id);
-  const { set, openApi } = reading;
-  const known = openApi.kind === 'failed' ? lastKnown(previous, id)?.set.openapiV3 : undefined;
-  const indexed = documentsIn(openApi.kind === 'read' ? openApi.paths : known);
+  const version = reading?.version ?? known?.server.version;
+  const set = reading?.set ?? known?.set ?? { storageVersions: {} };
+  const indexed = documentsIn(
+    reading?.openApi.kind === 'read' ? reading.openApi.paths : known?.set.openapiV3,
+  );
   const documents: SchemaDocument[] = [];
+  const from = reading === undefined ? [] : [server.documents];
   for (const { group, version: name, groupVersion, resources } of groupVersionsIn(set.discovery)) {
     if (resources.length === 0 || shared.has(groupVersion)) continue;
     const url = indexed.get(groupVersion);
@@ -105,9 +115,12 @@ function wantedOf(
     const isImmutable = hasHash(url);
     // Without a hash, the document may differ between servers, and after each restart.
     const key = isImmutable ? url : [url, id, version, incarnation].join(' ');
-    documents.push({ group, version: name, url, key, isImmutable, from: [server.documents] });
+    documents.push({ group, version: name, url, key, isImmutable, from });
   }
-  return { id, version, set, documents };
+  const canBeRead = reading !== undefined;
+  // The schemas of another version do not count.
+  const before = known?.server.version === version ? known?.set.schemas : undefined;
+  return { id, version, set, documents, before, canBeRead };
 }
 
 /** One document per key, with all servers that have it. */
@@ -124,20 +137,22 @@ function outcome(
   wanted: readonly WantedDocuments[],
   previous: Snapshot | undefined,
   stateOf: (key: string) => SchemaDocumentState,
-): ComparedSchemas {
+): ComparedSchemas & { readonly isPending: boolean } {
   const byServer = new Map<string, ServerSchemas>();
   const warnings: string[] = [];
+  let isPending = false;
   let isComplete = true;
   for (const server of wanted) {
     const states = new Map(
       server.documents.map(({ group, version, key }) => [groupVersionString(group, version), stateOf(key)]),
     );
-    if ([...states.values()].some(({ kind }) => kind === 'pending')) {
-      const known = lastKnown(previous, server.id);
-      // The schemas of another version do not count.
-      const schemas = known?.server.version === server.version ? known?.set.schemas : undefined;
-      if (schemas === undefined) isComplete = false;
-      else byServer.set(server.id, schemas);
+    const isBeingRead = [...states.values()].some(({ kind }) => kind === 'pending');
+    isPending ||= isBeingRead;
+    if (isBeingRead || !server.canBeRead) {
+      const isKnown = [...states.values()].every(({ kind }) => kind === 'known');
+      const schemas = server.before ?? (isKnown && states.size > 0 ? schemasOf(server, states) : undefined);
+      if (schemas !== undefined) byServer.set(server.id, schemas);
+      else if (isBeingRead) isComplete = false;
       continue;
     }
     byServer.set(server.id, schemasOf(server, states));
@@ -146,7 +161,7 @@ function outcome(
   }
   // Routers begin to compare when the schemas of every server are known, not of some.
   const compared = Object.values(previous?.servedSets ?? {}).some(({ schemas }) => schemas !== undefined);
-  return { byServer: isComplete || compared ? byServer : new Map(), warnings };
+  return { byServer: isComplete || compared ? byServer : new Map(), isPending, warnings };
 }
 
 function schemasOf(

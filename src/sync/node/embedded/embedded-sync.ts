@@ -115,7 +115,7 @@ function held(receiver: SnapshotReceiver): Snapshot | undefined {
 
 function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseudonym: string): Reading {
   if (embeddedSync === undefined) throw new TypeError('There is no cluster to read: snapshots are pushed.');
-  const { access, servers, departedServerGrace, comparesSchemas, cluster } = embeddedSync;
+  const { access, servers, departedServerGrace, cluster } = embeddedSync;
   return {
     kubernetes:
       'kubeconfig' in access
@@ -125,7 +125,6 @@ function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseud
     certificateAuthorities: peerCa?.pem,
     authoritiesFrom: peerCa && `--peer-ca-file (${peerCa.path})`,
     departedServerGraceMilliseconds: departedServerGrace,
-    comparesSchemas,
     cluster,
     local:
       serverId === undefined || local === undefined
