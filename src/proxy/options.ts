@@ -78,7 +78,7 @@ export interface MixedVersionProxyOptions {
   readonly load?: ServerLoad | undefined;
   /** Budget for second tries. Default: a new one; pass one to read it elsewhere. */
   readonly retryBudget?: RetryBudget | undefined;
-  /** Observers of every request: metrics, traces, access log. Default: none. */
+  /** Observers of every request: metrics, access log. Default: none. */
   readonly observers?: readonly RequestObserver[];
   /** Limits requests in flight. Default: there is no limit. */
   readonly gate?: RequestGate | undefined;

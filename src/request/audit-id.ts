@@ -8,7 +8,7 @@ export const auditIdHeader = 'Audit-ID';
 const acceptableId = /^[\w.:-]{1,64}$/;
 
 /**
- * The ID of this request in log lines, traces, and on upstream servers. Created on first use, so
+ * The ID of this request in log lines, and on upstream servers. Created on first use, so
  * that a request that is not logged costs nothing; from then on it travels with the request.
  *
  * As in kube-apiserver an ID counts from anyone (pkg/endpoints/filters/audit_init.go): a client's own tools

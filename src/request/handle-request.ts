@@ -61,7 +61,6 @@ function acceptedAndCarried(
  * @param inbound left out where it came before the request was read.
  */
 export function internalError(error: unknown, logger: Logger, inbound?: InboundRequest): Response {
-  inbound?.observed?.panicked(error);
   const auditId = inbound === undefined ? undefined : auditIdOf(inbound);
   logger.error({ err: error, 'audit-ID': auditId }, 'A request ended in an internal error');
   return statusResponse('InternalError', 'Internal error occurred: the router could not handle the request');

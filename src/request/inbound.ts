@@ -71,7 +71,7 @@ export interface InboundRequest {
   auditId?: string | undefined;
   /** Set by `Router.deliver` where a server of another version than the preferred one responds. */
   otherVersion?: OtherVersion | undefined;
-  /** Set by `Router.accept` where somebody observes this request (metrics, traces, access log). */
+  /** Set by `Router.accept` where somebody observes this request (metrics, access log). */
   observed?: Required<RequestObservation> | undefined;
 }
 

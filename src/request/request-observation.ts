@@ -1,4 +1,3 @@
-import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Decision } from '../routing/decision.ts';
 import type { Destination } from './destination.ts';
@@ -40,12 +39,6 @@ export interface RequestObservation {
   /** The router rejects it to protect itself; `responded` follows unless the response had begun. */
   dropped?(reason: DropReason): void;
   /**
-   * Header lines for the request that is about to leave for `destination`: trace context, audit ID. They
-   * replace the client's lines of those names on every outbound request (`buildOutboundRequest`). Called between
-   * `attemptBegun` and `attemptResponded`. Names of identity headers have no effect.
-   */
-  outboundHeaders?(destination: Destination): RawHeaders;
-  /**
    * It goes to a server of another version than the preferred one, of which none can be asked. Called before the attempt.
    * @param isOlder the version may lose what the preferred one knows
    */
@@ -63,8 +56,6 @@ export interface RequestObservation {
   aggregatedDiscovery?(wasMade: boolean): void;
   /** The destination of the last `attemptBegun` did not respond. */
   attemptFailed?(failure: AttemptFailure): void;
-  /** An internal error of the router ends it, where kube-apiserver would panic; `responded` follows with 500. */
-  panicked?(error: unknown): void;
   /** The head of the client's response: its first byte. Exactly once, unless the client went away before. */
   responded?(status: number): void;
   /**

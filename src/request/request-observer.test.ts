@@ -20,7 +20,6 @@ function recorder(calls: string[], name = ''): RequestObserver {
   return {
     begin: () => ({
       dropped: (reason) => calls.push(`${name}dropped ${reason}`),
-      outboundHeaders: () => [`X-${name}`, '1'],
       responded: (status) => calls.push(`${name}answered ${status}`),
       finished: () => calls.push(`${name}finished`),
     }),
@@ -59,19 +58,11 @@ test('a client that is gone is told as finished without a response', () => {
   assert.deepEqual(calls, ['finished']);
 });
 
-test('several observers are told in their order, and their header lines are joined', () => {
+test('several observers are told in their order', () => {
   const calls: string[] = [];
   const observed = observeRequest([recorder(calls, 'a '), recorder(calls, 'b ')], inboundWith());
   observed?.dropped('Overloaded');
   assert.deepEqual(calls, ['a dropped Overloaded', 'b dropped Overloaded']);
-  const destination = {
-    kind: 'local',
-    id: 'a',
-    origin: 'https://127.0.0.1',
-    serverName: 'a',
-    trust: { kind: 'peer-ca' },
-  } as const;
-  assert.deepEqual(observed?.outboundHeaders(destination), ['X-a ', '1', 'X-b ', '1']);
 });
 
 test('a request that no observer wants to know of has nothing to tell', () => {

@@ -1,4 +1,3 @@
-import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Decision } from '../routing/decision.ts';
 import type { Destination } from './destination.ts';
@@ -8,7 +7,7 @@ import type { Caller } from './user-info.ts';
 
 /**
  * Told of every request that reaches the router, whichever way it takes: fetch handler or upgrade, served by a
- * destination, from merged documents, by the router's own paths, or refused. Metrics, traces and the access log
+ * destination, from merged documents, by the router's own paths, or refused. Metrics and the access log
  * are observers. Must not throw, and must not wait for anything: it is called on the request path.
  */
 export interface RequestObserver {
@@ -51,15 +50,6 @@ export class ObservedRequest implements Required<RequestObservation> {
     for (const observation of this.#observations) observation.dropped?.(reason);
   }
 
-  outboundHeaders(destination: Destination): RawHeaders {
-    let lines = noLines;
-    for (const observation of this.#observations) {
-      const more = observation.outboundHeaders?.(destination);
-      if (more !== undefined) lines = lines.length === 0 ? more : [...lines, ...more];
-    }
-    return lines;
-  }
-
   otherVersionAsked(isOlder: boolean): void {
     for (const observation of this.#observations) observation.otherVersionAsked?.(isOlder);
   }
@@ -87,10 +77,6 @@ export class ObservedRequest implements Required<RequestObservation> {
     for (const observation of this.#observations) observation.attemptFailed?.(failure);
   }
 
-  panicked(error: unknown): void {
-    for (const observation of this.#observations) observation.panicked?.(error);
-  }
-
   /** The first call counts: a placeholder `Response` for one that was sent directly has no code of its own. */
   responded(status: number): void {
     if (this.#hasResponded || this.#isFinished) return;
@@ -105,8 +91,6 @@ export class ObservedRequest implements Required<RequestObservation> {
     for (const observation of this.#observations) observation.finished?.();
   }
 }
-
-const noLines: RawHeaders = [];
 
 /** Tells the observers of a new request; `undefined` when none of them wants to know more. */
 export function observeRequest(

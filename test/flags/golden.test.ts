@@ -24,8 +24,6 @@ before(async () => {
     ['token', 'abc'],
     ['keys2.json', JSON.stringify({ keys: [publicJwk] })],
     ['sa.pub', JSON.stringify({ keys: [publicJwk] })],
-    ['policy.yaml', 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n'],
-    ['tracing.yaml', 'apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n'],
     [
       'issuers.yaml',
       'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:\n  - issuer: { url: https://issuer.example, audiences: [kubernetes] }\n    claimMappings: { username: { claim: sub, prefix: "" } }\n',
@@ -219,9 +217,6 @@ const samples: Readonly<Record<string, unknown>> = {
   'service-account-key-file': ['sa.pub'],
   'assertion-signing-key': 'signing.json',
   'assertion-keys': 'routers.json',
-  'tracing-config-file': 'tracing.yaml',
-  'audit-policy-file': 'policy.yaml',
-  'audit-log-path': '-',
   'proxy-client-cert-file': 'serving.crt',
   'proxy-client-key-file': 'serving.key',
 };

@@ -164,18 +164,3 @@ export const observabilityFlagGroup = {
     },
   ],
 } as const satisfies FlagGroup;
-
-/** What is kept of each request. Names are kube-apiserver's (k8s.io/apiserver pkg/server/options). */
-export const requestRecordsFlagGroup = {
-  heading: 'Tracing flags:',
-  flags: [
-    {
-      name: 'tracing-config-file',
-      key: 'tracing.configurationFile',
-      value: file,
-      change: 'restart',
-      description:
-        'A TracingConfiguration (apiserver.config.k8s.io). Its endpoint is one for OTLP over HTTP, by default http://localhost:4318. Without it nothing is traced.',
-    },
-  ],
-} as const satisfies FlagGroup;

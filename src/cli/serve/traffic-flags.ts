@@ -1,8 +1,5 @@
-import { readYaml } from '../../node/configuration/read-yaml.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { parseTracingConfiguration } from '../../node/tracing/tracing-configuration.ts';
-import { describeIssueOf, type SnapshotIssue } from '../../snapshot/format/issues.ts';
-import type { ServeFlagName, ServeFlagValues } from '../flags/serve-flags.ts';
+import type { ServeFlagValues } from '../flags/serve-flags.ts';
 
 type TrafficConfig = Pick<ServeConfig, 'timeouts' | 'limits' | 'shutdown'>;
 
@@ -53,38 +50,4 @@ function readLimits(flags: ServeFlagValues): TrafficConfig['limits'] | undefined
   if (requestsInFlight === undefined || others === undefined) return undefined;
   // Left out, it is what the process can have; one that is invalid has been reported.
   return { requestsInFlight, maxConnections, ...others };
-}
-
-/** Reads which records of requests are kept. After an error, which is reported, one is missing. */
-export function readRequestRecordsFlags(flags: ServeFlagValues): ServeConfig['records'] {
-  return {
-    tracing: readDocumentFlag(flags, 'tracing-config-file', parseTracingConfiguration),
-  };
-}
-
-type ParsedDocument<Value> =
-  | { readonly ok: true; readonly value: Value; readonly warnings: readonly SnapshotIssue[] }
-  | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
-
-/**
- * Reads the YAML or JSON document that a flag names; what is wrong with it, and what is only doubtful, is reported
- * under the flag, with the file and the place. `undefined` without the flag and after an error.
- */
-function readDocumentFlag<Value>(
-  flags: ServeFlagValues,
-  name: ServeFlagName,
-  parse: (document: unknown) => ParsedDocument<Value>,
-): Value | undefined {
-  const file = flags.file(name);
-  if (file === undefined) return undefined;
-  const { path, text } = file;
-  const document = readYaml(text);
-  if (!document.ok) return flags.issue(name, `--${name}: ${path} ${document.issue}`);
-  const parsed = parse(document.value);
-  if (!parsed.ok) {
-    for (const issue of parsed.issues) flags.issue(name, `--${name}: ${describeIssueOf(path, issue)}`);
-    return undefined;
-  }
-  for (const warning of parsed.warnings) flags.warn(name, `--${name}: ${describeIssueOf(path, warning)}`);
-  return parsed.value;
 }

@@ -32,7 +32,7 @@ import {
   warnOfUnusableAddress,
 } from './serving-flags.ts';
 import { readEmbeddedSyncFlags, readSnapshotFlags } from './snapshot-flags.ts';
-import { readRequestRecordsFlags, readTrafficFlags } from './traffic-flags.ts';
+import { readTrafficFlags } from './traffic-flags.ts';
 
 /** Under which name a gateway's assertions are signed unless it is given another. */
 const gatewayIssuer = 'gateway';
@@ -109,7 +109,6 @@ export async function validateServeOptions(
   const allowedUsers = flags.list('allowed-users', { mayBeBlank: true });
   const traffic = readTrafficFlags(flags);
   const observability = flags.values({ metrics: 'enable-metrics' });
-  const records = readRequestRecordsFlags(flags);
   const fileCheckInterval = flags.value('file-check-interval');
   const logging = flags.values({ format: 'logging-format', verbosity: 'v' });
 
@@ -154,7 +153,6 @@ export async function validateServeOptions(
     allowedGroups,
     allowedUsers,
     embeddedSync,
-    records,
     commandLine: {
       version: packageVersion(),
       flags: flagsInUse(raw),

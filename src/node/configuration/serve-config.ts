@@ -10,7 +10,6 @@ import type { AddressPolicyOptions } from '../../snapshot/addresses/address-poli
 import type { AdvertisedBy } from '../../snapshot/addresses/advertised-address.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';
-import type { TracingConfig } from '../tracing/tracing-configuration.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
 export interface PemFile {
@@ -234,11 +233,6 @@ export interface ServeConfig {
   readonly observability: {
     /** Count requests and serve `/.mixed-version-proxy/metrics`. */
     readonly metrics: boolean;
-  };
-  /** Records of each request, beside its line in the log. */
-  readonly records: {
-    /** `undefined`: nothing is traced. */
-    readonly tracing: TracingConfig | undefined;
   };
   /** What `/statusz` and `/flagz` tell about how the router was started. */
   readonly commandLine: {

@@ -76,10 +76,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.state.snapshotPushes.with(result).add();
   }
 
-  spansExported(result: 'exported' | 'failed', spans: number): void {
-    this.#registry.state.traceSpans.with(result).add(spans);
-  }
-
   probed: NonNullable<HealthObserver['probed']> = (id, outcome) => {
     this.#registry.destinations.probes.with(id, outcome).add();
   };

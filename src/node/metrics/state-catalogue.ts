@@ -86,12 +86,6 @@ export const stateCatalogue = {
     'What clients on HTTP/1.1 sent that is no valid HTTP, or could be read in two ways. It is refused before it is a request.',
     [],
   ),
-  traceSpans: counter(
-    'mixed_version_proxy_trace_spans_total',
-    'Spans of sampled requests by result: exported, failed (the collector did not take them). 0 while nothing is traced.',
-    ['result'],
-    ['exported', 'failed'],
-  ),
   buildInfo: gauge(
     'mixed_version_proxy_build_info',
     '1, with the version of the router and of Node.js in the labels.',

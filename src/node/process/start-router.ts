@@ -25,7 +25,6 @@ import { credentialsOf, localDestination } from '../reload/credentials.ts';
 import { createGeneration, LiveGeneration, liveAddressPolicy } from '../reload/generation.ts';
 import { embeddedSyncOf, type OpenEmbeddedSync } from '../reload/open-embedded-sync.ts';
 import { processFacts } from '../reload/process-facts.ts';
-import { createRequestRecords } from '../reload/request-records.ts';
 import type { RouterParts } from '../reload/router-handlers.ts';
 import { TrafficControl } from '../reload/traffic-control.ts';
 import { filesAgain, watchRouterFiles } from '../reload/watch-router-files.ts';
@@ -101,8 +100,6 @@ async function start(
         health: () => servers?.health.reports() ?? [],
       })
     : undefined;
-  const records = await createRequestRecords(config, logger, metrics);
-  opened.push(() => records.close());
   const transport = new NodeTransport({
     dialObserver: metrics?.connections,
     tlsHandshakeTimeout: config.timeouts.tlsHandshake,
@@ -208,7 +205,6 @@ async function start(
       logger,
     ),
     traffic,
-    records,
   };
   const live: LiveGeneration = new LiveGeneration(
     await createGeneration({ config, needsRestart: [] }, parts),

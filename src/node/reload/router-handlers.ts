@@ -1,5 +1,6 @@
 import { type AppOptions, createApp } from '../../app.ts';
 import type { Authenticator } from '../../identity/incoming/authenticator.ts';
+import { accessLog, accessLogVerbosity } from '../../observe/access-log.ts';
 import { adminEndpoints } from '../../own-paths/admin-endpoints.ts';
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { ProcessFacts } from '../../own-paths/z-pages.ts';
@@ -15,7 +16,6 @@ import { nodeInbound } from '../exchange/node-inbound.ts';
 import type { RequestHandlerOptions } from '../serving/request-handler.ts';
 import { type UpgradeListener, upgradeListener } from '../upgrades/upgrade.ts';
 import type { Credentials } from './credentials.ts';
-import type { RequestRecords } from './request-records.ts';
 import type { TrafficControl } from './traffic-control.ts';
 
 /** What every request meets first. */
@@ -45,12 +45,11 @@ export interface RouterParts {
   /** Remembers which assertions it has seen. */
   readonly assertionAuthenticator: Authenticator | undefined;
   readonly traffic: TrafficControl;
-  readonly records: RequestRecords;
 }
 
 export async function createRouterHandlers(
   { config, settings, facts, credentials, clientCertificates, jwt }: HandlerSettings,
-  { app: lasting, assertionAuthenticator, traffic, records }: RouterParts,
+  { app: lasting, assertionAuthenticator, traffic }: RouterParts,
 ): Promise<RouterHandlers> {
   const { transport, logger, observers = [] } = lasting;
   // Before the rest: from the local server's ID on, nothing may come in between that changes it.
@@ -59,7 +58,10 @@ export async function createRouterHandlers(
     ...lasting,
     ...nodeAuthenticators(config, assertionAuthenticator, jwt?.authenticator),
     inbound: nodeInbound,
-    observers: [...observers, ...records.observers(config)],
+    observers:
+      config.logging.verbosity >= accessLogVerbosity
+        ? [...observers, accessLog({ logger, clock: () => performance.now() })]
+        : observers,
     // Not the configured one: the snapshot may already have the server under another ID.
     serverId: lasting.local?.id,
     localServerDownPolicy: config.localServerDownPolicy,

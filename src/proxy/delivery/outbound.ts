@@ -1,5 +1,5 @@
 import { isLongRunning } from '../../apimachinery/long-running.ts';
-import { allHeaders, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { IdentityToken, IdentityTokenSigners } from '../../identity/outgoing/identity-token.ts';
 import { stampIdentity } from '../../identity/outgoing/stamp-identity.ts';
@@ -61,9 +61,7 @@ function ready(
   const isWatch = requestInfo.verb === 'watch';
   const cleaned = cleanRequestHeaders(inbound.headers, identityHeaderNames);
   const named = withAuditIdForDestination(cleaned, inbound);
-  // Before the stamp: only the stamp may name the caller, even if an observer adds such a header.
-  const observed = withObserversLines(named, inbound.observed?.outboundHeaders(destination));
-  const headers = stampIdentity(observed, caller, identityHeaderNames, token);
+  const headers = stampIdentity(named, caller, identityHeaderNames, token);
   const forwardedFor = withForwardedFor(headers, inbound.connection.remoteAddress);
   forwardedFor.push(viaHeader, viaMember(inbound.httpVersion ?? '1.1', pseudonym));
   // At most one hop: the peer serves it itself (KEP-4020; the header is Kubernetes' own). Set, never added to.
@@ -84,20 +82,6 @@ function ready(
         : undefined,
     othersLeft,
   };
-}
-
-/** Trace context and audit ID are the router's to set: a client's own lines under those names make room. */
-function withObserversLines(headers: RawHeaders, lines: RawHeaders = []): RawHeaders {
-  if (lines.length === 0) return headers;
-  const names = new Set<string>();
-  for (const [name] of headerLines(lines)) names.add(name.toLowerCase());
-  // It belongs to the traceparent beside it (W3C Trace Context section 3.3) and goes with it.
-  if (names.has('traceparent')) names.add('tracestate');
-  const others: string[] = [];
-  for (const [name, value] of headerLines(headers)) {
-    if (!names.has(name.toLowerCase())) others.push(name, value);
-  }
-  return [...others, ...lines];
 }
 
 /** Appends the client's address, as Go's ReverseProxy does, so that the destination's audit log can name it. */
