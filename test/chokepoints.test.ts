@@ -121,11 +121,6 @@ const chokepoints = {
     definedIn: 'src/node/exchange/http1-request-head.ts',
     calledIn: ['src/node/serving/request-handler.ts', 'src/node/upgrades/upgrade.ts'],
   },
-  // Whose word on a client's address counts.
-  readProxyHeader: {
-    definedIn: 'src/node/proxy-protocol/read-proxy-header.ts',
-    calledIn: ['src/node/proxy-protocol/balanced-connections.ts'],
-  },
   // Which addresses may be dialled.
   // Also by status and doctor, which ask on connections of their own.
   guardedLookup: {

@@ -63,7 +63,6 @@ const changes: Readonly<Record<LiveFlagName, Change & { readonly onlyIn?: Form }
   'health-check-rise': { after: 3 },
   'health-check-fall': { after: 4 },
   'slow-start-duration': { after: '31s' },
-  'proxy-protocol-cidrs': { before: ['10.1.0.0/16'], after: ['10.2.0.0/16'] },
   'tls-cert-file': { before: 'serving.crt', after: 'other-serving.crt' },
   'tls-private-key-file': { before: 'serving.key', after: 'other-serving.key' },
   'tls-sni-cert-key': {

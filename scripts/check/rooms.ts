@@ -36,7 +36,6 @@ const rooms = [
   'src/node/process',
   'src/node/reload',
   'src/node/serving',
-  'src/node/proxy-protocol',
   'src/node/upgrades',
   'src/node/health',
   'src/node/callers',

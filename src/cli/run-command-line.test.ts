@@ -86,7 +86,7 @@ describe('the command line', () => {
       ['serve', '--record=x', 'sync'],
       ['doctor', '--leader-elect', 'sync'],
       ['sync', '--secure-port=1', 'serve and install'],
-      ['explain', '--proxy-protocol-cidrs', 'serve'],
+      ['explain', '--requestheader-allowed-names', 'serve'],
     ] as const) {
       const { code, errors } = await run([command, unknown]);
       assert.equal(code, 2);

@@ -10,7 +10,6 @@ import { describe, it, type TestContext } from 'node:test';
 import { metricCatalogue } from '../../src/node/metrics/metric-registry.ts';
 import { syncCatalogue } from '../../src/node/metrics/state-catalogue.ts';
 import {
-  loadBalancer,
   mixedCluster,
   type ObservedRouter,
   openMetricsAccept,
@@ -45,10 +44,6 @@ async function playSession(context: TestContext, router: ObservedRouter): Promis
   plain.on('error', () => {});
   context.after(() => plain.destroy());
   await once(plain.resume(), 'close');
-  const balancer = connectTcp({ port: started.port, host: '127.0.0.1', localAddress: loadBalancer });
-  balancer.on('error', () => {});
-  balancer.write('no PROXY header');
-  await once(balancer.resume(), 'close');
   collectGarbage();
   await leaveUnanswered(context, router);
   const probes = 'mixed_version_proxy_destination_probes_total';

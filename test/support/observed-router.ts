@@ -9,9 +9,6 @@ import { snapshotOf } from './snapshot-builder.ts';
 import { type StartedRouter, servingPair, startRouterWithFiles } from './started-router.ts';
 import { type Answer, askOverHttp2, openHttp2 } from './tls-client.ts';
 
-/** Connections from here begin with a PROXY header. */
-export const loadBalancer = '127.0.0.2';
-
 export interface ObservedRouter {
   readonly started: StartedRouter;
   readonly peer: ApiServerDouble;
@@ -31,7 +28,6 @@ export async function startObservedRouter(
   const started = await startRouterWithFiles(context, {
     flags: {
       'allow-loopback-peers': ['true'],
-      'proxy-protocol-cidrs': [`${loadBalancer}/32`],
       ...flags,
     },
   });

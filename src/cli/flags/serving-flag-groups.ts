@@ -41,14 +41,6 @@ export const servingFlagGroup = {
         'Let other routers listen on the same port, if they say the same and run as the same user (SO_REUSEPORT): the system spreads new connections over them. Each is a router by itself.',
     },
     {
-      name: 'proxy-protocol-cidrs',
-      key: 'serving.proxyProtocolCIDRs',
-      value: list('CIDR'),
-      change: 'at-once-while-on',
-      description:
-        "Load balancers in these blocks send the PROXY protocol, version 1 or 2: their connections must begin with it, and logs, limits and X-Forwarded-For then use the client's address. Other connections are never read for it. Default: none.",
-    },
-    {
       name: 'disable-http2-serving',
       key: 'serving.disableHttp2',
       value: boolean,

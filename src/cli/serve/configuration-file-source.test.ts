@@ -113,20 +113,6 @@ describe('a configuration file that is read again', () => {
     assert.equal(config.serverId, undefined);
   });
 
-  it('keeps the value in use, not that of the start, of a setting that only a restart can turn off', async () => {
-    const { source } = await start('serving: { proxyProtocolCIDRs: [10.1.0.0/16] }\n');
-    const second = `${header}serving: { proxyProtocolCIDRs: [10.2.0.0/16] }\n`;
-    const changed = await source.read(new Map([[file, second]]));
-    changed.taken();
-    const off = await source.read(new Map([[file, header]]));
-    assert.deepEqual(off.config.proxyProtocolCidrs, ['10.2.0.0/16']);
-    assert.deepEqual(off.changed, []);
-    assert.deepEqual(
-      off.needsRestart.map(({ inUse: value }) => value),
-      ['10.2.0.0/16'],
-    );
-  });
-
   it('leaves what only a restart can take as its file had it at the start', async () => {
     const { privateJwk } = await generateSigningKey('EdDSA');
     certificates.set('signing.json', JSON.stringify(privateJwk));

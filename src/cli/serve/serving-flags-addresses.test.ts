@@ -96,9 +96,7 @@ describe('addresses', () => {
       allowLoopbackPeers: true,
       allowedCidrs: ['10.0.0.0/8', 'fd00::/8'],
     });
-    for (const name of ['allowed-peer-cidrs', 'proxy-protocol-cidrs']) {
-      assert.deepEqual(await check.issues({ [name]: ['10.0.0.0/40'] }), [`--${name}`]);
-    }
+    assert.deepEqual(await check.issues({ 'allowed-peer-cidrs': ['10.0.0.0/40'] }), ['--allowed-peer-cidrs']);
     assert.deepEqual(await check.issues({ 'allow-loopback-peers': ['perhaps'] }), ['--allow-loopback-peers']);
   });
 });
@@ -115,18 +113,5 @@ describe('snapshot flags', () => {
 
   it('let nobody use the own paths when that is asked for', async () => {
     assert.deepEqual((await check.config({ 'allowed-groups': [''] })).allowedGroups, []);
-  });
-});
-
-describe('load balancers that send the PROXY protocol', () => {
-  it('are none unless they are named', async () => {
-    assert.deepEqual((await check.config()).proxyProtocolCidrs, []);
-    const given = { 'proxy-protocol-cidrs': ['10.0.0.100/32,fd00::/64'] };
-    assert.deepEqual((await check.config(given)).proxyProtocolCidrs, ['10.0.0.100/32', 'fd00::/64']);
-  });
-
-  it('are better not everybody', async () => {
-    const warnings = await check.warnings({ 'proxy-protocol-cidrs': ['0.0.0.0/0'] });
-    assert.match(warnings.join(), /0\.0\.0\.0\/0 is everybody/);
   });
 });

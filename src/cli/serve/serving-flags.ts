@@ -27,7 +27,6 @@ interface AddressFlags {
   readonly securePort: number;
   readonly reusePort: boolean;
   readonly disableHttp2Serving: boolean;
-  readonly proxyProtocolCidrs: readonly string[];
   readonly advertisedAddress: AdvertisedAddress | undefined;
 }
 
@@ -63,7 +62,7 @@ export function readAddressFlags(flags: ServeFlagValues, network: HostNetwork): 
       'no address to advertise to peers: the host has none that others could use; set --advertise-address',
     );
   }
-  return { ...listening, proxyProtocolCidrs: readProxyProtocolCidrs(flags), advertisedAddress };
+  return { ...listening, advertisedAddress };
 }
 
 /**
@@ -84,38 +83,17 @@ export function warnOfUnusableAddress(
   );
 }
 
-/** Balancers in these blocks tell the router their clients' addresses, and are believed. */
-function readProxyProtocolCidrs(flags: ServeFlagValues): readonly string[] {
-  const name = 'proxy-protocol-cidrs';
-  const cidrs = readCidrs(name, flags);
-  for (const text of cidrs.filter((each) => each.endsWith('/0'))) {
-    flags.warn(
-      name,
-      `--${name}: ${text} is everybody: any client then says itself which address it has; name the load balancers alone`,
-    );
-  }
-  return cidrs;
-}
-
-function readCidrs(
-  name: 'allowed-peer-cidrs' | 'proxy-protocol-cidrs',
-  flags: ServeFlagValues,
-): readonly string[] {
-  const cidrs = flags.list(name);
-  for (const text of cidrs) {
-    if (text.trim() === '' || parseCidr(text) !== undefined) continue;
-    flags.issue(name, `--${name}: "${text}" is no CIDR block such as 10.0.0.0/8`);
-  }
-  return cidrs;
-}
-
 /** By which peers know a kube-apiserver, whatever its address (KEP-4020). */
 const apiServerName = 'kubernetes.default.svc';
 
 /** Reads which addresses of a snapshot may be called. `undefined` when a flag is invalid. */
 export function readPeerAddressPolicy(flags: ServeFlagValues): AddressPolicyOptions | undefined {
   const allowLoopbackPeers = flags.value('allow-loopback-peers');
-  const cidrs = readCidrs('allowed-peer-cidrs', flags);
+  const cidrs = flags.list('allowed-peer-cidrs');
+  for (const text of cidrs) {
+    if (text.trim() === '' || parseCidr(text) !== undefined) continue;
+    flags.issue('allowed-peer-cidrs', `--allowed-peer-cidrs: "${text}" is no CIDR block such as 10.0.0.0/8`);
+  }
   return allowLoopbackPeers === undefined
     ? undefined
     : { allowLoopbackPeers, allowedCidrs: cidrs.length === 0 ? undefined : cidrs };

@@ -158,8 +158,6 @@ export interface ServeConfig {
   readonly reusePort: boolean;
   /** Clients are offered HTTP/1.1 only. */
   readonly disableHttp2Serving: boolean;
-  /** Load balancers whose connections begin with a PROXY header. */
-  readonly proxyProtocolCidrs: readonly string[];
   readonly advertisedAddress: AdvertisedAddress | undefined;
   /** Where health, metrics and z-pages are served without asking who calls; `undefined`: nowhere. */
   readonly admin: AdminAddress | undefined;

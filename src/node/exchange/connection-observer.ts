@@ -7,8 +7,6 @@ export interface ServerObserver {
   /** A client's handshake succeeded; the connection is open until the socket's `close`. */
   secured(socket: TLSSocket): void;
   handshakeFailed(error: Error): void;
-  /** A load balancer sent no PROXY header, or a wrong one; its connection was closed. */
-  proxyHeaderRefused(reason: string): void;
   /** A client sent invalid or ambiguous HTTP/1.1, which was refused. */
   malformed(): void;
 }

@@ -28,10 +28,6 @@ export class ConnectionMetrics implements ServerObserver, DialObserver {
     this.#state.tlsHandshakeErrors.with(tlsFailureCause(error)).add();
   }
 
-  proxyHeaderRefused(reason: string): void {
-    this.#state.proxyProtocolErrors.with(reason).add();
-  }
-
   malformed(): void {
     this.#state.malformedRequests.with().add();
   }

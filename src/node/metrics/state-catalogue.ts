@@ -76,11 +76,6 @@ export const stateCatalogue = {
     'TLS handshakes with clients that failed, by cause: unknown_ca, expired_cert, hostname_mismatch, client_certificate_refused, protocol_mismatch, closed, other.',
     ['cause'],
   ),
-  proxyProtocolErrors: counter(
-    'mixed_version_proxy_proxy_protocol_errors_total',
-    'Connections of load balancers (--proxy-protocol-cidrs) that were refused, by reason: no_header, malformed, too_long, timeout, closed (within the header).',
-    ['reason'],
-  ),
   malformedRequests: counter(
     'mixed_version_proxy_malformed_http_requests_total',
     'What clients on HTTP/1.1 sent that is no valid HTTP, or could be read in two ways. It is refused before it is a request.',

@@ -217,7 +217,6 @@ async function start(
     clientCertificateOf: live.clientCertificateOf,
     onUpgrade: live.onUpgrade,
     deadlines: traffic.deadlines,
-    proxyProtocolCidrs: config.proxyProtocolCidrs,
     limits: {
       maxConcurrentStreams: config.limits.http2MaxStreamsPerConnection,
       tlsHandshakeTimeout: config.timeouts.tlsHandshake,

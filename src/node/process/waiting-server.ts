@@ -38,7 +38,6 @@ export async function startWaitingServer(
     tls: credentials.server,
     // Nobody is asked who they are.
     clientCertificateOf: () => ({}),
-    proxyProtocolCidrs: config.proxyProtocolCidrs,
     logger,
   });
   await server.listen(config.securePort, config.bindAddress, config.reusePort);

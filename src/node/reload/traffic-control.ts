@@ -66,7 +66,7 @@ export class TrafficControl {
    * Checks the limit of open files; warns when it is too low.
    */
   configure(config: ServeConfig, { server, transport }: LimitedParts): void {
-    const { limits, timeouts, proxyProtocolCidrs } = config;
+    const { limits, timeouts } = config;
     this.#config = config;
     this.gate.setLimits(limits.requestsInFlight);
     this.deadlines.setTimeout(timeouts.request);
@@ -75,7 +75,7 @@ export class TrafficControl {
     const maxConnections = limits.maxConnections ?? defaultMaxConnections(openFiles);
     if (maxConnections !== this.#maxConnections) this.#judge(openFiles, maxConnections);
     this.#maxConnections = maxConnections;
-    server.configure({ goawayChance: limits.goawayChance, maxConnections, proxyProtocolCidrs });
+    server.configure({ goawayChance: limits.goawayChance, maxConnections });
   }
 
   /** Ends the router as configured; called again, it is the same shutdown. */

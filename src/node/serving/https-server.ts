@@ -4,9 +4,7 @@ import { createServer, type Server, type ServerOptions } from 'node:https';
 import { createSecureContext, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls';
 import { defaultTlsParameters, type TlsParameters } from '../configuration/serve-config.ts';
 import { maximumHeaderBytesOf, maximumHeaderLines, type ServerLimits } from '../exchange/serving-limits.ts';
-import type { BalancedConnections } from '../proxy-protocol/balanced-connections.ts';
 import { NamedCertificates, type NamedPair } from './named-certificates.ts';
-import { connectionBelow } from './server-connections.ts';
 import { certificateError } from './server-error.ts';
 
 /** The serving pairs, PEM, and the options of `clientCertificateTlsOptions`. */
@@ -34,8 +32,6 @@ export interface HttpsServerListeners {
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   /** A connection that negotiated HTTP/2. Default: HTTP/2 is not offered. */
   readonly onHttp2Connection?: ((socket: TLSSocket) => void) | undefined;
-  /** Reads what load balancers send before TLS. Default: nothing is read. */
-  readonly balanced?: BalancedConnections | undefined;
   /** Whether the client presented a certificate that was verified. */
   readonly isVerified: (socket: TLSSocket) => boolean;
 }
@@ -87,7 +83,6 @@ export function newHttpsServer(
     // There is no option for it. Without it Node refuses the 1,000th line (measured).
     server.maxHeadersCount = maximumHeaderLines;
     separateHttp2(server, listeners);
-    if (listeners.balanced !== undefined) readHeadersBeforeTls(server, listeners.balanced);
     return {
       server,
       setSecureContext(next) {
@@ -110,28 +105,16 @@ export function newHttpsServer(
 /** Replaces Node's listener for finished handshakes, which would read every connection as HTTP/1.1. */
 function separateHttp2(
   server: ServerWithHeaderSize,
-  { onHttp2Connection, isVerified, balanced }: Omit<HttpsServerListeners, 'onRequest'>,
+  { onHttp2Connection, isVerified }: Omit<HttpsServerListeners, 'onRequest'>,
 ): void {
   const listeners = server.listeners('secureConnection');
   server.removeAllListeners('secureConnection');
   server.on('secureConnection', (socket) => {
-    balanced?.nameClient(socket, connectionBelow(socket));
     if (socket.alpnProtocol === 'h2' && onHttp2Connection !== undefined) {
       onHttp2Connection(socket);
       return;
     }
     server.maxHeaderSize = maximumHeaderBytesOf(isVerified(socket));
     for (const listener of listeners) listener.call(server, socket);
-  });
-}
-
-/** Replaces Node's listener for new connections, which would begin TLS. */
-function readHeadersBeforeTls(server: Server, balanced: BalancedConnections): void {
-  const listeners = server.listeners('connection');
-  server.removeAllListeners('connection');
-  server.on('connection', (socket) => {
-    balanced.receive(socket, () => {
-      for (const listener of listeners) listener.call(server, socket);
-    });
   });
 }

@@ -133,7 +133,6 @@ test('a client is known by its certificate behind another name, and no stranger 
           isSeen.resolve();
         },
         handshakeFailed() {},
-        proxyHeaderRefused() {},
         malformed() {},
       },
     },

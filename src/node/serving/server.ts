@@ -5,7 +5,6 @@ import type { TLSSocket } from 'node:tls';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { ServerObserver } from '../exchange/connection-observer.ts';
 import { defaultServerLimits, maximumHeaderBytesOf, type ServerLimits } from '../exchange/serving-limits.ts';
-import { BalancedConnections } from '../proxy-protocol/balanced-connections.ts';
 import type { UpgradeListener } from '../upgrades/upgrade.ts';
 import { isAfterLastRequest, isHttpError, refusePlainHttp, respondToClientError } from './client-error.ts';
 import { routerHttp2Server } from './http2-server.ts';
@@ -28,11 +27,6 @@ export interface RouterServerOptions extends RequestHandlerOptions {
    * load balancer (kube-apiserver's `--goaway-chance`). Default 0.
    */
   readonly goawayChance?: number;
-  /**
-   * CIDR blocks of load balancers whose connections begin with a PROXY header. Default: none, and no connection is
-   * read for one.
-   */
-  readonly proxyProtocolCidrs?: readonly string[];
   /** Is told of connections, for metrics. */
   readonly observer?: ServerObserver | undefined;
   /** In [0, 1). Default `Math.random`. */
@@ -47,8 +41,6 @@ export interface ChangeableServerLimits {
   readonly goawayChance: number;
   /** As `ServerLimits.maxConnections`. */
   readonly maxConnections: number;
-  /** As in `RouterServerOptions`; where there were none at the start, none are taken. Default: those of before. */
-  readonly proxyProtocolCidrs?: readonly string[];
 }
 
 export interface RouterServer {
@@ -120,18 +112,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     interval: limits.unfinishedHeadsInterval,
     isBusy: (socket) => pipelines.isBusy(socket),
   });
-  const { proxyProtocolCidrs: cidrs = [] } = options;
-  const balanced =
-    cidrs.length === 0
-      ? undefined
-      : new BalancedConnections({
-          cidrs,
-          timeout: limits.tlsHandshakeTimeout,
-          onRefused: (refusal) => observer?.proxyHeaderRefused(refusal),
-          logger,
-        });
   const { server, setSecureContext } = newHttpsServer(tls, limits, {
-    balanced,
     isVerified,
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
     onRequest(incoming, outgoing) {
@@ -191,7 +172,6 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     configure(changed) {
       goawayChance = changed.goawayChance;
       limitNewConnections(changed.maxConnections);
-      if (changed.proxyProtocolCidrs !== undefined) balanced?.setCidrs(changed.proxyProtocolCidrs);
     },
 
     drain(listening) {
