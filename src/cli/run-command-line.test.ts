@@ -106,7 +106,7 @@ describe('the command line', () => {
   it('says what is wrong with a call in its own words, not in those of its parser', async () => {
     for (const [args, message] of [
       ['install', 'form is required'],
-      ['install foo', 'form must be one of kubeadm, systemd, not "foo"'],
+      ['install foo', 'form must be one of kubeadm, not "foo"'],
       ['version x', 'version takes no arguments'],
       ['explain GET /api x', 'explain takes 2 arguments, not 3'],
       ['explain --snapshot', '--snapshot needs a value'],

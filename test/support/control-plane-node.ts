@@ -120,7 +120,7 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
 
   function run(args: readonly string[], node: KubeadmNode = kubeadmNode({ root, kubeadm })) {
     const given = ['kubeadm', `--kube-apiserver-port=${otherPort}`, '--timeout=30s', ...args];
-    return runInstall(given, { node }, commandContext(new Map()));
+    return runInstall(given, node, commandContext(new Map()));
   }
 
   return {

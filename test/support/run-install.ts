@@ -7,12 +7,12 @@ import type { commandContext } from './command-context.ts';
 /** Runs `install` with these arguments. @returns what it wrote, and the lines of its refusal */
 export async function runInstall(
   args: readonly string[],
-  machine: Parameters<typeof registerInstall>[3],
+  node: Parameters<typeof registerInstall>[3],
   { context, written }: ReturnType<typeof commandContext>,
   changes: Partial<CommandContext> = {},
 ) {
   const program = new CliCommand('mixed-version-proxy').exitOverride();
-  registerInstall(program, { ...context, ...changes }, () => {}, machine);
+  registerInstall(program, { ...context, ...changes }, () => {}, node);
   const failure = await program.parseAsync(['install', ...args], { from: 'user' }).then(
     () => undefined,
     (error: unknown) => error,

@@ -11,16 +11,11 @@ export interface HostFiles {
   /** `undefined`: there is no such file. @throws {InstallationRefused} when it cannot be read */
   read(path: string): Promise<string | undefined>;
   /** Atomic: no reader sees half of a file. @throws {InstallationRefused} */
-  write(change: WrittenFile): Promise<void>;
+  write(change: Pick<FileChange, 'path' | 'after' | 'mode'>): Promise<void>;
   /** Removes the temporary file of an interrupted write. @throws {InstallationRefused} */
   tidy(path: string): Promise<void>;
   /** Whether something listens on a TCP port. */
   isTaken(port: number): Promise<boolean>;
-}
-
-export interface WrittenFile extends Pick<FileChange, 'path' | 'after' | 'mode'> {
-  /** ID of the group that it belongs to. Default: the process's. */
-  readonly group?: number | undefined;
 }
 
 /** @param root stands before every path: a mounted node, or a test's. Default: none. */
@@ -35,10 +30,10 @@ export function hostFiles(root = ''): HostFiles {
         throw new InstallationRefused(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
       }
     },
-    async write({ path, after, mode, group }) {
+    async write({ path, after, mode }) {
       try {
         if (after === undefined) await rm(at(path), { force: true });
-        else await replace(at(path), after, mode, group);
+        else await replace(at(path), after, mode);
       } catch (cause) {
         throw new InstallationRefused(`${path} cannot be written: ${reasonOf(cause)}`, { cause });
       }
@@ -67,7 +62,7 @@ export function hostFiles(root = ''): HostFiles {
 const temporaryOf = (path: string) => join(dirname(path), `.mixed-version-proxy-${basename(path)}`);
 
 /** One that is there keeps its mode and its owner. */
-async function replace(path: string, text: string, mode: number, group: number | undefined): Promise<void> {
+async function replace(path: string, text: string, mode: number): Promise<void> {
   const folder = dirname(path);
   const folderMode = mode === 0o600 ? 0o700 : 0o755;
   const made = await mkdir(folder, { recursive: true, mode: folderMode });
@@ -76,9 +71,7 @@ async function replace(path: string, text: string, mode: number, group: number |
   const present = await stat(path).catch(() => undefined);
   const temporary = temporaryOf(path);
   await rm(temporary, { force: true });
-  const user = present?.uid ?? process.getuid?.() ?? 0;
-  const owningGroup = group ?? present?.gid;
-  const owner = owningGroup === undefined ? undefined : { user, group: owningGroup };
+  const owner = present && { user: present.uid, group: present.gid };
   await replaceFile(path, temporary, text, present === undefined ? mode : present.mode & 0o777, owner);
 }
 

@@ -8,8 +8,6 @@ const journalSchema = v.object({
   version: v.literal(1),
   /** The port that clients know. */
   port: v.number(),
-  /** Whether the account that the router runs as was made, too. */
-  account: v.exactOptional(v.boolean()),
   files: v.array(
     v.object({
       path: v.string(),

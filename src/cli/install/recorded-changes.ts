@@ -19,12 +19,11 @@ export function recordedChanges(path: string, journal: Journal, files: HostFiles
     changes: (): readonly FileChange[] => changes,
     /** What has been changed so far. */
     journal: () => recorded,
-    /** @param group ID of the group that the file belongs to. Default: the process's. */
-    async make(change: FileChange, group?: number): Promise<void> {
+    async make(change: FileChange): Promise<void> {
       recorded = withChange(recorded, change);
       await writeJournal(path, recorded, files);
       changes.push(change);
-      await files.write({ ...change, group });
+      await files.write(change);
       await say(`written: ${change.path}`);
     },
   };
@@ -44,7 +43,6 @@ export async function tidyUp(path: string, journal: Journal, files: HostFiles): 
 /**
  * Ends an installation that has failed by putting everything back.
  * @param undo the command that does so once more
- * @param lastWords of what has failed
  * @throws {InstallationRefused} always: what has failed, and whether everything is as before
  */
 export async function refuseAndPutBack(
@@ -52,7 +50,6 @@ export async function refuseAndPutBack(
   putBack: () => Promise<void>,
   undo: string,
   say: Say,
-  lastWords = '',
 ): Promise<never> {
   const reason = errorMessage(cause);
   await say(`failed: ${reason}`);
@@ -62,5 +59,5 @@ export async function refuseAndPutBack(
       { cause: error },
     );
   });
-  throw new InstallationRefused(`${reason}\n${lastWords}everything has been put back`, { cause });
+  throw new InstallationRefused(`${reason}\neverything has been put back`, { cause });
 }

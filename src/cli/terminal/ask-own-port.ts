@@ -8,7 +8,7 @@ import { askOverHttps, type HttpsResponse } from './ask-over-https.ts';
 const responseTimeout = 2_000;
 
 /** URL of a path at the port of the router that this machine runs, or will run. */
-export function ownPortUrl({ bindAddress, securePort }: ServeConfig, path: string): string {
+function ownPortUrl({ bindAddress, securePort }: ServeConfig, path: string): string {
   const address = ['0.0.0.0', '::', ''].includes(bindAddress) ? '127.0.0.1' : bindAddress;
   return `https://${joinHostPort(address, securePort)}${path}`;
 }
