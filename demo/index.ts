@@ -15,8 +15,7 @@ export interface DemoCommandOptions {
 }
 
 /**
- * Runs the demo and prints what can be typed into it: what `mixed-version-proxy demo` loads
- * (src/cli/commands/demo.ts), and what this package's own command runs.
+ * Runs the demo and prints what can be typed into it.
  * Resolves when `signal` has aborted and everything has been removed.
  */
 export async function runDemoCommand({

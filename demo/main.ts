@@ -1,19 +1,29 @@
 #!/usr/bin/env node
-/** The demo without the product's command line: `npx mixed-version-proxy-demo`. */
+/** The demo: `npm start`. */
 import { parseArgs } from 'node:util';
-import { upgradeIntervalOf } from '../src/cli/commands/demo.ts';
-import { CommandFailure } from '../src/cli/terminal/command-context.ts';
+import { parseDuration } from '../src/cli/flags/flag-types.ts';
 import { runDemoCommand } from './index.ts';
 
-const usage = `Usage: mixed-version-proxy-demo [flags]
+const usage = `Usage: npm start -- [flags]
 
-Runs a cluster in the middle of an upgrade on this machine, and says what to type. Ctrl-C ends it.
+Runs a cluster in the middle of an upgrade on this machine: example API servers of three Kubernetes versions, a router in
+front of each, and the sync job. It says what to type. Ctrl-C ends it and leaves nothing behind.
 
   --directory <directory>         Where kubeconfigs, certificates and the log go: a new or empty directory. Default: .demo
-  --upgrade                       Upgrade the cluster server by server, under a load.
+  --upgrade                       Upgrade the cluster server by server under a load, half of it through routers, and count
+                                  what goes wrong. In a terminal keys stop, start and upgrade servers; elsewhere it ends
+                                  when all are upgraded.
   --upgrade-interval <duration>   With --upgrade, the time between two servers. Default: 10s
   -h, --help                      Show this.
 `;
+
+class WrongUsage extends Error {}
+
+/** Also what `parseArgs` says of flags that there are not. */
+function isWrongUsage(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return error instanceof WrongUsage || code.startsWith('ERR_PARSE_ARGS');
+}
 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => stop.abort());
@@ -31,16 +41,20 @@ try {
   if (values.help) {
     process.stdout.write(usage);
   } else {
+    const interval = parseDuration(upgradeInterval ?? '10s') ?? 0;
+    if (interval === 0)
+      throw new WrongUsage(`--upgrade-interval must be a duration such as 10s, not "${upgradeInterval}"`);
+    if (!upgrade && upgradeInterval !== undefined) throw new WrongUsage('--upgrade-interval needs --upgrade');
     await runDemoCommand({
       directory,
-      upgradeInterval: upgradeIntervalOf({ upgrade, upgradeInterval }),
+      upgradeInterval: upgrade ? interval : undefined,
       signal: stop.signal,
       write: async (text) => void process.stdout.write(text),
     });
   }
 } catch (error) {
   process.stderr.write(
-    `mixed-version-proxy-demo: ${error instanceof Error ? error.message : String(error)}\n`,
+    `error: the demo cannot run: ${error instanceof Error ? error.message : String(error)}\n`,
   );
-  process.exitCode = error instanceof CommandFailure ? error.exitCode : 1;
+  process.exitCode = isWrongUsage(error) ? 2 : 1;
 }

@@ -16,7 +16,7 @@ interface LockedPackage {
 }
 
 /**
- * The lock file of the product alone: neither tools, nor what the demo alone needs. Without the registry that a package
+ * The lock file of the product alone: without tools and the demo's dependencies. Without the registry that a package
  * came from: whoever installs it uses their own, and `integrity` tells whether that has the same. Pure.
  */
 export function productLock({ packages, ...fields }: LockFile, manifest: PackageManifest) {

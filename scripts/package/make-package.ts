@@ -2,12 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type LockFile, productLock } from './locked-packages.ts';
-import {
-  type DemoManifest,
-  type PackageManifest,
-  publishedDemoManifest,
-  publishedManifest,
-} from './published-manifest.ts';
+import { type PackageManifest, publishedManifest } from './published-manifest.ts';
 import { publishedPage } from './published-page.ts';
 
 /** The root of the repository. */
@@ -39,18 +34,6 @@ export function makePackage(out: string): MadePackage {
   const lock = productLock(readRootJson('package-lock.json') as LockFile, manifest);
   writeJson(join(directory, 'npm-shrinkwrap.json'), lock);
   return { directory, tarball: pack(directory, manifest, out), manifest };
-}
-
-/** Builds the demo's package likewise. @returns the tarball's path */
-export function makeDemoPackage(out: string): string {
-  const directory = join(out, 'demo');
-  mkdirSync(directory);
-  build('demo/tsconfig.build.json', join(directory, 'dist'));
-  cpSync(join(root, 'LICENSE'), join(directory, 'LICENSE'));
-  cpSync(join(root, 'demo/README.md'), join(directory, 'README.md'));
-  const product = publishedManifest(readRootJson('package.json') as PackageManifest);
-  const manifest = publishedDemoManifest(readRootJson('demo/package.json') as DemoManifest, product);
-  return pack(directory, manifest, out);
 }
 
 function readRootJson(path: string): unknown {

@@ -11,15 +11,6 @@ export interface PackageManifest {
   readonly [field: string]: unknown;
 }
 
-/** demo/package.json, as far as it is looked at here: in a checkout its paths are the sources'. */
-export interface DemoManifest {
-  readonly name: string;
-  readonly exports: Readonly<Record<string, string>>;
-  readonly bin: Readonly<Record<string, string>>;
-  readonly dependencies: Readonly<Record<string, string>>;
-  readonly [field: string]: unknown;
-}
-
 /**
  * What is for a checkout only.
  *
@@ -43,28 +34,4 @@ export function publishedManifest(manifest: PackageManifest): PackageManifest {
   const files = [...manifest.files, 'npm-shrinkwrap.json', 'CHANGELOG.md'];
   const rest = Object.entries(manifest).filter(([field]) => !checkoutOnly.has(field));
   return { ...Object.fromEntries(rest), name, version, exports, files, dependencies };
-}
-
-/**
- * The package.json of the demo as it is published. It holds the router that it runs, built from the same sources, so it
- * has that router's dependencies as well. Pure.
- */
-export function publishedDemoManifest(demo: DemoManifest, product: PackageManifest): DemoManifest {
-  const { private: _, ...rest } = demo;
-  const built = (paths: Readonly<Record<string, string>>) =>
-    Object.fromEntries(
-      Object.entries(paths).map(([name, path]) => [
-        name,
-        `./dist/demo/${path.replace('./', '').replace(/\.ts$/, '.js')}`,
-      ]),
-    );
-  return {
-    ...rest,
-    name: demo.name,
-    version: product.version,
-    exports: built(demo.exports),
-    bin: built(demo.bin),
-    files: ['dist'],
-    dependencies: { ...product.dependencies, ...demo.dependencies },
-  };
 }

@@ -49,7 +49,7 @@ describe('the command line', () => {
     const { code, output, errors } = await run([]);
     assert.equal(code, 0);
     assert.equal(errors, '');
-    for (const command of ['explain', 'validate', 'keygen', 'version'])
+    for (const command of ['explain', 'keygen', 'version'])
       assert.match(output, new RegExp(`  ${command} `));
     assert.match(output, /Usage:\n {2}mixed-version-proxy <command> \[flags\]/);
   });
@@ -85,14 +85,13 @@ describe('the command line', () => {
     for (const [command, unknown, owner] of [
       ['serve', '--record=x', 'sync'],
       ['doctor', '--leader-elect', 'sync'],
-      ['sync', '--secure-port=1', 'serve and install'],
+      ['sync', '--secure-port=1', 'serve'],
       ['explain', '--requestheader-allowed-names', 'serve'],
     ] as const) {
       const { code, errors } = await run([command, unknown]);
       assert.equal(code, 2);
       assert.match(errors, new RegExp(`^error: unknown flag --[\\w-]+; it is a flag of ${owner}$`, 'm'));
     }
-    assert.equal((await run(['validate'])).code, 2);
     assert.equal((await run(['version', 'excess'])).code, 2);
     const form = await run(['explain', 'GET', '/', '-o', 'xml']);
     assert.equal(form.code, 2);
@@ -337,49 +336,36 @@ describe('explain', () => {
   });
 });
 
-describe('validate', () => {
-  it('says what a good snapshot holds', async () => {
-    const { code, output, errors } = await run(['validate', 'snapshot.json']);
-    assert.equal(code, 0);
-    assert.match(output, /snapshot\.json is valid: generation 7 .* with 2 servers/);
-    assert.match(errors, /not signed/);
-    assert.equal((await run(['validate', 'snapshot.jws', '--snapshot-keys', 'keys.json'])).code, 0);
+describe('a snapshot that is given to explain', () => {
+  const explain = (...flags: readonly string[]) => run(['explain', 'GET', '/api/v1/pods', ...flags]);
+
+  it('is taken as JSON or signed, and the output says whether somebody signed it', async () => {
+    const unsigned = await explain('--snapshot', 'snapshot.json');
+    assert.equal(unsigned.code, 0);
+    assert.match(unsigned.output, /not signed/);
+    assert.equal((await explain('--snapshot', 'snapshot.jws', '--snapshot-keys', 'keys.json')).code, 0);
   });
 
-  it('prints every error with its path and ends with exit code 2', async () => {
-    const { code, errors } = await run(['validate', 'faulty.json']);
+  it('has every error printed with its path, and exit code 2', async () => {
+    const { code, errors } = await explain('--snapshot', 'faulty.json');
     assert.equal(code, 2);
     assert.match(errors, /^error: faulty\.json: servers\[0\]\.colour /m);
     assert.match(errors, /^error: faulty\.json: kind /m);
   });
 
-  it('ends with exit code 2 for a file that is missing, no snapshot, or not signed as asked', async () => {
-    const missing = await run(['validate', 'missing.json']);
-    assert.equal(missing.code, 2);
-    assert.match(missing.errors, /^error: file: cannot read missing\.json: /);
-    const flag = await run(['explain', 'GET', '/api', '--snapshot', 'missing.json']);
-    assert.equal(flag.code, 2);
-    assert.match(flag.errors, /^error: --snapshot: cannot read missing\.json: /);
-    assert.match(
-      (await run(['validate', 'noise'])).errors,
-      /neither JSON nor a compact JWS; a configuration file is checked by validate --config/,
-    );
+  it('is refused with exit code 2 where it is missing, no snapshot, or not signed as asked', async () => {
+    const refused = async (...flags: readonly string[]) => {
+      const { code, errors } = await explain('--snapshot', ...flags);
+      assert.equal(code, 2);
+      return errors;
+    };
+    assert.match(await refused('missing.json'), /^error: --snapshot: cannot read missing\.json: /);
+    assert.match(await refused('noise'), /neither JSON nor a compact JWS/);
     files.set('list.json', '[]');
-    assert.match((await run(['validate', 'list.json'])).errors, /list\.json must be an object/);
+    assert.match(await refused('list.json'), /list\.json must be an object/);
     files.set('cut.jws', (files.get('snapshot.jws') ?? '').split('.').slice(0, 2).join('.'));
-    assert.match((await run(['validate', 'cut.jws'])).errors, /is cut off: .* three parts, this one has 2/);
-    assert.equal((await run(['validate', 'snapshot.json', '--snapshot-keys', 'keys.json'])).code, 2);
-    assert.equal((await run(['validate', 'snapshot.jws', '--snapshot-keys', 'other-keys.json'])).code, 2);
-  });
-
-  it('checks a configuration file with all it names, and tells every error with its place', async () => {
-    const configuration = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: RouterConfiguration\n';
-    files.set('router.yaml', `${configuration}serving:\n  port: 70000\ngateway: true\n`);
-    const { code, output, errors } = await run(['validate', '--config', 'router.yaml']);
-    assert.equal(code, 2);
-    assert.equal(output, '');
-    assert.match(errors, /^error: router\.yaml:4:9: serving\.port: --secure-port must be/m);
-    assert.match(errors, /^error: --tls-cert-file is required/m);
-    assert.equal((await run(['validate', 'snapshot.json', '--config', 'router.yaml'])).code, 2);
+    assert.match(await refused('cut.jws'), /is cut off: .* three parts, this one has 2/);
+    assert.match(await refused('snapshot.json', '--snapshot-keys', 'keys.json'), /is not signed/);
+    await refused('snapshot.jws', '--snapshot-keys', 'other-keys.json');
   });
 });

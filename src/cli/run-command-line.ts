@@ -1,7 +1,5 @@
 import { CommanderError } from 'commander';
-import { registerDemo } from './commands/demo.ts';
 import { registerKeygen } from './commands/keygen.ts';
-import { registerValidate } from './commands/validate.ts';
 import { registerCompletion } from './completion/register-completion.ts';
 import { registerDoctor } from './doctor/register-doctor.ts';
 import { registerExplain } from './explain/explain-command.ts';
@@ -98,9 +96,7 @@ export function createProgram(
     };
   });
   registerSync(program, context, report);
-  registerDemo(program, context, report);
   registerExplain(program, context, report);
-  registerValidate(program, context, report);
   registerStatus(program, context, report);
   registerDoctor(program, context, report);
   registerInstall(program, context, report);

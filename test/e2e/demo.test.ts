@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -9,16 +9,16 @@ import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { canConnect } from '../support/can-connect.ts';
 
-const launcher = new URL('../../bin/mixed-version-proxy', import.meta.url).pathname;
+const demo = new URL('../../demo/main.ts', import.meta.url).pathname;
 
 /** The demo as `npm start` runs it, in an empty directory. */
-describe('mixed-version-proxy demo', () => {
+describe('the demo', () => {
   let directory: string;
   let child: ChildProcess;
   let output = '';
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'demo-'));
-    child = spawn(process.execPath, [launcher, 'demo'], {
+    child = spawn(process.execPath, [demo], {
       cwd: directory,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -42,6 +42,19 @@ describe('mixed-version-proxy demo', () => {
     const listening = await ports();
     assert.equal(listening.length, 6);
     for (const port of listening) assert.equal(await canConnect(port), true, `port ${port}`);
+  });
+
+  test('refuses flags that it does not know, or that contradict each other, with exit code 2', () => {
+    for (const [flags, message] of [
+      [['--upgrade', '--upgrade-interval', '10'], /must be a duration such as 10s, not "10"/],
+      [['--upgrade', '--upgrade-interval', '0s'], /must be a duration such as 10s, not "0s"/],
+      [['--upgrade-interval', '5s'], /--upgrade-interval needs --upgrade/],
+      [['--nosuch'], /'--nosuch'/],
+    ] as const) {
+      const { status, stderr } = spawnSync(process.execPath, [demo, ...flags], { encoding: 'utf8' });
+      assert.equal(status, 2);
+      assert.match(stderr, message);
+    }
   });
 
   test('ends with Ctrl-C, with exit code 0, and leaves nothing behind', async () => {

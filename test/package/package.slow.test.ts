@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -13,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type MadePackage, makeDemoPackage, makePackage, root } from '../../scripts/package/make-package.ts';
+import { type MadePackage, makePackage, root } from '../../scripts/package/make-package.ts';
 
 const tool = (path: string) => join(root, 'node_modules', path);
 
@@ -107,54 +106,11 @@ describe('the published package', () => {
     const launcher = join(consumer, 'node_modules', made.manifest.name, 'bin/mixed-version-proxy');
     assert.deepEqual(run(launcher, ['--version']), { status: 0, output: `v${made.manifest.version}\n` });
   });
-
-  test('says how to get the demo, and runs it once it is installed beside the product', async () => {
-    const launcher = join(consumer, 'node_modules', made.manifest.name, 'bin/mixed-version-proxy');
-    const { status, output } = run(launcher, ['demo']);
-    assert.equal(status, 1);
-    assert.match(
-      output,
-      /the demo is a package of its own, mixed-version-proxy-demo, which is not installed/,
-    );
-
-    const demo = join(consumer, 'node_modules/mixed-version-proxy-demo');
-    unpack(makeDemoPackage(out), demo);
-    const { dependencies, bin } = readManifest(demo);
-    for (const name of Object.keys(dependencies)) {
-      mkdirSync(dirname(join(demo, 'node_modules', name)), { recursive: true });
-      symlinkSync(tool(name), join(demo, 'node_modules', name));
-    }
-    await runsUntilStopped([launcher, 'demo'], consumer);
-    await runsUntilStopped([join(demo, bin['mixed-version-proxy-demo'] ?? '')], consumer);
-  });
 });
 
 function unpack(tarball: string, directory: string): void {
   mkdirSync(directory, { recursive: true });
   execFileSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', directory]);
-}
-
-function readManifest(directory: string) {
-  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as {
-    readonly dependencies: Readonly<Record<string, string>>;
-    readonly bin: Readonly<Record<string, string>>;
-  };
-}
-
-/** Runs a demo until it says that it is ready, and ends it. */
-async function runsUntilStopped(command: readonly string[], cwd: string): Promise<void> {
-  const child = spawn(process.execPath, command, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = once(child, 'exit');
-  let printed = '';
-  for await (const chunk of child.stdout) {
-    printed += String(chunk);
-    if (/^ready$/m.test(printed)) break;
-  }
-  child.kill('SIGTERM');
-  assert.match(printed, /^ready$/m);
-  assert.ok(printed.includes(`export KUBECONFIG=${join(cwd, '.demo', 'kubeconfig')}`), printed);
-  assert.deepEqual(await ended, [0, null]);
-  assert.equal(existsSync(join(cwd, '.demo')), false);
 }
 
 /** Uses every entry point, as somebody would who depends on the package. */

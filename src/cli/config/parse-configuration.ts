@@ -254,10 +254,3 @@ function nodeAt(node: unknown, keys: readonly (string | number)[]): unknown {
   if (isMap(node)) return nodeAt(node.items.find((pair) => keyOf(pair) === key)?.value, rest);
   return node;
 }
-
-/** The `kind` that a configuration file names; `undefined` where it names none that can be read. Pure. */
-export function configurationKindOf(text: string): string | undefined {
-  const [document] = parseAllDocuments(text, { logLevel: 'silent' });
-  const kind: unknown = document !== undefined && isMap(document.contents) && document.contents.get('kind');
-  return typeof kind === 'string' ? kind : undefined;
-}

@@ -97,7 +97,7 @@ function payloadText(path: string, text: string): string {
     const isCutOff = /^eyJ[\w-]*(\.[\w-]*)?$/.test(text);
     const reason = isCutOff
       ? `${path} is cut off: a compact JWS has three parts, this one has ${parts.length}`
-      : `${path} is neither JSON nor a compact JWS; a configuration file is checked by validate --config`;
+      : `${path} is neither JSON nor a compact JWS`;
     throw new CommandFailure(2, [reason], { cause });
   }
 }
