@@ -2,8 +2,6 @@ import { routerConfiguration, syncConfiguration } from '../../src/cli/config/con
 import { benchReport } from '../bench/report/bench-report.ts';
 import { clientAssetsModule, clientAssetsText } from '../dashboard/client-assets.ts';
 import { experimentReport } from '../experiment/report/experiment-report.ts';
-import { dashboardOf } from '../monitoring/dashboard.ts';
-import { panelRows } from '../monitoring/dashboard-panels.ts';
 import { configurationJsonSchema } from '../reference/configuration-schema.ts';
 import { errorsPage } from '../reference/errors-page.ts';
 import { flagsPage } from '../reference/flags-page.ts';
@@ -24,10 +22,6 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/images/lost-fields.svg', text: lostFieldsPicture },
   { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
   { path: 'deploy/sync-config.schema.json', text: () => configurationJsonSchema(syncConfiguration) },
-  {
-    path: 'deploy/monitoring/dashboard.json',
-    text: () => JSON.stringify(dashboardOf(panelRows), undefined, 2),
-  },
   ...benchReport,
   ...experimentReport,
 ];

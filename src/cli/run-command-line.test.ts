@@ -49,8 +49,7 @@ describe('the command line', () => {
     const { code, output, errors } = await run([]);
     assert.equal(code, 0);
     assert.equal(errors, '');
-    for (const command of ['explain', 'keygen', 'version'])
-      assert.match(output, new RegExp(`  ${command} `));
+    for (const command of ['explain', 'keygen', 'version']) assert.match(output, new RegExp(`  ${command} `));
     assert.match(output, /Usage:\n {2}mixed-version-proxy <command> \[flags\]/);
   });
 

@@ -8,7 +8,6 @@ import { fillPage, tablesPage } from '../../scripts/bench/report/bench-report.ts
 import { performanceChart } from '../../scripts/bench/report/performance-chart.ts';
 import { throughputResultsSchema } from '../../scripts/bench/throughput/results.ts';
 import { throughputRows } from '../../scripts/bench/throughput/throughput-table.ts';
-import { transferResultsSchema } from '../../scripts/bench/transfer/transfer-results.ts';
 import { watchResultsSchema } from '../../scripts/bench/watches/watch-results.ts';
 import { readResults } from '../../scripts/harness/results-file.ts';
 import { figure, spreadText } from '../../scripts/report/format.ts';
@@ -82,24 +81,13 @@ test('the page: what stands between the markers is replaced, all else stays', ()
 test('docs/explanation/performance.md and bench/results/README.md have a place for every kind of results', async () => {
   const page = await readFile(join(docs, 'explanation', 'performance.md'), 'utf8');
   const empty = { kind: 'watches', modes: {} } as const;
-  const transfer = { kind: 'transfer', slowMegabytes: 1, slowRate: 1, rounds: [] } as const;
-  const { measuredAt, machine, versions } = workloadOf([]);
   const recorded = {
     throughput: results,
     quick: results,
     watches: empty,
-    transfer: { ...transfer, measuredAt, machine, versions, rounds: [] },
-    profile: {
-      kind: 'profile' as const,
-      measuredAt,
-      machine,
-      versions,
-      workloads: [{ name: 'http1-get' as const, contenders: {} }],
-    },
   };
   assert.match(fillPage(page, recorded), /^\| GET 1 KB, HTTP\/1\.1 \| 75\.0 \| 42\.5 \|/m);
   const tables = tablesPage(recorded);
-  assert.match(tables, /^### Where it goes: GET 1 KB, HTTP\/1\.1\n\n\| µs of a request \|/m);
   assert.match(tables, /^### GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/m);
   assert.match(tables, /^### Under steady load: GET 1 KB, HTTP\/1\.1\n\n\| {2}\| CPU/m);
   assert.equal(fillPage(page, {}), page);
@@ -138,7 +126,6 @@ test('results: what is recorded in bench/results is what its schema says', async
   await readResults('throughput', throughputResultsSchema);
   await readResults('quick', throughputResultsSchema);
   await readResults('watches', watchResultsSchema);
-  await readResults('transfer', transferResultsSchema);
   assert.equal(await readResults('no-such', watchResultsSchema), undefined);
 });
 

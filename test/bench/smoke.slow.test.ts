@@ -5,10 +5,9 @@ import { startBackend } from '../../scripts/bench/rivals/backend.ts';
 import { contenderNames } from '../../scripts/bench/rivals/contender.ts';
 import { enter } from '../../scripts/bench/rivals/contenders.ts';
 import { router } from '../../scripts/bench/rivals/router.ts';
-import { clientTls, startContender } from '../../scripts/bench/rivals/running-contender.ts';
+import { startContender } from '../../scripts/bench/rivals/running-contender.ts';
 import { measureWorkload } from '../../scripts/bench/throughput/measure-workload.ts';
 import { workloads } from '../../scripts/bench/throughput/workloads.ts';
-import { readSlowly } from '../../scripts/bench/transfer/slow-reader.ts';
 import { measureWatches } from '../../scripts/bench/watches/measure-watches.ts';
 import { createWorkbench } from '../../scripts/bench/workbench.ts';
 import { withCleanup } from '../../scripts/harness/cleanup.ts';
@@ -62,8 +61,6 @@ test('bench: a few requests of each kind of load are measured, and nothing is le
       assert.ok(figures.peakMemory > 0, name);
       assert.equal(figures.latency !== undefined, workload.kind === 'rate', name);
     }
-    const slow = { bytes: 300_000, bytesPerSecond: 3_000_000, tls: await clientTls(workbench) };
-    await readSlowly({ ...slow, origin: running.origin, path: `${workloads[0]?.target}?bytes=10485760` });
     return workbench.directory;
   });
   await assert.rejects(access(directory));

@@ -6,7 +6,6 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import * as v from 'valibot';
 import { parse } from 'yaml';
-import { panelRows } from '../../scripts/monitoring/dashboard-panels.ts';
 import { namesIn } from './support/expression-names.ts';
 import { knownMetrics } from './support/known-metrics.ts';
 
@@ -97,20 +96,35 @@ describe('alerts', () => {
   });
 });
 
+/** What is looked at of a panel of Grafana; rows have no queries. */
+const dashboardSchema = v.object({
+  panels: v.array(
+    v.object({
+      title: v.string(),
+      targets: v.optional(
+        v.array(v.object({ expr: v.string(), legendFormat: v.optional(v.string(), '') })),
+        [],
+      ),
+    }),
+  ),
+});
+
 describe('the dashboard', () => {
+  const { panels } = v.parse(
+    dashboardSchema,
+    JSON.parse(readFileSync(join(folder, 'dashboard.json'), 'utf8')),
+  );
+
   test('asks only for metrics and labels that routers and sync jobs expose, and shows labels that are left', () => {
-    for (const { title, queries } of panelRows.flatMap(({ panels }) => panels)) {
-      for (const { expression, legend } of queries) {
-        assert.deepEqual(faultsOf(expression), [], title);
-        const { labels } = namesIn(expression);
-        for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g)) {
+    assert.ok(panels.some(({ targets }) => targets.length > 0));
+    for (const { title, targets } of panels) {
+      for (const { expr, legendFormat } of targets) {
+        assert.deepEqual(faultsOf(expr), [], title);
+        const { labels } = namesIn(expr);
+        for (const [, label = ''] of legendFormat.matchAll(/\{\{(\w+)\}\}/g)) {
           assert.ok(labels.includes(label), `${title}: ${label}`);
         }
       }
     }
-  });
-
-  test('fits the grid, four panels a row', () => {
-    for (const { title, panels } of panelRows) assert.equal(panels.length, 4, title);
   });
 });

@@ -7,8 +7,6 @@ import { measuredOn } from '../../report/format.ts';
 import { replaceBetweenMarkers } from '../../report/markers.ts';
 import { markdownTable } from '../../report/text-table.ts';
 import { pacedWindows } from '../load/paced.ts';
-import { type ProfileResults, profileResultsSchema } from '../profile/profile-results.ts';
-import { profileRows } from '../profile/profile-table.ts';
 import {
   type ThroughputResults,
   throughputResultsSchema,
@@ -16,8 +14,6 @@ import {
 } from '../throughput/results.ts';
 import { summaryRows, throughputRows } from '../throughput/throughput-table.ts';
 import { type Workload, workloads } from '../throughput/workloads.ts';
-import { type TransferResults, transferResultsSchema } from '../transfer/transfer-results.ts';
-import { transferRows } from '../transfer/transfer-table.ts';
 import { type WatchResults, watchModes, watchResultsSchema } from '../watches/watch-results.ts';
 import { watchRows, watchSummaryRows } from '../watches/watch-table.ts';
 import { performanceChart } from './performance-chart.ts';
@@ -48,8 +44,6 @@ async function recordedResults(): Promise<RecordedResults> {
     throughput: await readResults('throughput', throughputResultsSchema),
     quick: await readResults('quick', throughputResultsSchema),
     watches: await readResults('watches', watchResultsSchema),
-    transfer: await readResults('transfer', transferResultsSchema),
-    profile: await readResults('profile', profileResultsSchema),
   };
 }
 
@@ -58,16 +52,13 @@ interface RecordedResults {
   readonly throughput?: ThroughputResults | undefined;
   readonly quick?: ThroughputResults | undefined;
   readonly watches?: WatchResults | undefined;
-  readonly transfer?: TransferResults | undefined;
-  readonly profile?: ProfileResults | undefined;
 }
 
 /** The page with the tables of what is recorded; where nothing is, its place stays as it is. */
-export function fillPage(page: string, { throughput, watches, transfer }: RecordedResults): string {
+export function fillPage(page: string, { throughput, watches }: RecordedResults): string {
   const texts = {
     throughput: throughput && markdownTable(summaryRows(throughput)),
     watches: watches && markdownTable(watchSummaryRows(watches)),
-    transfer: transfer && transferText(transfer),
   };
   return Object.entries(texts).reduce(
     (filled, [place, text]) => (text === undefined ? filled : replaceBetweenMarkers(filled, place, text)),
@@ -76,13 +67,12 @@ export function fillPage(page: string, { throughput, watches, transfer }: Record
 }
 
 /** Every figure of requests and watches that is recorded, for readers who want more than the page's summary. */
-export function tablesPage({ throughput, quick, watches, profile }: RecordedResults): string {
+export function tablesPage({ throughput, quick, watches }: RecordedResults): string {
   return [
     '# Recorded figures of requests and watches',
     'Every contender in every workload. `npm run generate` writes this page; [performance](../../docs/explanation/performance.md) says how the figures come about and what they mean.',
     throughput && throughputText(throughput, ''),
     quick && throughputText(quick, 'Under steady load: '),
-    profile && profileText(profile),
     watches && watchText(watches),
   ]
     .filter((text) => text !== undefined)
@@ -136,18 +126,6 @@ function watchText({ modes }: WatchResults): string {
       return [`${heading}\n\n${markdownTable(watchRows(results))}\n\n${provenance(results)}\n`];
     })
     .join('\n');
-}
-
-function profileText(results: ProfileResults): string {
-  const tables = results.workloads.map((measured) => {
-    const title = workloads.find(({ name }) => name === measured.name)?.title ?? measured.name;
-    return `### Where it goes: ${title}\n\n${markdownTable(profileRows(measured))}\n`;
-  });
-  return `${tables.join('\n')}\n${provenance(results)}`;
-}
-
-function transferText(results: TransferResults): string {
-  return `${markdownTable(transferRows(results))}\n\n${provenance(results)}`;
 }
 
 function provenance(measured: {

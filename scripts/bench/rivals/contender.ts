@@ -8,10 +8,8 @@ export const contenderNames = [
   'haproxy',
   'haproxy-http2',
   'nginx',
-  'caddy',
   'go',
   'go-http2',
-  'hono-fetch',
 ] as const;
 export type RecordedName = (typeof contenderNames)[number];
 /** The router of another revision, which only `bench:quick -- --against` measures; never recorded. */

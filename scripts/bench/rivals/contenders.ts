@@ -1,9 +1,7 @@
 import type { Workbench } from '../workbench.ts';
-import { caddy } from './caddy.ts';
 import type { Contender, ContenderName } from './contender.ts';
 import { goProxy, goProxyHttp2 } from './go-proxy.ts';
 import { haproxy, haproxyHttp2 } from './haproxy.ts';
-import { honoFetch } from './hono-fetch.ts';
 import { nginx } from './nginx.ts';
 import { router } from './router.ts';
 
@@ -22,10 +20,8 @@ const contenders: readonly Contender[] = [
   haproxy,
   haproxyHttp2,
   nginx,
-  caddy,
   goProxy,
   goProxyHttp2,
-  honoFetch,
 ];
 
 /** A contender that is there, with its version. */

@@ -45,8 +45,6 @@ export function routerIn(tree: string, name: ContenderName, title: string): Cont
           `--snapshot-keys=${files.keys}`,
           `--snapshot-file=${files.snapshot}`,
           '--allow-loopback-peers=true',
-          // By default a request has a minute, and the slow reader of bench:transfer takes nearly two.
-          '--request-timeout=10m',
         ],
       };
     },

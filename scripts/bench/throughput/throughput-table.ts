@@ -6,7 +6,7 @@ import { addedOver, cpuTime, type FigurePick, leastCpuTime, ratioOver, spreadOve
 import type { ThroughputResults, WorkloadResults } from './results.ts';
 import { workloads } from './workloads.ts';
 
-const summarized: readonly ContenderName[] = ['router', 'go', 'nginx', 'haproxy', 'hono-fetch'];
+const summarized: readonly ContenderName[] = ['router', 'go', 'nginx', 'haproxy'];
 
 /** One row for each contender that was measured with the workload. */
 export function throughputRows({ rounds }: WorkloadResults): Rows {

@@ -10,7 +10,7 @@ import { readResults, writeResults } from '../../harness/results-file.ts';
 import { terminalTable } from '../../report/text-table.ts';
 import { inRounds, openBench } from '../open-bench.ts';
 import { benchReport } from '../report/bench-report.ts';
-import { type Contender, type ContenderName, contenderNames } from '../rivals/contender.ts';
+import { type Contender, contenderNames } from '../rivals/contender.ts';
 import { measureWatches } from './measure-watches.ts';
 import { type WatchMode, type WatchResults, watchModes, watchResultsSchema } from './watch-results.ts';
 import { watchRows } from './watch-table.ts';
@@ -21,11 +21,7 @@ const usage = `npm run bench:watches -- [options]
   --modes LIST         http2, http1: how clients speak (both)
   --events N           events that are sent to all, after 15 that do not count (15)
   --rounds N           fresh processes of each (2)
-  --only LIST          contenders; figures are then shown, not recorded (all but Caddy and Hono + fetch)`;
-
-const defaultContenders: readonly ContenderName[] = contenderNames.filter(
-  (name) => name !== 'caddy' && name !== 'hono-fetch',
-);
+  --only LIST          contenders; figures are then shown, not recorded (all)`;
 
 await runMainWithOptions(
   usage,
@@ -39,8 +35,7 @@ await runMainWithOptions(
   },
   async (values) => {
     const modes = namesFrom('modes', values.modes, watchModes);
-    const names =
-      values.only === undefined ? defaultContenders : namesFrom('only', values.only, contenderNames);
+    const names = values.only === undefined ? contenderNames : namesFrom('only', values.only, contenderNames);
     const rounds = countFrom('rounds', values.rounds);
     const events = countFrom('events', values.events);
     const watches = await affordable(countFrom('watches', values.watches));

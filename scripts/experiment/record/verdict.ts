@@ -1,12 +1,4 @@
 import type { Counts } from './counts.ts';
-import type { FindingName } from './findings.ts';
-
-/** Whether it must not be found behind a router of this project. */
-export function isFault(name: FindingName): boolean {
-  return (['wrongNotFound', 'readServerErrors', 'failedReads', 'discoveryErrors'] as const).some(
-    (fault) => fault === name,
-  );
-}
 
 /** What must not happen behind a router of this project, and has. */
 export function faultsOf({

@@ -6,8 +6,6 @@ import { measuredOn } from '../../report/format.ts';
 import { replaceBetweenMarkers } from '../../report/markers.ts';
 import { markdownTable, type Rows } from '../../report/text-table.ts';
 import { setUpNames } from '../cluster/set-ups.ts';
-import { type KillResults, killResultsSchema } from '../kill/kill-results.ts';
-import { killRows } from '../kill/kill-table.ts';
 import { countTable } from '../record/count-table.ts';
 import { soakChart } from '../soak/soak-chart.ts';
 import { type SoakResults, soakResultsSchema } from '../soak/soak-results.ts';
@@ -31,21 +29,19 @@ export const experimentReport: readonly GeneratedFile[] = [
 /** @throws where one of them has not been recorded. */
 async function recordedResults() {
   const upgrade = await readResults('upgrade', upgradeResultsSchema);
-  const kill = await readResults('kill', killResultsSchema);
   const soak = await readResults('soak', soakResultsSchema);
-  if (upgrade === undefined || kill === undefined || soak === undefined)
-    throw new Error('bench/results lacks upgrade.json, kill.json or soak.json');
-  return { upgrade, kill, soak };
+  if (upgrade === undefined || soak === undefined)
+    throw new Error('bench/results lacks upgrade.json or soak.json');
+  return { upgrade, soak };
 }
 
 async function filledPage(): Promise<string> {
-  const { upgrade, kill, soak } = await recordedResults();
+  const { upgrade, soak } = await recordedResults();
   const texts = [
     ...serverEnds.map((serverEnd) => {
       const table = markdownTable(countTable(setUpNames, upgrade.upgrades[serverEnd] ?? {}));
       return [`upgrade-${serverEnd}`, `${table}\n\n${provenance(upgrade)}`] as const;
     }),
-    ['kill', `${markdownTable(killRows(kill))}\n\n${provenance(kill)}`] as const,
     ['soak', `${markdownTable(soakRows(soak))}\n\n${soakText(soak)}\n\n${provenance(soak)}`] as const,
   ];
   return texts.reduce(
@@ -87,6 +83,6 @@ function soakText(soak: SoakResults): string {
   return `${facts.join(', ')}.`;
 }
 
-function provenance(results: UpgradeResults | KillResults | SoakResults): string {
+function provenance(results: UpgradeResults | SoakResults): string {
   return `Seed ${results.seed}, ${measuredOn(results)}.`;
 }
