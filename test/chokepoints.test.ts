@@ -146,13 +146,9 @@ test('SnapshotReceiver.acceptOwn, which asks for no signature, is called by the 
   assert.deepEqual(callersOf('openOwnSnapshot'), ['src/snapshot/receiving/receiver.ts']);
 });
 
-test('SnapshotReceiver.accept is called by the push endpoint and the sync job of a Worker alone', () => {
-  assert.deepEqual(placesOf(/\breceiver\.accept\(/), [
-    'src/edge/sync/run-scheduled-sync.ts',
-    'src/snapshot/receiving/snapshot-endpoint.ts',
-  ]);
+test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
+  assert.deepEqual(placesOf(/\breceiver\.accept\(/), ['src/snapshot/receiving/snapshot-endpoint.ts']);
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
-    'src/edge/sync/run-scheduled-sync.ts',
     'src/own-paths/own-paths.ts',
     'src/request/handle-request.ts',
     'src/snapshot/receiving/sharing-receiver.ts', // hands the push on to the receiver that it extends

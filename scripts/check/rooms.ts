@@ -25,7 +25,6 @@ const rooms = [
   'src/cli/flags',
   'src/cli/terminal',
   'src/edge/worker',
-  'src/edge/sync',
   'src/edge/snapshot',
   'src/edge/identity',
   'src/edge/configuration',

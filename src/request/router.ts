@@ -42,7 +42,7 @@ interface HandlerVariables {
   caller: Caller;
 }
 
-/** `Bindings` are the runtime's own: sockets on Node, KV and keys on Workers. The core never looks into them. */
+/** `Bindings` are the runtime's own: sockets on Node, keys on Workers. The core never looks into them. */
 export interface HandlerEnvironment {
   Variables: HandlerVariables;
   Bindings: object;

@@ -25,7 +25,6 @@ export function createRoundContext(given: SyncOptions) {
     schemas: createSchemaReader({
       clock,
       always: options.alwaysReadsSchemas,
-      maximumDocuments: timing.maximumSchemaDocuments,
       previous: options.previous,
     }),
   };
@@ -144,7 +143,7 @@ async function withServiceAddresses(
   longestWait: number | undefined,
   signal: AbortSignal,
 ): Promise<ClusterObjects> {
-  if (objects.apiServices === undefined || options.resolvesServices === false) return objects;
+  if (objects.apiServices === undefined) return objects;
   const timeout = longestWait ?? options.timing.readTimeout;
   const resolved = await serviceAddresses.resolve(objects.apiServices, previous, readable, timeout, signal);
   return {

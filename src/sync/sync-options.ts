@@ -34,8 +34,6 @@ export interface SyncTiming extends ReadTiming, DeliveryTiming {
   readonly settle: number;
   /** How long a new leader waits for the snapshots that routers hold. Default 2,000. */
   readonly adopt: number;
-  /** OpenAPI v3 documents read from all servers in one round, to compare schemas. Default: all. */
-  readonly maximumSchemaDocuments: number;
 }
 
 export const defaultTiming: SyncTiming = {
@@ -52,8 +50,6 @@ export const defaultTiming: SyncTiming = {
   adopt: 2_000,
   concurrentServers: 16,
   concurrentDocuments: 8,
-  maximumHashDocuments: Number.POSITIVE_INFINITY,
-  maximumSchemaDocuments: Number.POSITIVE_INFINITY,
 };
 
 export interface SyncOptions {
@@ -76,11 +72,6 @@ export interface SyncOptions {
   /** The addresses that routers advertise. Default: none are used. */
   readonly advertised?: AdvertisedAddresses | undefined;
   readonly observer?: SyncObserver | undefined;
-  /**
-   * Whether to read the Services of APIServices, for routers that send requests directly to extension API servers.
-   * Default true.
-   */
-  readonly resolvesServices?: boolean | undefined;
   /** Whether to read the schemas of servers with one minor version, too, to compare them with another cluster's. Default false. */
   readonly alwaysReadsSchemas?: boolean | undefined;
   readonly snapshot?: SnapshotOptions | undefined;

@@ -12,7 +12,6 @@ import type { DestinationTrust } from '../../src/request/destination.ts';
 import { httpsTarget } from '../../src/sync/node/https-target.ts';
 import { kubernetesConnection } from '../../src/sync/node/kubernetes-connection.ts';
 import { httpLeaseClient } from '../../src/sync/node/lease-client.ts';
-import { workersKvTarget } from '../../src/sync/node/workers-kv-target.ts';
 import { createAuthority } from '../support/certificates.ts';
 
 const authority = await createAuthority('serving-ca');
@@ -156,20 +155,6 @@ const byHostName: Readonly<Record<string, (port: number) => Promise<unknown>>> =
       throw error instanceof Error && error.cause instanceof Error ? error.cause : error;
     } finally {
       await close();
-    }
-  },
-  'Workers KV': async (port) => {
-    const target = workersKvTarget({
-      accountId: 'a',
-      namespaceId: 'n',
-      apiToken: () => 'token',
-      apiUrl: `https://localhost:${port}`,
-      certificateAuthorities: ca,
-    });
-    try {
-      await target.held(signal);
-    } finally {
-      await target.close();
     }
   },
 };

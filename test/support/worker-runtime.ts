@@ -99,8 +99,6 @@ export const replayObject = { type: 'durable-object', worker: objectHolder, expo
 /** One Worker of several. */
 interface RunningWorker {
   fetch(url: string, init: object): Promise<Response>;
-  /** As the cron trigger does. */
-  scheduled(event: { readonly cron: string }): Promise<{ readonly outcome: string }>;
 }
 
 export async function workerOf(miniflare: Miniflare, name = objectHolder): Promise<RunningWorker> {

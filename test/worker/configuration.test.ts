@@ -1,12 +1,10 @@
-// How a Worker is told things: its environment on real workerd, tokens, Access, and the cron trigger.
+// How a Worker is told things: its environment on real workerd, tokens and Access.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { apiServer } from '../support/edge/edge-api-server.ts';
-import { administrator, startWorkerCluster } from '../support/edge/worker-cluster.ts';
-import { eventually } from '../support/eventually.ts';
-import { startWorkers, workerOf } from '../support/worker-runtime.ts';
+import { startWorkerCluster } from '../support/edge/worker-cluster.ts';
+import { startWorkers } from '../support/worker-runtime.ts';
 
 test('an environment with faults answers 500, tells the client none of them and the log all', async () => {
   const log: string[] = [];
@@ -15,7 +13,6 @@ test('an environment with faults answers 500, tells the client none of them and 
     SNAPSHOT_KEYS: '{"keys":[]}',
     STALE_POLICY: 'hope',
     ASSERTION_SIGNING_KEY: 'hunter2',
-    SNAPSHOT_STORE: 'kv',
   };
   const miniflare = await startWorkers({ router: bindings }, { log: (line) => log.push(line) });
   try {
@@ -30,7 +27,7 @@ test('an environment with faults answers 500, tells the client none of them and 
     assert.equal(log.length, 1);
     const [line = ''] = log;
     const names = ['SERVER_ID', 'LOCAL_SERVER', 'SNAPSHOT_KEYS', 'STALE_POLICY', 'ASSERTION_SIGNING_KEY'];
-    for (const name of [...names, 'ASSERTION_ISSUER', 'SNAPSHOT_STORE']) assert.match(line, new RegExp(name));
+    for (const name of [...names, 'ASSERTION_ISSUER']) assert.match(line, new RegExp(name));
     assert.doesNotMatch(line, /hunter2/);
   } finally {
     await miniflare.dispose();
@@ -102,56 +99,6 @@ test('the token of Cloudflare Access names the caller, and goes to nobody behind
     const seen = edge.local.requests.at(-1)?.headers ?? [];
     assert.deepEqual(allHeaders(seen, 'authorization'), ['Bearer own']);
     assert.deepEqual(allHeaders(seen, 'cf-access-jwt-assertion'), []);
-  } finally {
-    await edge.close();
-  }
-});
-
-test('the cron trigger reads the servers, stores a signed snapshot, and renews it while nothing changes', async () => {
-  const edge = await startWorkerCluster(({ local, peer, syncKey }) => ({
-    SYNC_SERVERS: JSON.stringify([
-      { id: 'local', url: local.origin },
-      { id: 'peer', url: peer.origin },
-    ]),
-    SYNC_TOKEN: 'of-the-sync-job',
-    SYNC_SIGNING_KEY: JSON.stringify(syncKey.privateJwk),
-    SYNC_LIFETIME_SECONDS: '600',
-  }));
-  try {
-    edge.local.answer = apiServer({ '': 'pods' });
-    edge.peer.answer = apiServer({ '': 'pods', batch: 'jobs' });
-    const worker = await workerOf(edge.miniflare);
-    assert.equal((await worker.scheduled({ cron: '* * * * *' })).outcome, 'ok', edge.log.join('\n'));
-    const stored = async () => {
-      const response = await worker.fetch('http://router/.mixed-version-proxy/v1/status', administrator);
-      return ((await response.json()) as { snapshot: { generation: number; expiresAt: string } }).snapshot;
-    };
-    const first = await stored();
-    const explained = await worker.fetch(
-      'http://router/.mixed-version-proxy/v1/explain?url=/apis/batch/v1/jobs',
-      administrator,
-    );
-    assert.equal(((await explained.json()) as { reason: string }).reason, 'ServedByPeer');
-    assert.equal((await worker.scheduled({ cron: '* * * * *' })).outcome, 'ok', edge.log.join('\n'));
-    let second = await stored();
-    // The isolate's requests look at the store once a second.
-    await eventually(async () => {
-      second = await stored();
-      return second.expiresAt !== first.expiresAt;
-    });
-    assert.equal(second.generation, first.generation);
-    assert.ok(Date.parse(second.expiresAt) > Date.parse(first.expiresAt));
-  } finally {
-    await edge.close();
-  }
-});
-
-test('a cron trigger without anything to do fails, and says what is missing', async () => {
-  const edge = await startWorkerCluster();
-  try {
-    const worker = await workerOf(edge.miniflare);
-    const { outcome } = await worker.scheduled({ cron: '* * * * *' });
-    assert.equal(outcome, 'exception');
   } finally {
     await edge.close();
   }

@@ -1,4 +1,4 @@
-// Isolates of one Worker on real workerd, which keep their snapshot in one Durable Object or one KV namespace.
+// Isolates of one Worker on real workerd, which keep their snapshot in one Durable Object.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { DurableObjectNamespace } from '../../src/edge/platform/bindings.ts';
@@ -9,85 +9,73 @@ import { administrator, startWorkerCluster, type WorkerCluster } from '../suppor
 import { eventually } from '../support/eventually.ts';
 import { workerOf } from '../support/worker-runtime.ts';
 
-const kv = { type: 'kv', id: 'snapshots' };
-
-for (const [store, changes] of [
-  ['a Durable Object', {}],
-  ['KV', { SNAPSHOT_STORE: 'kv', SNAPSHOT_KV: kv }],
-] as const) {
-  describe(`kept in ${store}`, () => {
-    let edge: WorkerCluster;
-    before(async () => {
-      edge = await startWorkerCluster(changes, { 'router-b': {}, 'router-c': {} });
-    });
-    after(() => edge.close());
-
-    /** The generation that an isolate answers by. */
-    async function generationOf(worker: string): Promise<number | undefined> {
-      const isolate = await workerOf(edge.miniflare, worker);
-      const url = `http://${worker}/.mixed-version-proxy/v1/status`;
-      const response = await isolate.fetch(url, administrator);
-      const { snapshot } = (await response.json()) as { snapshot: { generation: number } | null };
-      return snapshot?.generation;
-    }
-
-    /** Each question is a request, behind which the isolate looks at the store when it is time to. */
-    async function untilGeneration(worker: string, generation: number): Promise<void> {
-      await eventually(async () => (await generationOf(worker)) === generation);
-    }
-
-    test('a push that cannot be taken is answered with its reason and changes nothing', async () => {
-      const stranger = await speaker('stranger');
-      const valid = edge.snapshot(3);
-      const unknownKey = await edge.push(await sealSnapshot(valid, stranger.key));
-      assert.deepEqual([unknownKey.status, unknownKey.body.reason], [401, 'Unauthorized']);
-      const jws = await sealSnapshot(valid, edge.syncKey.key);
-      const forged = await edge.push(`${jws.slice(0, -6)}AAAAAA`);
-      assert.equal(forged.status, 401);
-      const future = new Date(Date.now() + 3_600_000).toISOString();
-      const invalid = await edge.push(
-        await sealSnapshot(edge.snapshot(3, { createdAt: future }), edge.syncKey.key),
-      );
-      assert.equal(invalid.status, 422);
-      assert.ok(invalid.body.details?.causes?.some(({ field }) => field === 'metadata.createdAt'));
-      const tooLarge = await edge.push('x'.repeat(12 * 1024 * 1024));
-      assert.equal(tooLarge.status, 413);
-      assert.equal(await generationOf('router'), undefined);
-    });
-
-    test('what one isolate has taken is in use in the others, and none takes anything older', async () => {
-      const accepted = await edge.pushGeneration(5);
-      assert.deepEqual(
-        [accepted.status, accepted.body.result, accepted.body.persisted],
-        [200, 'accepted', true],
-      );
-      // Its first request reads the store; this isolate has never been asked before.
-      assert.equal((await edge.pushGeneration(4, 'router-b')).status, 409);
-      assert.equal(await generationOf('router-b'), 5);
-      assert.equal((await edge.pushGeneration(6, 'router-b')).body.result, 'accepted');
-      // The first one still goes by 5, and is brought up to date behind its requests.
-      await untilGeneration('router', 6);
-      assert.equal((await edge.pushGeneration(5)).status, 409);
-    });
-
-    test('of pushes to several isolates at once the highest generation is what stays', async () => {
-      const generations = [11, 14, 12, 15, 13];
-      const workers = ['router', 'router-b', 'router-c'];
-      const answers = await Promise.all(
-        generations.map((generation, index) => edge.pushGeneration(generation, workers[index % 3])),
-      );
-      assert.ok(answers.every(({ status }) => status === 200 || status === 409));
-      if (store === 'a Durable Object') {
-        for (const worker of workers) {
-          await untilGeneration(worker, 15);
-        }
-      } else {
-        // KV compares and writes in two steps, so that here only what an isolate holds cannot fall.
-        for (const worker of workers) assert.ok(((await generationOf(worker)) ?? 0) >= 11);
-      }
-    });
+describe('isolates of one Worker', () => {
+  let edge: WorkerCluster;
+  before(async () => {
+    edge = await startWorkerCluster({}, { 'router-b': {}, 'router-c': {} });
   });
-}
+  after(() => edge.close());
+
+  /** The generation that an isolate answers by. */
+  async function generationOf(worker: string): Promise<number | undefined> {
+    const isolate = await workerOf(edge.miniflare, worker);
+    const url = `http://${worker}/.mixed-version-proxy/v1/status`;
+    const response = await isolate.fetch(url, administrator);
+    const { snapshot } = (await response.json()) as { snapshot: { generation: number } | null };
+    return snapshot?.generation;
+  }
+
+  /** Each question is a request, behind which the isolate looks at the store when it is time to. */
+  async function untilGeneration(worker: string, generation: number): Promise<void> {
+    await eventually(async () => (await generationOf(worker)) === generation);
+  }
+
+  test('a push that cannot be taken is answered with its reason and changes nothing', async () => {
+    const stranger = await speaker('stranger');
+    const valid = edge.snapshot(3);
+    const unknownKey = await edge.push(await sealSnapshot(valid, stranger.key));
+    assert.deepEqual([unknownKey.status, unknownKey.body.reason], [401, 'Unauthorized']);
+    const jws = await sealSnapshot(valid, edge.syncKey.key);
+    const forged = await edge.push(`${jws.slice(0, -6)}AAAAAA`);
+    assert.equal(forged.status, 401);
+    const future = new Date(Date.now() + 3_600_000).toISOString();
+    const invalid = await edge.push(
+      await sealSnapshot(edge.snapshot(3, { createdAt: future }), edge.syncKey.key),
+    );
+    assert.equal(invalid.status, 422);
+    assert.ok(invalid.body.details?.causes?.some(({ field }) => field === 'metadata.createdAt'));
+    const tooLarge = await edge.push('x'.repeat(12 * 1024 * 1024));
+    assert.equal(tooLarge.status, 413);
+    assert.equal(await generationOf('router'), undefined);
+  });
+
+  test('what one isolate has taken is in use in the others, and none takes anything older', async () => {
+    const accepted = await edge.pushGeneration(5);
+    assert.deepEqual(
+      [accepted.status, accepted.body.result, accepted.body.persisted],
+      [200, 'accepted', true],
+    );
+    // Its first request reads the store; this isolate has never been asked before.
+    assert.equal((await edge.pushGeneration(4, 'router-b')).status, 409);
+    assert.equal(await generationOf('router-b'), 5);
+    assert.equal((await edge.pushGeneration(6, 'router-b')).body.result, 'accepted');
+    // The first one still goes by 5, and is brought up to date behind its requests.
+    await untilGeneration('router', 6);
+    assert.equal((await edge.pushGeneration(5)).status, 409);
+  });
+
+  test('of pushes to several isolates at once the highest generation is what stays', async () => {
+    const generations = [11, 14, 12, 15, 13];
+    const workers = ['router', 'router-b', 'router-c'];
+    const answers = await Promise.all(
+      generations.map((generation, index) => edge.pushGeneration(generation, workers[index % 3])),
+    );
+    assert.ok(answers.every(({ status }) => status === 200 || status === 409));
+    for (const worker of workers) {
+      await untilGeneration(worker, 15);
+    }
+  });
+});
 
 test('a Durable Object refuses what is larger than any snapshot, whatever an isolate sends, and keeps what it had', async () => {
   const edge = await startWorkerCluster();

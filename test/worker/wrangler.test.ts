@@ -11,10 +11,10 @@ import { createTestHarness, type TestHarness } from 'wrangler';
 import { entryModule } from '../../scripts/worker/bundle-worker.ts';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { speaker } from '../support/assertions.ts';
-import { apiServer, syncToken } from '../support/edge/edge-api-server.ts';
 import { createEdgeCluster, type EdgeCluster } from '../support/edge/edge-cluster.ts';
-import { verified } from '../support/edge/worker-cluster.ts';
+import { administrator, verified } from '../support/edge/worker-cluster.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 let directory: string;
@@ -26,7 +26,7 @@ before(async () => {
   directory = await mkdtemp(join(tmpdir(), 'worker-wrangler-'));
   uploaded = await dryRun(join(directory, 'uploaded'));
   cluster = await createEdgeCluster();
-  const { authority, local, peer, syncKey } = cluster;
+  const { authority, local, syncKey } = cluster;
   // Stands for the trust store of the platform: the harness has this process fetch for its Workers.
   setDefaultCACertificates([authority.certificate]);
   harness = createTestHarness({
@@ -41,15 +41,9 @@ before(async () => {
           SNAPSHOT_KEYS: JSON.stringify({ keys: [syncKey.publicJwk] }),
           CLIENT_CERTIFICATES: 'cf',
           ALLOW_LOOPBACK_PEERS: true,
-          SYNC_SERVERS: [
-            { id: 'local', url: local.origin },
-            { id: 'peer', url: peer.origin },
-          ],
         },
         secrets: {
           ASSERTION_SIGNING_KEY: JSON.stringify((await speaker('edge')).privateJwk),
-          SYNC_TOKEN: syncToken,
-          SYNC_SIGNING_KEY: JSON.stringify(syncKey.privateJwk),
         },
       },
     ],
@@ -80,13 +74,16 @@ test('wrangler takes the modules as they are, offline and without an account', a
   assert.ok(files.length > 10, files.join());
 });
 
-test('the cron trigger makes the snapshot that requests are then routed by, told to peers by assertions', async () => {
-  const { local, peer } = cluster;
-  local.answer = apiServer({ '': 'pods' });
-  peer.answer = apiServer({ '': 'pods', batch: 'jobs' });
+test('a pushed snapshot is what requests are then routed by, told to peers by assertions', async () => {
+  const { peer, snapshot, syncKey } = cluster;
   const worker = harness.getWorker();
-  const { outcome } = await worker.scheduled({ cron: '*/5 * * * *', scheduledTime: new Date() });
-  assert.equal(outcome, 'ok', JSON.stringify(harness.getLogs()));
+  const body = await sealSnapshot(snapshot(1), syncKey.key);
+  const pushed = await worker.fetch('/.mixed-version-proxy/v1/snapshot', {
+    method: 'PUT',
+    body,
+    ...administrator,
+  } as object);
+  assert.equal(pushed.status, 200, JSON.stringify(harness.getLogs()));
   await worker.evictDurableObject('SnapshotObject', { name: 'snapshot' });
   peer.answer = (_incoming, outgoing) => void outgoing.end('{}');
   const response = await worker.fetch(

@@ -48,39 +48,6 @@ const syncTargetFlagGroup = {
       description:
         'A router on a Workers-compatible runtime, whose certificate is of a public authority. Repeatable.',
     },
-    {
-      name: 'kv-account-id',
-      key: 'workersKV.accountID',
-      value: text('id'),
-      description: 'Cloudflare account of a Workers KV namespace to write to.',
-    },
-    {
-      name: 'kv-namespace-id',
-      key: 'workersKV.namespaceID',
-      value: text('id'),
-      needs: [signingKeyNeed],
-      uselessWith: ['from', 'record'],
-      description: 'The namespace.',
-    },
-    {
-      name: 'kv-key',
-      key: 'workersKV.key',
-      value: text('key'),
-      default: 'snapshot',
-      description: 'The key in it.',
-    },
-    {
-      name: 'kv-token-file',
-      key: 'workersKV.tokenFile',
-      value: file,
-      description: 'API token that may write to it, read anew for each write.',
-    },
-    {
-      name: 'kv-api-url',
-      key: 'workersKV.apiURL',
-      value: text('url'),
-      description: "Where Cloudflare's API is, if not at its public address.",
-    },
   ],
 } as const satisfies FlagGroup;
 

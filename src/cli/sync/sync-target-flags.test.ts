@@ -10,23 +10,16 @@ function read(given: SyncArguments, files: Readonly<Record<string, string>> = {}
   return { targets: readSyncTargets(flags), issues: messagesOf(flags), stored };
 }
 
-const kv: SyncArguments = {
-  'kv-account-id': ['account'],
-  'kv-namespace-id': ['namespace'],
-  'kv-token-file': ['kv-token'],
-};
-
 describe('the target flags of sync', () => {
-  it('name routers, Workers and a key-value namespace', async () => {
+  it('name routers and Workers', async () => {
     const { targets, issues, stored } = read(
       {
         target: ['https://10.0.0.1:7443'],
         'target-server-name': ['router.example.com'],
         'target-token-file': ['token'],
         'worker-target': ['https://router.example.workers.dev'],
-        ...kv,
       },
-      { token: 'first\n', 'kv-token': 'secret' },
+      { token: 'first\n' },
     );
     assert.deepEqual(issues, []);
     assert.deepEqual(targets.routers, [
@@ -34,12 +27,6 @@ describe('the target flags of sync', () => {
       { url: 'https://router.example.workers.dev', publicAuthorities: true },
     ]);
     assert.equal(await targets.routerBearerToken?.(), 'first');
-    const [namespace] = targets.workersKv ?? [];
-    assert.deepEqual(
-      [namespace?.accountId, namespace?.namespaceId, namespace?.key],
-      ['account', 'namespace', 'snapshot'],
-    );
-    assert.equal(await namespace?.apiToken(), 'secret');
     // Rotated: the file counts as it is when it is needed.
     stored.set('token', 'second');
     assert.equal(await targets.routerBearerToken?.(), 'second');
@@ -55,13 +42,9 @@ describe('the target flags of sync', () => {
       read({ 'worker-target': ['https://w.example.com'] }).issues.join(),
       /--worker-target needs --target-token-file/,
     );
-    assert.deepEqual(read({ 'kv-key': ['x'] }).issues, [
-      'Workers KV needs --kv-account-id and --kv-namespace-id and --kv-token-file as well',
-    ]);
-    assert.match(read({ ...kv }).issues.join(), /--kv-token-file: cannot read kv-token/);
   });
 
-  it('refuse a file that holds no token, without showing it, and an API that is not https', () => {
+  it('refuse a file that holds no token, without showing it', () => {
     const noise = read(
       { 'target-token-file': ['noise'] },
       { noise: '{"password": "hunter2"}\nmore' },
@@ -72,7 +55,5 @@ describe('the target flags of sync', () => {
       read({ 'target-token-file': ['empty'] }, { empty: '\n' }).issues.join(),
       /must hold one token/,
     );
-    const plain = read({ ...kv, 'kv-api-url': ['http://api.example.com'] }, { 'kv-token': 'x' });
-    assert.match(plain.issues.join(), /--kv-api-url "http:\/\/api\.example\.com" must begin with https/);
   });
 });

@@ -3,13 +3,10 @@ import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import type { RunSyncOptions } from '../../sync/node/run-sync-options.ts';
 import type { SyncFlagValues } from '../flags/sync-flag-groups.ts';
 
-type Targets = Pick<
-  RunSyncOptions,
-  'routers' | 'routerCertificateAuthorities' | 'routerBearerToken' | 'workersKv'
->;
+type Targets = Pick<RunSyncOptions, 'routers' | 'routerCertificateAuthorities' | 'routerBearerToken'>;
 
 /** Each of them names somewhere to push to. */
-export const targetFlags = ['target', 'worker-target', 'kv-namespace-id'] as const;
+export const targetFlags = ['target', 'worker-target'] as const;
 
 /** Reads where snapshots are pushed to. */
 export function readSyncTargets(flags: SyncFlagValues): Targets {
@@ -26,12 +23,11 @@ export function readSyncTargets(flags: SyncFlagValues): Targets {
   const serverName = flags.text('target-server-name');
   return {
     routerCertificateAuthorities: flags.file('target-ca-file')?.text,
-    routerBearerToken: readToken(flags, 'target-token-file'),
+    routerBearerToken: readTargetToken(flags),
     routers: [
       ...targets.map((url) => ({ url, serverName })),
       ...workers.map((url) => ({ url, publicAuthorities: true })),
     ],
-    workersKv: readWorkersKv(flags),
   };
 }
 
@@ -46,32 +42,9 @@ function checkOrigins(
   }
 }
 
-const neededForWorkersKv = ['kv-account-id', 'kv-namespace-id', 'kv-token-file'] as const;
-
-function readWorkersKv(flags: SyncFlagValues): NonNullable<Targets['workersKv']> {
-  const given = [...neededForWorkersKv, 'kv-key', 'kv-api-url'] as const;
-  if (!given.some((name) => flags.isGiven(name))) return [];
-  const accountId = flags.text('kv-account-id');
-  const namespaceId = flags.text('kv-namespace-id');
-  const apiToken = readToken(flags, 'kv-token-file');
-  const missing = neededForWorkersKv.filter((name) => !flags.isGiven(name));
-  const [first] = missing;
-  if (first !== undefined) {
-    flags.issue(first, `Workers KV needs ${missing.map((name) => `--${name}`).join(' and ')} as well`);
-  }
-  const apiUrl = flags.text('kv-api-url');
-  if (apiUrl !== undefined && !/^https:\/\/./.test(apiUrl)) {
-    flags.issue('kv-api-url', `--kv-api-url "${apiUrl}" must begin with https://`);
-  }
-  if (accountId === undefined || namespaceId === undefined || apiToken === undefined) return [];
-  return [{ accountId, namespaceId, key: flags.text('kv-key'), apiToken, apiUrl }];
-}
-
 /** Read at start, so that a wrong path is an error then, and again for each request, since tokens are rotated. */
-function readToken(
-  flags: SyncFlagValues,
-  name: 'target-token-file' | 'kv-token-file',
-): (() => string) | undefined {
+function readTargetToken(flags: SyncFlagValues): (() => string) | undefined {
+  const name = 'target-token-file';
   const file = flags.file(name);
   if (file === undefined) return undefined;
   const { path, text } = file;

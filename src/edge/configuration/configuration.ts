@@ -7,18 +7,13 @@ import type { PreferredVersionOptions, StalePolicy } from '../../routing/decisio
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';
-import type { DurableObjectNamespace, Fetcher, KvNamespace } from '../platform/bindings.ts';
-
-/** Where snapshots are kept. */
-export type SnapshotStoreConfiguration =
-  | { readonly kind: 'durable-object'; readonly namespace: DurableObjectNamespace; readonly name: string }
-  | { readonly kind: 'kv'; readonly namespace: KvNamespace; readonly name: string }
-  | { readonly kind: 'memory' };
+import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 
 export interface SnapshotConfiguration {
   readonly keys: PinnedKeySet;
   readonly addressPolicy: AddressPolicy;
-  readonly store: SnapshotStoreConfiguration;
+  /** `undefined`: each isolate keeps its own. */
+  readonly object: DurableObjectNamespace | undefined;
   /** Sealed; what an isolate begins with. */
   readonly initial: string | undefined;
   readonly stalePolicy: StalePolicy;
@@ -53,24 +48,6 @@ export interface CallerMethods {
   readonly access: ExternalIssuerConfig | undefined;
 }
 
-/** An API server that `scheduled` reads. */
-export interface SyncServerConfiguration {
-  readonly id: string;
-  /** `https://name:port`, for routers. */
-  readonly url: string;
-  /** `https://name:port`, for this Worker. */
-  readonly readFrom: string;
-  readonly serverName: string | undefined;
-  readonly hostname: string | undefined;
-}
-
-export interface SyncConfiguration {
-  readonly servers: readonly SyncServerConfiguration[];
-  readonly token: string;
-  readonly signing: LoadedSigningKey;
-  readonly lifetimeSeconds: number;
-}
-
 /** Everything the Worker was told, checked. Made by `readConfiguration` alone. */
 export interface WorkerConfiguration {
   /** `undefined`: the gateway form. */
@@ -84,6 +61,4 @@ export interface WorkerConfiguration {
   /** Who may use the router's own paths. */
   readonly allowedCallers: AllowedCallers;
   readonly snapshot: SnapshotConfiguration;
-  /** `undefined`: no snapshots are made here. */
-  readonly sync: SyncConfiguration | undefined;
 }

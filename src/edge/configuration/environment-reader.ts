@@ -1,6 +1,6 @@
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
-import { isJsonObject, parseJsonText } from '../../snapshot/format/json-text.ts';
+import { parseJsonText } from '../../snapshot/format/json-text.ts';
 import { WorkerConfigurationError } from './configuration-error.ts';
 
 /** The deepest variable is an AuthenticationConfiguration, 8 deep. */
@@ -109,15 +109,6 @@ export class EnvironmentReader {
     return undefined;
   }
 
-  wholeNumber(name: string, minimum: number, maximum: number): number | undefined {
-    const value = this.json(name);
-    if (value === undefined) return undefined;
-    if (typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum)
-      return value;
-    this.issue(name, `must be a whole number between ${minimum} and ${maximum}`);
-    return undefined;
-  }
-
   /** A binding, recognized by the methods that are used here. */
   binding<Binding extends object>(
     name: string,
@@ -132,15 +123,6 @@ export class EnvironmentReader {
       methods.every((method) => typeof Reflect.get(value, method) === 'function');
     if (isBinding) return value as Binding;
     this.issue(name, `must be a binding with ${methods.join(' and ')}, not a variable`);
-    return undefined;
-  }
-
-  /** Reports members that stand there and mean nothing, or of the wrong kind. */
-  records(name: string): readonly Readonly<Record<string, unknown>>[] | undefined {
-    const value = this.json(name);
-    if (value === undefined) return undefined;
-    if (Array.isArray(value) && value.length > 0 && value.every(isJsonObject)) return value;
-    this.issue(name, 'must be a JSON array of objects, at least one');
     return undefined;
   }
 }

@@ -50,7 +50,7 @@ test('the least that is needed, as text or as values', async () => {
       serverName: 'cp-a.example',
       trust: { kind: 'peer-ca' },
     });
-    assert.equal(snapshot.store.kind, 'memory');
+    assert.equal(snapshot.object, undefined);
     assert.equal(snapshot.stalePolicy, 'serve-stale');
     assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);
     assert.ok(Object.values(callers).every((method) => method === undefined));
@@ -72,13 +72,10 @@ test('everything at once', async () => {
     ALLOWED_GROUPS: '["admins"]',
     SNAPSHOT_OBJECT: object,
     PEER_PORTS: [6443],
-    SYNC_SERVERS: [{ id: 'cp-a', url: 'https://cp-a.example:6443' }],
-    SYNC_TOKEN: 'token',
-    SYNC_SIGNING_KEY: sync.privateJwk,
   });
-  const { destinationIdentity, callers, snapshot, sync: job } = configuration;
+  const { destinationIdentity, callers, snapshot } = configuration;
   assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'assertion']);
-  assert.equal(snapshot.store.kind, 'durable-object');
+  assert.equal(snapshot.object, object);
   assert.equal(callers.certificate, 'cf');
   assert.equal(callers.token, undefined);
   assert.equal(callers.assertion?.audience, 'cp-a');
@@ -88,8 +85,6 @@ test('everything at once', async () => {
     url: 'https://team.example/cdn-cgi/access/certs',
     certificateAuthority: undefined,
   });
-  assert.equal(job?.servers[0]?.readFrom, 'https://cp-a.example:6443');
-  assert.equal(job?.lifetimeSeconds, 900);
 });
 
 test('every error is told at once, under its name, and no value is repeated', async () => {
@@ -105,7 +100,6 @@ test('every error is told at once, under its name, and no value is repeated', as
     ALLOWED_GROUPS: 'system:masters',
     STALE_POLICY: 'secret-text',
     PEER_CIDRS: ['secret'],
-    SYNC_TOKEN: 'secret-text',
   });
   for (const name of [
     'SERVER_ID',
@@ -120,8 +114,6 @@ test('every error is told at once, under its name, and no value is repeated', as
     'ACCESS_CONFIG',
     'ALLOWED_GROUPS',
     'STALE_POLICY',
-    'SYNC_SERVERS',
-    'SYNC_SIGNING_KEY',
   ]) {
     assert.ok(names.includes(name), name);
   }
@@ -134,30 +126,8 @@ test('settings that contradict each other are errors', async () => {
     [{ ...least, SERVER_ID: '' }, 'SERVER_ID'],
     [{ ...least, GATEWAY: 'true' }, 'SERVER_ID'],
     [{ GATEWAY: 'true', SNAPSHOT_KEYS: least.SNAPSHOT_KEYS, STALE_POLICY: 'local' }, 'STALE_POLICY'],
-    [{ ...least, SNAPSHOT_STORE: 'durable-object' }, 'SNAPSHOT_STORE'],
-    [{ ...least, SNAPSHOT_STORE: 'kv', SNAPSHOT_OBJECT: object }, 'SNAPSHOT_STORE'],
     [{ ...least, PEER_IDENTITY: 'assertion', ASSERTION_SIGNING_KEY: edge.privateJwk }, 'ASSERTION_ISSUER'],
     [{ ...least, ACCESS_CONFIG: { ...accessConfig, jwt: [] } }, 'ACCESS_CONFIG'],
-    [
-      {
-        ...least,
-        SYNC_SERVERS: [{ id: 'cp-a', url: 'https://cp-a.example:6443' }],
-        SYNC_TOKEN: 'token',
-        // Not the key that this Worker's own receiver has pinned.
-        SYNC_SIGNING_KEY: edge.privateJwk,
-        SNAPSHOT_OBJECT: object,
-      },
-      'SYNC_SIGNING_KEY',
-    ],
-    [
-      {
-        ...least,
-        SYNC_SERVERS: [{ id: 'cp-a', url: 'https://cp-a.example:6443' }],
-        SYNC_TOKEN: 'token',
-        SYNC_SIGNING_KEY: sync.privateJwk,
-      },
-      'SNAPSHOT_STORE',
-    ],
   ];
   for (const [environment, name] of cases)
     assert.ok((await issuesOf(environment)).names.includes(name), name);

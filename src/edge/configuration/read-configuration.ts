@@ -4,16 +4,11 @@ import { defaultPreferredVersion, isPreferredVersion } from '../../routing/prefe
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import type { DurableObjectNamespace, Fetcher, KvNamespace } from '../platform/bindings.ts';
-import type {
-  SnapshotConfiguration,
-  SnapshotStoreConfiguration,
-  WorkerConfiguration,
-} from './configuration.ts';
+import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
+import type { SnapshotConfiguration, WorkerConfiguration } from './configuration.ts';
 import { EnvironmentReader } from './environment-reader.ts';
 import { readAllowedCallers, readCallers } from './read-callers.ts';
 import { readDestinationIdentity } from './read-destination-identity.ts';
-import { readSync } from './read-sync.ts';
 
 /**
  * Checks the whole environment of a Worker (`WorkerEnvironment`).
@@ -29,13 +24,6 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   const callers = await readCallers(reader, local?.server?.id);
   const allowedCallers = readAllowedCallers(reader);
   const snapshot = await readSnapshot(reader, isGateway);
-  const sync = await readSync(reader, snapshot?.keys);
-  if (sync !== undefined && snapshot?.store.kind === 'memory') {
-    reader.issue(
-      'SNAPSHOT_STORE',
-      "must be durable-object or kv with SYNC_SERVERS: memory is one isolate's own",
-    );
-  }
   reader.throwIssues();
   if (snapshot === undefined || local === undefined) {
     throw new TypeError('A part of the configuration is missing without an error.');
@@ -49,7 +37,6 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
     callers,
     allowedCallers,
     snapshot,
-    sync,
   };
 }
 
@@ -85,13 +72,13 @@ async function readSnapshot(
   isGateway: boolean,
 ): Promise<SnapshotConfiguration | undefined> {
   const keys = await readSnapshotKeys(reader);
-  const store = readStore(reader);
+  const object = reader.binding<DurableObjectNamespace>('SNAPSHOT_OBJECT', ['idFromName', 'get']);
   const addressPolicy = readAddressPolicy(reader);
   const initial = reader.text('SNAPSHOT');
   const stalePolicy = readStalePolicy(reader, isGateway);
   const preferredVersion = readPreferredVersion(reader);
-  if (keys === undefined || store === undefined || addressPolicy === undefined) return undefined;
-  return { keys, addressPolicy, store, initial, stalePolicy, preferredVersion };
+  if (keys === undefined || addressPolicy === undefined) return undefined;
+  return { keys, addressPolicy, object, initial, stalePolicy, preferredVersion };
 }
 
 function readStalePolicy(reader: EnvironmentReader, isGateway: boolean): StalePolicy {
@@ -129,23 +116,6 @@ async function readSnapshotKeys(reader: EnvironmentReader): Promise<PinnedKeySet
   const parsed = await parseSnapshotKeys(text);
   if (parsed.ok) return parsed.keys;
   reader.issue('SNAPSHOT_KEYS', `is unusable: ${describeIssues(parsed.issues)}`);
-  return undefined;
-}
-
-function readStore(reader: EnvironmentReader): SnapshotStoreConfiguration | undefined {
-  const object = reader.binding<DurableObjectNamespace>('SNAPSHOT_OBJECT', ['idFromName', 'get']);
-  const kv = reader.binding<KvNamespace>('SNAPSHOT_KV', ['get', 'put']);
-  const name = reader.text('SNAPSHOT_NAME') ?? 'snapshot';
-  const bound = object !== undefined ? 'durable-object' : kv !== undefined ? 'kv' : 'memory';
-  const kind = reader.choice('SNAPSHOT_STORE', ['durable-object', 'kv', 'memory']) ?? bound;
-  if (kind === 'memory') return { kind };
-  if (kind === 'durable-object') {
-    if (object !== undefined) return { kind, namespace: object, name };
-    reader.issue('SNAPSHOT_STORE', 'is durable-object: bind SNAPSHOT_OBJECT to the class SnapshotObject');
-    return undefined;
-  }
-  if (kv !== undefined) return { kind, namespace: kv, name };
-  reader.issue('SNAPSHOT_STORE', 'is kv: bind SNAPSHOT_KV to a KV namespace');
   return undefined;
 }
 

@@ -8,12 +8,6 @@ export interface Fetcher {
   fetch(url: string, init?: RequestInit): Promise<Response>;
 }
 
-/** A Workers KV namespace (developers.cloudflare.com/kv/api). */
-export interface KvNamespace {
-  get(key: string, type: 'text'): Promise<string | null>;
-  put(key: string, value: string): Promise<void>;
-}
-
 /** A Durable Object namespace (developers.cloudflare.com/durable-objects/api/namespace). */
 export interface DurableObjectNamespace {
   idFromName(name: string): object;
@@ -43,10 +37,3 @@ export interface ExecutionContext {
 }
 
 export type WaitUntil = ExecutionContext['waitUntil'];
-
-/** What the cron trigger calls `scheduled` with. */
-export interface ScheduledController {
-  /** Milliseconds since the epoch. */
-  readonly scheduledTime: number;
-  readonly cron: string;
-}

@@ -12,15 +12,12 @@ import type { DurableObjectNamespace } from '../platform/bindings.ts';
 const url = 'https://snapshot-object/';
 const nothingStored = '';
 
-/** Keeps the snapshot in the Durable Object `SnapshotObject` of that name. */
-export function createDurableObjectStore(
-  namespace: DurableObjectNamespace,
-  name: string,
-): SharedSnapshotStore {
+/** Keeps the snapshot in the one Durable Object `SnapshotObject`. */
+export function createDurableObjectStore(namespace: DurableObjectNamespace): SharedSnapshotStore {
   let knownTag = nothingStored;
 
   const ask = (init: RequestInit): Promise<Response> =>
-    askDurableObject(namespace, name, 'the Durable Object', url, init);
+    askDurableObject(namespace, 'snapshot', 'the Durable Object', url, init);
 
   async function read(tag: string): Promise<TaggedSnapshot | undefined> {
     const response = await ask({ headers: tag === nothingStored ? {} : { 'if-none-match': tag } });

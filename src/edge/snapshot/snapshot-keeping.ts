@@ -3,24 +3,19 @@ import type { SharedSnapshotStore } from '../../snapshot/receiving/shared-snapsh
 import { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import type { SnapshotConfiguration, SnapshotStoreConfiguration } from '../configuration/configuration.ts';
+import type { SnapshotConfiguration } from '../configuration/configuration.ts';
 import type { WaitUntil } from '../platform/bindings.ts';
 import { createDurableObjectStore } from './durable-object-store.ts';
-import { createKvStore } from './kv-store.ts';
 
 /** The receiver of an isolate, and what keeps it up to date. */
 export async function createSnapshotKeeping(
-  { keys, addressPolicy, store, initial }: SnapshotConfiguration,
+  { keys, addressPolicy, object, initial }: SnapshotConfiguration,
   logger: Logger,
 ): Promise<{ readonly receiver: SharingReceiver; readonly refresh: SnapshotRefresh }> {
-  const receiver = new SharingReceiver({ keys: () => keys, addressPolicy, store: storeOf(store), logger });
+  const store = object === undefined ? createIsolateStore() : createDurableObjectStore(object);
+  const receiver = new SharingReceiver({ keys: () => keys, addressPolicy, store, logger });
   if (initial !== undefined) await receiver.adopt({ snapshot: initial.trim() });
   return { receiver, refresh: new SnapshotRefresh({ receiver, logger }) };
-}
-
-function storeOf(store: SnapshotStoreConfiguration): SharedSnapshotStore {
-  if (store.kind === 'durable-object') return createDurableObjectStore(store.namespace, store.name);
-  return store.kind === 'kv' ? createKvStore(store.namespace, store.name) : createIsolateStore();
 }
 
 /** In the isolate's own memory: there is no other writer, and it ends with the isolate. */

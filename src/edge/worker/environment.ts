@@ -1,4 +1,4 @@
-import type { DurableObjectNamespace, Fetcher, KvNamespace } from '../platform/bindings.ts';
+import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 
 /**
  * A variable that holds JSON: as text (a secret, `--var`, capnp), or as the value itself where the runtime parses it
@@ -87,16 +87,10 @@ export interface WorkerEnvironment {
   /** Sealed snapshot to begin with, given at deployment. */
   readonly SNAPSHOT?: string;
   /**
-   * Where snapshots are kept: `durable-object`, `kv`, or `memory` (of one isolate: for trying out). Default:
-   * `durable-object` where `SNAPSHOT_OBJECT` is bound, else `kv` where `SNAPSHOT_KV` is, else `memory`.
+   * Durable Object namespace of the class `SnapshotObject`, with SQLite storage: where all isolates keep the snapshot.
+   * Left out, each keeps its own in memory: for trying out.
    */
-  readonly SNAPSHOT_STORE?: string;
-  /** Durable Object namespace of the class `SnapshotObject`, with SQLite storage. */
   readonly SNAPSHOT_OBJECT?: DurableObjectNamespace;
-  /** KV namespace; the sync job can write to it as well (`--kv-*`). */
-  readonly SNAPSHOT_KV?: KvNamespace;
-  /** Key in the KV namespace, or name of the Durable Object. Default `snapshot`. */
-  readonly SNAPSHOT_NAME?: string;
   /** `serve-stale`, `unavailable` or, but for the gateway form, which knows none, `local`. Default `serve-stale`. */
   readonly STALE_POLICY?: string;
   /**
@@ -114,23 +108,6 @@ export interface WorkerEnvironment {
   readonly PEER_PORTS?: JsonVariable;
   /** `true`: addresses of this machine count too, for self-hosted workerd on a control-plane node. Default `false`. */
   readonly ALLOW_LOOPBACK_PEERS?: JsonVariable;
-
-  // The sync job as a cron trigger; all of it or none.
-
-  /**
-   * JSON array of `{ "id", "url", "readFrom"?, "serverName"?, "hostname"? }`: API servers that `scheduled` reads and
-   * routes to at `url`; `readFrom` (https origin) is where it reads, by default `url`.
-   */
-  readonly SYNC_SERVERS?: JsonVariable;
-  /**
-   * Secret: bearer token that may read discovery, and list APIServices, CustomResourceDefinitions, StorageVersions and
-   * the Leases of `kube-system`.
-   */
-  readonly SYNC_TOKEN?: string;
-  /** Secret: private JWK (JSON) that snapshots are signed with; its public half is in `SNAPSHOT_KEYS`. */
-  readonly SYNC_SIGNING_KEY?: JsonVariable;
-  /** Seconds that a snapshot counts without being renewed; three times the cron's interval. Default 900. */
-  readonly SYNC_LIFETIME_SECONDS?: JsonVariable;
 
   /** Log lines down to this level: `debug`, `info`, `warn`, `error` or `none`. Default `info`. */
   readonly LOG_LEVEL?: string;

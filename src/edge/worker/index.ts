@@ -1,7 +1,7 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import { internalError } from '../../request/handle-request.ts';
 import { WorkerConfigurationError } from '../configuration/configuration-error.ts';
-import type { ExecutionContext, ScheduledController } from '../platform/bindings.ts';
+import type { ExecutionContext } from '../platform/bindings.ts';
 import { createConsoleLogger, type LogLevel, logLevels } from '../platform/console-logger.ts';
 import type { WorkerEnvironment } from './environment.ts';
 import { createWorkerApp, type WorkerApp } from './worker-app.ts';
@@ -32,12 +32,6 @@ export default {
     const isolate = isolateOf(environment);
     const app = isolate.app ?? (await createIsolateApp(environment, isolate));
     return app instanceof Response ? app : app.fetch(request, context);
-  },
-
-  /** The cron trigger: one round of the sync job (docs/guides/edge.md). */
-  async scheduled(_event: ScheduledController, environment: WorkerEnvironment): Promise<void> {
-    const { runScheduledSync } = await import('../sync/run-scheduled-sync.ts');
-    await runScheduledSync(environment, loggerOf(environment));
   },
 };
 

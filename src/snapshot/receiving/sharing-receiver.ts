@@ -30,7 +30,7 @@ export class SharingReceiver extends SnapshotReceiver {
   }
 
   /**
-   * Takes over what another one, or the sync job itself, has stored since.
+   * Takes over what another one has stored since.
    * @throws when the store cannot be read
    */
   async catchUp(): Promise<void> {

@@ -29,4 +29,3 @@ export type {
 } from './run-sync-options.ts';
 export { type SnapshotFromFolderOptions, snapshotFromFolder } from './snapshot-from-folder.ts';
 export { createSyncMetrics, type SyncMetrics } from './sync-metrics.ts';
-export { type WorkersKvTargetOptions, workersKvTarget } from './workers-kv-target.ts';

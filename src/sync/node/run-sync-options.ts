@@ -8,7 +8,6 @@ import type { SyncOptions } from '../sync-options.ts';
 import type { ClusterAccessOptions } from './cluster-access.ts';
 import type { FileTargetOptions } from './file-target.ts';
 import type { ServerAccess } from './http-client.ts';
-import type { WorkersKvTargetOptions } from './workers-kv-target.ts';
 
 /** An API server, listed by hand. */
 export interface RunSyncServer extends ServerDescription {
@@ -72,7 +71,6 @@ export interface RunSyncOptions
   /** PEM to verify API servers' serving certificates. Required without `kubernetes`. */
   readonly certificateAuthorities?: string | undefined;
   readonly routers?: readonly RunSyncRouter[] | undefined;
-  readonly workersKv?: readonly WorkersKvTargetOptions[] | undefined;
   readonly files?: readonly FileTargetOptions[] | undefined;
   /** More targets, for example the router that this runs in. */
   readonly targets?: readonly SnapshotTarget[] | undefined;
@@ -110,21 +108,20 @@ export function checkRunSyncOptions(options: RunSyncOptions): CheckedSyncOptions
   const issues: string[] = [];
   const {
     routers = [],
-    workersKv = [],
     files = [],
     targets: further = [],
     servers,
     leaderElection,
     certificateAuthorities,
   } = options;
-  const targets = routers.length + workersKv.length;
-  if (targets + files.length + further.length === 0)
+  if (routers.length + files.length + further.length === 0)
     issues.push('there is no router and no file to deliver to');
   const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
   if (routers.length > 0 && !hasIdentity) {
     issues.push('routers accept snapshots only from a client with a certificate or a token: give one');
   }
-  const needsKey = targets > 0 || options.stateFile !== undefined || files.some((file) => !file.unsigned);
+  const needsKey =
+    routers.length > 0 || options.stateFile !== undefined || files.some((file) => !file.unsigned);
   if (needsKey && options.signingKey === undefined) {
     issues.push('there is no signing key: give one, or write files unsigned');
   }

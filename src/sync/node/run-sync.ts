@@ -22,7 +22,6 @@ import { httpsTarget } from './https-target.ts';
 import { type OpenServers, openCluster, openServers } from './open-cluster.ts';
 import { previousSnapshot } from './previous-snapshot.ts';
 import { type CheckedSyncOptions, checkRunSyncOptions, type RunSyncOptions } from './run-sync-options.ts';
-import { workersKvTarget } from './workers-kv-target.ts';
 
 /** A sync job with open connections. */
 export interface PreparedSync {
@@ -167,7 +166,7 @@ async function openSync(
   // A Worker is in front of no API server, so it cannot advertise an address.
   const advertising = (options.routers ?? []).filter(({ publicAuthorities }) => publicAuthorities !== true);
   const advertised = createAdvertisedAddresses(advertising.map(({ url }) => url));
-  const pushed = [...httpsTargets(options, advertised), ...(options.workersKv ?? []).map(workersKvTarget)];
+  const pushed = httpsTargets(options, advertised);
   const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
   const elector = electorFor(options, opened);
   const previous =

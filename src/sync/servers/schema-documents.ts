@@ -79,7 +79,7 @@ async function digestsOf(
 }
 
 /** The digests of OpenAPI v3 documents, each read once. */
-export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' | 'sleep'>) {
+export function createSchemaDocuments(clock: Pick<Clock, 'monotonic'>) {
   /** In the order of their last use. */
   const entries = new Map<string, Entry>();
   const limit = createLimiter(concurrentDocuments);
@@ -157,21 +157,17 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random' 
     /**
      * Starts to read the documents that are not known.
      *
-     * @param maximum how many are read, chosen by chance
      * @returns resolves when all that were begun have ended, up to the time-out; never rejects
      */
-    read(documents: readonly SchemaDocument[], maximum: number, signal: AbortSignal): Promise<unknown> {
+    read(documents: readonly SchemaDocument[], signal: AbortSignal): Promise<unknown> {
       const now = clock.monotonic();
       const bounded = documents.slice(0, rememberedDocuments);
       const due = bounded.filter(({ key }) => {
         const { isUnderWay, dueAt } = used(key);
         return !isUnderWay && now >= dueAt;
       });
-      // If not all can be read at once, chance gives each its turn.
-      const start = due.length > maximum ? Math.floor(clock.random() * due.length) : 0;
-      const chosen = [...due.slice(start), ...due.slice(0, start)].slice(0, maximum);
-      const unknown = chosen.filter(({ key }) => stateOf(key).kind === 'waiting');
-      const others = chosen.filter((document) => !unknown.includes(document));
+      const unknown = due.filter(({ key }) => stateOf(key).kind === 'waiting');
+      const others = due.filter((document) => !unknown.includes(document));
       const first = readAll(unknown, signal).finally(() => underWay.delete(first));
       underWay.add(first);
       return Promise.all([first, readAll(others, signal)]);

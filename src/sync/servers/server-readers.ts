@@ -23,8 +23,6 @@ export interface ReadTiming {
   readonly concurrentServers: number;
   /** Documents read at once from one server (classic discovery has one per group version). Default 8. */
   readonly concurrentDocuments: number;
-  /** Classic documents read from one server in one round, for the versions that it stores at. Default: all. */
-  readonly maximumHashDocuments: number;
 }
 
 interface ServerReadersOptions {
@@ -63,11 +61,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       drop: new AbortController(),
       failures: 0,
       knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
-      hashReader: createStorageVersionHashReader({
-        clock,
-        previous,
-        maximumDocuments: timing.maximumHashDocuments,
-      }),
+      hashReader: createStorageVersionHashReader({ clock, previous }),
       dueAt: -Infinity,
     };
   }

@@ -341,28 +341,6 @@ test('custom resources and those of extension API servers are not among them', a
   );
 });
 
-test('with a limit of documents, sync jobs that start again for each round read all in the end', async () => {
-  const groups = Object.fromEntries(
-    Array.from({ length: 7 }, (_, index) => [`g${index}.example.com`, { a: 'string' }]),
-  );
-  const changed = { ...groups, 'g0.example.com': { a: 'integer' } };
-  const served = { a: { version: 'v1.31.0', groups }, b: { version: 'v1.36.0', groups: changed } };
-  const known: number[] = [];
-  let previous: Snapshot | undefined;
-  for (let run = 0; run < 4; run++) {
-    const cluster = setUp(served, { previous, timing: { maximumSchemaDocuments: 3 } });
-    await cluster.round();
-    previous = cluster.snapshot();
-    known.push(cluster.asked().length);
-  }
-  assert.deepEqual(known, [3, 3, 2, 0]);
-  const digests = previous?.servers.map(({ serves }) => previous?.servedSets[serves]?.schemas ?? {});
-  assert.deepEqual(
-    digests?.map((each) => Object.keys(each).length),
-    [7, 7],
-  );
-});
-
 test('as many documents as a server may name are read and remembered, and no more', async () => {
   const groups = Object.fromEntries(
     Array.from({ length: 4_100 }, (_, index) => [`g${index}.example.com`, { a: 'string' }]),

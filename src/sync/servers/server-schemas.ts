@@ -11,11 +11,9 @@ import { groupVersionsIn, type LastKnownServer, lastKnown, type ServerReading } 
 type ServerSchemas = NonNullable<ServedSet['schemas']>;
 
 interface SchemaReaderOptions {
-  readonly clock: Pick<Clock, 'monotonic' | 'random' | 'sleep'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
   /** Compare also while all servers have one minor version. Default false. */
   readonly always?: boolean | undefined;
-  /** Documents read in one round, from all servers together. Default: no limit. */
-  readonly maximumDocuments?: number | undefined;
   /** The snapshot of an earlier run: what it has of documents whose URLs have a hash is not read again. */
   readonly previous?: Snapshot | undefined;
 }
@@ -45,7 +43,7 @@ export interface ComparedSchemas {
 
 /** Reads the schemas of what servers serve, while they have several minor versions. */
 export function createSchemaReader(options: SchemaReaderOptions) {
-  const { clock, always = false, maximumDocuments = Number.POSITIVE_INFINITY } = options;
+  const { clock, always = false } = options;
   const documents = createSchemaDocuments(clock);
   if (options.previous !== undefined) {
     for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
@@ -74,7 +72,7 @@ export function createSchemaReader(options: SchemaReaderOptions) {
           : [];
       });
       const all = mergedByKey(wanted.flatMap((each) => each.documents));
-      const read = documents.read(all, maximumDocuments, signal);
+      const read = documents.read(all, signal);
       if (waits) await read;
       const compared = outcome(wanted, previous, (key) => documents.state(key));
       return compared.isPending ? { ...compared, more: documents.settled() } : compared;

@@ -165,25 +165,6 @@ test('documents that have not changed since an earlier run are not read', async 
   assert.equal(documents.asked.filter((path) => path === '/apis/apps/v1').length, 1);
 });
 
-test('with a limit of documents, each has its turn', async () => {
-  const names = Array.from({ length: 7 }, (_, index) => `group-${index}.example.com`);
-  const documents = serverOf(
-    names.map((name) => group(name, ['things'])),
-    Object.fromEntries(names.map((name) => [`/apis/${name}/v1`, list(name, { things: hashOfV1 })])),
-  );
-  const { signal } = new AbortController();
-  const readers = createServerReaders([{ id: 'a', documents }], {
-    clock: manualClock(),
-    timing: { ...timing, maximumHashDocuments: 3 },
-  });
-  const known: number[] = [];
-  for (let round = 0; round < 3; round++) {
-    const reading = (await readers.round(signal, undefined)).get('a');
-    known.push(reading?.ok === true ? Object.keys(reading.set.storageVersionHashes ?? {}).length : 0);
-  }
-  assert.deepEqual(known, [3, 6, 7]);
-});
-
 test('a custom resource has the hash of the version that its definition stores, at once when that changes', async () => {
   const documents = serverOf([group('example.com', ['things'])], {
     '/apis/example.com/v1': list('example.com', { things: hashOfV1 }),

@@ -24,10 +24,8 @@ const retriedAfter = 30_000;
 const refreshedAfter = 600_000;
 
 interface StorageVersionHashReaderOptions {
-  readonly clock: Pick<Clock, 'monotonic' | 'random'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly previous?: LastKnownServer | undefined;
-  /** Documents read in one reading. Default: no limit. */
-  readonly maximumDocuments?: number | undefined;
 }
 
 interface HashesRequest {
@@ -64,7 +62,6 @@ interface Known {
 export function createStorageVersionHashReader({
   clock,
   previous,
-  maximumDocuments = Number.POSITIVE_INFINITY,
 }: StorageVersionHashReaderOptions): StorageVersionHashReader {
   const known = previous === undefined ? new Map<string, Known>() : knownFrom(previous.set);
   let knownVersion = previous?.server.version;
@@ -112,13 +109,10 @@ export function createStorageVersionHashReader({
           !each.isStale && (entry === undefined || (entry.text !== textOf(each) && now >= entry.retriedAt))
         );
       });
-      // If not all can be read at once, chance gives each its turn.
-      const first = due.length > maximumDocuments ? Math.floor(clock.random() * due.length) : 0;
-      const chosen = [...due.slice(first), ...due.slice(0, first)].slice(0, maximumDocuments);
       const limit = createLimiter(request.concurrentDocuments);
       await withReadTimeout(timeout, request.signal, (deadline) =>
         Promise.all(
-          chosen.map((each) =>
+          due.map((each) =>
             limit(async () => {
               // A document that was not begun in time is read in the next round.
               if (!deadline.aborted) await readOne(request, each, deadline);
