@@ -17,7 +17,6 @@ import { serveUpgrade } from './http-upgrade.ts';
 import type { ServerContext } from './resource-request.ts';
 import type { SpecFields } from './served-resources.ts';
 import { ServedResources } from './served-resources.ts';
-import { serviceAccountOf } from './service-account-token.ts';
 import type { ExampleStore } from './store.ts';
 import { type KubernetesVersionName, kubernetesVersions } from './tables/versions.ts';
 
@@ -33,7 +32,7 @@ export interface ExampleApiServerOptions extends AuthenticationOptions {
   readonly name: string;
   /** Shared by all servers of one cluster. */
   readonly store: ExampleStore;
-  /** Bearer tokens and whose they are, beside those of service accounts. */
+  /** Bearer tokens and whose they are. */
   readonly tokens?: ReadonlyMap<string, ExampleUser>;
   /** PEM. */
   readonly tls: { readonly cert: string; readonly key: string };
@@ -108,7 +107,7 @@ export async function startExampleApiServer(options: ExampleApiServerOptions): P
   const authority = `${address.includes(':') ? `[${address}]` : address}:${listening.port}`;
   const stopping = new AbortController();
   const bookmarkIntervalMilliseconds = options.bookmarkIntervalMilliseconds ?? 10_000;
-  const userOfToken: UserOfToken = (token) => options.tokens?.get(token) ?? serviceAccountOf(store, token);
+  const userOfToken: UserOfToken = (token) => options.tokens?.get(token);
   const context: ServerContext = {
     name,
     version,

@@ -74,10 +74,9 @@ function withKeptMetadata(
   current: KubernetesObject,
   next: KubernetesObject,
 ): KubernetesObject {
-  const { generation = 1, deletionTimestamp, managedFields } = current.metadata;
+  const { generation = 1, deletionTimestamp } = current.metadata;
   const changed = !equalJson(withoutMetadataAndStatus(current), withoutMetadataAndStatus(next));
   const metadata = {
-    ...(managedFields === undefined ? {} : { managedFields }),
     ...next.metadata,
     ...(hasGeneration(served, next) ? { generation: changed ? generation + 1 : generation } : {}),
     ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),

@@ -14,7 +14,6 @@ import { patched } from './patch/patch-request.ts';
 import { podLog } from './pod-log.ts';
 import { asObject, decodeObject } from './request-body.ts';
 import type { ResourceRequest } from './resource-request.ts';
-import { requestToken } from './service-account-token.ts';
 import { inVersion, prepareForPartialUpdate } from './strategy.ts';
 import { answered, existing, replace } from './writes.ts';
 
@@ -36,7 +35,7 @@ export function subresource(request: ResourceRequest): Answer {
     case 'portforward':
       throw badRequest('Upgrade request required');
     case 'token':
-      return requestToken(request);
+      throw badRequest('example API servers issue no tokens');
     case 'status':
     case 'approval':
       return part(request, 'status');

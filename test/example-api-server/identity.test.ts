@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ExampleStore } from '../../demo/example-api-server/index.ts';
-import { type JsonObject, objectAt, textAt } from '../../demo/example-api-server/kubernetes-object.ts';
+import { objectAt } from '../../demo/example-api-server/kubernetes-object.ts';
 import { clientOf, createPki, http2ClientOf, startServer, type TestRequest } from './support.ts';
 
 const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
@@ -76,51 +76,6 @@ describe('who arrives at an example API server', async () => {
   it('is the user of a bearer token', async () => {
     const user = await whoAmI(anonymous, { authorization: 'Bearer secret' });
     assert.deepEqual(user, { username: 'bob', uid: '7', groups: ['dev', 'system:authenticated'] });
-  });
-
-  it('is the service account of a token that a server of its cluster issued', async () => {
-    const older = await startServer(pki, '1.25', { store });
-    const accounts = '/api/v1/namespaces/default/serviceaccounts';
-    await admin(accounts, { method: 'POST', body: { metadata: { name: 'robot' } } });
-    const { uid } = objectAt((await admin(`${accounts}/robot`)).json(), 'metadata');
-    const issue = (spec: JsonObject = {}) =>
-      clientOf(older, pki, pki.admin)(`${accounts}/robot/token`, { method: 'POST', body: { spec } });
-    const issued = await issue();
-    assert.equal(issued.code, 201, issued.text);
-    assert.equal(objectAt(issued.json(), 'spec')['expirationSeconds'], 3600);
-    const token = textAt(issued.json(), 'status', 'token');
-    const expected = {
-      username: 'system:serviceaccount:default:robot',
-      uid,
-      groups: ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'],
-    };
-    assert.deepEqual(await whoAmI(anonymous, { authorization: `Bearer ${token}` }), expected);
-
-    const code = async (bearer: string) =>
-      (await anonymous('/version', { headers: { authorization: `Bearer ${bearer}` } })).code;
-    const [header, payload = '', signature] = token.split('.');
-    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
-    const forged = Buffer.from(JSON.stringify({ ...claims, exp: claims.exp + 1 })).toString('base64url');
-    assert.equal(await code(`${header}.${forged}.${signature}`), 401);
-    const elsewhere = await issue({ audiences: ['vault'] });
-    assert.equal(await code(textAt(elsewhere.json(), 'status', 'token')), 401);
-    assert.equal((await issue({ expirationSeconds: 60 })).code, 422);
-    await admin(`${accounts}/robot`, { method: 'DELETE' });
-    assert.equal(await code(token), 401);
-    assert.equal((await issue()).code, 404);
-  });
-
-  it('is not a service account any more when its token has expired', async () => {
-    let now = new Date();
-    const aging = await startServer(pki, '1.36', { store: new ExampleStore({ now: () => now }) });
-    const accounts = '/api/v1/namespaces/default/serviceaccounts';
-    const asking = clientOf(aging, pki, pki.admin);
-    await asking(accounts, { method: 'POST', body: { metadata: { name: 'robot' } } });
-    const issued = await asking(`${accounts}/robot/token`, { method: 'POST', body: {} });
-    const headers = { authorization: `Bearer ${textAt(issued.json(), 'status', 'token')}` };
-    assert.equal((await clientOf(aging, pki)('/version', { headers })).code, 200);
-    now = new Date(now.getTime() + 3600 * 1000);
-    assert.equal((await clientOf(aging, pki)('/version', { headers })).code, 401);
   });
 
   it('is not who X-Remote headers name when no front proxy sends them', async () => {

@@ -188,17 +188,6 @@ for (const kubectl of kubectls) {
         }
       });
 
-      it('create token issues one that the server takes', async () => {
-        await run(['create', 'serviceaccount', 'robot']);
-        const token = await run(['create', 'token', 'robot']);
-        const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
-        const path = ['create', '-f', '-', '-o', 'jsonpath={.status.user.username}'];
-        assert.equal(
-          await run(path, JSON.stringify({ ...review, metadata: { name: 'r' } })),
-          'system:serviceaccount:default:robot',
-        );
-      });
-
       it('debug adds a container that runs, or a copy of the pod', async () => {
         assert.equal(await run(['debug', 'p', '--image=busybox', '--container=d', '--profile=general']), '');
         const running = ['get', 'pod', 'p', '-o', 'jsonpath={.status.ephemeralContainerStatuses[0].name}'];

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { JsonValue, KubernetesObject } from '../../demo/example-api-server/kubernetes-object.ts';
-import { applyConfiguration } from '../../demo/example-api-server/patch/apply.ts';
+import type { JsonValue } from '../../demo/example-api-server/kubernetes-object.ts';
 import { applyJsonPatch } from '../../demo/example-api-server/patch/json-patch.ts';
 import { applyMergePatch } from '../../demo/example-api-server/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../demo/example-api-server/patch/strategic-merge-patch.ts';
@@ -134,58 +133,5 @@ describe('a strategic merge patch', () => {
     assert.deepEqual(replaced, { s: { c: 3 } });
     const retained = applyStrategicMergePatch({ s: { a: 1, b: 2 } }, { s: { $retainKeys: ['b'], b: 3 } });
     assert.deepEqual(retained, { s: { b: 3 } });
-  });
-});
-
-describe('server-side apply', () => {
-  const options = { force: false, apiVersion: 'v1', now: '2026-01-01T00:00:00Z' };
-  const apply = (live: KubernetesObject, fieldManager: string, data: JsonValue, force = false) =>
-    applyConfiguration(live, { metadata: { name: 'x' }, data }, { ...options, fieldManager, force });
-  const nothing: KubernetesObject = { metadata: { name: 'x' } };
-
-  it('removes what the manager applied before and leaves out now', () => {
-    const first = apply(nothing, 'one', { a: '1', b: '1' });
-    assert.deepEqual(apply(first, 'one', { a: '2' })['data'], { a: '2' });
-  });
-
-  it('keeps what another manager applies too', () => {
-    const shared = apply(apply(nothing, 'one', { a: '1', b: '1' }), 'two', { b: '1' });
-    assert.deepEqual(apply(shared, 'one', { a: '1' })['data'], { a: '1', b: '1' });
-  });
-
-  it('does not touch what nobody applied', () => {
-    const live = { ...nothing, data: { theirs: '1' } };
-    assert.deepEqual(apply(apply(live, 'one', { a: '1' }), 'one', {})['data'], { theirs: '1' });
-  });
-
-  it('refuses to change the field of another manager', () => {
-    const live = apply(nothing, 'one', { a: '1' });
-    assert.throws(
-      () => apply(live, 'two', { a: '2' }),
-      (error: unknown) =>
-        (error as Error).message === 'Apply failed with 1 conflict: conflict with "one" using v1: .data.a' &&
-        reason('Conflict')(error),
-    );
-  });
-
-  it('takes the field over by force, and the other manager owns it no longer', () => {
-    const taken = apply(apply(nothing, 'one', { a: '1' }), 'two', { a: '2' }, true);
-    assert.deepEqual(taken['data'], { a: '2' });
-    const managers = taken.metadata['managedFields'];
-    assert.ok(Array.isArray(managers));
-    assert.deepEqual(
-      managers.map((entry: { manager: string }) => entry.manager),
-      ['two'],
-    );
-  });
-
-  it('removes a list item that its manager no longer applies', () => {
-    const containers = (names: readonly string[]): KubernetesObject => ({
-      metadata: { name: 'x' },
-      spec: { containers: names.map((name) => ({ name, image: name })) },
-    });
-    const both = applyConfiguration(nothing, containers(['a', 'b']), { ...options, fieldManager: 'one' });
-    const one = applyConfiguration(both, containers(['b']), { ...options, fieldManager: 'one' });
-    assert.deepEqual(one['spec'], { containers: [{ name: 'b', image: 'b' }] });
   });
 });

@@ -8,10 +8,8 @@ import {
 } from '../api-error.ts';
 import type { JsonValue, KubernetesObject } from '../kubernetes-object.ts';
 import { asObject, decodeJson, decodeYaml, mediaTypeOf } from '../request-body.ts';
-import { isTrue } from '../request-target.ts';
 import type { ResourceRequest } from '../resource-request.ts';
 import { inVersion } from '../strategy.ts';
-import { applyConfiguration } from './apply.ts';
 import { applyJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { applyStrategicMergePatch } from './strategic-merge-patch.ts';
@@ -29,7 +27,7 @@ const patches: Readonly<Record<string, Patch>> = {
 /**
  * What becomes of `current` through the patch in the request. Only an apply patch may find nothing there: it
  * creates.
- * @throws {ApiError} UnsupportedMediaType, BadRequest, Invalid, NotFound, Conflict
+ * @throws {ApiError} UnsupportedMediaType, BadRequest, Invalid, NotFound
  */
 export function patched(request: ResourceRequest, current: KubernetesObject | undefined): KubernetesObject {
   const { served, target, body } = request;
@@ -48,8 +46,9 @@ export function patched(request: ResourceRequest, current: KubernetesObject | un
   return asObject(patch(inVersion(served, current), decodeJson(body)));
 }
 
+/** Server-side apply without owners of fields: what a manager leaves out now stays, and nobody conflicts. */
 function applied(request: ResourceRequest, current: KubernetesObject | undefined): KubernetesObject {
-  const { served, target, query, server } = request;
+  const { served, target, query } = request;
   const fieldManager = query.get('fieldManager') ?? '';
   if (fieldManager === '') {
     throw invalidOption('fieldManager', 'FieldValueRequired', 'Required value: is required for apply patch');
@@ -63,12 +62,7 @@ function applied(request: ResourceRequest, current: KubernetesObject | undefined
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${target.name})`);
   }
   const live = current === undefined ? { metadata: {} } : inVersion(served, current);
-  return applyConfiguration(live, configuration, {
-    fieldManager,
-    force: isTrue(query.get('force')),
-    apiVersion: served.groupVersion,
-    now: server.store.timestamp(),
-  });
+  return asObject(applyStrategicMergePatch(live, configuration));
 }
 
 function invalidOption(field: string, reason: Cause['reason'], message: string): ApiError {

@@ -11,7 +11,6 @@ import {
   type KubernetesVersionName,
   type RequestFilter,
 } from '../../../demo/example-api-server/index.ts';
-import { serviceAccountOf } from '../../../demo/example-api-server/service-account-token.ts';
 import { parseRequestInfo } from '../../../src/apimachinery/request-info.ts';
 import { forwardToPeer } from './forward-to-peer.ts';
 import {
@@ -44,9 +43,7 @@ const rerouted = 'x-kubernetes-peer-proxied';
 export function createPeerProxy(options: PeerProxyOptions): RequestFilter {
   const local = groupVersionsOf(options.version);
   const peers = new PeerCache({ ...options, ownId: apiServerId(options.name) });
-  const authenticate = makeAuthenticate(options.authentication, (token) =>
-    serviceAccountOf(options.store, token),
-  );
+  const authenticate = makeAuthenticate(options.authentication, () => undefined);
 
   return (request, response, next) => {
     const target = request.url;
