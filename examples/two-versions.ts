@@ -25,7 +25,6 @@ export function twoVersions(createdAt: number, newAddress = '10.0.0.2:6443'): Ro
     metadata: {
       generation: 1,
       createdAt: new Date(createdAt).toISOString(),
-      lifetimeSeconds: 3600,
       source: 'discovery',
     },
     servers: [

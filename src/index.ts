@@ -83,7 +83,6 @@ export type {
   DecisionStep,
   PreferredVersion,
   PreferredVersionOptions,
-  StalePolicy,
   VersionChoice,
 } from './routing/decision.ts';
 export { defaultPreferredVersion } from './routing/preferred-version.ts';

@@ -47,10 +47,9 @@ async function startBackends(context: TestContext, arrived: Arrived[]) {
   return Object.fromEntries(ids.map((id, index) => [id, `127.0.0.1:${peers[index]?.port}`]));
 }
 
-/** A router as `serve` puts it together, but with the clock and the policy of the row. */
+/** A router as `serve` puts it together, but with the context of the row. */
 async function startRouter(context: TestContext, row: DecisionRow, addresses: Record<string, string>) {
   const cluster = mixedClusterAt(addresses);
-  const expiry = Date.parse(cluster.metadata.createdAt) + cluster.metadata.lifetimeSeconds * 1000;
   const authorities = readClientAuthorities({
     clientCa: clientAuthority.certificate,
     requestHeaderCa: frontProxyAuthority.certificate,
@@ -72,7 +71,6 @@ async function startRouter(context: TestContext, row: DecisionRow, addresses: Re
     authenticators: [requestHeader],
     isVerifiedPeer: (inbound) => requestHeader.isVerifiedPeer(inbound),
     inbound: nodeInbound,
-    ...(row.expired === true ? { clock: () => expiry } : {}),
     ...row.context,
   });
   const server = createRouterServer({

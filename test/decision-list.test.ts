@@ -7,14 +7,12 @@ import { frontProxyConnection, testApp } from './support/test-app.ts';
 /** Sends the row through the whole app; every destination answers 404, so that a local one shows. */
 async function walk(row: DecisionRow) {
   const snapshot = row.snapshot === 'none' ? undefined : (row.snapshot ?? mixedCluster);
-  const expiry = Date.parse(mixedCluster.metadata.createdAt) + mixedCluster.metadata.lifetimeSeconds * 1000;
   const transport = recordingTransport(
     ({ destination }) => new Response(`404 page not found on ${destination.id}`, { status: 404 }),
   );
   const { app } = await testApp({
     snapshot,
     transport,
-    ...(row.expired === true ? { clock: () => expiry } : {}),
     ...row.context,
     // Straight to an extension server go only callers whom the router has authenticated.
     connection: row.mark === 'anyone' ? {} : frontProxyConnection,

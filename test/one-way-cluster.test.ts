@@ -197,7 +197,7 @@ test("each request of the Worker's handler passes the app once, and is fetched o
         },
         destinations: { fetch: answer },
         frontProxy: { fetch: answer },
-        snapshot: { stalePolicy: 'serve-stale' },
+        snapshot: {},
       },
       receiver: await receiverHolding(
         snapshotOf({ local: { serves: ['v1/pods'] }, peer: { serves: ['v1/pods', 'batch/v1/jobs'] } }),

@@ -53,7 +53,6 @@ const changes: Readonly<Record<LiveFlagName, Change & { readonly onlyIn?: Form }
   'departed-server-grace': { onlyIn: 'embedded', after: '16m' },
   cluster: { onlyIn: 'embedded', after: 'staging' },
   'snapshot-keys': { onlyIn: 'pushed', before: 'snapshot-keys.json', after: 'other-snapshot-keys.json' },
-  'snapshot-stale-policy': { after: 'unavailable' },
   'preferred-version': { after: 'newest' },
   'preferred-version-scope': { after: 'all' },
   'preferred-version-required': { after: true },

@@ -22,9 +22,8 @@ export const codeUnions: readonly CodeUnion[] = [
       NotAResourceRequest: 'The path names no resource: local.',
       MergedDocument: 'A discovery or OpenAPI document, merged from all servers.',
       AlreadyRerouted: 'A verified peer has rerouted it: local.',
-      NoSnapshot: 'There has been no snapshot yet: `--snapshot-stale-policy` decides.',
-      SnapshotExpired:
-        'The snapshot is past its lifetime, and `--snapshot-stale-policy` does not use it: local, or 503 for what only peers were known to serve.',
+      NoSnapshot:
+        'There has been no snapshot yet: local, whose 404 for a resource becomes 503; a gateway returns 503.',
       ServedLocally: 'The local server serves it.',
       ExtensionAPIServer:
         'An aggregated API: to its server, or through the local aggregator (`--extension-routing`).',

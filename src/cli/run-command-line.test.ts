@@ -20,7 +20,7 @@ before(async () => {
   const snapshot: Snapshot = {
     apiVersion: 'mixed-version-proxy/v1alpha1',
     kind: 'StorageVersionSnapshot',
-    metadata: { generation: 7, createdAt: '2026-01-01T00:00:00Z', lifetimeSeconds: 600, source: 'discovery' },
+    metadata: { generation: 7, createdAt: '2026-01-01T00:00:00Z', source: 'discovery' },
     servers: [
       { id: 'cp-a', address: '10.0.0.1:6443', serves: emptyKey },
       { id: 'cp-b', address: '10.0.0.2:6443', serves: setKey },
@@ -197,9 +197,9 @@ describe('explain', () => {
       assert.equal(code, 2, url);
       assert.ok(errors.includes(`URL must be a path that begins with /, or an https:// URL, not "${url}"`));
     }
-    const all = await run(['explain', 'A B', 'pods', '-H', 'x', '--at=noon', '--snapshot=missing.json']);
+    const all = await run(['explain', 'A B', 'pods', '-H', 'x', '--snapshot=missing.json']);
     assert.equal(all.code, 2);
-    for (const part of ['"A B" cannot', 'URL must', '--header must', '--at must', '--snapshot: cannot read'])
+    for (const part of ['"A B" cannot', 'URL must', '--header must', '--snapshot: cannot read'])
       assert.ok(all.errors.includes(`error: ${part}`), part);
   });
 
@@ -216,15 +216,6 @@ describe('explain', () => {
     assert.match(output, /^Decision: +peer$/m);
     assert.match(output, /^Reason: +LocalServerDown$/m);
     assert.match(output, /^ {2}cp-b /m);
-  });
-
-  it('decides as of the time that is asked for', async () => {
-    const late = [...seen, '--at', '2026-02-01T00:00:00Z'];
-    assert.match((await run(late)).output, /^Decision: +peer$/m);
-    const { output } = await run([...late, '--snapshot-stale-policy', 'local']);
-    assert.match(output, /^Decision: +unavailable$/m);
-    assert.match(output, /^Reason: +SnapshotExpired$/m);
-    assert.equal((await run([...seen, '--at', 'yesterday'])).code, 2);
   });
 
   it('takes headers, whose reroute mark counts with --from-verified-peer', async () => {

@@ -127,9 +127,9 @@ function snapshot({ snapshot: held, embeddedSync }: StatusView, now: number): Ma
   const notRead =
     failed === 0 ? '' : html`<span class="detail">${count(failed, 'server')} could not be read</span>`;
   if (held === null) return html`${badge('warning', 'None yet')}${notRead}`;
-  const { generation, createdAt, expired } = held;
+  const { generation, createdAt, old } = held;
   const read = Date.parse(embeddedSync?.lastReadAt ?? '');
-  return html`Generation ${generation}${expired ? html` ${badge('warning', 'Expired')}` : ''}
+  return html`Generation ${generation}${old ? html` ${badge('warning', 'Old')}` : ''}
 <span class="detail">${
     Number.isNaN(read)
       ? html`${embeddedSync === null ? 'pushed' : 'not read yet'}, ${age(Date.parse(createdAt), now)} old`

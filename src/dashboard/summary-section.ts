@@ -4,7 +4,7 @@ import type { UpgradeState } from './cluster-view.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';
 import { displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
-import { age, badge, count, type Markup, remaining, timeOfDay } from './wording/markup.ts';
+import { age, badge, count, type Markup, timeOfDay } from './wording/markup.ts';
 
 /** How the router is doing, in one sentence that is read out when it changes, and in a few facts. */
 export function summarySection(
@@ -43,7 +43,7 @@ function sentence({ status }: PageState, upgrade: UpgradeState, without: Unserve
     readiness.ready ? 'The router is ready.' : 'The router is not ready.',
     snapshot === null
       ? 'There has been no snapshot yet.'
-      : `Snapshot generation ${snapshot.generation}${snapshot.expired ? ', expired' : ''}.`,
+      : `Snapshot generation ${snapshot.generation}${snapshot.old ? ', old' : ''}.`,
     `${count(present.length, 'API server')}, ${unhealthy === 0 ? none : `${unhealthy} of them`} unhealthy.`,
     departed === 0 ? '' : `${departed} departed.`,
     upgrade.state === 'mixed' ? `They run ${count(versions, 'version')}.` : '',
@@ -92,15 +92,11 @@ function snapshot({ status, table, now }: PageState): Markup {
       status.embeddedSync === null ? 'Is the sync job running?' : 'The router reads the cluster itself.';
     return html`${badge('warning', 'None yet')}<span class="detail">${advice}</span>`;
   }
-  const { generation, expired } = status.snapshot;
+  const { generation, old } = status.snapshot;
   const { embeddedSync } = status;
   const lastReadAt = Date.parse(embeddedSync?.lastReadAt ?? '');
-  return html`<b>Generation ${generation}</b>${expired ? html` ${badge('warning', 'Expired')}` : ''}
-<span class="detail">${age(table.createdAt, now)} old, ${
-    expired
-      ? html`expired ${age(table.expiresAt, now)} ago`
-      : html`valid for ${remaining(table.expiresAt, now)}`
-  }</span>${
+  return html`<b>Generation ${generation}</b>${old ? html` ${badge('warning', 'Old')}` : ''}
+<span class="detail">${age(table.createdAt, now)} old</span>${
     embeddedSync === null
       ? ''
       : html`<span class="detail">Read by this router (${embeddedSync.source})${

@@ -11,7 +11,7 @@ import {
   tableOf,
 } from '../../test/support/ask-discovery.ts';
 import { snapshotOfSets } from '../../test/support/recorded-cluster.ts';
-import { buildRoutingTable, withLifetime } from '../snapshot/routing-table/build-routing-table.ts';
+import { buildRoutingTable, renewedTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { prewarmDiscovery } from './documents.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
 
@@ -104,7 +104,7 @@ describe('the documents of a snapshot', () => {
     const documents = mergedDocumentsOf(table);
     const path = { kind: 'groups', legacy: false, trailingSlash: false } as const;
     assert.equal(documents.get(path, 'v2', false), documents.get(path, 'v2', false));
-    assert.equal(mergedDocumentsOf(withLifetime(table, new Date().toISOString(), 60)), documents);
+    assert.equal(mergedDocumentsOf(renewedTable(table, new Date().toISOString())), documents);
   });
 
   test('can be made ahead of the first request, and are then the same', async () => {

@@ -58,7 +58,7 @@ export function ownPaths(
   const receiver = options.routingTable;
   const clock = options.clock ?? Date.now;
   const status = () => routerStatus(options, readiness(readinessChecks), clock());
-  const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options, clock());
+  const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options);
   const routers = ({ var: { inbound, requestInfo, caller } }: OwnPathContext) =>
     askRouters({ inbound, requestInfo }, caller, status(), { ...options, router });
   const app = new Hono<HandlerEnvironment>();

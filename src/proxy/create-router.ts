@@ -124,7 +124,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   };
 }
 
-function checkForm({ serverId, local, stalePolicy, enabled }: MixedVersionProxyOptions): void {
+function checkForm({ serverId, local, enabled }: MixedVersionProxyOptions): void {
   if ((serverId === undefined) !== (local === undefined)) {
     throw new TypeError('Give both serverId and local, or neither of them for the gateway form.');
   }
@@ -134,11 +134,8 @@ function checkForm({ serverId, local, stalePolicy, enabled }: MixedVersionProxyO
     );
   }
   if (serverId !== undefined) return;
-  if (stalePolicy === 'local' || enabled === false) {
-    throw new TypeError(
-      'A gateway has no local server: stalePolicy "local" and enabled false need serverId and local.',
-    );
-  }
+  if (enabled === false)
+    throw new TypeError('A gateway has no local server: enabled false needs serverId and local.');
 }
 
 /** Without Retry-After: a repeated request would loop again. */

@@ -5,12 +5,10 @@ import { type InboundRequest, queryOf } from '../request/inbound.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import type { Caller } from '../request/user-info.ts';
 import { decide, isServedByDepartedServer } from '../routing/decide.ts';
-import { type Decision, type DecisionContext, defaultStalePolicy } from '../routing/decision.ts';
+import type { Decision, DecisionContext } from '../routing/decision.ts';
 import { defaultPreferredVersion, goesElsewhere } from '../routing/preferred-version.ts';
-import { silentLogger } from '../runtime/logger.ts';
 import { type Candidates, noCandidates, type ServerLoad } from './delivery/server-choice.ts';
 import { localServerId, type MixedVersionProxyOptions } from './options.ts';
-import { createExpiryLog } from './snapshot-expiry.ts';
 
 /** Decides by the routing table and the servers as they are when it is asked. */
 export interface Decider {
@@ -33,11 +31,8 @@ const gateIsOff: Decision = Object.freeze({
 
 export function createDecider(options: MixedVersionProxyOptions, load: ServerLoad): Decider {
   const { routingTable, isVerifiedPeer = () => false } = options;
-  const { stalePolicy = defaultStalePolicy, preferredVersion = defaultPreferredVersion } = options;
+  const { preferredVersion = defaultPreferredVersion } = options;
   const { localServerDownPolicy = 'peer', extensionRouting = 'local', enabled = true } = options;
-  const { clock = Date.now, logger = silentLogger } = options;
-  const standing = { stalePolicy, preferredVersion };
-  const expiryLog = createExpiryLog(stalePolicy, logger);
   const local = { ...options, load };
   const isDown = () => isLocalServerDown(local);
 
@@ -46,10 +41,9 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
     caller: Caller,
     localServerIsDown: boolean,
   ): DecisionContext => ({
-    ...standing,
+    preferredVersion,
     serverId: localServerId(options),
     localServerIsDown,
-    now: clock(),
     query: queryOf(inbound.target),
     // Upstream's peers send upgrades without a user: there the connection's own certificate is what counts.
     reroutedByVerifiedPeer: hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound)),
@@ -67,19 +61,15 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
   return {
     decide(inbound, requestInfo, caller) {
       if (!enabled) return gateIsOff;
-      const context = contextOf(inbound, caller, isDown());
-      const table = routingTable.current();
-      expiryLog.look(table, context.now);
-      return decide(requestInfo, table, context);
+      return decide(requestInfo, routingTable.current(), contextOf(inbound, caller, isDown()));
     },
     isMisplaced(requestInfo, before, { id, kind }) {
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
       const now = decide(requestInfo, routingTable.current(), {
-        ...standing,
+        preferredVersion,
         serverId: localServerId(options),
         localServerIsDown: isDown(),
-        now: clock(),
         reroutedByVerifiedPeer: false,
         extensionRouting,
       });

@@ -6,13 +6,12 @@ import type { Destination } from '../request/destination.ts';
 import { carriesRerouteMark, rerouteMarkHeader } from '../request/header-hygiene.ts';
 import { queryOf } from '../request/inbound.ts';
 import { decide } from '../routing/decide.ts';
-import {
-  type Decision,
-  type DecisionContext,
-  type DecisionReason,
-  type DecisionStep,
-  defaultStalePolicy,
-  type VersionChoice,
+import type {
+  Decision,
+  DecisionContext,
+  DecisionReason,
+  DecisionStep,
+  VersionChoice,
 } from '../routing/decision.ts';
 import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
@@ -85,8 +84,6 @@ export interface Explanation {
  * ```ts
  * const { decision, reason } = explainRequest({ method: 'GET', url: '/apis/batch/v1/jobs' }, table, {
  *   serverId,
- *   now: Date.now(),
- *   stalePolicy: 'serve-stale',
  *   extensionRouting: 'local',
  *   fromVerifiedPeer: false,
  * });
@@ -231,19 +228,16 @@ function requestTarget(url: string): string {
   return target === '' || target.startsWith('?') ? `/${target}` : target;
 }
 
-/** Says where this router would send `request` at this moment. @param now milliseconds since the epoch */
+/** Says where this router would send `request` at this moment. */
 export function explainHere(
   request: RequestToExplain,
   table: RoutingTable | undefined,
   options: MixedVersionProxyOptions,
-  now: number,
 ): Explanation {
   const { health } = options;
   return explainRequest(request, table, {
     serverId: localServerId(options),
     localServerIsDown: isLocalServerDown(options),
-    now,
-    stalePolicy: options.stalePolicy ?? defaultStalePolicy,
     extensionRouting: options.extensionRouting ?? 'local',
     preferredVersion: options.preferredVersion,
     fromVerifiedPeer: false,

@@ -2,9 +2,6 @@ import { firstHeader } from '../apimachinery/raw-headers.ts';
 import { serveDiscovery } from '../discovery/documents.ts';
 import { queryOf } from '../request/inbound.ts';
 import type { AdmittedRequest } from '../request/router.ts';
-import { mayUsePeers } from '../routing/decide-document.ts';
-import { defaultStalePolicy } from '../routing/decision.ts';
-import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 
@@ -12,10 +9,7 @@ import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 export type Replacement = (status: number) => Response | undefined;
 
 /** The router's options that a merged document needs. */
-export type MergedDocumentOptions = Pick<
-  MixedVersionProxyOptions,
-  'serverId' | 'local' | 'stalePolicy' | 'preferredVersion' | 'clock'
->;
+export type MergedDocumentOptions = Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'preferredVersion'>;
 
 /**
  * A merged discovery document or OpenAPI index, as the response to those whom the API server lets read its path:
@@ -26,8 +20,6 @@ export async function mergedDocument(
   table: RoutingTable,
   options: MergedDocumentOptions,
 ): Promise<Replacement | undefined> {
-  const { stalePolicy = defaultStalePolicy, clock = Date.now } = options;
-  const serverId = localServerId(options);
   const { headers } = inbound;
   const asked = {
     method: inbound.method,
@@ -41,8 +33,10 @@ export async function mergedDocument(
   const onAggregated = (isMade: boolean): void => {
     wasMade = isMade;
   };
-  const known = mayUsePeers(table, { now: clock(), stalePolicy }) ? table : withoutPeers(table, serverId);
-  const document = await serveDiscovery(asked, known, { localServerId: serverId, onAggregated });
+  const document = await serveDiscovery(asked, table, {
+    localServerId: localServerId(options),
+    onAggregated,
+  });
   return (
     document &&
     ((status) => {
@@ -51,27 +45,6 @@ export async function mergedDocument(
       return document;
     })
   );
-}
-
-const tablesWithoutPeers = new WeakMap<RoutingTable, RoutingTable>();
-
-/**
- * The table of an expired snapshot that the policy does not trust: it tells what peers serve, but not whether they
- * can still be reached. Which version its documents speak for stays. Built once for each table: a router has one
- * local server.
- */
-function withoutPeers(table: RoutingTable, serverId: string | undefined): RoutingTable {
-  const known = tablesWithoutPeers.get(table);
-  if (known !== undefined) return known;
-  const { snapshot, leadingMinor } = table;
-  const servers = snapshot.servers.map((server) => {
-    if (server.id === serverId) return server;
-    const { address: _address, advertised: _advertised, url: _url, ...unreachable } = server;
-    return { ...unreachable, stale: true };
-  });
-  const made = Object.freeze({ ...buildRoutingTable({ ...snapshot, servers }), leadingMinor });
-  tablesWithoutPeers.set(table, made);
-  return made;
 }
 
 /** The server let the caller read the path, whether or not it has the document (or in that form). */

@@ -7,7 +7,7 @@ import type { InboundRequest } from '../request/inbound.ts';
 import type { RequestObserver } from '../request/request-observer.ts';
 import type { RetryBudget } from '../request/retry.ts';
 import type { Transport } from '../request/transport.ts';
-import type { PreferredVersionOptions, StalePolicy } from '../routing/decision.ts';
+import type { PreferredVersionOptions } from '../routing/decision.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import type { ServerLoad } from './delivery/server-choice.ts';
@@ -49,8 +49,6 @@ export interface MixedVersionProxyOptions {
    * X-Remote headers over connections with the front-proxy certificate.
    */
   readonly identityTokens?: IdentityTokenSigners;
-  /** Default `serve-stale`: the last snapshot stays in use at any age. The gateway form does not support `local`. */
-  readonly stalePolicy?: StalePolicy;
   /**
    * Of which version the cluster is to look while its servers have several. Default: that of the majority, for resources
    * that servers understand differently, by what the sync job has compared (`ServedSet.schemas`).

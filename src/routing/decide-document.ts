@@ -2,7 +2,7 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { compareServerVersions } from '../apimachinery/server-version.ts';
 import { openApiV2Path, parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { openApiV3Servers } from '../discovery/openapi-v3/openapi-v3.ts';
-import { isExpired, type RoutingServer, type RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
 import { decideByVersion } from './preferred-version.ts';
 
@@ -10,16 +10,12 @@ const mergedByTheRouter = localDecision('MergedDocument');
 const heldByLocal = localDecision('NotAResourceRequest');
 const outOfReach = unavailableDecision('PeerAddressUnknown');
 const documentOfDepartedServer = unavailableDecision('ServerDeparted');
-const documentOfExpiredSnapshot = unavailableDecision('SnapshotExpired');
 
 /**
  * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller
  * read the path; an OpenAPI v3 document is one server's own and comes from a server that holds it; OpenAPI v2 comes from
  * a server of the newest version. `undefined` for everything else, and for a caller that must see the local view: a peer
  * that rerouted the request, or anyone while nothing is known of the cluster. Pure.
- *
- * What was known stays merged past the snapshot's lifetime, under every policy: a group that goes from discovery is
- * taken for deleted, with all its objects (`mergedDocument` marks what can no longer be counted on).
  */
 export function decideDocument(
   requestInfo: RequestInfo,
@@ -30,17 +26,20 @@ export function decideDocument(
   if (isMerged(requestInfo, table)) return inPlaceOfLocal(mergedByTheRouter, table.reachable, context);
   if (requestInfo.path === openApiV2Path) return decideOpenApiV2(requestInfo, table, context);
   const { serverId, localServerIsDown = false } = context;
-  const mayAskPeers = mayUsePeers(table, context);
-  const query = mayAskPeers ? (context.query ?? '') : '';
-  const holders = openApiV3Servers(requestInfo.path, query, table, localServerIsDown ? serverId : undefined);
+  const { path } = requestInfo;
+  const holders = openApiV3Servers(
+    path,
+    context.query ?? '',
+    table,
+    localServerIsDown ? serverId : undefined,
+  );
   if (holders === undefined) return undefined;
-  const others = mayAskPeers ? holders.reachable.filter(({ id }) => id !== serverId) : [];
+  const others = holders.reachable.filter(({ id }) => id !== serverId);
   const isHeldLocally = serverId !== undefined && holders.serverIds.has(serverId);
   if (isHeldLocally && !localServerIsDown) return undefined;
   // Without another holder the local server is tried nevertheless: any other server would respond with 404.
   if (isHeldLocally && others.length === 0) return heldByLocal;
   if (others.length > 0) return { decision: 'peer', reason: 'MergedDocument', candidates: others };
-  if (!mayAskPeers) return documentOfExpiredSnapshot;
   return holders.servers.some(({ departed }) => departed) ? documentOfDepartedServer : outOfReach;
 }
 
@@ -60,14 +59,6 @@ function decideOpenApiV2(
   const byVersion = table.everyServer.byPreference(newest);
   const decision = decideByVersion(byVersion, requestInfo, table, context, 'MergedDocument');
   return decision?.decision === 'peer' ? { ...decision, reason: 'MergedDocument' } : decision;
-}
-
-/** Whether requests for other servers may still be routed by the snapshot. */
-export function mayUsePeers(
-  table: RoutingTable,
-  { now, stalePolicy }: Pick<DecisionContext, 'now' | 'stalePolicy'>,
-): boolean {
-  return stalePolicy === 'serve-stale' || !isExpired(table, now);
 }
 
 /**

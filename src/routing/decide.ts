@@ -1,11 +1,10 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { SnapshotApiService } from '../snapshot/format/types.ts';
-import {
-  isExpired,
-  type ResourceRoute,
-  type RoutingTable,
-  type ServedBy,
-  type ServersOfVersion,
+import type {
+  ResourceRoute,
+  RoutingTable,
+  ServedBy,
+  ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
 import { decideDocument, inPlaceOfLocal, isClusterPath } from './decide-document.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
@@ -15,9 +14,7 @@ const none = [] as const;
 const notAResourceRequest = localDecision('NotAResourceRequest');
 const alreadyRerouted = localDecision('AlreadyRerouted');
 const localWithoutSnapshot = localDecision('NoSnapshot');
-const localWithExpiredSnapshot = localDecision('SnapshotExpired');
 const unavailableWithoutSnapshot = unavailableDecision('NoSnapshot');
-const unavailableWithExpiredSnapshot = unavailableDecision('SnapshotExpired');
 const servedLocally = localDecision('ServedLocally');
 const extensionThroughLocalAggregator = localDecision('ExtensionAPIServer');
 const extensionWithoutAddress = localDecision('ExtensionAPIServerAddressUnknown');
@@ -37,9 +34,7 @@ const reroutedToGateway = unavailableDecision('AlreadyRerouted');
  * const requestInfo = parseRequestInfo('GET', '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies');
  * const { decision, reason } = decide(requestInfo, table, {
  *   serverId,
- *   now: Date.now(),
  *   reroutedByVerifiedPeer: false,
- *   stalePolicy: 'serve-stale',
  *   extensionRouting: 'local',
  * });
  * console.log(decision, reason); // peer ServedByPeer
@@ -72,16 +67,20 @@ export function decide(
   if (context.reroutedByVerifiedPeer)
     return context.serverId === undefined ? reroutedToGateway : alreadyRerouted;
 
-  const withoutKnowledge = decideWithoutKnowledge(requestInfo, table, context);
-  if (withoutKnowledge !== undefined) return withoutKnowledge;
-  // decideWithoutKnowledge decides whenever there is no table.
-  const known = table as RoutingTable;
+  trace?.push({
+    rule: '3 no snapshot yet',
+    matched: table === undefined,
+    detail: table === undefined ? 'there has been none' : `generation ${table.generation}`,
+  });
+  // Not knowing is not the same as not existing: a 404 of the local server becomes 503 (`isNotKnownYet`).
+  if (table === undefined)
+    return context.serverId === undefined ? unavailableWithoutSnapshot : localWithoutSnapshot;
 
   const { apiGroup, apiVersion, resource, subresource } = requestInfo;
-  const route = known.resource(apiGroup, apiVersion, resource);
+  const route = table.resource(apiGroup, apiVersion, resource);
   const servedBy = subresource === '' ? route : route?.subresource(subresource);
 
-  const byVersion = decideAmongVersions(requestInfo, route, servedBy, known, context);
+  const byVersion = decideAmongVersions(requestInfo, route, servedBy, table, context);
   if (byVersion !== undefined) return byVersion;
 
   const { serverId } = context;
@@ -93,21 +92,21 @@ export function decide(
   });
   if (local) return inPlaceOfLocal(servedLocally, servedBy.reachable, context);
 
-  const extension = known.extension(apiGroup, apiVersion);
+  const extension = table.extension(apiGroup, apiVersion);
   trace?.push({
     rule: '5 an extension API server covers the group version',
     matched: extension !== undefined,
     detail: describeExtension(extension, context),
   });
-  if (extension !== undefined) return decideExtension(extension, known, context);
+  if (extension !== undefined) return decideExtension(extension, table, context);
 
-  const custom = known.isCustomResource(apiGroup, apiVersion);
+  const custom = table.isCustomResource(apiGroup, apiVersion);
   trace?.push({
     rule: '6 the group is served through CustomResourceDefinitions',
     matched: custom,
     detail: custom ? 'every server serves custom resources' : 'it is not',
   });
-  if (custom) return inPlaceOfLocal(customResource, known.reachable, context);
+  if (custom) return inPlaceOfLocal(customResource, table.reachable, context);
 
   const reachable = servedBy === undefined ? none : servedBy.reachable;
   trace?.push({
@@ -132,7 +131,7 @@ export function decide(
     matched: true,
     detail: `${serverId === undefined ? 'any' : 'the local'} server responds with 404 itself`,
   });
-  return inPlaceOfLocal(notServedByAnyServer, known.reachable, context);
+  return inPlaceOfLocal(notServedByAnyServer, table.reachable, context);
 }
 
 /** Rule 3a: the servers that could respond are of several versions, and it matters which one does. */
@@ -190,48 +189,6 @@ function decideOtherPath(
     return localWithoutSnapshot;
   }
   return inPlaceOfLocal(notAResourceRequest, table.reachable, context);
-}
-
-/** Rule 3: not knowing is not the same as not existing, and what a peer was known to serve exists. */
-function decideWithoutKnowledge(
-  requestInfo: RequestInfo,
-  table: RoutingTable | undefined,
-  context: DecisionContext,
-): Decision | undefined {
-  const { stalePolicy, trace, now } = context;
-  const expired = isExpired(table, now);
-  trace?.push({
-    rule: '3 no snapshot, or one past its lifetime',
-    matched: table === undefined || (expired && stalePolicy !== 'serve-stale'),
-    detail:
-      table === undefined
-        ? `no snapshot; policy ${stalePolicy}`
-        : `generation ${table.generation}, ${expired ? `expired; policy ${stalePolicy}` : 'current'}`,
-  });
-  // A gateway has no local server to fall back to, under any policy.
-  const refuses = stalePolicy === 'unavailable' || context.serverId === undefined;
-  // `serve-stale` has nothing to serve from: the local server is all that is left.
-  if (table === undefined) return refuses ? unavailableWithoutSnapshot : localWithoutSnapshot;
-  if (!expired || stalePolicy === 'serve-stale') return undefined;
-  return refuses || isForPeersOnly(requestInfo, table, context.serverId)
-    ? unavailableWithExpiredSnapshot
-    : localWithExpiredSnapshot;
-}
-
-/** Whether the snapshot, as long as it held, sent this to peers: the local server's 404 would be a false one. */
-function isForPeersOnly(
-  requestInfo: RequestInfo,
-  table: RoutingTable,
-  serverId: string | undefined,
-): boolean {
-  const { apiGroup, apiVersion } = requestInfo;
-  const servedBy = serversOf(requestInfo, table);
-  return (
-    servedBy !== undefined &&
-    (serverId === undefined || !servedBy.serverIds.has(serverId)) &&
-    table.extension(apiGroup, apiVersion) === undefined &&
-    !table.isCustomResource(apiGroup, apiVersion)
-  );
 }
 
 /** Whether a server that left for a while is known to serve this. Pure. */

@@ -19,32 +19,16 @@ export interface PreferredVersionOptions {
   readonly required: boolean;
 }
 
-/**
- * What to do with a snapshot that is past its lifetime: go on by it (`serve-stale`); give the local server all but what
- * only peers were known to serve, which is 503 (`local`); 503 for every resource (`unavailable`). Without any
- * snapshot, `unavailable` is 503 and the others ask the local server, whose 404s become 503.
- */
-export type StalePolicy = 'local' | 'serve-stale' | 'unavailable';
-
-/**
- * An old snapshot is still the best that is known: without it a sync job that stopped would turn what only peers
- * serve into 404s, on every router at once.
- */
-export const defaultStalePolicy: StalePolicy = 'serve-stale';
-
 /** Everything a decision depends on besides the request and the routing table. */
 export interface DecisionContext {
   /** ID of the local API server. Left out in the gateway form: no server is closer than another. */
   readonly serverId?: string | undefined;
   /** Send requests that the local server and others serve to one of the others. Default false. */
   readonly localServerIsDown?: boolean | undefined;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
   /** Query of the request target without `?`; it chooses between OpenAPI documents. */
   readonly query?: string | undefined;
   /** The request carries the reroute mark, and its sender is a verified peer. */
   readonly reroutedByVerifiedPeer: boolean;
-  readonly stalePolicy: StalePolicy;
   /** Whether requests for aggregated APIs go to the local aggregator or straight to the extension server. */
   readonly extensionRouting: 'local' | 'extension';
   /** Default: the version of the majority, for what differs. */
@@ -66,7 +50,6 @@ export type DecisionReason =
   | 'MergedDocument'
   | 'AlreadyRerouted'
   | 'NoSnapshot'
-  | 'SnapshotExpired'
   | 'ServedLocally'
   | 'ExtensionAPIServer'
   | 'ExtensionAPIServerUnavailable'

@@ -12,9 +12,7 @@ import type { DecisionContext, DecisionStep } from './decision.ts';
 const table = buildRoutingTable(mixedCluster);
 const everyServer = ['local', 'peer-1', 'peer-2', 'peer-3'];
 const context: DecisionContext = {
-  now: table.createdAt,
   reroutedByVerifiedPeer: false,
-  stalePolicy: 'serve-stale',
   extensionRouting: 'local',
 };
 
@@ -57,19 +55,10 @@ describe('a gateway', () => {
     assert.equal(decided(target, { extensionRouting: 'extension' }), 'extension ExtensionAPIServer');
   });
 
-  test('knows nobody without a snapshot, whatever the policy', () => {
-    for (const stalePolicy of ['local', 'serve-stale', 'unavailable'] as const) {
-      for (const target of [jobs, '/version', '/apis']) {
-        assert.equal(decided(target, { stalePolicy }, 'none'), 'unavailable NoSnapshot');
-      }
+  test('knows nobody without a snapshot', () => {
+    for (const target of [jobs, '/version', '/apis']) {
+      assert.equal(decided(target, {}, 'none'), 'unavailable NoSnapshot');
     }
-  });
-
-  test('goes on with an expired snapshot under serve-stale only', () => {
-    const now = table.expiresAt;
-    assert.equal(decided(jobs, { now }), 'peer ServedByPeer peer-1,peer-2');
-    assert.equal(decided(jobs, { now, stalePolicy: 'unavailable' }), 'unavailable SnapshotExpired');
-    assert.equal(decided(jobs, { now, stalePolicy: 'local' }), 'unavailable SnapshotExpired');
   });
 
   test('refuses what a verified peer has rerouted to it: passing it on would be its second hop', () => {
@@ -87,10 +76,8 @@ describe('a gateway', () => {
 
   test('never decides on a local server, and says in the trace that it has none', () => {
     const contexts = fc.record({
-      now: fc.constantFrom(table.createdAt, table.expiresAt),
       reroutedByVerifiedPeer: fc.boolean(),
       localServerIsDown: fc.boolean(),
-      stalePolicy: fc.constantFrom('local', 'serve-stale', 'unavailable'),
       extensionRouting: fc.constantFrom('local', 'extension'),
     });
     const known = fc.constantFrom(undefined, table);
@@ -154,9 +141,7 @@ describe('while the local server is down', () => {
     assert.equal(decided('/apis/apps/v1/deployments', down), 'local ServedLocally');
     assert.equal(decided('/api/v1/pods', { ...down, reroutedByVerifiedPeer: true }), 'local AlreadyRerouted');
     assert.equal(decided('/version', { ...down, reroutedByVerifiedPeer: true }), 'local NotAResourceRequest');
-    assert.equal(decided('/api/v1/pods', { ...down, stalePolicy: 'local' }, 'none'), 'local NoSnapshot');
-    const expired = { ...down, now: table.expiresAt, stalePolicy: 'local' } as const;
-    assert.equal(decided('/api/v1/pods', expired), 'local SnapshotExpired');
+    assert.equal(decided('/api/v1/pods', down, 'none'), 'local NoSnapshot');
   });
 
   test('what was a peer’s anyway stays as it was', () => {

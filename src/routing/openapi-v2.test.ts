@@ -18,9 +18,7 @@ const mixed = buildRoutingTable(
 
 function decided(changes: Partial<DecisionContext>, { table = mixed, method = 'GET' } = {}) {
   const { decision, reason, candidates } = decide(parseRequestInfo(method, '/openapi/v2'), table, {
-    now: table.createdAt,
     reroutedByVerifiedPeer: false,
-    stalePolicy: 'serve-stale',
     extensionRouting: 'local',
     ...changes,
   });

@@ -39,9 +39,7 @@ function decisionAt(
   const { method = 'GET', version = 'majority', ...context } = changes;
   return decide(parseRequestInfo(method, target), table, {
     serverId,
-    now: table.createdAt,
     reroutedByVerifiedPeer: false,
-    stalePolicy: 'serve-stale',
     extensionRouting: 'local',
     preferredVersion: { version, scope: 'differing', required: false },
     ...context,

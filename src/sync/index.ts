@@ -19,7 +19,7 @@ export type {
   SnapshotOptions,
   SnapshotOutput,
 } from './content/build-snapshot.ts';
-export { buildSnapshot, defaultLifetimeSeconds } from './content/build-snapshot.ts';
+export { buildSnapshot } from './content/build-snapshot.ts';
 export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget } from './delivery/deliver.ts';
 export { renewDelivery, sealDelivery } from './delivery/deliver.ts';
 export type { TargetStatus } from './delivery/target-delivery.ts';

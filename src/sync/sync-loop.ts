@@ -89,6 +89,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
   const publication = createPublication({
     clock,
     signingKey: options.signingKey,
+    renewal: timing.renewal,
     overtakeBackOff: timing.refusalBackOff,
     offer: (delivery) => {
       // Leadership may have ended while this was sealed.
@@ -103,7 +104,6 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     options.advertised?.forget();
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(timing.adopt)]);
     const adopted = await options.adopt?.(deadline).catch((error: unknown) => {
-      // A leader that waited for it would let every snapshot expire.
       logger.warn({ err: error }, 'The snapshot that targets hold could not be read');
       return undefined;
     });
@@ -142,10 +142,10 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     }
   }
 
-  /** Also after a failed round: a snapshot without renewals expires on every router. */
+  /** The age of a snapshot says when the cluster was last read: a round that could read no server renews nothing. */
   async function keepInForce(): Promise<void> {
     if (!isPublished() || !leadership.isLeader()) return;
-    known = (await publication.keepInForce()) ?? known;
+    known = (await publication.keepInForce(lastReadAt === last?.endedAt)) ?? known;
   }
 
   async function rounds(signal: AbortSignal): Promise<void> {

@@ -30,6 +30,8 @@ export interface SyncTiming extends ReadTiming, DeliveryTiming {
    * two are also read when discovery changes. Default 30,000.
    */
   readonly sharedObjectsRefresh: number;
+  /** Between renewals of an unchanged snapshot, at the end of a round. Default 60,000. */
+  readonly renewal: number;
   /** From an event of a watch to the next round, because changes come in bursts. Default 50. */
   readonly settle: number;
   /** How long a new leader waits for the snapshots that routers hold. Default 2,000. */
@@ -46,6 +48,7 @@ export const defaultTiming: SyncTiming = {
   refusalBackOff: { initialMilliseconds: 500, maximumMilliseconds: 10_000 },
   check: 500,
   confirm: 30_000,
+  renewal: 60_000,
   settle: 50,
   adopt: 2_000,
   concurrentServers: 16,

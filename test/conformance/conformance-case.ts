@@ -1,6 +1,5 @@
 import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import type { UserInfo } from '../../src/request/user-info.ts';
-import type { StalePolicy } from '../../src/routing/decision.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClientRequest, Exchange, StreamedAnswer, WireClient } from './wire/exchange.ts';
 
@@ -16,7 +15,6 @@ export const capabilities = {
   clientCertificates: 'verified client certificates tell who calls',
   frontProxyIdentity: 'servers are told by X-Remote headers over mutual TLS who calls',
   extensionRouting: 'an extension server can be reached under a trust of its own',
-  expiredSnapshots: 'a snapshot can be past its lifetime when it arrives',
   websocket: 'WebSocket upgrades are tunnelled',
   spdy: 'SPDY upgrades are tunnelled',
   spdyRefusal: 'SPDY upgrades reach the router and cannot be tunnelled',
@@ -26,15 +24,12 @@ export type Capability = keyof typeof capabilities;
 
 /** How a router under test is configured; every router has the same keys. */
 export interface RouterSettings {
-  readonly stalePolicy: StalePolicy;
   readonly extensionRouting: 'local' | 'extension';
-  /** What is pushed before the first case: the cluster, one past its lifetime, or nothing. */
-  /** `several-versions`: that of `severalVersionsSnapshot`. */
-  readonly snapshot: 'current' | 'expired' | 'none' | 'several-versions';
+  /** What is pushed before the first case: the cluster, that of `severalVersionsSnapshot`, or nothing. */
+  readonly snapshot: 'current' | 'none' | 'several-versions';
 }
 
 export const standardSettings: RouterSettings = {
-  stalePolicy: 'serve-stale',
   extensionRouting: 'local',
   snapshot: 'current',
 };

@@ -15,7 +15,6 @@ import type { ClientRequest, Exchange } from './wire/exchange.ts';
 
 /** Milliseconds after which a case has failed. */
 const caseTimeout = 20_000;
-const hour = 3_600_000;
 
 /** What came of one case on one runtime. */
 export type Outcome =
@@ -56,7 +55,7 @@ export function roundsOf(runtime: ConformanceRuntime, cases: readonly Conformanc
   for (const each of cases) {
     if (reservationFor(runtime, each) !== undefined) continue;
     const { settings = standardSettings } = each;
-    const key = JSON.stringify([settings.stalePolicy, settings.extensionRouting, settings.snapshot]);
+    const key = JSON.stringify([settings.extensionRouting, settings.snapshot]);
     const round = rounds.get(key) ?? { settings, cases: [] };
     round.cases.push(each);
     rounds.set(key, round);
@@ -72,10 +71,10 @@ export async function startRound(
 ): Promise<RunningRuntime> {
   const running = await runtime.start(settings, cluster);
   if (settings.snapshot === 'none') return running;
-  const createdAt = new Date(Date.now() - (settings.snapshot === 'expired' ? 2 * hour : 0)).toISOString();
+  const createdAt = new Date().toISOString();
   const snapshotOfRound =
     settings.snapshot === 'several-versions' ? severalVersionsSnapshot : clusterSnapshot;
-  const snapshot = snapshotOfRound(cluster, { generation: 5, createdAt, lifetimeSeconds: 3600 });
+  const snapshot = snapshotOfRound(cluster, { generation: 5, createdAt });
   const target = '/.mixed-version-proxy/v1/snapshot';
   const exchange = running.client.send({
     target,

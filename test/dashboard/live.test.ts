@@ -76,7 +76,7 @@ describe('the status page, live', inChromium, () => {
       page.evaluate<string>("getComputedStyle(document.querySelector('#summary .badge')).color");
     const whileLost = await colour();
     await page.getByText(/^Everything below is as of .*\d+:\d+:\d+.*It may have changed since\.$/).waitFor();
-    const age = page.locator('#summary time[data-counts=up]').first();
+    const age = page.locator('#summary time[data-age]').first();
     const shownAge = await age.textContent();
     await passTime(page);
     assert.equal(await age.textContent(), shownAge);

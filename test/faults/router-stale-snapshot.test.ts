@@ -10,14 +10,10 @@ import {
   targets,
 } from '../support/security/router-under-test.ts';
 
-const policies = ['local', 'serve-stale', 'unavailable'] as const;
-type Policy = (typeof policies)[number];
-
 const twoHoursAgo = (): string => new Date(Date.now() - 2 * 3_600_000).toISOString();
-const expired: NonNullable<RouterUnderTestOptions['snapshot']> = (backends) =>
-  clusterSnapshot(backends, { createdAt: twoHoursAgo(), lifetimeSeconds: 3_600 });
+const old: NonNullable<RouterUnderTestOptions['snapshot']> = (backends) =>
+  clusterSnapshot(backends, { createdAt: twoHoursAgo() });
 const none: NonNullable<RouterUnderTestOptions['snapshot']> = () => undefined;
-const withPolicy = (policy: Policy) => ({ flags: { 'snapshot-stale-policy': [policy] } });
 
 /** What a request for what only the peer serves comes to. */
 async function askForPeers(port: number, protocol: Protocol) {
@@ -29,39 +25,17 @@ const readiness = async (port: number): Promise<number> => (await ask(port, { pa
 
 for (const protocol of protocols) {
   describe(`clients over ${protocol}`, () => {
-    const whileThereWasNone: Record<Policy, { answeredBy?: string; status: number }> = {
-      local: { status: 200, answeredBy: 'local' },
-      'serve-stale': { status: 200, answeredBy: 'local' },
-      unavailable: { status: 503 },
-    };
-    for (const policy of policies) {
-      test(`no snapshot yet, policy ${policy}: not ready, and ready with the first one`, async (context) => {
-        const router = await startRouterUnderTest(context, { ...withPolicy(policy), snapshot: none });
-        assert.equal(await readiness(router.port), 500);
-        const expected = whileThereWasNone[policy];
-        const before = await askForPeers(router.port, protocol);
-        assert.equal(before.status, expected.status);
-        assert.equal(before.body.answeredBy, expected.answeredBy);
+    test('no snapshot yet: the local server serves, not ready, and ready with the first one', async (context) => {
+      const router = await startRouterUnderTest(context, { snapshot: none });
+      assert.equal(await readiness(router.port), 500);
+      const before = await askForPeers(router.port, protocol);
+      assert.equal(before.status, 200);
+      assert.equal(before.body.answeredBy, 'local');
 
-        assert.equal((await router.push(clusterSnapshot(router))).status, 200);
-        assert.equal(await readiness(router.port), 200);
-        assert.equal((await askForPeers(router.port, protocol)).body.answeredBy, 'peer');
-      });
-
-      test(`a snapshot past its lifetime, policy ${policy}`, async (context) => {
-        const router = await startRouterUnderTest(context, { ...withPolicy(policy), snapshot: expired });
-        const { status, body, retryAfter } = await askForPeers(router.port, protocol);
-        if (policy === 'serve-stale') {
-          assert.equal(body.answeredBy, 'peer');
-        } else {
-          assert.equal(status, 503);
-          assert.equal(retryAfter, '1');
-          assert.equal(body.reason, 'ServiceUnavailable');
-        }
-        // A sync job that stopped must not take every router out of the load balancer, unless it was asked for.
-        assert.equal(await readiness(router.port), policy === 'unavailable' ? 500 : 200);
-      });
-    }
+      assert.equal((await router.push(clusterSnapshot(router))).status, 200);
+      assert.equal(await readiness(router.port), 200);
+      assert.equal((await askForPeers(router.port, protocol)).body.answeredBy, 'peer');
+    });
 
     test('while nothing is known a 404 is a 503 with Retry-After; once something is, it is a 404', async (context) => {
       const router = await startRouterUnderTest(context, { snapshot: none });
@@ -90,23 +64,26 @@ for (const protocol of protocols) {
       assert.equal(answer.body, '404 page not found');
     });
 
-    test('with default flags an expired snapshot is gone on by', async (context) => {
-      const router = await startRouterUnderTest(context, { snapshot: expired });
+    test('a snapshot that nobody has renewed for hours stays in use, and its age is told', async (context) => {
+      const router = await startRouterUnderTest(context, { snapshot: old });
       assert.equal((await askForPeers(router.port, protocol)).body.answeredBy, 'peer');
       const { status, body } = await ask(router.port, { protocol, path: '/readyz?verbose' });
       assert.equal(status, 200);
-      assert.match(body, /^warn: snapshot: the snapshot is past its lifetime, and still used/m);
+      assert.match(
+        body,
+        /^warn: snapshot: the snapshot is 2 h 0 min old, and still used: see to the sync job/m,
+      );
       const told = await ask(router.port, { client: 'admin', path: '/.mixed-version-proxy/v1/status' });
       const { snapshot, warnings } = JSON.parse(told.body);
-      assert.equal(snapshot.expired, true);
-      assert.match(warnings.join(), /the snapshot is past its lifetime: requests are still routed by it/);
+      assert.equal(snapshot.old, true);
+      assert.match(warnings.join(), /the snapshot is 2 h 0 min old, and still used/);
       assert.equal((await router.push(clusterSnapshot(router, { generation: 9 }))).status, 200);
       const renewed = await ask(router.port, { protocol, path: '/readyz?verbose' });
       assert.doesNotMatch(renewed.body, /warn: snapshot/);
     });
 
-    test('an expired snapshot is no ignorance: what nobody was known to serve stays a 404', async (context) => {
-      const router = await startRouterUnderTest(context, { snapshot: expired });
+    test('an old snapshot is no ignorance: what nobody was known to serve stays a 404', async (context) => {
+      const router = await startRouterUnderTest(context, { snapshot: old });
       router.local.answer = (outgoing) => {
         outgoing.writeHead(404);
         outgoing.end();

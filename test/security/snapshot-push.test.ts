@@ -61,7 +61,7 @@ test('S20: whatever is pushed and not right is refused with its reason, and the 
     ],
     'the same generation with other content': [
       409,
-      await sealSnapshot(clusterSnapshot(router, { generation: 5, lifetimeSeconds: 60 }), snapshotKey),
+      await sealSnapshot(clusterSnapshot(router, { generation: 5 }), snapshotKey),
     ],
     'no JSON': [422, await signed('{')],
     'a member too many': [422, await signed(JSON.stringify({ ...next, admin: true }))],

@@ -88,8 +88,8 @@ export function completionIn(shell: Shell): void {
     });
 
     it('offers the values of a flag, and behind one that may stand alone the next flag', async () => {
-      const policies = ['local', 'serve-stale', 'unavailable'];
-      assert.deepEqual(await offered('serve', '--snapshot-stale-policy', ''), policies);
+      const scopes = ['all', 'differing'];
+      assert.deepEqual(await offered('serve', '--preferred-version-scope', ''), scopes);
       assert.deepEqual(await offered('serve', '--gateway', 't'), ['true']);
       assert.deepEqual(await offered('serve', '--gateway', '--server-i'), ['--server-id']);
       assert.deepEqual(await offered('explain', '-o', ''), ['json', 'text', 'yaml']);

@@ -13,8 +13,7 @@ export interface DecisionRow {
   readonly target: string;
   /** Left out: the mixed cluster below. `none`: there has been no snapshot. */
   readonly snapshot?: Snapshot | 'none';
-  readonly expired?: boolean;
-  readonly context?: Partial<Pick<DecisionContext, 'stalePolicy' | 'extensionRouting'>>;
+  readonly context?: Partial<Pick<DecisionContext, 'extensionRouting'>>;
   /** The request carries the reroute mark: from a verified peer, or from anyone. */
   readonly mark?: 'verified-peer' | 'anyone';
   readonly decision: Decision['decision'];
@@ -173,80 +172,11 @@ export const decisionRows: readonly DecisionRow[] = [
     candidates: ['peer-1', 'peer-2'],
   },
   {
-    name: '3 no snapshot, policy local: a local 404 is no proof',
-    target: jobs,
-    snapshot: 'none',
-    context: { stalePolicy: 'local' },
-    decision: 'local',
-    reason: 'NoSnapshot',
-    status: 503,
-  },
-  {
-    name: '3 no snapshot, policy serve-stale: there is nothing to serve from',
+    name: '3 no snapshot: a local 404 is no proof',
     target: jobs,
     snapshot: 'none',
     decision: 'local',
     reason: 'NoSnapshot',
-    status: 503,
-  },
-  {
-    name: '3 no snapshot, policy unavailable',
-    target: jobs,
-    snapshot: 'none',
-    context: { stalePolicy: 'unavailable' },
-    decision: 'unavailable',
-    reason: 'NoSnapshot',
-    status: 503,
-  },
-  {
-    name: '3 an expired snapshot, policy local: what the local server serves',
-    target: '/api/v1/namespaces/default/pods',
-    expired: true,
-    context: { stalePolicy: 'local' },
-    decision: 'local',
-    reason: 'SnapshotExpired',
-  },
-  {
-    name: '3 an expired snapshot, policy local: what nobody was known to serve',
-    target: '/apis/nowhere.example.com/v1/things',
-    expired: true,
-    context: { stalePolicy: 'local' },
-    decision: 'local',
-    reason: 'SnapshotExpired',
-  },
-  {
-    name: '3 an expired snapshot, policy local: what only peers were known to serve is no 404',
-    target: jobs,
-    expired: true,
-    context: { stalePolicy: 'local' },
-    decision: 'unavailable',
-    reason: 'SnapshotExpired',
-    status: 503,
-  },
-  {
-    name: '3 an expired snapshot, policy local: a subresource that only a peer was known to serve',
-    target: '/api/v1/namespaces/default/pods/web/resize',
-    expired: true,
-    context: { stalePolicy: 'local' },
-    decision: 'unavailable',
-    reason: 'SnapshotExpired',
-    status: 503,
-  },
-  {
-    name: '3 an expired snapshot is gone on by, policy serve-stale, the default',
-    target: jobs,
-    expired: true,
-    decision: 'peer',
-    reason: 'ServedByPeer',
-    candidates: ['peer-1', 'peer-2'],
-  },
-  {
-    name: '3 an expired snapshot, policy unavailable',
-    target: jobs,
-    expired: true,
-    context: { stalePolicy: 'unavailable' },
-    decision: 'unavailable',
-    reason: 'SnapshotExpired',
     status: 503,
   },
   {

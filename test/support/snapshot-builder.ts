@@ -64,7 +64,6 @@ export function snapshotOf(
     metadata: {
       generation: 1,
       createdAt: new Date().toISOString(),
-      lifetimeSeconds: 3600,
       source: 'discovery',
       ...metadata,
     },

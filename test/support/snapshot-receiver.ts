@@ -63,18 +63,18 @@ export function receiverWith({
   return { receiver, clock, store };
 }
 
-/** Generation and resources, sealed; made at noon and valid for ten minutes. */
+/** Generation and resources, sealed; made at noon. */
 export function sealed(
   generation: number,
   paths = ['v1/pods'],
   options: SnapshotOptions = {},
   key = old,
 ): Promise<string> {
-  const defaults = { generation, createdAt: at(noon), lifetimeSeconds: 600 };
+  const defaults = { generation, createdAt: at(noon) };
   return sealSnapshot(snapshotOf({ a: paths }, { ...defaults, ...options }), signingKeyOf(key.privateJwk));
 }
 
-/** A renewal of `jws`, made a minute past noon and valid for ten minutes. */
+/** A renewal of `jws`, made a minute past noon. */
 export async function renewalOf(
   jws: string,
   generation: number,
@@ -84,7 +84,6 @@ export async function renewalOf(
     generation,
     digest: await sealedDigest(jws),
     createdAt: at(noon + minute),
-    lifetimeSeconds: 600,
   };
   return sealRenewal({ ...renewal, ...changes }, signingKeyOf(old.privateJwk));
 }

@@ -6,7 +6,6 @@ export function statusView(serverId: string | null): StatusView {
     form: serverId === null ? 'gateway' : 'sidecar',
     serverId,
     enabled: true,
-    stalePolicy: 'serve-stale',
     snapshot: null,
     embeddedSync: null,
     found: [],

@@ -11,7 +11,7 @@ test('an environment with faults answers 500, tells the client none of them and 
   const bindings = {
     LOCAL_SERVER: 'http://local.example',
     SNAPSHOT_KEYS: '{"keys":[]}',
-    STALE_POLICY: 'hope',
+    PREFERRED_VERSION: 'hope',
     ASSERTION_SIGNING_KEY: 'hunter2',
   };
   const miniflare = await startWorkers({ router: bindings }, { log: (line) => log.push(line) });
@@ -26,7 +26,13 @@ test('an environment with faults answers 500, tells the client none of them and 
     // Told once, not with every request.
     assert.equal(log.length, 1);
     const [line = ''] = log;
-    const names = ['SERVER_ID', 'LOCAL_SERVER', 'SNAPSHOT_KEYS', 'STALE_POLICY', 'ASSERTION_SIGNING_KEY'];
+    const names = [
+      'SERVER_ID',
+      'LOCAL_SERVER',
+      'SNAPSHOT_KEYS',
+      'PREFERRED_VERSION',
+      'ASSERTION_SIGNING_KEY',
+    ];
     for (const name of [...names, 'ASSERTION_ISSUER']) assert.match(line, new RegExp(name));
     assert.doesNotMatch(line, /hunter2/);
   } finally {

@@ -34,7 +34,6 @@ export async function benchSnapshot(ports: {
     metadata: {
       generation: 1,
       createdAt: new Date().toISOString(),
-      lifetimeSeconds: 24 * 3600,
       source: 'storageversions',
     },
     servers: [

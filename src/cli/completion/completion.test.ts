@@ -32,7 +32,7 @@ describe('the scripts for zsh and fish', () => {
     const { output: zsh } = await runCommand(new Map(), ['completion', 'zsh']);
     assert.match(zsh, /^#compdef mixed-version-proxy$/m);
     assert.match(zsh, /'serve:Run the router'/);
-    assert.match(zsh, /'\*--snapshot-stale-policy=\[[^\]]+\]:value:\(local serve-stale unavailable\)'/);
+    assert.match(zsh, /'\*--preferred-version-scope=\[[^\]]+\]:value:\(differing all\)'/);
     assert.match(zsh, /'\*--config=\[[^\]]+\]:value:_files'/);
     const { output: fish } = await runCommand(new Map(), ['completion', 'fish']);
     assert.match(fish, /-n __fish_use_subcommand -a serve -d 'Run the router'/);

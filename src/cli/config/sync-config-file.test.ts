@@ -17,7 +17,7 @@ const complete = `${header}apiServers:
   caFile: ca.crt
 client: { certFile: sync.crt, keyFile: sync.key }
 routers: { targets: ["https://10.0.0.1:7443"] }
-snapshot: { signingKeyFile: key.json, lifetime: 10m, departedServerGrace: 30m, cluster: blue }
+snapshot: { signingKeyFile: key.json, departedServerGrace: 30m, cluster: blue }
 interval: 5s
 endpoints: { port: 8080 }
 leaderElection: { enabled: true, leaseDuration: 20s }
@@ -95,7 +95,6 @@ describe('sync --config', () => {
     assert.equal(plan.options.certificateAuthorities, authority.certificate);
     assert.deepEqual(plan.options.clientCertificate, { certificate: client.chain, key: client.privateKey });
     assert.deepEqual(plan.options.timing, { interval: 5000 });
-    assert.equal(plan.options.lifetimeSeconds, 600);
     assert.equal(plan.options.departedServerGraceMilliseconds, 1_800_000);
     assert.equal(plan.options.leaderElection?.leaseDuration, 20_000);
     assert.equal(plan.endpoints?.port, 8080);
@@ -123,7 +122,6 @@ describe('sync --config', () => {
     );
     assert.equal(plan.options.certificateAuthorities, other.certificate);
     assert.deepEqual(plan.options.timing, { interval: 2000 });
-    assert.equal(plan.options.lifetimeSeconds, 600);
   });
 
   it('tells every error with its line, column and path', () => {

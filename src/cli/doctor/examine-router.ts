@@ -7,7 +7,7 @@ import { expiryOf } from '../../node/reload/credential-watch.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { fileErrorMessage } from '../../runtime/error-message.ts';
-import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { serverIdToBeFound } from '../serve/find-own-server-id.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
@@ -216,20 +216,21 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
 
 /** How old the stored snapshot is. Pure. @param isOwn whether the router makes it itself */
 export function ageOf(
-  { generation, createdAt, expiresAt }: Pick<RoutingTable, 'generation' | 'createdAt' | 'expiresAt'>,
+  table: Pick<RoutingTable, 'generation' | 'createdAt'>,
   now: number,
   isOwn: boolean,
 ): Finding {
+  const { generation, createdAt } = table;
   const text = `generation ${generation}, ${durationText(now - createdAt)} old`;
   if (createdAt > now + 10_000) {
     return { check, result: 'warning', message: `${text}: it is from the future, compare the clocks` };
   }
-  return expiresAt > now
-    ? { check, result: 'ok', message: `${text}, for another ${durationText(expiresAt - now)}` }
+  return !isOld(table, now)
+    ? { check, result: 'ok', message: text }
     : {
         check,
         result: 'warning',
-        message: `${text}, expired ${durationText(now - expiresAt)} ago: ${isOwn ? 'does the router run, and can it read the cluster?' : 'does the sync job run, and push here?'}`,
+        message: `${text}: ${isOwn ? 'does the router run, and can it read the cluster?' : 'does the sync job run, and push here?'}`,
       };
 }
 

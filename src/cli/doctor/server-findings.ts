@@ -88,6 +88,6 @@ function skewOf(check: string, date: string | undefined, now: number): readonly 
   const skew = date === undefined ? 0 : Date.parse(date) - now;
   if (!(Math.abs(skew) > tolerableSkew)) return [];
   const direction = skew > 0 ? 'ahead of' : 'behind';
-  const message = `its clock is ${durationText(Math.abs(skew))} ${direction} this one: lifetimes of snapshots and tokens go by both, set them by NTP`;
+  const message = `its clock is ${durationText(Math.abs(skew))} ${direction} this one: the age of snapshots and the expiry of tokens go by both, set them by NTP`;
   return [{ check, result: 'warning', message }];
 }

@@ -1,9 +1,8 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type Explanation, explainRequest, type RequestToExplain } from '../../proxy/explain.ts';
-import { defaultStalePolicy, type PreferredVersion, type StalePolicy } from '../../routing/decision.ts';
+import type { PreferredVersion } from '../../routing/decision.ts';
 import { isPreferredVersion } from '../../routing/preferred-version.ts';
-import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
@@ -18,13 +17,11 @@ interface ExplainOptions {
   readonly as?: string;
   readonly header?: readonly string[];
   readonly fromVerifiedPeer?: true;
-  readonly snapshotStalePolicy?: StalePolicy;
   readonly localServerDown?: true;
   readonly extensionRouting: 'local' | 'extension';
   readonly preferredVersion: PreferredVersion;
   readonly preferredVersionScope: 'differing' | 'all';
   readonly preferredVersionRequired?: true;
-  readonly at?: string;
   readonly stdin?: true;
   readonly output: 'text' | StructuredForm;
 }
@@ -60,13 +57,6 @@ export function registerExplain(program: CliCommand, context: CommandContext, re
     .option('-H, --header <line>', 'A header of the request, as "Name: value". Repeatable.', collect)
     .option('--from-verified-peer', 'The request comes from a verified peer, whose reroute mark counts.')
     .addOption(
-      new Option('--snapshot-stale-policy <policy>', 'As given to serve. Default: serve-stale.').choices([
-        'local',
-        'serve-stale',
-        'unavailable',
-      ]),
-    )
-    .addOption(
       new Option('--extension-routing <where>', 'As given to serve.')
         .choices(['local', 'extension'])
         .default('local'),
@@ -78,7 +68,6 @@ export function registerExplain(program: CliCommand, context: CommandContext, re
         .default('differing'),
     )
     .option('--preferred-version-required', 'As given to serve.')
-    .option('--at <time>', 'Decide as of this time (RFC 3339), for a snapshot from the past. Default: now.')
     .option('--stdin', 'Read {"method","url","headers"?} lines from standard input.')
     .addOption(
       new Option('-o, --output <form>', 'Form of the output.')
@@ -97,14 +86,11 @@ async function runExplain(
   context: CommandContext,
 ): Promise<ExitCode> {
   const issues = [...issuesOfRequest(method, url, options), ...issuesOfHeaders(options.header ?? [])];
-  const now = readTime(options.at, context, issues);
   const { table, notes } = await readTable(options, context, issues);
   const explain = (request: RequestToExplain): Explanation =>
     explainRequest(request, table, {
       serverId: options.serverId,
       localServerIsDown: options.localServerDown === true,
-      now,
-      stalePolicy: options.snapshotStalePolicy ?? defaultStalePolicy,
       extensionRouting: options.extensionRouting,
       preferredVersion: {
         version: options.preferredVersion,
@@ -198,13 +184,6 @@ function headersOf(lines: readonly string[]): RawHeaders {
     const colon = line.indexOf(':');
     return [line.slice(0, colon), line.slice(colon + 1).trim()];
   });
-}
-
-function readTime(text: string | undefined, context: CommandContext, issues: string[]): number {
-  if (text === undefined) return context.clock();
-  const time = parseRfc3339(text);
-  if (time === undefined) issues.push(`--at must be a time such as 2026-01-31T12:00:00Z, not "${text}"`);
-  return time ?? 0;
 }
 
 function preferredVersionOf(given: string): PreferredVersion {

@@ -62,8 +62,7 @@ function printable(line: string): string {
 
 function describeTable(table: RoutingTable | undefined): string {
   if (table === undefined) return 'none';
-  const expires = new Date(table.expiresAt).toISOString();
-  return `generation ${table.generation} with ${countOf(table.servers.length, 'server')}, expires ${expires}`;
+  return `generation ${table.generation} with ${countOf(table.servers.length, 'server')}, of ${new Date(table.createdAt).toISOString()}`;
 }
 
 /**

@@ -147,15 +147,6 @@ export const snapshotFlagGroup = {
       description:
         'Public keys (JWK Set) that pushed snapshots must be signed with. Required with the gate on, unless --kubeconfig or --in-cluster is set.',
     },
-    {
-      name: 'snapshot-stale-policy',
-      key: 'snapshot.stalePolicy',
-      value: choice('local', 'serve-stale', 'unavailable'),
-      change: 'at-once',
-      default: 'serve-stale',
-      description:
-        'What to do with a snapshot past its lifetime. serve-stale: keep using it. local: send every request to the local server, but return 503 for resources that only peers served. unavailable: return 503.',
-    },
   ],
 } as const satisfies FlagGroup;
 

@@ -194,13 +194,6 @@ export const syncFlagGroups = [
         uselessWith: ['from', 'record', 'once'],
         description: 'Time between rounds.',
       },
-      {
-        name: 'lifetime',
-        key: 'snapshot.lifetime',
-        value: duration('1s', undefined, 'a duration of at least 1s, such as 5m'),
-        default: '5m',
-        description: 'How long routers may use a snapshot that is not renewed.',
-      },
       { ...clusterReadingFlags.departedServerGrace, uselessWith: ['from', 'record'] },
       clusterReadingFlags.cluster,
     ],

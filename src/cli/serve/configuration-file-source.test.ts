@@ -43,7 +43,7 @@ async function start(text: string, flags: FlagChanges = {}) {
 
 const notYet = [
   'gateway: true\n',
-  'localServer: { id: cp-a, url: "https://127.0.0.1:6444" }\nsnapshot: { stalePolicy: local }\n',
+  'localServer: { id: cp-a, url: "https://127.0.0.1:6444", downPolicy: unavailable }\n',
   { 'server-id': undefined, 'local-server': undefined },
 ] as const;
 
@@ -80,10 +80,7 @@ describe('a configuration file that is read again', () => {
         'router.yaml:3:12: serving.prot is no key of this configuration; did you mean port?; ' +
         'router.yaml:4:22: timeouts.request must be a duration such as 10s or 1m30s, not "soon"',
     });
-    const values = reread(
-      '',
-      'limits: { goawayChance: 0.5 }\nsnapshot: { stalePolicy: local }\ngateway: true\n',
-    );
+    const values = reread('', 'limits: { goawayChance: 0.5 }\ngateway: true\n');
     await assert.rejects(values, /router\.yaml:3:25: limits\.goawayChance: --goaway-chance must be/);
   });
 
@@ -124,10 +121,10 @@ describe('a configuration file that is read again', () => {
   });
 
   it('counts as a whole after a restart where what can change does not go without what cannot', async () => {
-    // A gateway has no local server to which the stale policy "local" could send.
+    // A gateway has no local server that could be down.
     const reading = await reread(
       'gateway: true\n',
-      'localServer: { id: cp-a, url: "https://127.0.0.1:6444" }\nsnapshot: { stalePolicy: local }\nlogging: { verbosity: 4 }\n',
+      'localServer: { id: cp-a, url: "https://127.0.0.1:6444", downPolicy: unavailable }\nlogging: { verbosity: 4 }\n',
       { 'server-id': undefined, 'local-server': undefined },
     );
     assert.equal(reading.config.serverId, undefined, 'all settings stay');
@@ -135,8 +132,8 @@ describe('a configuration file that is read again', () => {
     assert.deepEqual(flagsOf(reading.needsRestart).toSorted(), [
       '--gateway',
       '--local-server',
+      '--local-server-down-policy',
       '--server-id',
-      '--snapshot-stale-policy',
       '--v',
     ]);
   });

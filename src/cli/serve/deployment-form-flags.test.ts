@@ -14,10 +14,7 @@ describe('the gateway form', () => {
     const config = await check.config(gateway);
     assert.equal(config.serverId, undefined);
     assert.equal(config.local, undefined);
-    assert.equal(config.snapshot.stalePolicy, 'serve-stale');
     assert.equal(config.peerCa?.path, 'ca.crt');
-    const strict = await check.config({ ...gateway, 'snapshot-stale-policy': ['unavailable'] });
-    assert.equal(strict.snapshot.stalePolicy, 'unavailable');
   });
 
   test('has to be asked for: a forgotten --server-id does not make one', async () => {
@@ -35,7 +32,6 @@ describe('the gateway form', () => {
         'local-server-ca-file': ['ca.crt'],
         'local-identity': ['front-proxy'],
         'local-server-down-policy': ['peer'],
-        'snapshot-stale-policy': ['local'],
         'assertion-keys': ['snapshot-keys.json'],
       }),
       [
@@ -45,7 +41,6 @@ describe('the gateway form', () => {
         '--local-server-ca-file',
         '--local-server-down-policy',
         '--local-identity',
-        '--snapshot-stale-policy',
         '--assertion-keys',
         // And what is wrong with the file itself.
         '--assertion-keys',

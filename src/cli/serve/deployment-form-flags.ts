@@ -31,12 +31,6 @@ function rejectSidecarFlags(flags: ServeFlagValues): void {
     if (isOfLocalServer !== true || !flags.isGiven(name)) continue;
     flags.issue(name, `--${name} and --gateway exclude each other: no API server is local to a gateway`);
   }
-  if (flags.isGiven('snapshot-stale-policy') && flags.text('snapshot-stale-policy') === 'local') {
-    flags.issue(
-      'snapshot-stale-policy',
-      '--snapshot-stale-policy=local and --gateway exclude each other: choose serve-stale (the default) or unavailable',
-    );
-  }
   // They are also what the OIDC issuer publishes together with its own key.
   if (flags.isGiven('assertion-keys') && flags.text('peer-identity') !== 'oidc-token') {
     flags.issue(

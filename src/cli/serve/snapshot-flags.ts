@@ -4,11 +4,11 @@ import { describeKeysIssue, parseSnapshotKeys } from '../../snapshot/signing/key
 import type { ServeFlagValues } from '../flags/serve-flags.ts';
 import { readListedServers } from '../flags/shared-flag-groups.ts';
 
-/** Reads where snapshots come from, who may sign them and what happens without a current one. */
+/** Reads where snapshots come from, and who may sign them. */
 export async function readSnapshotFlags(
   flags: ServeFlagValues,
   featureGateEnabled: boolean,
-): Promise<ServeConfig['snapshot'] | undefined> {
+): Promise<ServeConfig['snapshot']> {
   const file = flags.text('snapshot-file');
   const isOwn = readsClusterItself(flags);
   const hasKeys = flags.isGiven('snapshot-keys');
@@ -18,7 +18,6 @@ export async function readSnapshotFlags(
       'the router has nothing to know the servers by: set --kubeconfig (or --in-cluster), and it reads the cluster itself; or --snapshot-keys, with which it checks the snapshots of a sync job',
     );
   }
-  const stalePolicy = flags.value('snapshot-stale-policy');
   if (featureGateEnabled && (isOwn || hasKeys) && file === undefined) {
     flags.warn(
       'snapshot-file',
@@ -27,8 +26,7 @@ export async function readSnapshotFlags(
         : '--snapshot-file is not set: after a restart the router knows nothing until the next snapshot is pushed',
     );
   }
-  const keys = await readKeys(flags);
-  return stalePolicy === undefined ? undefined : { file, keys, stalePolicy };
+  return { file, keys: await readKeys(flags) };
 }
 
 async function readKeys(flags: ServeFlagValues): Promise<ServeConfig['snapshot']['keys']> {

@@ -35,7 +35,6 @@ describe('the options of serve', () => {
     });
     assert.deepEqual(config.allowedGroups, ['system:masters']);
     assert.deepEqual(config.allowedUsers, []);
-    assert.equal(config.snapshot.stalePolicy, 'serve-stale');
     assert.equal(config.snapshot.keys?.pinned.size, 1);
     assert.equal(config.extensionRouting, 'local');
     assert.deepEqual(config.peerAddresses, { allowLoopbackPeers: false, allowedCidrs: undefined });
@@ -50,17 +49,9 @@ describe('the options of serve', () => {
         'secure-port': ['70000'],
         'peer-ca-file': ['missing.crt'],
         'bind-address': ['localhost'],
-        'snapshot-stale-policy': ['never'],
         'tls-private-key-file': ['front-proxy-client.key'],
       }),
-      [
-        '--server-id',
-        '--bind-address',
-        '--secure-port',
-        '--tls-private-key-file',
-        '--peer-ca-file',
-        '--snapshot-stale-policy',
-      ],
+      ['--server-id', '--bind-address', '--secure-port', '--tls-private-key-file', '--peer-ca-file'],
     );
   });
 

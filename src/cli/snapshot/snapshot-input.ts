@@ -3,7 +3,7 @@ import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
-import { buildRoutingTable, withLifetime } from '../../snapshot/routing-table/build-routing-table.ts';
+import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { describeKeysIssue, type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { openRenewal } from '../../snapshot/signing/renewal.ts';
@@ -59,12 +59,12 @@ async function openSealed(
     const table = buildRoutingTable(snapshot);
     const notes = [`the snapshot is signed with key ${kid}`];
     if (sealedRenewal === undefined) return { table, notes };
-    const { createdAt, lifetimeSeconds, digest } = await openRenewal(sealedRenewal, keys);
+    const { createdAt, digest } = await openRenewal(sealedRenewal, keys);
     if (digest !== (await sealedDigest(sealed))) {
       return { table, notes: [...notes, 'the renewal file next to it is of another snapshot: ignored'] };
     }
     return {
-      table: withLifetime(table, createdAt, lifetimeSeconds),
+      table: renewedTable(table, createdAt),
       notes: [...notes, `renewed at ${createdAt}`],
     };
   } catch (cause) {

@@ -63,12 +63,9 @@ function statusCells({ status }: RouterOfServer, now: number): readonly Segment[
 function snapshotCells(status: StatusView, now: number): readonly Segment[] {
   const { snapshot } = status;
   if (snapshot === null) return [{ text: 'none', style: 'warning' }, ''];
-  const { generation, createdAt, expired } = snapshot;
+  const { generation, createdAt, old } = snapshot;
   const age = durationText(now - Date.parse(createdAt));
-  return [
-    `${generation} ${whoseSnapshot(status)}`,
-    expired ? { text: `${age}, expired`, style: 'bad' } : age,
-  ];
+  return [`${generation} ${whoseSnapshot(status)}`, old ? { text: age, style: 'warning' } : age];
 }
 
 function notAskedText({ length }: readonly string[]): Segment | undefined {

@@ -108,14 +108,9 @@ function unservedLine({ servers }: StatusView, { columns, matrix }: ClusterView)
   return { text: `no healthy server serves ${names.join(', ')}${more}: 503`, style: 'bad' };
 }
 
-function routerLine(
-  { form, serverId, enabled, stalePolicy }: StatusView,
-  hostnames: ClusterView['hostnames'],
-): string {
+function routerLine({ form, serverId, enabled }: StatusView, hostnames: ClusterView['hostnames']): string {
   const whose = serverId === null ? form : `${form} of ${displayName(serverId, hostnames)}`;
-  return enabled
-    ? `${whose}, stale policy ${stalePolicy}`
-    : `${whose}, feature gate off: everything is local`;
+  return enabled ? whose : `${whose}, feature gate off: everything is local`;
 }
 
 /** In a word: whether the router has made its snapshot itself. */
@@ -131,14 +126,10 @@ function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segm
         : `none yet: the router reads the cluster itself (${embeddedSync.source})`;
     return { text, style: 'warning' };
   }
-  const { generation, createdAt, expiresAt, expired, source } = snapshot;
+  const { generation, createdAt, old, source } = snapshot;
   const age = durationText(now - Date.parse(createdAt));
-  const expiry = Date.parse(expiresAt);
-  const life = expired
-    ? `expired ${durationText(now - expiry)} ago`
-    : `expires in ${durationText(expiry - now)}`;
-  const text = `generation ${generation}, ${whoseSnapshot({ embeddedSync })}, ${age} old, ${life}${sourceText[source] ?? `, from ${source}`}`;
-  return expired ? { text, style: 'bad' } : text;
+  const text = `generation ${generation}, ${whoseSnapshot({ embeddedSync })}, ${age} old${sourceText[source] ?? `, from ${source}`}`;
+  return old ? { text, style: 'warning' } : text;
 }
 
 /** What was found: long, and of interest when something is not as it should be. */

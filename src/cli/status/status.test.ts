@@ -30,7 +30,7 @@ describe('status', () => {
     const { code, output } = await ask('admin');
     assert.equal(code, 0);
     assert.match(output, /^Ready: +yes$/m);
-    assert.match(output, /^Router: +sidecar of cp-a, stale policy serve-stale$/m);
+    assert.match(output, /^Router: +sidecar of cp-a$/m);
     assert.match(output, /^Snapshot: +generation 1, /m);
     assert.match(output, /^cp-b +v1\.36\.0 +unknown$/m);
     assert.match(output, /^GROUP +v1\.25\.0 +v1\.36\.0$/m);

@@ -73,7 +73,7 @@ describe('the files of sync', () => {
 
 describe('the flags of sync', () => {
   it('make a job that reads the servers and pushes to the routers', () => {
-    const live = plan({ interval: ['5s'], lifetime: ['10m'], cluster: ['blue'], out: ['copy'] });
+    const live = plan({ interval: ['5s'], cluster: ['blue'], out: ['copy'] });
     assert.ok(live.kind === 'live');
     const { options, once } = live;
     assert.equal(once, false);
@@ -87,17 +87,7 @@ describe('the flags of sync', () => {
     assert.equal(options.certificateAuthorities, 'CA');
     assert.equal(options.signingKey?.kid, key.kid);
     assert.equal(options.timing?.interval, 5000);
-    assert.equal(options.lifetimeSeconds, 600);
     assert.equal(options.cluster, 'blue');
-  });
-
-  it('leave it to each kind of call how long a snapshot lives, unless it is said', () => {
-    const live = plan({});
-    assert.ok(live.kind === 'live');
-    assert.equal(live.options.lifetimeSeconds, undefined);
-    const offline = plan({ target: undefined, from: ['recorded'], out: ['snapshot'], unsigned: ['true'] });
-    assert.ok(offline.kind === 'offline');
-    assert.equal(offline.lifetimeSeconds, undefined);
   });
 
   it('report every error at once', () => {
@@ -107,7 +97,6 @@ describe('the flags of sync', () => {
       'client-cert-file': ['missing.crt'],
       target: ['10.0.0.1'],
       interval: ['soon'],
-      lifetime: ['1ms'],
       'departed-server-grace': ['a while'],
       unsigned: ['true'],
     });
@@ -119,7 +108,6 @@ describe('the flags of sync', () => {
       /--client-cert-file: cannot read missing\.crt/,
       /--target "10\.0\.0\.1" must begin with https/,
       /--interval must be a duration/,
-      /--lifetime must be a duration/,
       /--departed-server-grace must be a duration/,
       /--unsigned needs --out/,
     ]) {

@@ -64,11 +64,10 @@ async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<
   const { fileTarget, sealDelivery, snapshotFromFolder } = await import('../../sync/node/index.ts');
   const { signingKeyOf } = await import('../../snapshot/signing/signing-key.ts');
   const servers = Object.fromEntries(plan.servers.map(({ id, url }) => [id, { url }]));
-  const { cluster, lifetimeSeconds } = plan;
+  const { cluster } = plan;
   const { snapshot, warnings, readings } = await snapshotFromFolder(plan.folder, {
     servers,
     cluster,
-    lifetimeSeconds,
   }).catch((cause: unknown) => {
     // A folder that is not one: called wrongly, as with any other file that a flag names.
     throw new CommandFailure(2, [`--from: ${errorMessage(cause)}`], { cause });
@@ -150,7 +149,9 @@ async function withEndpoints({ options, endpoints }: LiveSync, logger: Logger) {
       loop = started;
     },
     async open() {
-      opened = await startProcessEndpoints({ ...endpoints, metrics, status: () => loop?.status(), logger });
+      const status = () => loop?.status();
+      const interval = options.timing?.interval;
+      opened = await startProcessEndpoints({ ...endpoints, metrics, interval, status, logger });
       logger.info({ origin: opened.origin }, 'Health and metrics');
     },
     async close() {

@@ -19,7 +19,6 @@ export interface OfflineSync {
   readonly servers: readonly RunSyncServer[];
   readonly signingKey: JWK | undefined;
   readonly cluster: string | undefined;
-  readonly lifetimeSeconds: number | undefined;
 }
 
 /** A sync job that reads running servers. */
@@ -47,12 +46,10 @@ export function planSync(flags: SyncFlagValues): SyncPlan {
     flags.issue('out', '--out needs --signing-key, or --unsigned for a file to look at');
   }
   // Left out, a snapshot of recorded responses does not run out, unlike one that is delivered.
-  const lifetime = flags.isGiven('lifetime') ? flags.value('lifetime') : undefined;
   const common: CommonOptions = {
     servers: readListedServers(flags, flags.list('server', { mayBeBlank: true })),
     signingKey: readSigningKey(flags),
     cluster: flags.text('cluster'),
-    lifetimeSeconds: lifetime && Math.floor(lifetime / 1000),
   };
   if (flags.isGiven('from')) return planOffline(flags, common);
   const clientCertificate = readClientCertificate(flags);
@@ -60,7 +57,7 @@ export function planSync(flags: SyncFlagValues): SyncPlan {
   return planLive(flags, common, clientCertificate);
 }
 
-type CommonOptions = Pick<OfflineSync, 'servers' | 'signingKey' | 'cluster' | 'lifetimeSeconds'>;
+type CommonOptions = Pick<OfflineSync, 'servers' | 'signingKey' | 'cluster'>;
 
 function planOffline(flags: SyncFlagValues, common: CommonOptions): OfflineSync {
   return {

@@ -1,7 +1,7 @@
 import { durationText } from '../../runtime/duration-text.ts';
 import { elementOf } from './page-elements.ts';
 
-/** Lets ages and remaining times count on between two updates, and shows times of day in the reader's time zone. */
+/** Lets ages count on between two updates, and shows times of day in the reader's time zone. */
 export function tellTimes(): void {
   updateTimes();
   setInterval(updateTimes, 1000);
@@ -41,7 +41,5 @@ export function updateTimes(): void {
 function textOf({ dateTime, dataset }: HTMLTimeElement, now: number): string | undefined {
   const at = Date.parse(dateTime);
   if ('timeOfDay' in dataset) return timeOfDay.format(at);
-  if (dataset['counts'] === 'up') return durationText(now - at);
-  if (dataset['counts'] === 'down') return durationText(at - now);
-  return undefined;
+  return 'age' in dataset ? durationText(now - at) : undefined;
 }

@@ -68,9 +68,9 @@ function textOf({ event, from, to }: Happened, readsCluster: boolean): string {
         ? `Version ${is} is preferred where servers differ`
         : `Version ${is} is preferred where servers differ, in place of ${was}`;
     case 'SnapshotLate':
-      return `The snapshot passed its lifetime: ${readsCluster ? 'no newer one came' : 'see to the sync job'}`;
+      return `The snapshot has become old: ${readsCluster ? 'no newer one came' : 'see to the sync job'}`;
     case 'SnapshotRenewed':
-      return 'A snapshot within its lifetime came';
+      return 'A newer snapshot, or a renewal, came';
     case 'ServerUnhealthy':
       return to === 'not-ready' ? 'is not ready' : 'is unreachable';
     case 'ServerHealthy':

@@ -10,7 +10,6 @@ export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
   MergedDocument: 'The document is merged from what all servers serve.',
   AlreadyRerouted: 'A peer has sent it on already, and there is never a second hop.',
   NoSnapshot: 'There has been no snapshot yet.',
-  SnapshotExpired: 'The snapshot is past its lifetime.',
   ServedLocally: 'The local server serves it.',
   ExtensionAPIServer: 'An extension API server serves it.',
   ExtensionAPIServerUnavailable: 'It belongs to an extension API server that is not available.',
@@ -42,28 +41,18 @@ const decisionTexts: Readonly<Record<Decision['decision'] | 'refused', string>> 
  * @param unserved how many of them no healthy server serves
  */
 export function reroutingText(
-  {
-    enabled,
-    form,
-    stalePolicy,
-    snapshot,
-  }: Pick<RouterStatus, 'enabled' | 'form' | 'stalePolicy' | 'snapshot'>,
+  { enabled, snapshot }: Pick<RouterStatus, 'enabled' | 'snapshot'>,
   differing: number,
   unserved: number,
 ): string {
   if (!enabled) return 'the feature gate is off, so requests for them get the 404 of the local server';
-  const isExpired = snapshot?.expired === true;
-  if (!isExpired || stalePolicy === 'serve-stale') {
-    const since = isExpired ? 'the snapshot has expired, and ' : '';
-    if (unserved === differing) return `${since}requests for them get 503: no healthy server serves them`;
-    const server = isExpired ? 'still go to one that did when it was made' : 'go to one that does';
-    if (unserved === 0) return `${since}requests for them ${server}`;
-    const others = isExpired ? server : 'go to a healthy server that does';
-    return `${since}requests for them ${others}, but ${unserved} of them get 503`;
-  }
-  return stalePolicy === 'local' && form === 'sidecar'
-    ? 'the snapshot has expired, and requests get 503 for those that only peers served'
-    : 'the snapshot has expired, and requests for them get 503';
+  const isOld = snapshot?.old === true;
+  const since = isOld ? 'the snapshot is old, and ' : '';
+  if (unserved === differing) return `${since}requests for them get 503: no healthy server serves them`;
+  const server = isOld ? 'still go to one that did when it was made' : 'go to one that does';
+  if (unserved === 0) return `${since}requests for them ${server}`;
+  const others = isOld ? server : 'go to a healthy server that does';
+  return `${since}requests for them ${others}, but ${unserved} of them get 503`;
 }
 
 /** What becomes of a request, in few words and in more. */
@@ -157,7 +146,6 @@ const extensionReasons: ReadonlySet<string> = new Set<DecisionReason>([
 const kinds: Readonly<Partial<Record<string, BadgeKind>>> = {
   MergedDocument: 'neutral',
   NoSnapshot: 'warning',
-  SnapshotExpired: 'warning',
 } satisfies Partial<Record<DecisionReason, BadgeKind>>;
 
 function isDecisionReason(reason: Explanation['reason']): reason is DecisionReason {

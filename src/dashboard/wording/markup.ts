@@ -31,12 +31,7 @@ export function icon(shape: string): Markup {
 
 /** How long ago it was; the page's script counts on. @param at, now milliseconds since the epoch */
 export function age(at: number, now: number): Markup {
-  return html`<time datetime="${new Date(at).toISOString()}" data-counts="up">${durationText(now - at)}</time>`;
-}
-
-/** How long until then; the page's script counts on. @param at, now milliseconds since the epoch */
-export function remaining(at: number, now: number): Markup {
-  return html`<time datetime="${new Date(at).toISOString()}" data-counts="down">${durationText(at - now)}</time>`;
+  return html`<time datetime="${new Date(at).toISOString()}" data-age>${durationText(now - at)}</time>`;
 }
 
 /** Time of day in UTC; the page's script makes it the reader's own. @param at milliseconds since the epoch */

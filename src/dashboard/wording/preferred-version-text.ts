@@ -5,8 +5,6 @@ import { isOlder } from '../../routing/preferred-version.ts';
 /** What the sentence depends on; `status` may have it from a router of another release. */
 interface Preference {
   readonly enabled: boolean;
-  readonly stalePolicy: string;
-  readonly snapshot: { readonly expired: boolean } | null;
   readonly preferredVersion?:
     | {
         readonly configured: string;
@@ -22,16 +20,8 @@ interface Preference {
  * Which version responds where servers of several versions differ, by what is known of their health: a sentence that
  * begins with the version and has no full stop. `undefined` where none is preferred now. Pure.
  */
-export function preferenceText({
-  enabled,
-  stalePolicy,
-  snapshot,
-  preferredVersion,
-  servers,
-}: Preference): string | undefined {
-  if (preferredVersion === undefined || preferredVersion.minor === null) return undefined;
-  // What the feature gate and the lifetime of the snapshot decide comes first: it looks at no version.
-  if (!enabled || (snapshot?.expired === true && stalePolicy !== 'serve-stale')) return undefined;
+export function preferenceText({ enabled, preferredVersion, servers }: Preference): string | undefined {
+  if (!enabled || preferredVersion === undefined || preferredVersion.minor === null) return undefined;
   const { configured, minor, enforcementDiffers, required } = preferredVersion;
   const version = preferredVersionText(configured, minor, servers);
   const what = 'what servers understand differently';

@@ -3,7 +3,7 @@ import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configur
 import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
 import type { AllowedCallers } from '../../own-paths/allowed-callers.ts';
 import type { Destination } from '../../request/destination.ts';
-import type { PreferredVersionOptions, StalePolicy } from '../../routing/decision.ts';
+import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';
@@ -16,7 +16,6 @@ export interface SnapshotConfiguration {
   readonly object: DurableObjectNamespace | undefined;
   /** Sealed; what an isolate begins with. */
   readonly initial: string | undefined;
-  readonly stalePolicy: StalePolicy;
   readonly preferredVersion: PreferredVersionOptions;
 }
 

@@ -51,7 +51,6 @@ test('the least that is needed, as text or as values', async () => {
       trust: { kind: 'peer-ca' },
     });
     assert.equal(snapshot.object, undefined);
-    assert.equal(snapshot.stalePolicy, 'serve-stale');
     assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);
     assert.ok(Object.values(callers).every((method) => method === undefined));
     assert.deepEqual(allowedCallers, { users: [], groups: ['system:masters'] });
@@ -98,7 +97,6 @@ test('every error is told at once, under its name, and no value is repeated', as
     AUTHENTICATION_CONFIG: '{}',
     ACCESS_CONFIG: 'secret-text',
     ALLOWED_GROUPS: 'system:masters',
-    STALE_POLICY: 'secret-text',
     PEER_CIDRS: ['secret'],
   });
   for (const name of [
@@ -113,7 +111,6 @@ test('every error is told at once, under its name, and no value is repeated', as
     'AUTHENTICATION_CONFIG',
     'ACCESS_CONFIG',
     'ALLOWED_GROUPS',
-    'STALE_POLICY',
   ]) {
     assert.ok(names.includes(name), name);
   }
@@ -125,7 +122,6 @@ test('settings that contradict each other are errors', async () => {
     // A forgotten setting is no gateway, and a gateway has no server of its own.
     [{ ...least, SERVER_ID: '' }, 'SERVER_ID'],
     [{ ...least, GATEWAY: 'true' }, 'SERVER_ID'],
-    [{ GATEWAY: 'true', SNAPSHOT_KEYS: least.SNAPSHOT_KEYS, STALE_POLICY: 'local' }, 'STALE_POLICY'],
     [{ ...least, PEER_IDENTITY: 'assertion', ASSERTION_SIGNING_KEY: edge.privateJwk }, 'ASSERTION_ISSUER'],
     [{ ...least, ACCESS_CONFIG: { ...accessConfig, jwt: [] } }, 'ACCESS_CONFIG'],
   ];
@@ -134,11 +130,9 @@ test('settings that contradict each other are errors', async () => {
 });
 
 test('the gateway form names no server', async () => {
-  const { local, snapshot } = await readConfiguration({
+  const { local } = await readConfiguration({
     GATEWAY: 'true',
     SNAPSHOT_KEYS: least.SNAPSHOT_KEYS,
   });
   assert.equal(local, undefined);
-  // Its own server is what `local` would fall back to.
-  assert.equal(snapshot.stalePolicy, 'serve-stale');
 });

@@ -1,5 +1,4 @@
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
-import { defaultStalePolicy, type StalePolicy } from '../../routing/decision.ts';
 import { defaultPreferredVersion, isPreferredVersion } from '../../routing/preferred-version.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
@@ -23,7 +22,7 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   const destinationIdentity = await readDestinationIdentity(reader);
   const callers = await readCallers(reader, local?.server?.id);
   const allowedCallers = readAllowedCallers(reader);
-  const snapshot = await readSnapshot(reader, isGateway);
+  const snapshot = await readSnapshot(reader);
   reader.throwIssues();
   if (snapshot === undefined || local === undefined) {
     throw new TypeError('A part of the configuration is missing without an error.');
@@ -67,26 +66,14 @@ function readLocal(
   };
 }
 
-async function readSnapshot(
-  reader: EnvironmentReader,
-  isGateway: boolean,
-): Promise<SnapshotConfiguration | undefined> {
+async function readSnapshot(reader: EnvironmentReader): Promise<SnapshotConfiguration | undefined> {
   const keys = await readSnapshotKeys(reader);
   const object = reader.binding<DurableObjectNamespace>('SNAPSHOT_OBJECT', ['idFromName', 'get']);
   const addressPolicy = readAddressPolicy(reader);
   const initial = reader.text('SNAPSHOT');
-  const stalePolicy = readStalePolicy(reader, isGateway);
   const preferredVersion = readPreferredVersion(reader);
   if (keys === undefined || addressPolicy === undefined) return undefined;
-  return { keys, addressPolicy, object, initial, stalePolicy, preferredVersion };
-}
-
-function readStalePolicy(reader: EnvironmentReader, isGateway: boolean): StalePolicy {
-  const chosen = reader.choice('STALE_POLICY', ['local', 'serve-stale', 'unavailable']);
-  if (isGateway && chosen === 'local') {
-    reader.issue('STALE_POLICY', 'must not be local with GATEWAY, which has no server of its own');
-  }
-  return chosen ?? defaultStalePolicy;
+  return { keys, addressPolicy, object, initial, preferredVersion };
 }
 
 function readPreferredVersion(reader: EnvironmentReader): PreferredVersionOptions {

@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { oldSnapshotAge, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { SnapshotRefresh } from './snapshot-keeping.ts';
 
 const created = Date.UTC(2026, 0, 1);
 const table = buildRoutingTable(
-  snapshotOf({ a: ['v1/pods'] }, { createdAt: new Date(created).toISOString(), lifetimeSeconds: 60 }),
+  snapshotOf({ a: ['v1/pods'] }, { createdAt: new Date(created).toISOString() }),
 );
 
 function isolate(held: RoutingTable | undefined) {
@@ -42,14 +42,14 @@ test('only the first look is waited for; later ones run behind requests, once a 
   assert.deepEqual([state.looks, behind.length], [2, 1]);
 });
 
-test('a request waits once a second while there is no snapshot, or its lifetime is over', async () => {
+test('a request waits once a second while there is no snapshot, or an old one', async () => {
   const { state, behind, request } = isolate(undefined);
   await request();
   assert.equal(request(), undefined);
   state.now += 1_000;
   assert.ok(request() instanceof Promise);
   state.held = table;
-  state.now = table.expiresAt;
+  state.now = table.createdAt + oldSnapshotAge;
   assert.ok(request() instanceof Promise);
   assert.deepEqual([state.looks, behind.length], [3, 0]);
 });

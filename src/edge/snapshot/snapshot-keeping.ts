@@ -2,7 +2,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { SharedSnapshotStore } from '../../snapshot/receiving/shared-snapshot-store.ts';
 import { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
-import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { SnapshotConfiguration } from '../configuration/configuration.ts';
 import type { WaitUntil } from '../platform/bindings.ts';
 import { createDurableObjectStore } from './durable-object-store.ts';
@@ -38,7 +38,7 @@ interface SnapshotRefreshOptions {
  *
  * The rule: a request goes by the snapshot that is at hand, and when the last look at the store is a second old, a new
  * one is begun after the request. A request waits for a look only while the isolate has nothing to go by: before the
- * first look has ended, and, once a second at the most, where there is no snapshot or its lifetime is over (an isolate
+ * first look has ended, and, once a second at the most, where there is no snapshot or an old one (an isolate
  * that had no request for a while).
  *
  * No look is shared between requests: on Workers it belongs to the request that began it, and one that is broken off
@@ -66,7 +66,7 @@ export class SnapshotRefresh {
     if (elapsed >= 0 && elapsed < interval) return undefined;
     const look = this.#look(now);
     const table = this.#receiver.current();
-    if (table === undefined || now >= table.expiresAt) return look;
+    if (table === undefined || isOld(table, now)) return look;
     waitUntil(look);
     return undefined;
   }

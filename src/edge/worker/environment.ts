@@ -91,8 +91,6 @@ export interface WorkerEnvironment {
    * Left out, each keeps its own in memory: for trying out.
    */
   readonly SNAPSHOT_OBJECT?: DurableObjectNamespace;
-  /** `serve-stale`, `unavailable` or, but for the gateway form, which knows none, `local`. Default `serve-stale`. */
-  readonly STALE_POLICY?: string;
   /**
    * Which version serves resources that servers of several versions understand differently: `majority`, `newest`,
    * `oldest`, `local`, or a minor version such as `1.36`. Default `majority`.

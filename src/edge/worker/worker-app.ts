@@ -45,7 +45,6 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
     transport: createFetchTransport(send),
     authenticators: prepared.authenticators,
     identityTokens: prepared.identityTokens,
-    stalePolicy: snapshot.stalePolicy,
     preferredVersion: snapshot.preferredVersion,
     pseudonym: prepared.pseudonym,
     logger,

@@ -5,7 +5,7 @@ import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import type { InFlightLimits } from '../../proxy/in-flight/request-gate.ts';
 import type { LocalServerDownPolicy } from '../../proxy/options.ts';
 import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
-import type { PreferredVersionOptions, StalePolicy } from '../../routing/decision.ts';
+import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
 import type { AdvertisedBy } from '../../snapshot/addresses/advertised-address.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
@@ -188,7 +188,6 @@ export interface ServeConfig {
     readonly keys:
       | { readonly path: string; readonly text: string; readonly pinned: PinnedKeySet }
       | undefined;
-    readonly stalePolicy: StalePolicy;
   };
   /** `undefined`: snapshots are pushed. */
   readonly embeddedSync: EmbeddedSyncConfig | undefined;

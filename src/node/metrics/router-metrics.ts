@@ -9,6 +9,7 @@ import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { ProcessFacts } from '../../own-paths/z-pages.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/request-observer.ts';
+import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver-options.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
@@ -34,6 +35,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly #registry: MetricRegistry = createMetricRegistry();
   readonly #destinations: DestinationSeriesIndex;
   readonly #sources: StateSources;
+  #countedSnapshot: Snapshot | undefined;
 
   /** @param sources not asked before the first scrape, but for the table */
   constructor(
@@ -59,6 +61,9 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   /** A new routing table is in use. @param destinations all that requests may be sent to */
   tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
     this.#destinations.retain(destinations);
+    // A renewal puts a table in use too: it has the same snapshot.
+    if (table.snapshot === this.#countedSnapshot) return;
+    this.#countedSnapshot = table.snapshot;
     const unresolved = table.servers.filter(
       ({ origin, departed }) => origin === undefined && !departed,
     ).length;
@@ -171,7 +176,6 @@ function updateSync(sync: MetricRegistry['sync'], { servers, lastRoundAt }: Embe
 function updateSnapshot(state: MetricRegistry['state'], table: RoutingTable | undefined, now: number): void {
   state.snapshotGeneration.with().set(table?.generation ?? 0);
   state.snapshotAge.clear();
-  state.snapshotLifetimeLeft.clear();
   const servers = { current: 0, stale: 0, departed: 0, without_address: 0 };
   for (const { origin, stale, departed } of table?.servers ?? []) {
     const withoutAddress = departed ? 'departed' : 'without_address';
@@ -180,7 +184,6 @@ function updateSnapshot(state: MetricRegistry['state'], table: RoutingTable | un
   for (const [name, count] of Object.entries(servers)) state.snapshotServers.with(name).set(count);
   if (table === undefined) return;
   state.snapshotAge.with().set((now - table.createdAt) / 1000);
-  state.snapshotLifetimeLeft.with().set((table.expiresAt - now) / 1000);
 }
 
 function updateCredentials(state: MetricRegistry['state'], files: CredentialFiles): void {

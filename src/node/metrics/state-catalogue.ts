@@ -20,11 +20,6 @@ export const stateCatalogue = {
     'Time since the snapshot in use was made or last renewed. Absent while there is none.',
     [],
   ),
-  snapshotLifetimeLeft: gauge(
-    'mixed_version_proxy_snapshot_remaining_lifetime_seconds',
-    'Time until the snapshot in use is past its lifetime; negative since then. Absent while there is none.',
-    [],
-  ),
   snapshotServers: gauge(
     'mixed_version_proxy_snapshot_servers',
     'API servers of the snapshot by state: current, stale (the sync job cannot read it), departed (it has left in order and may come back), without_address.',

@@ -22,7 +22,7 @@ interface Status {
   }[];
   readonly needsRestart: readonly { readonly flag: string; readonly inUse: string }[];
   readonly warnings: readonly string[];
-  readonly stalePolicy: string;
+  readonly preferredVersion: { readonly configured: string };
 }
 
 /** Asks as a user of the group that may use the router's own paths, on a connection of its own. */
@@ -54,7 +54,7 @@ describe('a configuration file that changes while the router runs', () => {
 
     await configure({
       ownPaths: { allowedUsers: ['operator'] },
-      snapshot: { stalePolicy: 'unavailable' },
+      routing: { preferredVersion: 'newest' },
       limits: { requestsInFlight: 11, connections: 50, goawayChance: 0.01 },
       timeouts: { request: '30s', dial: '1s', responseHeader: '10s' },
       extensionRouting: 'extension',
@@ -68,10 +68,8 @@ describe('a configuration file that changes while the router runs', () => {
     const answer = await askOverHttp2(session, `${own}/status`);
     assert.equal(answer.status, 200);
     const status: Status = JSON.parse(answer.text);
-    assert.equal(status.stalePolicy, 'unavailable');
+    assert.equal(status.preferredVersion.configured, 'newest');
     assert.deepEqual(status.warnings, []);
-    // Without a snapshot, the policy decides: nothing is sent to the local server any more.
-    assert.equal((await askOverHttp2(session, pods)).status, 503);
     const { text } = await askAsAdmin(context, started, '/.mixed-version-proxy/flagz');
     assert.match(text, /^request-timeout=30s$/m);
     const metrics = await askAsAdmin(context, started, '/.mixed-version-proxy/metrics');
@@ -91,11 +89,11 @@ describe('a configuration file that changes while the router runs', () => {
     });
     const sealed = await sealSnapshot(snapshot, signingKeyOf(snapshotKey.privateJwk));
     assert.equal((await askAsAdmin(context, started, `${own}/snapshot`, sealed)).status, 200);
-    await configure({ snapshot: { stalePolicy: 'unavailable' } });
+    await configure({ routing: { preferredVersion: 'newest' } });
     await router.reload();
     assert.deepEqual(errorsOf(started), []);
-    const { serverId, stalePolicy } = await statusOf(context, started);
-    assert.deepEqual([serverId, stalePolicy], ['apiserver-a', 'unavailable']);
+    const { serverId, preferredVersion } = await statusOf(context, started);
+    assert.deepEqual([serverId, preferredVersion.configured], ['apiserver-a', 'newest']);
   });
 
   it('is told by the history at once where it prefers another version', async (context) => {

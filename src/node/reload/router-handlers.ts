@@ -65,7 +65,6 @@ export async function createRouterHandlers(
     // Not the configured one: the snapshot may already have the server under another ID.
     serverId: lasting.local?.id,
     localServerDownPolicy: config.localServerDownPolicy,
-    stalePolicy: config.snapshot.stalePolicy,
     extensionRouting: config.extensionRouting,
     preferredVersion: config.preferredVersion,
     enabled: config.featureGateEnabled,

@@ -1,17 +1,16 @@
 import type { ServerHealth } from '../../health/server-health.ts';
 import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
-import { defaultStalePolicy } from '../../routing/decision.ts';
-import { isExpired } from '../../snapshot/routing-table/routing-table.ts';
 import { type CredentialFiles, credentialFileWarnings } from '../status/credential-files.ts';
 import { type EmbeddedSyncStatus, embeddedSyncWarnings } from '../status/embedded-sync-status.ts';
 import { lacksOwnServer } from '../status/own-server.ts';
 import type { RouterStatusOptions } from '../status/router-status.ts';
 import type { SettingsState } from '../status/setting-change.ts';
+import { oldSnapshotWarnings } from '../status/snapshot-age.ts';
 import { type HealthCheck, ping, serversCheckName } from './health.ts';
 import type { HealthEndpoint } from './health-endpoints.ts';
 
 export interface RouterHealthOptions
-  extends Pick<MixedVersionProxyOptions, 'routingTable' | 'stalePolicy' | 'enabled' | 'clock'>,
+  extends Pick<MixedVersionProxyOptions, 'routingTable' | 'enabled' | 'clock'>,
     Omit<ServersCheckOptions, 'health'>,
     Pick<RouterStatusOptions, 'credentialFiles' | 'settings' | 'embeddedSync'> {
   /** Default: no server is probed, and none makes the router unready. */
@@ -96,33 +95,22 @@ function shutdownCheck(isShuttingDown: () => boolean): HealthCheck {
 }
 
 /**
- * Ready once there has been a snapshot. An expired one fails only under the policy `unavailable`, which refuses
- * requests then; under the others the router still does its work, and a sync job that stopped must not take
- * every router of the control plane out of the load balancer at once: there it is a warning of `?verbose`.
+ * Ready once there has been a snapshot. An old one is a warning of `?verbose`: the router still does its work, and a
+ * sync job that stopped must not take every router of the control plane out of the load balancer at once.
  */
 function snapshotCheck(options: RouterHealthOptions): HealthCheck {
-  const { routingTable, stalePolicy = defaultStalePolicy, enabled = true, clock = Date.now } = options;
-  const { embeddedSync } = options;
+  const { routingTable, enabled = true, clock = Date.now, embeddedSync } = options;
   return {
     name: 'snapshot',
     check() {
       if (!enabled) return undefined;
-      const table = routingTable.current();
-      if (table === undefined) return `there has been no snapshot yet: ${whyThereIsNone(embeddedSync?.())}`;
-      return isExpired(table, clock()) && stalePolicy === 'unavailable'
-        ? `the snapshot of generation ${table.generation} is past its lifetime`
-        : undefined;
+      if (routingTable.current() !== undefined) return undefined;
+      return `there has been no snapshot yet: ${whyThereIsNone(embeddedSync?.())}`;
     },
     warning() {
       const table = routingTable.current();
       if (!enabled || table === undefined) return undefined;
-      const warnings: string[] = [];
-      if (isExpired(table, clock())) {
-        const use = stalePolicy === 'serve-stale' ? ', and still used' : '';
-        const cause =
-          embeddedSync === undefined ? 'see to the sync job' : 'this router cannot read the cluster';
-        warnings.push(`the snapshot is past its lifetime${use}: ${cause}`);
-      }
+      const warnings = oldSnapshotWarnings(table, clock(), embeddedSync !== undefined);
       if (lacksOwnServer(table, localServerId(options))) {
         warnings.push(
           'the snapshot has no server with the ID of the local one: the status names those it has',

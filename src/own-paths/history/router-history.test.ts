@@ -49,10 +49,10 @@ function setUp() {
     preferredMinor: () => preferred.minor,
   });
   let generation = 0;
-  const use = (servers: Readonly<Record<string, ServerOptions>>, lifetimeSeconds = 3600) => {
+  const use = (servers: Readonly<Record<string, ServerOptions>>) => {
     generation += 1;
     const createdAt = new Date(time.now).toISOString();
-    const table = buildRoutingTable(snapshotOf(servers, { generation, createdAt, lifetimeSeconds }));
+    const table = buildRoutingTable(snapshotOf(servers, { generation, createdAt }));
     history.tableInUse(table);
     return table;
   };
@@ -262,24 +262,24 @@ describe('the timeline of an upgrade', () => {
 
   it('tells when the snapshot was late, from when on, and until when', () => {
     const { time, use, happened } = setUp();
-    use({ a: older }, 300);
-    time.now += 7 * minute;
-    assert.deepEqual(happened().at(-1), '12:05 SnapshotLate');
-    use({ a: older }, 300);
-    assert.deepEqual(happened().slice(-2), ['12:05 SnapshotLate', '12:07 SnapshotRenewed']);
+    use({ a: older });
+    time.now += 17 * minute;
+    assert.deepEqual(happened().at(-1), '12:15 SnapshotLate');
+    use({ a: older });
+    assert.deepEqual(happened().slice(-2), ['12:15 SnapshotLate', '12:17 SnapshotRenewed']);
   });
 
   it('tells of another preferred version in a table that stays, and of no renewal where that is late', () => {
     const { time, preferred, history, use, happened } = setUp();
-    const table = use({ a: older }, 300);
-    time.now += 7 * minute;
+    const table = use({ a: older });
+    time.now += 17 * minute;
     preferred.minor = '1.35';
     history.tableInUse(table);
     history.tableInUse(table);
     assert.deepEqual(happened(), [
       '12:00 FirstSnapshot',
-      '12:05 SnapshotLate',
-      '12:07 PreferredVersionChanged 1.35',
+      '12:15 SnapshotLate',
+      '12:17 PreferredVersionChanged 1.35',
     ]);
   });
 

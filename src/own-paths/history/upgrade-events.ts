@@ -1,7 +1,7 @@
 import type { HealthChange } from '../../health/server-health.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
-import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { oldSnapshotAge, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
 /** An event of the cluster, as this router noticed it. */
 export interface UpgradeEvent {
@@ -53,9 +53,10 @@ export function upgradeEvents(
   return events;
 }
 
-/** The snapshot has passed its lifetime without a newer one. Pure. */
-export function lateEvent({ expiresAt }: RoutingTable, now: number): UpgradeEvent | undefined {
-  return now < expiresAt ? undefined : { at: expiresAt, event: 'SnapshotLate' };
+/** The snapshot has become old: nobody has renewed it. Pure. */
+export function lateEvent({ createdAt }: RoutingTable, now: number): UpgradeEvent | undefined {
+  const at = createdAt + oldSnapshotAge;
+  return now < at ? undefined : { at, event: 'SnapshotLate' };
 }
 
 function serverEvents(before: KnownCluster, after: KnownCluster, at: number): readonly UpgradeEvent[] {

@@ -8,8 +8,7 @@ import type { RouterOfServer } from './routers-view.ts';
 const snapshot: StatusView['snapshot'] = {
   generation: 1,
   createdAt: '2026-01-01T00:00:00Z',
-  expiresAt: '2026-01-01T00:10:00Z',
-  expired: false,
+  old: false,
   source: 'discovery',
   extensionApis: [],
   customResourceGroups: [],

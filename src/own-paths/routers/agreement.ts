@@ -71,8 +71,8 @@ function differencesOf(
     .filter(({ values }) => values.length > 1);
 }
 
-function settings({ enabled, stalePolicy }: StatusView): readonly Fact[] {
-  return [plainFact('feature gate', enabled ? 'on' : 'off'), plainFact('stale policy', stalePolicy)];
+function settings({ enabled }: StatusView): readonly Fact[] {
+  return [plainFact('feature gate', enabled ? 'on' : 'off')];
 }
 
 /** Which version a setting comes to is known with a snapshot alone. */

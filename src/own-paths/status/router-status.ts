@@ -1,11 +1,9 @@
 import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
 import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
-import { expiryText } from '../../proxy/snapshot-expiry.ts';
-import { defaultStalePolicy } from '../../routing/decision.ts';
 import { defaultPreferredVersion, preferredMinor } from '../../routing/preferred-version.ts';
 import type { RefusedPush } from '../../snapshot/receiving/receiver-options.ts';
-import { isExpired, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
   type CertificateStatus,
   type CredentialFiles,
@@ -25,6 +23,7 @@ import {
   type SettingChange,
   type SettingsState,
 } from './setting-change.ts';
+import { oldSnapshotWarnings } from './snapshot-age.ts';
 import {
   type UndecodableResource,
   undecodableResources,
@@ -46,7 +45,6 @@ export interface RouterStatus extends DocumentStatus {
     readonly failures: readonly { readonly name: string; readonly reason: string }[];
   };
   readonly enabled: boolean;
-  readonly stalePolicy: string;
   /** Which version serves what servers of several versions understand differently. */
   readonly preferredVersion: {
     /** As configured: `majority`, `newest`, `oldest`, `local`, or a minor version. */
@@ -65,8 +63,8 @@ export interface RouterStatus extends DocumentStatus {
   readonly snapshot: {
     readonly generation: number;
     readonly createdAt: string;
-    readonly expiresAt: string;
-    readonly expired: boolean;
+    /** Nobody has renewed it for long; it is used all the same. */
+    readonly old: boolean;
     readonly source: string;
     /** Those of extension API servers. */
     readonly extensionApis: readonly {
@@ -131,10 +129,7 @@ export interface ServerHealthStatus {
 }
 
 export interface RouterStatusOptions
-  extends Pick<
-    MixedVersionProxyOptions,
-    'serverId' | 'local' | 'enabled' | 'stalePolicy' | 'preferredVersion' | 'health'
-  > {
+  extends Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'enabled' | 'preferredVersion' | 'health'> {
   readonly routingTable: {
     current(): RoutingTable | undefined;
     readonly refusedPush?: RefusedPush | undefined;
@@ -153,7 +148,7 @@ export function routerStatus(
   readiness: RouterStatus['readiness'],
   now: number,
 ): RouterStatus {
-  const { enabled = true, stalePolicy = defaultStalePolicy, health } = options;
+  const { enabled = true, health } = options;
   const serverId = localServerId(options);
   const { preferredVersion = defaultPreferredVersion } = options;
   const { routingTable, credentialFiles = none, settings, embeddedSync } = options;
@@ -168,7 +163,6 @@ export function routerStatus(
     localServer: serverId === undefined ? null : healthStatus(health?.report(serverId), now),
     readiness,
     enabled,
-    stalePolicy,
     preferredVersion: {
       configured: preferredVersion.version,
       scope: preferredVersion.scope,
@@ -201,7 +195,7 @@ export function routerStatus(
       ...needsRestart.map(describeSettingChange),
       ...refusedPushWarnings(routingTable.refusedPush),
       ...ownServerWarnings(table, serverId),
-      ...(isExpired(table, now) ? [`the ${expiryText(stalePolicy)}`] : []),
+      ...oldSnapshotWarnings(table, now, reading !== undefined),
       ...undecodableWarnings(undecodable, preferredVersion.version !== 'local'),
       ...embeddedSyncWarnings(reading),
     ],
@@ -213,8 +207,7 @@ function snapshotState(table: RoutingTable, now: number): NonNullable<RouterStat
   return {
     generation: table.generation,
     createdAt: new Date(table.createdAt).toISOString(),
-    expiresAt: new Date(table.expiresAt).toISOString(),
-    expired: isExpired(table, now),
+    old: isOld(table, now),
     source: metadata.source,
     extensionApis: apiServices.flatMap(({ group, version, service, available }) =>
       service === undefined

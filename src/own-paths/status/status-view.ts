@@ -32,7 +32,6 @@ export const statusViewSchema = open({
     }),
   ),
   enabled: v.boolean(),
-  stalePolicy: v.string(),
   /** Left out by routers of the release before. */
   preferredVersion: v.optional(
     open({
@@ -48,8 +47,7 @@ export const statusViewSchema = open({
     open({
       generation: v.number(),
       createdAt: time,
-      expiresAt: time,
-      expired: v.boolean(),
+      old: v.boolean(),
       source: v.string(),
       /** These two are left out by routers of the release before. */
       extensionApis: v.optional(

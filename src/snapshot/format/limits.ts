@@ -37,8 +37,6 @@ export const snapshotLimits = {
   relativeURL: 2_048,
   /** PEM; a bundle of 100 certificates. */
   caBundle: 256 * 1024,
-  /** Ten years. Long for a static set-up, short enough that `createdAt` plus it stays a valid time. */
-  lifetimeSeconds: 10 * 366 * 24 * 3600,
   /** Errors reported one by one; of the rest, the number. */
   issues: 100,
 } as const;
@@ -46,7 +44,7 @@ export const snapshotLimits = {
 /** Base64url of the largest payload (RFC 4648: 4 characters for 3 bytes), a header and a signature. */
 export const sealedSnapshotLimit = Math.ceil((snapshotLimits.bytes * 4) / 3) + 4_096;
 
-/** A renewal holds four short fields. */
+/** A renewal holds three short fields. */
 export const sealedRenewalLimit = 4_096;
 
 /** Both as they are stored: two lines and their ends. */

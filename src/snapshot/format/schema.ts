@@ -38,14 +38,11 @@ export const timestamp = v.pipe(
   ),
 );
 export const generation = wholeNumber(1, Number.MAX_SAFE_INTEGER);
-export const lifetimeSeconds = wholeNumber(1, snapshotLimits.lifetimeSeconds);
 
 export const metadata = strict({
   /** Only ever rising. */
   generation,
   createdAt: timestamp,
-  /** From `createdAt` on; past it the snapshot is expired. */
-  lifetimeSeconds,
   cluster: v.optional(shortText),
   source: v.picklist(
     ['storageversions', 'discovery', 'both'],

@@ -8,7 +8,7 @@ const maximumClockSkewMilliseconds = 5 * 60 * 1000;
 
 /**
  * What a well-formed snapshot must fulfil to be used by this receiver: no address of a server that the policy refuses,
- * and no creation time in the future, which would stretch its lifetime.
+ * and no creation time in the future, which would hide its age.
  */
 export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: number): SnapshotIssue[] {
   const issues = new IssueList();

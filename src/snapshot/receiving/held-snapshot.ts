@@ -8,8 +8,8 @@ export interface Acceptance {
   /** `unchanged`: it was held already. */
   readonly result: 'accepted' | 'renewed' | 'unchanged';
   readonly generation: number;
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number;
+  /** When what is held now was made or last renewed, milliseconds since the epoch. */
+  readonly createdAt: number;
   /** False: in use, but the store could not be written, so a restart would not find it. */
   readonly persisted: boolean;
   /** Why it could not be written. */
@@ -29,9 +29,9 @@ export function acceptance(
   table: RoutingTable,
   persistenceError: string | undefined,
 ): Acceptance {
-  const { generation, expiresAt } = table;
+  const { generation, createdAt } = table;
   const persisted = persistenceError === undefined;
-  return { result, generation, expiresAt, persisted, ...(persisted ? {} : { persistenceError }) };
+  return { result, generation, createdAt, persisted, ...(persisted ? {} : { persistenceError }) };
 }
 
 export function isOlder(next: Held, held: Held | undefined): boolean {

@@ -34,7 +34,7 @@ export interface RefusedPush {
 }
 
 export type RestoreResult =
-  | { readonly result: 'restored'; readonly generation: number; readonly expiresAt: number }
+  | { readonly result: 'restored'; readonly generation: number; readonly createdAt: number }
   | { readonly result: 'empty' }
   /** Something is stored and cannot be used. */
   | { readonly result: 'refused'; readonly error: Error };

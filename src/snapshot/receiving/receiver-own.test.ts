@@ -22,13 +22,13 @@ describe('the receiver of a router that reads the cluster itself', () => {
     assert.equal(receiver.current()?.generation, 2);
   });
 
-  it('gives the same content a new lifetime by its later time, and none by an earlier one', async () => {
+  it('renews the same content by its later time, and none by an earlier one', async () => {
     const { receiver, clock } = receiverWith(own);
     await receiver.acceptOwn(generation(1));
-    const before = receiver.current()?.expiresAt ?? 0;
+    const before = receiver.current()?.createdAt ?? 0;
     clock.now = noon + minute;
     assert.equal((await receiver.acceptOwn(generation(1, at(noon + minute)))).result, 'renewed');
-    assert.equal(receiver.current()?.expiresAt, before + minute);
+    assert.equal(receiver.current()?.createdAt, before + minute);
     assert.equal((await receiver.acceptOwn(generation(1, at(noon + minute)))).result, 'unchanged');
     await assert.rejects(receiver.acceptOwn(generation(1)), { code: 'NotNewer' });
   });
@@ -53,7 +53,7 @@ describe('the receiver of a router that reads the cluster itself', () => {
     assert.equal(receiver.current(), undefined);
   });
 
-  it('goes on from what it stored, with the last lifetime, and not from what was pushed before', async () => {
+  it('goes on from what it stored, with the last renewal, and not from what was pushed before', async () => {
     const store = createMemorySnapshotStore();
     const first = receiverWith({ ...own, store });
     await first.receiver.acceptOwn(generation(1));

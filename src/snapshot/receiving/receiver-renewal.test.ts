@@ -11,7 +11,7 @@ import {
 } from '../../../test/support/snapshot-receiver.ts';
 import { createMemorySnapshotStore } from './snapshot-store.ts';
 
-test('a renewal gives the held snapshot a new lifetime, which survives a restart', async () => {
+test('a renewal makes the held snapshot young again, which survives a restart', async () => {
   const { receiver, store } = receiverWith();
   const jws = await sealed(3);
   await receiver.accept(jws);
@@ -20,7 +20,7 @@ test('a renewal gives the held snapshot a new lifetime, which survives a restart
   assert.deepEqual(await receiver.renew(renewal), {
     result: 'renewed',
     generation: 3,
-    expiresAt: noon + 11 * minute,
+    createdAt: noon + minute,
     persisted: true,
   });
   const after = receiver.current();
@@ -33,10 +33,10 @@ test('a renewal gives the held snapshot a new lifetime, which survives a restart
   assert.deepEqual(await restarted.restore(), {
     result: 'restored',
     generation: 3,
-    expiresAt: noon + 11 * minute,
+    createdAt: noon + minute,
   });
   // Sent again as a whole, the snapshot does not lose what the renewal gave it.
-  assert.equal((await receiver.accept(jws)).expiresAt, noon + 11 * minute);
+  assert.equal((await receiver.accept(jws)).createdAt, noon + minute);
 });
 
 test('a renewal holds for a snapshot that was signed anew, because it names the content', async () => {
@@ -74,12 +74,12 @@ test('an old renewal played back revives nothing', async () => {
   const { receiver, clock } = receiverWith();
   const jws = await sealed(3);
   await receiver.accept(jws);
-  const first = await renewalOf(jws, 3, { lifetimeSeconds: 6_000 });
+  const first = await renewalOf(jws, 3);
   await receiver.renew(first);
   clock.now = noon + 2 * minute;
-  await receiver.renew(await renewalOf(jws, 3, { createdAt: at(noon + 2 * minute), lifetimeSeconds: 60 }));
+  await receiver.renew(await renewalOf(jws, 3, { createdAt: at(noon + 2 * minute) }));
   await assert.rejects(receiver.renew(first), { code: 'NotNewer' });
-  assert.equal(receiver.current()?.expiresAt, noon + 3 * minute);
+  assert.equal(receiver.current()?.createdAt, noon + 2 * minute);
 });
 
 test('a newer snapshot leaves the renewal of the old one behind', async () => {
@@ -90,7 +90,7 @@ test('a newer snapshot leaves the renewal of the old one behind', async () => {
   const newer = await sealed(4);
   await receiver.accept(newer);
   assert.deepEqual(await store.load(), { snapshot: newer });
-  assert.equal(receiver.current()?.expiresAt, noon + 10 * minute);
+  assert.equal(receiver.current()?.createdAt, noon);
 });
 
 test('a stored renewal that cannot be used costs the renewal, not the snapshot', async () => {
@@ -101,7 +101,7 @@ test('a stored renewal that cannot be used costs the renewal, not the snapshot',
     assert.deepEqual(await receiver.restore(), {
       result: 'restored',
       generation: 3,
-      expiresAt: noon + 10 * minute,
+      createdAt: noon,
     });
     assert.deepEqual(receiver.sealed(), { snapshot: jws });
   }

@@ -3,7 +3,7 @@ import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { snapshotText } from '../format/shared-groups.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import type { Snapshot } from '../format/types.ts';
-import { buildRoutingTable, withLifetime } from '../routing-table/build-routing-table.ts';
+import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import { openRenewal, type SnapshotRenewal } from '../signing/renewal.ts';
 import { type OpenedSnapshot, openSnapshot } from '../signing/seal.ts';
@@ -42,7 +42,7 @@ export class SnapshotReceiver {
     this.#logger = options.logger ?? silentLogger;
   }
 
-  /** The table in use; `undefined` until there is one. It may be past its lifetime (see `expiresAt`). */
+  /** The table in use; `undefined` until there is one. It may be old (see `createdAt`). */
   current(): RoutingTable | undefined {
     return this.#held?.table;
   }
@@ -64,7 +64,7 @@ export class SnapshotReceiver {
 
   /**
    * Calls `listener` with every table that is put in use, those of renewals included (same `generation`, later
-   * `expiresAt`). @returns a function that ends it.
+   * `createdAt`). @returns a function that ends it.
    */
   onChange(listener: (table: RoutingTable) => void): () => void {
     this.#listeners.add(listener);
@@ -92,7 +92,7 @@ export class SnapshotReceiver {
   }
 
   /**
-   * Gives the held snapshot a new lifetime, if the renewal is signed, names exactly the held generation and
+   * Makes the held snapshot young again, if the renewal is signed, names exactly the held generation and
    * content, and was made after the last one. A repeated old renewal revives nothing.
    * @throws {SnapshotError} with the reason; nothing has changed then. `NotNewer`: push the snapshot itself.
    */
@@ -145,8 +145,8 @@ export class SnapshotReceiver {
         const held = await this.#check(stored);
         requireRising(held.table.generation, this.#held);
         this.#use(held);
-        const { generation, expiresAt } = held.table;
-        return { result: 'restored', generation, expiresAt };
+        const { generation, createdAt } = held.table;
+        return { result: 'restored', generation, createdAt };
       } catch (error) {
         const reason = error instanceof Error ? error : new Error(String(error));
         this.#logger.warn({ err: reason }, 'The stored snapshot cannot be used');
@@ -210,15 +210,12 @@ export class SnapshotReceiver {
     }
   }
 
-  #renewedTable(
-    table: RoutingTable,
-    renewal: Pick<SnapshotRenewal, 'createdAt' | 'lifetimeSeconds'>,
-  ): RoutingTable {
-    const future = futureIssue(renewal.createdAt, this.#now());
+  #renewedTable(table: RoutingTable, { createdAt }: Pick<SnapshotRenewal, 'createdAt'>): RoutingTable {
+    const future = futureIssue(createdAt, this.#now());
     if (future !== undefined) throw invalid('The renewal', [{ path: 'createdAt', message: future }]);
-    const renewed = withLifetime(table, renewal.createdAt, renewal.lifetimeSeconds);
+    const renewed = renewedTable(table, createdAt);
     if (renewed.createdAt > table.createdAt) return renewed;
-    if (renewed.createdAt === table.createdAt && renewed.expiresAt === table.expiresAt) return table;
+    if (renewed.createdAt === table.createdAt) return table;
     throw new SnapshotError('NotNewer', 'The renewal was not made after the one that is held.');
   }
 
@@ -251,8 +248,8 @@ export class SnapshotReceiver {
 
   #use(held: Held): void {
     this.#held = held;
-    const { generation, expiresAt, servers } = held.table;
-    this.#logger.info({ generation, expiresAt, servers: servers.length }, 'Snapshot in use');
+    const { generation, createdAt, servers } = held.table;
+    this.#logger.info({ generation, createdAt, servers: servers.length }, 'Snapshot in use');
     for (const listener of this.#listeners) {
       try {
         listener(held.table);

@@ -11,7 +11,7 @@ export const sealedMediaType = 'application/jose';
 /** The cause, in the Status of a refusal, whose message is the generation that the router holds. */
 export const heldGenerationCause = 'HeldGeneration';
 
-/** What a router holds: which content, and since when its lifetime counts (milliseconds since the epoch). */
+/** What a router holds: which content, and since when its age counts (milliseconds since the epoch). */
 export interface HeldSnapshot {
   readonly digest: string;
   readonly createdAt: number;
@@ -54,8 +54,8 @@ async function take(
     return statusResponse('RequestEntityTooLarge', `more than ${limit} bytes were sent`);
   }
   try {
-    const { expiresAt, ...rest } = await accept(text.trim());
-    return Response.json({ ...rest, expiresAt: new Date(expiresAt).toISOString() });
+    const { createdAt, ...rest } = await accept(text.trim());
+    return Response.json({ ...rest, createdAt: new Date(createdAt).toISOString() });
   } catch (error) {
     if (!(error instanceof SnapshotError)) throw error;
     return refused(error, receiver.current()?.generation);

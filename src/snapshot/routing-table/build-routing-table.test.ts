@@ -4,8 +4,9 @@ import fc from 'fast-check';
 import { servedSetKeyOf, servedSetOf, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import type { Snapshot } from '../format/types.ts';
-import { buildRoutingTable, withLifetime } from './build-routing-table.ts';
+import { buildRoutingTable, renewedTable } from './build-routing-table.ts';
 import type { ServedBy } from './routing-table.ts';
+import { isOld, oldSnapshotAge } from './routing-table.ts';
 
 function ids(servedBy: ServedBy | undefined): string[] | undefined {
   return servedBy?.servers.map((server) => server.id);
@@ -144,16 +145,16 @@ test('only an APIService with a service is an extension', () => {
   assert.equal(table.isCustomResource('example.com', 'v2'), false);
 });
 
-test('a renewed table has a new lifetime and the very same routes', () => {
-  const table = buildRoutingTable(
-    snapshotOf({ a: ['v1/pods'] }, { createdAt: '2026-01-01T00:00:00Z', lifetimeSeconds: 60 }),
-  );
-  assert.equal(table.expiresAt, Date.UTC(2026, 0, 1, 0, 1));
-  const renewed = withLifetime(table, '2026-01-01T00:00:30Z', 120);
+test('a renewed table is young again and has the very same routes', () => {
+  const table = buildRoutingTable(snapshotOf({ a: ['v1/pods'] }, { createdAt: '2026-01-01T00:00:00Z' }));
+  const renewed = renewedTable(table, '2026-01-01T00:00:30Z');
   assert.equal(renewed.createdAt, Date.UTC(2026, 0, 1, 0, 0, 30));
-  assert.equal(renewed.expiresAt, Date.UTC(2026, 0, 1, 0, 2, 30));
   assert.equal(renewed.resource('', 'v1', 'pods'), table.resource('', 'v1', 'pods'));
-  assert.equal(table.expiresAt, Date.UTC(2026, 0, 1, 0, 1));
+  assert.equal(table.createdAt, Date.UTC(2026, 0, 1));
+  assert.deepEqual(
+    [isOld(table, table.createdAt + oldSnapshotAge - 1), isOld(table, table.createdAt + oldSnapshotAge)],
+    [false, true],
+  );
 });
 
 test('a table cannot be changed', () => {
@@ -172,7 +173,6 @@ test('what no table can be made of is refused, not guessed', () => {
     { ...good, servers: [{ ...server, serves: 'sha256:missing' }] },
     { ...good, servers: [server, server] },
     { ...good, metadata: { ...good.metadata, createdAt: 'yesterday' } },
-    { ...good, metadata: { ...good.metadata, lifetimeSeconds: Number.NaN } },
   ]) {
     assert.throws(() => buildRoutingTable(bad), TypeError);
   }

@@ -37,11 +37,11 @@ export function buildRoutingTable(snapshot: Snapshot): RoutingTable {
   const extensions = indexExtensions(snapshot.apiServices);
   const customResources = indexCustomResources(snapshot.customResourceGroups);
 
-  const { generation, createdAt, lifetimeSeconds } = snapshot.metadata;
+  const { generation, createdAt } = snapshot.metadata;
   return Object.freeze<RoutingTable>({
     snapshot,
     generation,
-    ...lifetime(createdAt, lifetimeSeconds),
+    createdAt: timeOf(createdAt),
     servers,
     reachable: everyServer.reachable,
     everyServer,
@@ -54,22 +54,18 @@ export function buildRoutingTable(snapshot: Snapshot): RoutingTable {
 }
 
 /**
- * The same table with another lifetime, for a renewal: the lookups are shared, nothing is indexed again.
- * `snapshot.metadata` still says what was pushed; `createdAt` and `expiresAt` of the table are what counts.
+ * The same table with another time of making, for a renewal: the lookups are shared, nothing is indexed again.
+ * `snapshot.metadata` still says what was pushed; `createdAt` of the table is what counts.
  */
-export function withLifetime(table: RoutingTable, createdAt: string, lifetimeSeconds: number): RoutingTable {
-  return Object.freeze({ ...table, ...lifetime(createdAt, lifetimeSeconds) });
+export function renewedTable(table: RoutingTable, createdAt: string): RoutingTable {
+  return Object.freeze({ ...table, createdAt: timeOf(createdAt) });
 }
 
-function lifetime(createdAt: string, lifetimeSeconds: number): { createdAt: number; expiresAt: number } {
+function timeOf(createdAt: string): number {
   const created = parseRfc3339(createdAt);
-  // NaN would compare as "not yet expired" for ever.
-  if (created === undefined || !(lifetimeSeconds > 0)) {
-    throw new TypeError(
-      `The snapshot's lifetime cannot be read: ${createdAt} and ${lifetimeSeconds} seconds.`,
-    );
-  }
-  return { createdAt: created, expiresAt: created + lifetimeSeconds * 1000 };
+  if (created === undefined)
+    throw new TypeError(`The snapshot's time of making cannot be read: ${createdAt}.`);
+  return created;
 }
 
 function routingServer(server: SnapshotServer): RoutingServer {

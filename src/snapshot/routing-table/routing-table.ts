@@ -53,19 +53,23 @@ export interface ResourceRoute extends ServedBy {
   subresource(name: string): ServedBy | undefined;
 }
 
-/** Whether `table` is past its lifetime. @param now milliseconds since the epoch */
-export function isExpired(table: Pick<RoutingTable, 'expiresAt'> | undefined, now: number): boolean {
-  return table !== undefined && now >= table.expiresAt;
+/**
+ * From this age on a snapshot is told to be old, milliseconds: the sync job renews it every minute. It is used all the
+ * same, however old: what was known is better than nothing.
+ */
+export const oldSnapshotAge = 15 * 60_000;
+
+/** Whether nobody has renewed the snapshot for long. @param now milliseconds since the epoch */
+export function isOld({ createdAt }: Pick<RoutingTable, 'createdAt'>, now: number): boolean {
+  return now - createdAt >= oldSnapshotAge;
 }
 
 /** A snapshot indexed for lookup. Immutable; a newer one replaces it whole, in one assignment. */
 export interface RoutingTable {
   readonly snapshot: Snapshot;
   readonly generation: number;
-  /** Milliseconds since the epoch. */
+  /** When the snapshot was made or last renewed, milliseconds since the epoch. */
   readonly createdAt: number;
-  /** Milliseconds since the epoch; `createdAt` plus the lifetime. */
-  readonly expiresAt: number;
   readonly servers: readonly RoutingServer[];
   /** Those of `servers` that have an address. */
   readonly reachable: readonly RoutingServer[];

@@ -5,7 +5,7 @@ import { DocumentReader } from '../format/document-reader.ts';
 import { IssueList } from '../format/issues.ts';
 import { parseJsonText } from '../format/json-text.ts';
 import { sealedRenewalLimit } from '../format/limits.ts';
-import { generation, lifetimeSeconds, timestamp } from '../format/schema.ts';
+import { generation, timestamp } from '../format/schema.ts';
 import { expected, strict } from '../format/schema-parts.ts';
 import { invalid } from '../format/snapshot-error.ts';
 import type { PinnedKeySet } from './keys.ts';
@@ -23,12 +23,11 @@ const renewal = strict({
   generation,
   /** `sealedDigest` of the snapshot. */
   digest,
-  /** The lifetime starts anew here. */
+  /** The age counts from here. */
   createdAt: timestamp,
-  lifetimeSeconds,
 });
 
-/** Says that one snapshot still holds, without sending it again: a new lifetime for exactly that content. */
+/** Says that one snapshot still holds, without sending it again: the age of exactly that content starts anew. */
 export type SnapshotRenewal = Readonly<v.InferOutput<typeof renewal>>;
 
 /** Signs a renewal as a compact JWS. @throws {SnapshotError} `Invalid`, for what no receiver would take. */

@@ -177,7 +177,6 @@ test('another thing that the same key has signed does not pass for a snapshot', 
       generation: 1,
       digest: await sealedDigest(sealed),
       createdAt: '2026-01-01T00:00:00Z',
-      lifetimeSeconds: 60,
     },
     signingKey,
   );

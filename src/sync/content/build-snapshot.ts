@@ -16,8 +16,6 @@ import { type UndecodableVersions, undecodableVersions } from './undecodable-ver
 
 export interface SnapshotOptions {
   readonly cluster?: string | undefined;
-  /** How long routers may use the snapshot without a renewal. Default 300. */
-  readonly lifetimeSeconds?: number | undefined;
 }
 
 export interface SnapshotInput {
@@ -51,8 +49,6 @@ export interface SnapshotOutput {
   readonly changed: boolean;
   readonly warnings: readonly string[];
 }
-
-export const defaultLifetimeSeconds = 300;
 
 /**
  * Makes a snapshot of the readings. Pure.
@@ -126,7 +122,6 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     metadata: {
       generation: nextGeneration(previous?.metadata.generation, input.heldGeneration, now),
       createdAt: new Date(now).toISOString(),
-      lifetimeSeconds: input.options?.lifetimeSeconds ?? defaultLifetimeSeconds,
       ...(input.options?.cluster === undefined ? {} : { cluster: input.options.cluster }),
       source: sources.size === 2 ? 'both' : ([...sources][0] ?? 'discovery'),
     },

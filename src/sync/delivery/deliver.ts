@@ -16,7 +16,7 @@ export interface Delivery {
 export interface SealedDelivery {
   /** Compact JWS of the snapshot. */
   readonly snapshot: string;
-  /** Compact JWS with a new lifetime for the snapshot; `undefined` before the first renewal. */
+  /** Compact JWS that makes the snapshot young again; `undefined` before the first renewal. */
   readonly renewal: string | undefined;
   /** What a router holds that has accepted both. */
   readonly held: HeldSnapshot;
@@ -40,9 +40,9 @@ export async function sealDelivery(snapshot: Snapshot, key: SigningKey | undefin
 }
 
 /**
- * The same snapshot with a new lifetime.
+ * The same snapshot, renewed.
  *
- * @param now milliseconds since the epoch; the new lifetime starts here
+ * @param now milliseconds since the epoch; its age counts from here
  *
  * @example
  * ```ts
@@ -60,9 +60,9 @@ export async function renewDelivery(
   if (key === undefined || sealed === undefined) {
     return { snapshot: { ...snapshot, metadata: { ...snapshot.metadata, createdAt } }, sealed: undefined };
   }
-  const { generation, lifetimeSeconds } = snapshot.metadata;
+  const { generation } = snapshot.metadata;
   const { digest } = sealed.held;
-  const renewal = await sealRenewal({ generation, digest, createdAt, lifetimeSeconds }, key);
+  const renewal = await sealRenewal({ generation, digest, createdAt }, key);
   return {
     snapshot,
     sealed: { snapshot: sealed.snapshot, renewal, held: { digest, createdAt: Date.parse(createdAt) } },

@@ -6,6 +6,8 @@ import { type Delivery, renewDelivery, sealDelivery } from './deliver.ts';
 interface PublicationOptions {
   readonly clock: Clock;
   readonly signingKey: SigningKey | undefined;
+  /** Milliseconds between renewals. */
+  readonly renewal: number;
   /** Between attempts to overtake a router that holds a higher generation. */
   readonly overtakeBackOff: BackOff;
   /** Called with what is to be delivered from now on; `undefined`: nothing. */
@@ -24,11 +26,10 @@ export function createPublication(options: PublicationOptions) {
 
   /** Delivers this from now on. @throws {SnapshotError} if it cannot be sealed; the last one stays then. */
   async function publish(snapshot: Snapshot): Promise<void> {
-    const { createdAt, lifetimeSeconds } = snapshot.metadata;
     current = await sealDelivery(snapshot, signingKey);
     // A snapshot of an earlier run or another leader may be due for renewal.
-    const age = Math.max(0, clock.now() - Date.parse(createdAt));
-    renewAt = clock.monotonic() + renewalDelay(lifetimeSeconds) - age;
+    const age = Math.max(0, clock.now() - Date.parse(snapshot.metadata.createdAt));
+    renewAt = clock.monotonic() + options.renewal - age;
     offer(current);
   }
 
@@ -42,7 +43,7 @@ export function createPublication(options: PublicationOptions) {
 
   async function renew(delivery: Delivery): Promise<void> {
     current = await renewDelivery(delivery, signingKey, clock.now());
-    renewAt = clock.monotonic() + renewalDelay(delivery.snapshot.metadata.lifetimeSeconds);
+    renewAt = clock.monotonic() + options.renewal;
     offer(current);
   }
 
@@ -59,22 +60,21 @@ export function createPublication(options: PublicationOptions) {
     },
     /** The highest such generation, for `nextGeneration`. */
     heldGeneration: () => held,
-    /** Renews or overtakes if it is time to. @returns the snapshot that is being delivered afterwards */
-    async keepInForce(): Promise<Snapshot | undefined> {
+    /**
+     * Renews or overtakes if it is time to.
+     * @param hasRead whether the cluster could be read just now: nothing is renewed without
+     * @returns the snapshot that is being delivered afterwards
+     */
+    async keepInForce(hasRead: boolean): Promise<Snapshot | undefined> {
       const generation = current?.snapshot.metadata.generation;
       const isHeldElsewhere = held !== undefined && generation !== undefined && held >= generation;
       if (!isHeldElsewhere && clock.monotonic() >= overtakeAt) overtakes = 0;
       if (isHeldElsewhere && current !== undefined && held !== undefined && clock.monotonic() >= overtakeAt) {
         await overtake(current, held);
-      } else if (current !== undefined && clock.monotonic() >= renewAt) {
+      } else if (hasRead && current !== undefined && clock.monotonic() >= renewAt) {
         await renew(current);
       }
       return current?.snapshot;
     },
   };
-}
-
-/** After half of the lifetime, so that a failure may last for the other half. */
-function renewalDelay(lifetimeSeconds: number): number {
-  return (lifetimeSeconds * 1000) / 2;
 }

@@ -95,6 +95,15 @@ for (const [what, status, failing] of unhealthy) {
   });
 }
 
+test('a sync job with a long --interval is ready between its rounds, and not when one is missing', async (context) => {
+  const minutesAgo = (minutes: number) => ({ ...healthy, lastRoundAt: now - minutes * 60_000 });
+  const interval = 600_000;
+  const { get } = await endpoints(context, minutesAgo(10), { interval });
+  assert.equal((await get('/readyz')).status, 200);
+  const stopped = await endpoints(context, minutesAgo(21), { interval });
+  assert.equal((await stopped.get('/readyz')).status, 500);
+});
+
 test('a standby is ready without delivering, and a check can be excluded', async (context) => {
   const { target, ...rest } = held ?? missed ?? assert.fail();
   const idle = {

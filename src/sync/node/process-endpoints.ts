@@ -6,6 +6,7 @@ import { type HealthCheck, ping } from '../../own-paths/health-checks/health.ts'
 import { healthEndpoints } from '../../own-paths/health-checks/health-endpoints.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { SyncStatus } from '../sync-loop.ts';
+import { defaultTiming } from '../sync-options.ts';
 import type { SyncMetrics } from './sync-metrics.ts';
 
 export interface ProcessEndpointsOptions {
@@ -16,6 +17,8 @@ export interface ProcessEndpointsOptions {
   /** PEM pair; without it the endpoints are plain HTTP. */
   readonly tls?: EndpointTls | undefined;
   readonly metrics: SyncMetrics;
+  /** Between rounds of the loop, milliseconds. Default 1,000. */
+  readonly interval?: number | undefined;
   /** The current status; `undefined` before the loop starts. */
   readonly status: () => SyncStatus | undefined;
   /** Milliseconds since the epoch; default `Date.now`. */
@@ -46,9 +49,9 @@ export interface ProcessEndpoints {
  */
 export async function startProcessEndpoints(options: ProcessEndpointsOptions): Promise<ProcessEndpoints> {
   const { address = '127.0.0.1', port, tls, metrics, status, now = Date.now } = options;
-  const { logger = silentLogger } = options;
+  const { interval = defaultTiming.interval, logger = silentLogger } = options;
   const app = new Hono();
-  app.route('/', healthEndpoints({ ...syncHealth(status, now), logger }));
+  app.route('/', healthEndpoints({ ...syncHealth(status, now, interval), logger }));
   app.get('/metrics', async ({ req }) => {
     const text = await metrics.text(status());
     return textResponse(text, { 'content-type': metrics.contentType }, req.header('accept-encoding'));
@@ -64,8 +67,10 @@ export async function startProcessEndpoints(options: ProcessEndpointsOptions): P
   return { origin, close };
 }
 
-/** Milliseconds. Rounds start every second and wait at most two seconds for slow servers. */
-const longestWithoutRound = 30_000;
+/** How long no round may end, milliseconds. A round waits at most two seconds for slow servers. */
+function longestWithoutRound(interval: number): number {
+  return Math.max(30_000, 2 * interval);
+}
 
 /**
  * The checks of a sync job. livez: it runs. readyz: it reads servers and, if it leads, at least one target holds its
@@ -73,10 +78,12 @@ const longestWithoutRound = 30_000;
  *
  * @param status the current status; `undefined` before the loop starts
  * @param now milliseconds since the epoch
+ * @param interval between rounds, milliseconds
  */
 function syncHealth(
   status: () => SyncStatus | undefined,
   now: () => number,
+  interval: number,
 ): { readonly livez: readonly HealthCheck[]; readonly readyz: readonly HealthCheck[] } {
   const rounds: HealthCheck = {
     name: 'rounds',
@@ -84,7 +91,9 @@ function syncHealth(
       const lastRoundAt = status()?.lastRoundAt;
       if (lastRoundAt === undefined) return 'no round has ended yet';
       const age = now() - lastRoundAt;
-      return age > longestWithoutRound ? `the last round ended ${Math.round(age / 1000)} s ago` : undefined;
+      return age > longestWithoutRound(interval)
+        ? `the last round ended ${Math.round(age / 1000)} s ago`
+        : undefined;
     },
   };
   const servers: HealthCheck = {

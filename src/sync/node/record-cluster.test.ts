@@ -40,9 +40,7 @@ async function decisions(snapshot: Snapshot | undefined): Promise<unknown[]> {
     requests.map(({ method, url }) => {
       const { decision, reason, candidates } = decide(parseRequestInfo(method, url), table, {
         serverId: id,
-        now: table.createdAt,
         reroutedByVerifiedPeer: false,
-        stalePolicy: 'local',
         extensionRouting: 'local',
       });
       return [id, method, url, decision, reason, candidates.map((candidate) => candidate.id)];

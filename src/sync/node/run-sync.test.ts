@@ -217,10 +217,10 @@ test('a router gets the snapshot once, then renewals; one that lost it gets both
   assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
   const renewed = await renewDelivery(delivery, signingKey, Date.now() + 1000);
   assert.deepEqual(await target.put(renewed, signal), { kind: 'accepted' });
-  const expiresAt = receiver.current()?.expiresAt;
+  const renewedAt = receiver.current()?.createdAt;
   receiver = await newReceiver();
   assert.deepEqual(await target.put(renewed, signal), { kind: 'accepted' });
-  assert.equal(receiver.current()?.expiresAt, expiresAt);
+  assert.equal(receiver.current()?.createdAt, renewedAt);
   assert.deepEqual(log, [
     'PUT snapshot 200',
     'PUT snapshot 200',

@@ -186,7 +186,7 @@ async function openSync(
       advertised,
       leadership: elector,
       adopt: (deadline) => previousSnapshot({ store: undefined, holders: pushed, keys, logger }, deadline),
-      snapshot: { cluster: options.cluster, lifetimeSeconds: options.lifetimeSeconds },
+      snapshot: { cluster: options.cluster },
       timing: options.timing,
       observer: options.observer,
       logger,

@@ -1,7 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import type { JWK } from 'jose';
 import { systemClock } from '../../runtime/clock.ts';
-import { snapshotLimits } from '../../snapshot/format/limits.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
 import type { SnapshotOptions } from '../content/build-snapshot.ts';
@@ -17,8 +16,6 @@ export interface SnapshotFromFolderOptions extends SnapshotOptions, Pick<SyncOpt
    * request is ever sent there.
    */
   readonly servers?: Readonly<Record<string, Omit<ServerDescription, 'id'>>> | undefined;
-  /** Default: ten years, because a recording does not age. */
-  readonly lifetimeSeconds?: number | undefined;
   /** Files to write the snapshot to. The results are in `deliveries`. */
   readonly files?: readonly FileTargetOptions[] | undefined;
   /** Private JWK; without it only unsigned files can be written. */
@@ -50,7 +47,7 @@ export async function snapshotFromFolder(
   if (unknown.length > 0) {
     throw new TypeError(`${folder} has no recording of server ${unknown.join(', ')}.`);
   }
-  const { now, cluster, lifetimeSeconds = snapshotLimits.lifetimeSeconds, alwaysReadsSchemas } = options;
+  const { now, cluster, alwaysReadsSchemas } = options;
   return syncOnce(
     {
       servers: servers.map((id) => ({
@@ -60,7 +57,7 @@ export async function snapshotFromFolder(
       targets: (options.files ?? []).map(fileTarget),
       signingKey: options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey),
       alwaysReadsSchemas,
-      snapshot: { cluster, lifetimeSeconds },
+      snapshot: { cluster },
       ...(now === undefined ? {} : { clock: { ...systemClock, now: () => now } }),
     },
     new AbortController().signal,

@@ -27,18 +27,15 @@ export const decisions: CaseGroup = {
   ),
 };
 
-function needsOf({ expired, context }: DecisionRow): Capability[] {
-  return [
-    ...(expired === true ? (['expiredSnapshots'] as const) : []),
-    ...(context?.extensionRouting === 'extension' ? (['extensionRouting'] as const) : []),
-  ];
+function needsOf({ context }: DecisionRow): Capability[] {
+  return context?.extensionRouting === 'extension' ? ['extensionRouting'] : [];
 }
 
-function settingsOf({ context, expired, snapshot }: DecisionRow): RouterSettings {
+function settingsOf({ context, snapshot }: DecisionRow): RouterSettings {
   return {
     ...standardSettings,
     ...context,
-    snapshot: snapshot === 'none' ? 'none' : expired === true ? 'expired' : 'current',
+    snapshot: snapshot === 'none' ? 'none' : 'current',
   };
 }
 

@@ -107,7 +107,7 @@ export const ownPaths: CaseGroup = {
             snapshotKey,
           ),
           'the same generation with other content': await sealSnapshot(
-            clusterSnapshot(world.cluster, { generation: held, lifetimeSeconds: 60 }),
+            clusterSnapshot(world.cluster, { generation: held }),
             snapshotKey,
           ),
         });

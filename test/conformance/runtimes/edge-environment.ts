@@ -1,6 +1,5 @@
 import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
-import type { RouterSettings } from '../conformance-case.ts';
 import { assertionKeysText, routerSpeaker, snapshotKeysText } from '../credentials.ts';
 import { authenticationConfiguration } from '../oidc-tokens.ts';
 
@@ -9,7 +8,6 @@ import { authenticationConfiguration } from '../oidc-tokens.ts';
  * @param identity how servers are told who calls.
  */
 export function edgeEnvironment(
-  { stalePolicy }: RouterSettings,
   { addresses, oidcProvider }: Cluster,
   identity: 'front-proxy' | 'assertion',
 ): Readonly<Record<string, string>> {
@@ -19,7 +17,6 @@ export function edgeEnvironment(
     SNAPSHOT_KEYS: snapshotKeysText,
     ASSERTION_KEYS: assertionKeysText,
     AUTHENTICATION_CONFIG: authenticationConfiguration(oidcProvider.keysUrl, 'runtime'),
-    STALE_POLICY: stalePolicy,
     ALLOW_LOOPBACK_PEERS: 'true',
     LOG_LEVEL: 'none',
     ...(identity === 'front-proxy'

@@ -29,10 +29,10 @@ export function fetchHost({
       binaryOf(binary) === undefined
         ? `${binary} is missing: install the optional dependencies (npm ci without --omit=optional) on Linux x64`
         : undefined,
-    start: (settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> =>
+    start: (_settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> =>
       startEdgeRuntime(async (directory) => {
         const hostSettings: FetchHostSettings = {
-          environment: edgeEnvironment(settings, cluster, 'assertion'),
+          environment: edgeEnvironment(cluster, 'assertion'),
           serving: { cert: serverPair.chain, key: serverPair.privateKey },
           destinationAuthorities: clusterAuthority.certificate,
         };

@@ -93,7 +93,6 @@ async function startInProcess(settings: RouterSettings, cluster: Cluster): Promi
     ],
     inbound: ({ req: { raw } }) => inboundFromRequest(raw, connections.get(raw) ?? {}),
     transport,
-    stalePolicy: settings.stalePolicy,
     extensionRouting: settings.extensionRouting,
     logger: silentLogger,
   });

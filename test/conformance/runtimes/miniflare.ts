@@ -29,12 +29,12 @@ export const miniflare: ConformanceRuntime = {
   start: startMiniflare,
 };
 
-async function startMiniflare(settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> {
+async function startMiniflare(_settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> {
   const build = await workerBuild();
   const trustedCertificates = [clusterAuthority.certificate];
   const keypair = { privateKey: frontProxyPair.privateKey, certificateChain: frontProxyPair.chain };
   const texts = {
-    ...edgeEnvironment(settings, cluster, 'front-proxy'),
+    ...edgeEnvironment(cluster, 'front-proxy'),
     CLIENT_CERTIFICATES: 'cf',
   };
   const options = {

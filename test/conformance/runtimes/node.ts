@@ -82,7 +82,6 @@ async function startNode(
       'authentication-config': ['authentication.json'],
       'allow-loopback-peers': ['true'],
       'file-check-interval': ['24h'],
-      'snapshot-stale-policy': [settings.stalePolicy],
       'extension-routing': [settings.extensionRouting],
       ...flags,
     },

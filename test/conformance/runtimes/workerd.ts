@@ -26,14 +26,14 @@ export const workerd: ConformanceRuntime = {
     },
   },
   exceptions: unnoticedDepartures,
-  start: (settings, cluster) =>
+  start: (_settings, cluster) =>
     startEdgeRuntime(
       async (directory) =>
         startWorkerd({
           directory,
           build: await workerBuild(),
           tls: { ...edgeTls('front-proxy'), clientAuthorities: clusterAuthority.certificate },
-          environment: edgeEnvironment(settings, cluster, 'front-proxy'),
+          environment: edgeEnvironment(cluster, 'front-proxy'),
         }),
       // Whose it is does not matter: without one nobody may connect.
       (certificate = 'alice') => clientTls(certificate),

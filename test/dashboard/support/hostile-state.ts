@@ -45,7 +45,6 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
       metadata: {
         generation: 1,
         createdAt: new Date(now).toISOString(),
-        lifetimeSeconds: 600,
         cluster: hostile('cluster'),
         source: 'discovery',
       },
@@ -63,7 +62,6 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
     },
     generation: 1,
     createdAt: now,
-    expiresAt: now + 600_000,
     servers: servers.map(({ id, version }) => ({
       id,
       version,
@@ -133,7 +131,6 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
     localServer: health,
     readiness: { ready: false, failures: [{ name: hostile('check'), reason: hostile('check-reason') }] },
     enabled: true,
-    stalePolicy: 'local',
     preferredVersion: {
       configured: hostile('preferred-version'),
       scope: 'differing',
@@ -146,8 +143,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
     snapshot: {
       generation: 1,
       createdAt: new Date(now).toISOString(),
-      expiresAt: new Date(now).toISOString(),
-      expired: false,
+      old: false,
       source: 'discovery',
       extensionApis: [],
       customResourceGroups: [],

@@ -93,10 +93,8 @@ fuzz<string>({
       const { decision, candidates } = decide(parseRequestInfo('GET', target), table, {
         serverId: 'a',
         localServerIsDown: false,
-        now: Date.now(),
         query: '',
         reroutedByVerifiedPeer: false,
-        stalePolicy: 'serve-stale',
         extensionRouting: 'extension',
       });
       assert.ok(decision !== 'peer' || candidates.length > 0, target);
