@@ -38,11 +38,13 @@ export interface ControlPlane {
  *
  * @param binaries of one to three servers
  * @param moreFlags of a server of this version
+ * @param versions that servers have now, or will have
  */
 export async function startControlPlane(
   etcdPath: string,
   binaries: readonly ApiServerBinary[],
-  moreFlags: (binary: ApiServerBinary) => readonly string[] = () => [],
+  moreFlags: (binary: ApiServerBinary, certificates: LiveCertificates) => readonly string[] = () => [],
+  versions: readonly ApiServerBinary[] = binaries,
 ): Promise<ControlPlane> {
   const directory = await mkdtemp(join(tmpdir(), 'mixed-version-proxy-live-'));
   const ending: (() => Promise<unknown>)[] = [() => rm(directory, { recursive: true, force: true })];
@@ -83,7 +85,7 @@ export async function startControlPlane(
             certificates,
             logFile: path(`kube-apiserver-${name}.log`),
             credentials: admin,
-            flagsFor: (used) => [...versionSkewFlags(used, binaries), ...moreFlags(used)],
+            flagsFor: (used) => [...versionSkewFlags(used, versions), ...moreFlags(used, certificates)],
           },
           binary,
         );

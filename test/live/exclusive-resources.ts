@@ -14,7 +14,7 @@ export interface ExclusiveResource {
   readonly patch: { readonly spec: Readonly<Record<string, unknown>> };
 }
 
-/** What came and went between releases, as far as it is on by default and needs nothing else to be made. */
+/** What came and went between releases, as far as `versionSkewFlags` turn it on and it needs nothing else to be made. */
 const candidates: readonly ExclusiveResource[] = [
   ...['v1', 'v1beta1'].map((version) => ({
     apiVersion: `admissionregistration.k8s.io/${version}`,
@@ -69,7 +69,27 @@ const candidates: readonly ExclusiveResource[] = [
     spec: { selectors: [{ cel: { expression: 'true' } }] },
     patch: { spec: { selectors: [{ cel: { expression: 'false' } }] } },
   },
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingAdmissionPolicyBinding',
+    resource: 'mutatingadmissionpolicybindings',
+    namespaced: false,
+    spec: { policyName: 'nothing' },
+    patch: { spec: { policyName: 'nothing-else' } },
+  },
+  {
+    apiVersion: 'scheduling.k8s.io/v1alpha1',
+    kind: 'Workload',
+    resource: 'workloads',
+    namespaced: true,
+    spec: { podGroups: [{ name: 'web', policy: { basic: {} } }] },
+    // What it had at first may not be changed, and this may be added once.
+    patch: { spec: { controllerRef: { apiGroup: 'apps', kind: 'Deployment', name: 'web' } } },
+  },
 ];
+
+/** The paths of all of them, in every version. */
+export const exclusivePaths: readonly string[] = candidates.map((candidate) => collectionPath(candidate));
 
 /**
  * The first one that `has` serves and `lacks` does not, by their own answers.

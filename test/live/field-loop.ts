@@ -1,30 +1,7 @@
+import type { Agent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { NewField } from './new-field.ts';
 import { type TlsAnswer, type TlsCredentials, tlsRequest } from './tls-request.ts';
-
-/** A resource that every version of the suite serves, with a field that only newer ones know (1.33 alpha, 1.35 beta). */
-const collection = (namespace: string) =>
-  `/apis/autoscaling/v2/namespaces/${namespace}/horizontalpodautoscalers`;
-
-const metricsOfCpu = {
-  type: 'Resource',
-  resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } },
-};
-
-/** Written out, so that every version has the same defaults to add: none. */
-function autoscaler(name: string) {
-  return {
-    apiVersion: 'autoscaling/v2',
-    kind: 'HorizontalPodAutoscaler',
-    metadata: { name },
-    spec: {
-      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
-      minReplicas: 1,
-      maxReplicas: 3,
-      metrics: [metricsOfCpu],
-      behavior: { scaleUp: { tolerance: '50m' } },
-    },
-  };
-}
 
 export interface FieldCounts {
   /** Objects that were created, read, labelled, applied, written back and looked at in the end. */
@@ -41,28 +18,52 @@ export interface FieldCounts {
   warned: number;
   /** Any other code that was not expected, and requests without an answer. */
   failed: number;
+  /** Objects that lost the field, and reads that hid it, while the preferred version went back to one without it. */
+  turned: number;
 }
 
 export interface FieldLoop {
   readonly counts: Readonly<FieldCounts>;
   readonly failures: ReadonlyMap<string, number>;
+  /** Whether the preferred version may go back to one without the field: no router can keep it then. */
+  turnBack(may: boolean): void;
   stop(): Promise<void>;
+}
+
+export interface FieldLoopOptions {
+  /** Ways into the cluster that are to be one: each request goes by one of them at random. */
+  readonly origins: readonly string[];
+  readonly field: NewField;
+  /** A server that has the field: what it shows is what etcd holds. `undefined` while none runs. */
+  truth(): string | undefined;
+  readonly namespace: string;
+  readonly credentials: TlsCredentials;
+  /** Of the objects' names. */
+  readonly prefix: string;
+  /** Default: a connection for each request. */
+  readonly agent?: Agent | undefined;
+  /** Milliseconds between two objects. */
+  readonly pause?: number;
+  /** Told of each object that lost the field and each read that hid it, with the ways that its requests went. */
+  onFault?(what: string): void;
 }
 
 /**
  * Takes one object after the other through what clients do: create, read, label, server-side apply, read and write back,
  * each request by another of the ways in. An object that was stored with the field has to keep it.
- *
- * @param origins ways into the cluster that are to be one: each request goes by one of them at random
- * @param truth a server that knows the field: what it shows is what etcd holds
  */
-export function startFieldLoop(
-  origins: readonly string[],
-  truth: () => string,
-  namespace: string,
-  credentials: TlsCredentials,
-  prefix: string,
-): FieldLoop {
+export function startFieldLoop(options: FieldLoopOptions): FieldLoop {
+  const {
+    origins,
+    field,
+    truth,
+    namespace,
+    credentials,
+    prefix,
+    agent,
+    pause = 10,
+    onFault = () => {},
+  } = options;
   const counts: FieldCounts = {
     rounds: 0,
     stored: 0,
@@ -71,26 +72,34 @@ export function startFieldLoop(
     unknown: 0,
     warned: 0,
     failed: 0,
+    turned: 0,
   };
   const failures = new Map<string, number>();
-  const path = collection(namespace);
+  /** Objects stored with the field, of which no server could be asked yet what became of it. */
+  const unseen = new Map<string, { readonly story: string; readonly mayTurn: boolean }>();
+  const path = field.path(namespace);
   let isStopped = false;
+  let mayTurn = false;
 
-  async function ask(method: string, target: string, type?: string, object?: object) {
-    const origin = origins[Math.floor(Math.random() * origins.length)] as string;
+  async function ask(ways: string[], method: string, target: string, type?: string, object?: object) {
+    const way = Math.floor(Math.random() * origins.length);
+    const since = Date.now();
+    let answer: TlsAnswer | undefined;
     try {
-      const answer = await tlsRequest(`${origin}${target}`, credentials, {
+      answer = await tlsRequest(`${origins[way]}${target}`, credentials, {
         method,
         timeout: 5_000,
+        agent,
         ...(object === undefined ? {} : { body: JSON.stringify(object) }),
         ...(type === undefined ? {} : { headers: { 'content-type': type } }),
       });
       if (String(answer.headers.warning ?? '').includes('preferred version')) counts.warned++;
-      return answer;
     } catch (error) {
       note(error instanceof Error && 'code' in error ? `${String(error.code)} ${method}` : String(error));
-      return undefined;
     }
+    const shown = answer !== undefined && field.isShown(answer.text) ? '+' : '-';
+    ways.push(`${timeOf(since)} ${method} ${way} ${answer?.statusCode ?? 'broken'}${shown}`);
+    return answer;
   }
 
   function note(what: string): void {
@@ -107,47 +116,76 @@ export function startFieldLoop(
 
   async function round(name: string): Promise<void> {
     const target = `${path}/${name}`;
-    const created = await ask('POST', path, 'application/json', autoscaler(name));
+    const ways: string[] = [];
+    const couldTurn = mayTurn;
+    const created = await ask(ways, 'POST', path, 'application/json', field.object(name));
     if (!expect(created, 'POST', 201, 409)) return;
-    let isStored = created !== undefined && hasField(created);
+    let isStored = created !== undefined && field.isShown(created.text);
+    const look = async (): Promise<TlsAnswer | undefined> => {
+      const answer = await ask(ways, 'GET', target);
+      if (!expect(answer, 'GET', 200)) return undefined;
+      if (isStored && answer !== undefined && !field.isShown(answer.text)) {
+        counts[couldTurn || mayTurn ? 'turned' : 'hidden']++;
+        onFault(`hidden: ${name}: ${ways.join(', ')}`);
+      }
+      return answer;
+    };
 
-    const read = await ask('GET', target);
-    if (!expect(read, 'GET', 200)) return;
-    if (isStored && read !== undefined && !hasField(read)) counts.hidden++;
+    await look();
 
     const label = { metadata: { labels: { changed: 'true' } } };
-    expect(await ask('PATCH', target, 'application/merge-patch+json', label), 'PATCH', 200);
+    expect(await ask(ways, 'PATCH', target, 'application/merge-patch+json', label), 'PATCH', 200);
 
     const manager = `${target}?fieldManager=live&force=true`;
-    const applied = await ask('PATCH', manager, 'application/apply-patch+yaml', autoscaler(name));
+    const applied = await ask(ways, 'PATCH', manager, 'application/apply-patch+yaml', field.object(name));
     if (applied !== undefined && /field not declared in schema/.test(applied.text)) counts.unknown++;
-    else if (expect(applied, 'APPLY', 200) && applied !== undefined) isStored ||= hasField(applied);
+    else if (expect(applied, 'APPLY', 200) && applied !== undefined) isStored ||= field.isShown(applied.text);
 
-    const current = await ask('GET', target);
-    if (!expect(current, 'GET', 200) || current === undefined) return;
-    if (isStored && !hasField(current)) counts.hidden++;
-    const edited = JSON.parse(current.text) as { metadata: { annotations?: object } };
-    edited.metadata.annotations = { edited: 'true' };
-    // A conflict is what optimistic locking is for: somebody's read was older.
-    expect(await ask('PUT', target, 'application/json', edited), 'PUT', 200, 409);
+    const current = await look();
+    if (current !== undefined) {
+      const edited = JSON.parse(current.text) as { metadata: { annotations?: object } };
+      edited.metadata.annotations = { edited: 'true' };
+      // A conflict is what optimistic locking is for: somebody's read was older.
+      expect(await ask(ways, 'PUT', target, 'application/json', edited), 'PUT', 200, 409);
+    }
 
-    const truly = await tlsRequest(`${truth()}${target}`, credentials).catch(() => undefined);
-    if (truly?.statusCode !== 200) return;
     counts.rounds++;
     if (!isStored) return;
     counts.stored++;
-    if (!hasField(truly)) counts.lost++;
+    unseen.set(target, { story: `${name}: ${ways.join(', ')}`, mayTurn: couldTurn || mayTurn });
+  }
+
+  /** Nobody else writes these objects: what has become of them can be seen later as well. */
+  async function lookAtUnseen(): Promise<void> {
+    for (const [target, { story, mayTurn: couldTurn }] of unseen) {
+      const server = truth();
+      if (server === undefined) return;
+      const truly = await tlsRequest(`${server}${target}`, credentials, { timeout: 5_000 }).catch(
+        () => undefined,
+      );
+      if (truly?.statusCode !== 200) return;
+      unseen.delete(target);
+      if (field.isShown(truly.text)) continue;
+      counts[couldTurn ? 'turned' : 'lost']++;
+      onFault(`lost: ${story}`);
+    }
   }
 
   const running = (async () => {
     for (let number = 0; !isStopped; number++) {
       await round(`${prefix}-${number}`);
-      await sleep(10);
+      await lookAtUnseen();
+      await sleep(pause);
     }
+    await lookAtUnseen();
+    if (unseen.size > 0) note(`${unseen.size} objects that no server could show in the end`);
   })();
   return {
     counts,
     failures,
+    turnBack(may) {
+      mayTurn = may;
+    },
     stop() {
       isStopped = true;
       return running;
@@ -155,8 +193,9 @@ export function startFieldLoop(
   };
 }
 
-function hasField({ text }: TlsAnswer): boolean {
-  return text.includes('"tolerance":"50m"');
+/** `00:14:03.120`, as in logs. */
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().slice(11, -1);
 }
 
 /** One line of what came of it. */

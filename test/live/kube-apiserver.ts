@@ -45,8 +45,12 @@ export interface KubeApiServer {
   launch(binary: ApiServerBinary): Promise<void>;
   /** Resolves once `/readyz` says so. */
   untilReady(): Promise<void>;
-  /** As a kubelet does: SIGTERM, then SIGKILL. @returns whether SIGTERM was enough */
-  stop(): Promise<boolean>;
+  /**
+   * As a kubelet does: SIGTERM, then SIGKILL.
+   * @param grace milliseconds between them. Default: the kubelet's
+   * @returns whether SIGTERM was enough
+   */
+  stop(grace?: number): Promise<boolean>;
   /** SIGKILL: it leaves its Lease and its endpoint behind. */
   kill(): Promise<void>;
 }
@@ -83,7 +87,7 @@ export function createKubeApiServer(options: KubeApiServerOptions, first: ApiSer
         return (await tlsRequest(`${url}/readyz`, options.credentials)).statusCode === 200;
       });
     },
-    stop: async () => (await running?.stop(shutdownGrace)) ?? true,
+    stop: async (grace = shutdownGrace) => (await running?.stop(grace)) ?? true,
     kill: async () => running?.kill(),
   };
 }

@@ -7,14 +7,16 @@ import { startControlPlane } from './control-plane.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
 import { liveNetwork } from './network.ts';
 import { type LiveRouter, readingFlags, startGateway, startSidecar } from './routers.ts';
-import { startSyncJob } from './sync-job.ts';
 import { allowOperator, allowSyncJob } from './sync-rights.ts';
 import { startTcpForwarder, type TcpForwarder } from './tcp-forwarder.ts';
 import { credentialsOf, type TlsCredentials, tlsRequest } from './tls-request.ts';
 
 const processGrace = 5000;
 
-/** A control plane of real servers in the middle of an upgrade, with a router in front of each, and a gateway. */
+/**
+ * A control plane of real servers in the middle of an upgrade, with a router in front of each, and a gateway. Each router
+ * reads the cluster itself, which is the default; what a sync job pushes is tried by `test:live:upgrade` and in e2e/.
+ */
 export interface LiveCluster {
   /** For kubectl's home and for files of the tests; removed with the cluster. */
   readonly directory: string;
@@ -55,7 +57,6 @@ export async function startLiveCluster({ etcd, apiServers }: LiveAssets): Promis
     await allowSyncJob(c.url, admin);
     await allowOperator(c.url, admin);
 
-    const options = { certificates, snapshotKeys, directory };
     const reading = {
       kubeconfig: await writeKubeconfig(path('sync.kubeconfig'), {
         servers: { cluster: a.url },
@@ -65,24 +66,15 @@ export async function startLiveCluster({ etcd, apiServers }: LiveAssets): Promis
       // In a network of their own they are found as in production: by their Leases and endpoints.
       servers: liveNetwork().isOwn ? [] : servers,
     };
-    // Both forms in one cluster: `b` and the gateway read it themselves, the others are pushed to.
-    const itself = { ...options, flags: readingFlags(reading) };
+    const options = { certificates, snapshotKeys, directory, flags: readingFlags(reading) };
     const sidecars = [
       await startSidecar(a, options),
-      await startSidecar(b, itself),
+      await startSidecar(b, options),
       await startSidecar(c, options),
     ] as const;
-    const gateway = await startGateway(itself);
+    const gateway = await startGateway(options);
     const routers = [...sidecars, gateway];
     for (const { process } of routers) endWith(() => process.stop(processGrace));
-    const sync = await startSyncJob({
-      certificates,
-      signingKey: controlPlane.signingKey,
-      ...reading,
-      routers: [sidecars[0], sidecars[2]],
-      directory,
-    });
-    endWith(() => sync.stop(processGrace));
 
     const forwarders = {
       routers: await startTcpForwarder(sidecars.map(({ port }) => ({ host: '127.0.0.1', port }))),

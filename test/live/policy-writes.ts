@@ -1,3 +1,4 @@
+import type { Agent } from 'node:https';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { type TlsAnswer, type TlsCredentials, tlsRequest } from './tls-request.ts';
 
@@ -150,18 +151,26 @@ export async function countEvaded(
   return evaded;
 }
 
-function createConfigMap(origin: string, namespace: string, credentials: TlsCredentials, name: string) {
+export function createConfigMap(
+  origin: string,
+  namespace: string,
+  credentials: TlsCredentials,
+  name: string,
+  agent?: Agent,
+): Promise<TlsAnswer> {
   return create(
     `${origin}/api/v1/namespaces/${namespace}/configmaps`,
     { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `${prefix}${name}` } },
     credentials,
+    agent,
   );
 }
 
-function create(url: string, object: object, credentials: TlsCredentials): Promise<TlsAnswer> {
+function create(url: string, object: object, credentials: TlsCredentials, agent?: Agent): Promise<TlsAnswer> {
   return tlsRequest(url, credentials, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(object),
+    agent,
   });
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
-import { request } from 'node:https';
+import { type Agent, request } from 'node:https';
 import type { CertificatePaths } from '../../demo/certificates.ts';
 
 /** Who asks, and whom a server's certificate must come from. PEM. */
@@ -23,6 +23,8 @@ export interface TlsRequestOptions {
   readonly body?: string;
   /** Milliseconds until it fails. Default 20 s. */
   readonly timeout?: number;
+  /** Keeps connections. Default: one for this request. */
+  readonly agent?: Agent | undefined;
 }
 
 /** @param client absent: nobody */
@@ -37,13 +39,13 @@ export function credentialsOf(clusterCa: string, client?: CertificatePaths): Tls
 }
 
 /**
- * One request on a connection of its own, as a client that has just started makes it: behind a load balancer each
- * may come out somewhere else.
+ * One request on a connection of its own (unless told otherwise), as a client that has just started makes it: behind a
+ * load balancer each may come out somewhere else.
  */
 export function tlsRequest(
   url: string,
   credentials: TlsCredentials,
-  { method = 'GET', headers = {}, body, timeout = 20_000 }: TlsRequestOptions = {},
+  { method = 'GET', headers = {}, body, timeout = 20_000, agent }: TlsRequestOptions = {},
 ): Promise<TlsAnswer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
@@ -52,7 +54,7 @@ export function tlsRequest(
         ...credentials,
         method,
         headers,
-        agent: false,
+        agent: agent ?? false,
         servername: 'kubernetes.default.svc',
         signal: AbortSignal.timeout(timeout),
       },

@@ -15,6 +15,17 @@ test('a server of 1.29 has something that one of 1.30 beside it has not', () => 
   assert.deepEqual(versionSkewFlags({ minor: 30 }, [{ minor: 30 }, { minor: 30 }]), []);
 });
 
+test('servers of 1.35 and 1.36 have something each that the other has not, and 1.36 a field', () => {
+  const all = [{ minor: 35 }, { minor: 36 }];
+  assert.deepEqual(
+    all.map((binary) => versionSkewFlags(binary, all)),
+    [
+      ['--feature-gates=GenericWorkload=true', '--runtime-config=scheduling.k8s.io/v1alpha1=true'],
+      ['--feature-gates=VolumeLimitScaling=true'],
+    ],
+  );
+});
+
 test('servers further apart share no FlowSchemas, each told in the versions that it knows', () => {
   const all = [{ minor: 25 }, { minor: 33 }];
   const [priority, old] = versionSkewFlags({ minor: 25 }, all);

@@ -1,4 +1,5 @@
 import type { ApiServerBinary } from './assets.ts';
+import { newFieldOf } from './new-field.ts';
 
 /** Minor versions in which each version of the API can be turned off by name: first, last. */
 const flowControlVersions: readonly (readonly [version: string, first: number, last: number])[] = [
@@ -12,16 +13,18 @@ const flowControlVersions: readonly (readonly [version: string, first: number, l
 const firstPolicies = 30;
 const lastBetaPolicies = 33;
 
-/** Kubernetes 1.30 took nothing away that 1.29 serves by default: the older one serves an alpha API as well. */
-const lostNothing = 30;
-const alphaOfOlder = '--runtime-config=resource.k8s.io/v1alpha2=true';
+/** Releases that took nothing away which the one before serves by default: the older one serves an alpha API as well. */
+const alphaOfOlder: Readonly<Record<number, readonly string[]>> = {
+  29: ['--runtime-config=resource.k8s.io/v1alpha2=true'],
+  35: ['--feature-gates=GenericWorkload=true', '--runtime-config=scheduling.k8s.io/v1alpha1=true'],
+};
 
 /**
  * Flags that let servers further apart than Kubernetes supports (one minor version, see its version skew policy) share
  * one etcd. A newer server writes FlowSchemas in a version that the older one cannot decode, and the older one then
  * never becomes ready: priority and fairness is left out on all of them.
  *
- * @returns for servers at most one minor version apart: nothing but what an older one has to have and a newer one has not
+ * @returns for servers at most one minor version apart: nothing but what only the older, or only the newer one has to have
  */
 export function versionSkewFlags(
   { minor }: Pick<ApiServerBinary, 'minor'>,
@@ -29,13 +32,20 @@ export function versionSkewFlags(
 ): readonly string[] {
   const minors = all.map((binary) => binary.minor);
   const newest = Math.max(...minors);
-  if (newest - Math.min(...minors) <= 1)
-    return newest === lostNothing && minor < newest ? [alphaOfOlder] : [];
+  const field = newFieldOf(all);
+  const fieldFlags = field !== undefined && minor >= field.since ? field.flags : [];
+  if (newest - Math.min(...minors) <= 1) {
+    return [...(minor < newest ? (alphaOfOlder[minor] ?? []) : []), ...fieldFlags];
+  }
   const off = flowControlVersions
     .filter(([, first, last]) => minor >= first && minor <= last)
     .map(([version]) => `flowcontrol.apiserver.k8s.io/${version}=false`);
   // In place of the FlowSchemas: what else an older server has and a newer one has not.
   const on =
     minor >= firstPolicies && minor <= lastBetaPolicies ? ['admissionregistration.k8s.io/v1beta1=true'] : [];
-  return ['--enable-priority-and-fairness=false', `--runtime-config=${[...off, ...on].join(',')}`];
+  return [
+    '--enable-priority-and-fairness=false',
+    `--runtime-config=${[...off, ...on].join(',')}`,
+    ...fieldFlags,
+  ];
 }

@@ -1,0 +1,74 @@
+import type { ApiServerBinary } from './assets.ts';
+
+/** A field of a resource that every version of the suite serves, and that older ones do not know. */
+export interface NewField {
+  /** Minor version from which on a server has it. */
+  readonly since: number;
+  /** `CSIDriver.spec.preventPodSchedulingIfMissing`: for what is printed. */
+  readonly name: string;
+  /** Flags of a server that has it, where it is not on by itself. */
+  readonly flags: readonly string[];
+  /** The path of the collection. */
+  path(namespace: string): string;
+  /** An object with it, written out so that every version has the same defaults to add: none. */
+  object(name: string): object;
+  /** Whether an object, as a server sends it, has it. */
+  isShown(text: string): boolean;
+}
+
+const csiDriver: NewField = {
+  since: 36,
+  name: 'CSIDriver.spec.preventPodSchedulingIfMissing',
+  flags: ['--feature-gates=VolumeLimitScaling=true'],
+  path: () => '/apis/storage.k8s.io/v1/csidrivers',
+  object: (name) => ({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'CSIDriver',
+    metadata: { name },
+    spec: {
+      attachRequired: false,
+      podInfoOnMount: false,
+      storageCapacity: false,
+      requiresRepublish: false,
+      seLinuxMount: false,
+      fsGroupPolicy: 'File',
+      volumeLifecycleModes: ['Persistent'],
+      preventPodSchedulingIfMissing: true,
+    },
+  }),
+  isShown: (text) => text.includes('"preventPodSchedulingIfMissing":true'),
+};
+
+/** Alpha in 1.33, on by itself from 1.35 on. */
+const autoscaler: NewField = {
+  since: 35,
+  name: 'HorizontalPodAutoscaler.spec.behavior.scaleUp.tolerance',
+  flags: [],
+  path: (namespace) => `/apis/autoscaling/v2/namespaces/${namespace}/horizontalpodautoscalers`,
+  object: (name) => ({
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name },
+    spec: {
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+      minReplicas: 1,
+      maxReplicas: 3,
+      metrics: [
+        {
+          type: 'Resource',
+          resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } },
+        },
+      ],
+      behavior: { scaleUp: { tolerance: '50m' } },
+    },
+  }),
+  isShown: (text) => text.includes('"tolerance":"50m"'),
+};
+
+/** A field that tells these versions apart; `undefined` where none is known that does. */
+export function newFieldOf(all: readonly Pick<ApiServerBinary, 'minor'>[]): NewField | undefined {
+  const minors = all.map(({ minor }) => minor);
+  return [autoscaler, csiDriver].find(
+    ({ since }) => Math.max(...minors) >= since && Math.min(...minors) < since,
+  );
+}

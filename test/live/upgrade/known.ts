@@ -1,0 +1,108 @@
+import { Agent } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LiveRouter } from '../routers.ts';
+import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+
+/** Milliseconds between two questions. */
+const every = 50;
+const within = 60_000;
+
+/** When a router knew a server that had come back in another version. Milliseconds since the epoch. */
+export interface KnownAt {
+  readonly router: string;
+  /** Its status says the new version. */
+  readonly version: number;
+  /** It would send a request for what the new version brings, or brings back, to that server. */
+  readonly decision: number;
+}
+
+interface Status {
+  readonly preferredVersion: { readonly minor: string | null };
+  readonly servers: readonly {
+    readonly id: string;
+    readonly version: string | null;
+    readonly stale: boolean;
+  }[];
+}
+
+interface Explanation {
+  readonly decision: string;
+  readonly reason: string;
+  readonly candidates: readonly { readonly id: string }[];
+}
+
+/**
+ * Asks a router until it knows that the server is of this version, and where requests go that only such a server, of
+ * those that it is told of, can serve.
+ * @param path of what the version before did not serve; `undefined` while it is not known, or nothing is
+ */
+export async function untilKnown(
+  { name, origin }: LiveRouter,
+  server: { readonly id: string; readonly version: string },
+  path: () => string | undefined,
+  credentials: TlsCredentials,
+): Promise<KnownAt> {
+  const agent = new Agent({ keepAlive: true });
+  const ask = <T>(own: string) => askRouter<T>(origin, own, credentials, agent);
+  const deadline = Date.now() + within;
+  let version: number | undefined;
+  try {
+    while (Date.now() < deadline) {
+      const { servers } = await ask<Status>('status');
+      const known = servers.find(({ id }) => id === server.id);
+      if (known?.version?.startsWith(`v${server.version}.`) === true && !known.stale) version ??= Date.now();
+      const asked = path();
+      if (version !== undefined && asked !== undefined) {
+        const { decision, reason, candidates } = await ask<Explanation>(
+          `explain?url=${encodeURIComponent(asked)}`,
+        );
+        const isLocal = decision === 'local' && reason !== 'NotServedByAnyServer';
+        if (isLocal || candidates.some(({ id }) => id === server.id)) {
+          return { router: name, version, decision: Date.now() };
+        }
+      }
+      await sleep(every);
+    }
+    return { router: name, version: version ?? Number.POSITIVE_INFINITY, decision: Number.POSITIVE_INFINITY };
+  } finally {
+    agent.destroy();
+  }
+}
+
+/** Follows which minor version a router prefers, and tells of each change. */
+export function followPreferred(
+  { name, origin }: LiveRouter,
+  credentials: TlsCredentials,
+  tell: (line: string) => void,
+): { stop(): Promise<void> } {
+  const agent = new Agent({ keepAlive: true });
+  let preferred: string | null = null;
+  let isStopped = false;
+  const running = (async () => {
+    while (!isStopped) {
+      const { preferredVersion } = await askRouter<Status>(origin, 'status', credentials, agent);
+      if (preferredVersion.minor !== preferred) {
+        tell(`${name} prefers ${preferredVersion.minor ?? 'no version'}`);
+        preferred = preferredVersion.minor;
+      }
+      await sleep(every);
+    }
+    agent.destroy();
+  })();
+  return {
+    stop() {
+      isStopped = true;
+      return running;
+    },
+  };
+}
+
+async function askRouter<T>(
+  origin: string,
+  own: string,
+  credentials: TlsCredentials,
+  agent: Agent,
+): Promise<T> {
+  const url = `${origin}/.mixed-version-proxy/v1/${own}`;
+  return JSON.parse((await tlsRequest(url, credentials, { agent })).text) as T;
+}

@@ -1,0 +1,129 @@
+// Upgrades real kube-apiservers under a load, and counts what clients lose: `npm run test:live:upgrade`.
+import { appendFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { markdownTable } from '../../../scripts/report/text-table.ts';
+import { type LiveAssets, liveAssetsGuide } from '../assets.ts';
+import { describeFields } from '../field-loop.ts';
+import { assetsOfEnvironment } from '../find-assets.ts';
+import { inOwnNetwork } from '../own-network.ts';
+import { runUpgrade, type UpgradeOutcome, type WayOutcome } from './run-upgrade.ts';
+import { binaryOf, parseSteps, stops } from './steps.ts';
+import { forms, type Way } from './ways.ts';
+
+const { values } = parseArgs({
+  options: {
+    forms: { type: 'string', default: forms.join(',') },
+    stops: { type: 'string', default: stops.join(',') },
+    /** Of all three servers at first. Default: the oldest that is given. */
+    start: { type: 'string' },
+    /** `a=1.36,b=1.36,c=1.36`, which is the default with the newest that is given. */
+    steps: { type: 'string' },
+    times: { type: 'string', default: '1' },
+    /** Between a server's return and the next one's end, and behind the last one's return. Milliseconds. */
+    pause: { type: 'string', default: '20000' },
+    after: { type: 'string', default: '60000' },
+    /** Between SIGTERM and SIGKILL of a server that still has connections: a kubelet's. Milliseconds. */
+    grace: { type: 'string', default: '30000' },
+    /** A file to which each outcome is added, a line of JSON each. */
+    output: { type: 'string' },
+  },
+});
+
+const assets = assetsOfEnvironment();
+if (!assets.ok) {
+  process.stderr.write(`${assets.problems.join('\n')}\n\n${liveAssetsGuide}\n`);
+  process.exitCode = 2;
+} else await inOwnNetwork(assets.assets.apiServers, () => runAll(assets.assets));
+
+async function runAll({ etcd, apiServers }: LiveAssets): Promise<void> {
+  process.setMaxListeners(0);
+  const newest = apiServers.at(-1) ?? apiServers[0];
+  const start = values.start === undefined ? apiServers[0] : binaryOf(values.start, apiServers);
+  const steps = parseSteps(
+    values.steps ?? ['a', 'b', 'c'].map((server) => `${server}=${newest.version}`).join(','),
+    apiServers,
+  );
+  for (let time = 1; time <= Number(values.times); time++) {
+    for (const form of forms.filter((name) => values.forms.split(',').includes(name))) {
+      for (const stop of stops.filter((name) => values.stops.split(',').includes(name))) {
+        const title = `${form}, ${stop}, ${start.version}, ${steps.map(({ server, binary }) => `${server}=${binary.version}`).join(' ')}`;
+        console.log(`\n${title}`);
+        const outcome = await runUpgrade({
+          form,
+          stop,
+          etcd,
+          start,
+          steps,
+          pause: Number(values.pause),
+          after: Number(values.after),
+          grace: Number(values.grace),
+          tell: (line) => console.log(line),
+        });
+        report(outcome);
+        if (values.output !== undefined) {
+          await appendFile(values.output, `${JSON.stringify({ title, ...figuresOf(outcome) })}\n`);
+        }
+        for (const [way, { fields, served, mutated }] of outcome.ways) {
+          // Straight and in-tree, faults are what is to be shown.
+          if (way === 'straight' || way === 'in-tree') continue;
+          const { lost, hidden } = fields.counts;
+          if (lost + hidden + served.counts.wrongNotFound + mutated.counts.evaded > 0) process.exitCode = 1;
+        }
+      }
+    }
+  }
+}
+
+function report({ ways, known }: UpgradeOutcome): void {
+  const rows: [string, (outcome: WayOutcome) => string][] = [
+    ['objects stored with the field', ({ fields }) => `${fields.counts.stored}`],
+    ['of these, lost it', ({ fields }) => `${fields.counts.lost}`],
+    ['reads that did not show it', ({ fields }) => `${fields.counts.hidden}`],
+    ['lost or hidden as the preferred version went back', ({ fields }) => `${fields.counts.turned}`],
+    ['writes under the policy', ({ mutated }) => `${mutated.counts.writes}`],
+    ['of these, evaded it', ({ mutated }) => `${mutated.counts.evaded}`],
+    ['mutated before the policy was on', ({ mutated }) => `${mutated.counts.early}`],
+    ['lists', ({ served }) => `${served.counts.requests}`],
+    ['of these, a wrong 404', ({ served }) => `${served.counts.wrongNotFound}`],
+    ['other codes', (outcome) => codesOf(outcome)],
+  ];
+  const names = [...ways.keys()];
+  console.log(
+    markdownTable([
+      ['', ...names],
+      ...rows.map(([title, cell]) => [title, ...[...ways.values()].map((outcome) => cell(outcome))]),
+    ]),
+  );
+  for (const [name, { fields, served, mutated }] of ways) {
+    console.log(`fields, ${name}: ${describeFields(fields)}`);
+    for (const [what, times] of [...served.counts.others, ...mutated.counts.others]) {
+      console.log(`${name}: ${what} ×${times}`);
+    }
+  }
+  for (const { step, routers } of known) {
+    console.log(
+      `${step}: ${routers.map(({ router, version, decision }) => `${router} ${version}/${decision} ms`).join(', ')}`,
+    );
+  }
+}
+
+function codesOf({ served, mutated }: WayOutcome): string {
+  const codes = new Map<string, number>();
+  for (const [what, times] of [...served.counts.others, ...mutated.counts.others]) {
+    const code = what.split(' ')[0] ?? what;
+    codes.set(code, (codes.get(code) ?? 0) + times);
+  }
+  return [...codes].map(([code, times]) => `${code} ×${times}`).join(', ');
+}
+
+function figuresOf({ ways, known }: UpgradeOutcome) {
+  const figures = [...ways].map(([name, { fields, served, mutated }]): [Way['name'], object] => [
+    name,
+    {
+      fields: { ...fields.counts, failures: Object.fromEntries(fields.failures) },
+      served: { ...served.counts, others: Object.fromEntries(served.counts.others) },
+      mutated: { ...mutated.counts, others: Object.fromEntries(mutated.counts.others) },
+    },
+  ]);
+  return { ways: Object.fromEntries(figures), known };
+}

@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createConfigMap, type EnforcedPolicy } from '../policy-writes.ts';
+import type { TlsCredentials } from '../tls-request.ts';
+import type { Way } from './ways.ts';
+
+/** Milliseconds. */
+const pause = 40;
+
+/** Whether the version that most servers have knows the policy; the other two: as it turns to one that does, or does not. */
+export type Enforcement = 'off' | 'turning on' | 'on' | 'turning off';
+
+export interface MutatedCounts {
+  writes: number;
+  mutated: number;
+  /** Writes that evaded the policy: stored unmutated while it was on, or after one had been mutated. */
+  evaded: number;
+  /** Writes that were mutated while it was off, or after one had not been. */
+  early: number;
+  /** Writes that were not stored, by code. */
+  readonly others: Map<string, number>;
+}
+
+export interface MutatedLoop {
+  readonly counts: MutatedCounts;
+  expect(enforcement: Enforcement): void;
+  stop(): Promise<void>;
+}
+
+/** Creates one ConfigMap after the other, each by another of the ways in, once there is a policy. */
+export function startMutatedLoop(
+  { origins, agent }: Way,
+  policy: () => EnforcedPolicy | undefined,
+  namespace: string,
+  credentials: TlsCredentials,
+  prefix: string,
+  onFault: (what: string) => void,
+): MutatedLoop {
+  const counts: MutatedCounts = { writes: 0, mutated: 0, evaded: 0, early: 0, others: new Map() };
+  let enforcement: Enforcement = 'off';
+  let isStopped = false;
+  const note = (code: string) => counts.others.set(code, (counts.others.get(code) ?? 0) + 1);
+  function count(isMutated: boolean, expected: Enforcement, way: number): void {
+    if (isMutated) counts.mutated++;
+    // Begun before it began to turn, or after it: either is right.
+    if (expected !== enforcement) return;
+    if (enforcement === 'turning on') enforcement = isMutated ? 'on' : enforcement;
+    else if (enforcement === 'turning off') enforcement = isMutated ? enforcement : 'off';
+    else if (isMutated !== (enforcement === 'on')) {
+      counts[isMutated ? 'early' : 'evaded']++;
+      onFault(`${isMutated ? 'mutated' : 'not mutated'} through ${way}, while the policy is ${enforcement}`);
+    }
+  }
+  const running = (async () => {
+    for (let number = 0; !isStopped; number++) {
+      await sleep(pause);
+      const current = policy();
+      if (current === undefined) continue;
+      const way = Math.floor(Math.random() * origins.length);
+      const expected = enforcement;
+      try {
+        const name = `${prefix}-${number}`;
+        const response = await createConfigMap(origins[way] ?? '', namespace, credentials, name, agent);
+        counts.writes++;
+        const isMutated = current.isEnforced(response);
+        if (response.statusCode !== 201 && !isMutated) note(`${response.statusCode} POST`);
+        else count(isMutated, expected, way);
+      } catch (error) {
+        note(error instanceof Error && 'code' in error ? `${String(error.code)} POST` : String(error));
+      }
+    }
+  })();
+  return {
+    counts,
+    expect(next) {
+      enforcement = next;
+    },
+    stop() {
+      isStopped = true;
+      return running;
+    },
+  };
+}

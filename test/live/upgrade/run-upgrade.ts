@@ -1,0 +1,218 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from '../../../scripts/harness/wait-until.ts';
+import type { ApiServerBinary } from '../assets.ts';
+import { startControlPlane } from '../control-plane.ts';
+import { type FieldLoop, startFieldLoop } from '../field-loop.ts';
+import type { KubeApiServer } from '../kube-apiserver.ts';
+import { newFieldOf } from '../new-field.ts';
+import { type EnforcedPolicy, makePolicies } from '../policy-writes.ts';
+import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { followPreferred, type KnownAt, untilKnown } from './known.ts';
+import { type MutatedLoop, startMutatedLoop } from './mutated-loop.ts';
+import { type ServedLoop, startServedLoop } from './served-loop.ts';
+import { createServerStates } from './server-states.ts';
+import { majorityOf, type Stop, type UpgradeStep } from './steps.ts';
+import { type Form, inTreeFlags, openWays, type Way } from './ways.ts';
+
+const namespace = 'live-upgrade';
+/** How long a killed server stays away. Milliseconds. */
+const awayAfterKill = 1_000;
+/** Between two objects of a loop. */
+const fieldPause = 150;
+
+export interface UpgradeOptions {
+  readonly form: Form;
+  readonly stop: Stop;
+  readonly etcd: string;
+  /** Of the three servers at first. */
+  readonly start: ApiServerBinary;
+  readonly steps: readonly UpgradeStep[];
+  /** How long a server that shuts down in order is waited for before it is killed. Milliseconds. */
+  readonly grace: number;
+  /** Between a server's return and the next one's end, and after the last. Milliseconds. */
+  readonly pause: number;
+  readonly after: number;
+  /** What happens, as it happens. */
+  tell(line: string): void;
+}
+
+/** What came of one way in. */
+export interface WayOutcome {
+  readonly fields: FieldLoop;
+  readonly served: ServedLoop;
+  readonly mutated: MutatedLoop;
+}
+
+export interface UpgradeOutcome {
+  readonly ways: ReadonlyMap<Way['name'], WayOutcome>;
+  /** For each step, when each router knew: milliseconds after the server's `/readyz` was 200. */
+  readonly known: readonly { readonly step: string; readonly routers: readonly KnownAt[] }[];
+}
+
+/** One upgrade of three real servers, with clients at work from before the first one goes until long after the last is back. */
+export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcome> {
+  const { form, start, steps, tell } = options;
+  const versions = [start, ...steps.map(({ binary }) => binary)];
+  const field = newFieldOf(versions);
+  if (field === undefined)
+    throw new Error('no known field tells these versions apart: test/live/new-field.ts');
+  const controlPlane = await startControlPlane(
+    options.etcd,
+    [start, start, start],
+    form === 'in-tree' ? inTreeFlags : undefined,
+    versions,
+  );
+  try {
+    const { servers, admin, path } = controlPlane;
+    const states = createServerStates(admin);
+    for (const server of servers) states.ready(server);
+    const [first] = servers;
+    if (first === undefined) throw new TypeError('there are servers');
+    await states.learn(first);
+    const { ways, routers } = await openWays(form, controlPlane);
+    await tlsRequest(`${first.url}/api/v1/namespaces`, admin, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }),
+    });
+    let policy: EnforcedPolicy | undefined;
+    /** Minor version from which on servers enforce it. */
+    let enforcing: number | undefined;
+    const outcomes = new Map<Way['name'], WayOutcome>(
+      ways.map((way) => {
+        const { name } = way;
+        const onFault = (what: string) => {
+          // Without a router faults are the rule.
+          if (routers.length > 0 && name !== 'straight') tell(`${timeNow()} ${name}: ${what}`);
+        };
+        return [
+          name,
+          {
+            fields: startFieldLoop({
+              ...way,
+              field,
+              truth: () => states.readyServer(field.since)?.url,
+              namespace,
+              credentials: admin,
+              prefix: name,
+              pause: fieldPause,
+              onFault,
+            }),
+            served: startServedLoop(way, states, admin, onFault),
+            mutated: startMutatedLoop(way, () => policy, namespace, admin, name, onFault),
+          },
+        ];
+      }),
+    );
+    const followers = routers.map((router) =>
+      followPreferred(router, admin, (line) => tell(`${timeNow()} ${line}`)),
+    );
+    /** What is right from now on, by the minor versions that most servers had and will have. */
+    const expect = (before: number, next: number) => {
+      for (const { fields, mutated } of outcomes.values()) {
+        fields.turnBack(next < before);
+        const [was, will] = [before >= (enforcing ?? before + 1), next >= (enforcing ?? next + 1)];
+        if (was === will) mutated.expect(will ? 'on' : 'off');
+        else mutated.expect(will ? 'turning on' : 'turning off');
+      }
+    };
+    const known: UpgradeOutcome['known'][number][] = [];
+    const minors = () => servers.map((server) => server.binary().minor);
+    await sleep(options.pause);
+    for (const { server: name, binary } of steps) {
+      const server = servers.find((each) => each.name === name);
+      if (server === undefined) throw new TypeError(`there is no server ${name}`);
+      const before = server.binary();
+      const preferred = majorityOf(minors());
+      const next = majorityOf(servers.map((each) => (each === server ? binary : each.binary()).minor));
+      expect(preferred, next);
+      states.stopped(server);
+      tell(`${timeNow()} ${name} ends by ${options.stop}`);
+      if (options.stop === 'SIGTERM') await server.stop(options.grace);
+      else {
+        await server.kill();
+        await sleep(awayAfterKill);
+      }
+      await server.launch(binary);
+      states.launched(server);
+      tell(`${timeNow()} ${name} starts as ${binary.version}`);
+      const learnt = states.learn(server);
+      const knowing = routers.map((router) =>
+        untilKnown(
+          router,
+          { id: server.serverId, version: binary.version },
+          () => states.pathOf(binary.version, before.version),
+          admin,
+        ),
+      );
+      const readyAt = await untilReady(server, () => tlsRequest(`${server.url}/readyz`, admin));
+      states.ready(server);
+      tell(`${timeNow()} ${name} is ready as ${binary.version}`);
+      await learnt;
+      if (policy === undefined) {
+        policy = await policyOf(servers, server, admin);
+        if (policy !== undefined) enforcing = binary.minor;
+        expect(preferred, next);
+      }
+      const after = (await Promise.all(knowing)).map(({ router, version, decision }) => ({
+        router,
+        version: version - readyAt,
+        decision: decision - readyAt,
+      }));
+      known.push({ step: `${name}: ${before.version} to ${binary.version}`, routers: after });
+      for (const { router, version, decision } of after) {
+        tell(
+          `${timeNow()} ${router} knew the version ${version} ms, where to send requests ${decision} ms after /readyz`,
+        );
+      }
+      await sleep(options.pause);
+    }
+    await sleep(Math.max(options.after - options.pause, 0));
+    await Promise.all(
+      [...outcomes.values()].flatMap((outcome) =>
+        Object.values(outcome).map((loop: { stop(): Promise<void> }) => loop.stop()),
+      ),
+    );
+    await Promise.all(followers.map((follower) => follower.stop()));
+    for (const { name, process } of routers) {
+      if (!process.isRunning()) throw new Error(`${name} has ended: ${path(`${name}.log`)}`);
+    }
+    return { ways: outcomes, known };
+  } finally {
+    await controlPlane.close();
+  }
+}
+
+/** A policy that only the new version knows, as soon as there is a server of it. */
+async function policyOf(
+  servers: readonly KubeApiServer[],
+  newest: KubeApiServer,
+  credentials: TlsCredentials,
+): Promise<EnforcedPolicy | undefined> {
+  const older = servers.find((each) => each.binary().minor < newest.binary().minor);
+  if (older === undefined) return undefined;
+  const policies = await makePolicies([newest.url], older.url, namespace, credentials);
+  return policies.find(({ kind }) => kind === 'MutatingAdmissionPolicy');
+}
+
+async function untilReady(
+  { name }: KubeApiServer,
+  ask: () => Promise<{ readonly statusCode: number }>,
+): Promise<number> {
+  let readyAt = 0;
+  await waitUntil(
+    `${name} is ready`,
+    async () => {
+      const { statusCode } = await ask();
+      readyAt = Date.now();
+      return statusCode === 200;
+    },
+    { every: 25 },
+  );
+  return readyAt;
+}
+
+/** `00:14:03.120`, as in logs. */
+function timeNow(): string {
+  return new Date().toISOString().slice(11, -1);
+}

@@ -1,0 +1,102 @@
+import { Agent } from 'node:https';
+import { writeKubeconfig } from '../../../demo/kubeconfig.ts';
+import { waitUntil } from '../../../scripts/harness/wait-until.ts';
+import type { ApiServerBinary } from '../assets.ts';
+import type { LiveCertificates } from '../certificates.ts';
+import type { ControlPlane } from '../control-plane.ts';
+import { liveNetwork } from '../network.ts';
+import { type LiveRouter, readingFlags, startGateway, startSidecar } from '../routers.ts';
+import { startSyncJob } from '../sync-job.ts';
+import { allowSyncJob } from '../sync-rights.ts';
+import { startTcpForwarder } from '../tcp-forwarder.ts';
+import { tlsRequest } from '../tls-request.ts';
+
+const processGrace = 5_000;
+
+/**
+ * What stands in front of the servers. `embedded`: routers that read the cluster themselves, one in front of each server
+ * and a gateway, and beside them a TCP load balancer. `pushed`: routers that a sync job pushes to. `in-tree`: nothing but
+ * that load balancer, and servers with Kubernetes' own peer proxy.
+ */
+export const forms = ['embedded', 'pushed', 'in-tree'] as const;
+export type Form = (typeof forms)[number];
+
+/** Origins that are to be one way into the cluster. */
+export interface Way {
+  readonly name: 'sidecars' | 'gateway' | 'pushed' | 'straight' | 'in-tree';
+  readonly origins: readonly string[];
+  /** Absent where a connection decides which server responds. */
+  readonly agent?: Agent;
+}
+
+export interface Ways {
+  readonly ways: readonly Way[];
+  readonly routers: readonly LiveRouter[];
+}
+
+export async function openWays(form: Form, controlPlane: ControlPlane): Promise<Ways> {
+  const { certificates, servers, admin, path, endWith, directory, snapshotKeys, signingKey } = controlPlane;
+  const balancer = await startTcpForwarder(servers.map(({ address, port }) => ({ host: address, port })));
+  endWith(() => balancer.close());
+  const behindBalancer = [`https://127.0.0.1:${balancer.port}`];
+  if (form === 'in-tree') return { ways: [{ name: 'in-tree', origins: behindBalancer }], routers: [] };
+
+  await allowSyncJob(servers[0]?.url ?? '', admin);
+  const reading = {
+    kubeconfig: await writeKubeconfig(path('sync.kubeconfig'), {
+      servers: { cluster: behindBalancer[0] ?? '' },
+      certificateAuthority: certificates.clusterCa,
+      users: { sync: certificates.sync },
+    }),
+    servers: liveNetwork().isOwn ? [] : servers,
+  };
+  const options = {
+    certificates,
+    directory,
+    snapshotKeys,
+    ...(form === 'embedded' ? { flags: readingFlags(reading) } : {}),
+  };
+  const sidecars = await Promise.all(servers.map((server) => startSidecar(server, options)));
+  const gateway = form === 'embedded' ? await startGateway(options) : undefined;
+  const routers = gateway === undefined ? sidecars : [...sidecars, gateway];
+  for (const { process } of routers) endWith(() => process.stop(processGrace));
+  if (form === 'pushed') {
+    const sync = await startSyncJob({ certificates, signingKey, ...reading, routers, directory });
+    endWith(() => sync.stop(processGrace));
+  }
+  for (const { name, origin } of routers) {
+    await waitUntil(`${name} is ready, and knows every server`, async () => {
+      if ((await tlsRequest(`${origin}/readyz`, admin)).statusCode !== 200) return false;
+      const { text } = await tlsRequest(`${origin}/.mixed-version-proxy/v1/status`, admin);
+      const { servers: known } = JSON.parse(text) as { servers: { stale: boolean }[] };
+      return known.length === servers.length && known.every(({ stale }) => !stale);
+    });
+  }
+  const way = (name: Way['name'], ...origins: string[]): Way => {
+    const agent = new Agent({ keepAlive: true });
+    endWith(async () => agent.destroy());
+    return { name, origins, agent };
+  };
+  return {
+    ways: [
+      way(form === 'pushed' ? 'pushed' : 'sidecars', ...sidecars.map(({ origin }) => origin)),
+      ...(gateway === undefined
+        ? []
+        : [way('gateway', gateway.origin), { name: 'straight', origins: behindBalancer } as const]),
+    ],
+    routers,
+  };
+}
+
+/** Flags of a server whose own peer proxy takes part (pkg/features/kube_features.go; before 1.33 by StorageVersions). */
+export function inTreeFlags(
+  { minor }: Pick<ApiServerBinary, 'minor'>,
+  { clusterCa }: Pick<LiveCertificates, 'clusterCa'>,
+): readonly string[] {
+  const needed = ['UnknownVersionInteroperabilityProxy', ...(minor < 33 ? ['StorageVersionAPI'] : [])];
+  return [
+    `--feature-gates=${needed.map((gate) => `${gate}=true`).join(',')}`,
+    ...(minor < 33 ? ['--runtime-config=internal.apiserver.k8s.io/v1alpha1=true'] : []),
+    `--peer-ca-file=${clusterCa}`,
+  ];
+}
