@@ -6,7 +6,6 @@ import { configurationJsonSchema } from '../reference/configuration-schema.ts';
 import { errorsPage } from '../reference/errors-page.ts';
 import { flagsPage } from '../reference/flags-page.ts';
 import { http2FramesPage } from '../reference/http2-frames-page.ts';
-import { lostFieldsPicture } from '../reference/lost-fields-picture.ts';
 import { metricsPage } from '../reference/metrics-page.ts';
 import { edgePage } from '../worker/bundle-size.ts';
 import type { GeneratedFile } from './generated-file.ts';
@@ -19,7 +18,6 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/reference/flags.md', text: flagsPage },
   { path: 'docs/explanation/http2-frames.md', text: http2FramesPage },
   { path: 'docs/guides/edge.md', text: edgePage },
-  { path: 'docs/images/lost-fields.svg', text: lostFieldsPicture },
   { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
   { path: 'deploy/sync-config.schema.json', text: () => configurationJsonSchema(syncConfiguration) },
   ...benchReport,

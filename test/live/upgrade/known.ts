@@ -12,7 +12,7 @@ export interface KnownAt {
   readonly router: string;
   /** Its status says the new version. */
   readonly version: number;
-  /** It would send a request for what the new version brings, or brings back, to that server. */
+  /** It would send a request for what the new version brings, or brings back, to a server that has it. */
   readonly decision: number;
 }
 
@@ -32,8 +32,7 @@ interface Explanation {
 }
 
 /**
- * Asks a router until it knows that the server is of this version, and where requests go that only such a server, of
- * those that it is told of, can serve.
+ * Asks a router until it knows that the server is of this version, and where requests go that only such servers serve.
  * @param path of what the version before did not serve; `undefined` while it is not known, or nothing is
  */
 export async function untilKnown(
@@ -57,9 +56,7 @@ export async function untilKnown(
           `explain?url=${encodeURIComponent(asked)}`,
         );
         const isLocal = decision === 'local' && reason !== 'NotServedByAnyServer';
-        if (isLocal || candidates.some(({ id }) => id === server.id)) {
-          return { router: name, version, decision: Date.now() };
-        }
+        if (isLocal || candidates.length > 0) return { router: name, version, decision: Date.now() };
       }
       await sleep(every);
     }
