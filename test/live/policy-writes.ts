@@ -19,24 +19,26 @@ interface PolicyKind {
   isEnforced(response: TlsAnswer): boolean;
 }
 
-const policyKinds: readonly PolicyKind[] = [
-  {
-    kind: 'MutatingAdmissionPolicy',
-    resources: ['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'],
-    spec: {
-      reinvocationPolicy: 'Never',
-      mutations: [
-        {
-          patchType: 'ApplyConfiguration',
-          applyConfiguration: {
-            expression: `Object{metadata: Object.metadata{labels: {"${mark}": "true"}}}`,
-          },
+const mutating: PolicyKind = {
+  kind: 'MutatingAdmissionPolicy',
+  resources: ['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'],
+  spec: {
+    reinvocationPolicy: 'Never',
+    mutations: [
+      {
+        patchType: 'ApplyConfiguration',
+        applyConfiguration: {
+          expression: `Object{metadata: Object.metadata{labels: {"${mark}": "true"}}}`,
         },
-      ],
-    },
-    bindingSpec: {},
-    isEnforced: ({ text }) => text.includes(mark),
+      },
+    ],
   },
+  bindingSpec: {},
+  isEnforced: ({ text }) => text.includes(mark),
+};
+
+const policyKinds: readonly PolicyKind[] = [
+  mutating,
   {
     kind: 'ValidatingAdmissionPolicy',
     resources: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
@@ -70,6 +72,19 @@ export async function makePolicies(
     policies.push(await makePolicy(knowing, api, policy, namespace, credentials));
   }
   return policies;
+}
+
+/**
+ * Makes a MutatingAdmissionPolicy, where these servers, of one version, know such.
+ * @returns once all of them enforce it
+ */
+export async function makeMutatingPolicy(
+  origins: readonly [string, ...string[]],
+  namespace: string,
+  credentials: TlsCredentials,
+): Promise<EnforcedPolicy | undefined> {
+  const api = await servedApi(origins[0], mutating, credentials);
+  return api === undefined ? undefined : makePolicy(origins, api, mutating, namespace, credentials);
 }
 
 /** The path of the API that serves a kind of policy; `undefined`: the server does not know it. */

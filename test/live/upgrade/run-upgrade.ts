@@ -5,8 +5,8 @@ import { startControlPlane } from '../control-plane.ts';
 import { type FieldLoop, startFieldLoop } from '../field-loop.ts';
 import type { KubeApiServer } from '../kube-apiserver.ts';
 import { newFieldOf } from '../new-field.ts';
-import { type EnforcedPolicy, makePolicies } from '../policy-writes.ts';
-import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { type EnforcedPolicy, makeMutatingPolicy } from '../policy-writes.ts';
+import { tlsRequest } from '../tls-request.ts';
 import { followPreferred, type KnownAt, untilKnown } from './known.ts';
 import { type MutatedLoop, startMutatedLoop } from './mutated-loop.ts';
 import { type ServedLoop, startServedLoop } from './served-loop.ts';
@@ -104,9 +104,6 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
         ];
       }),
     );
-    const followers = routers.map((router) =>
-      followPreferred(router, admin, (line) => tell(`${timeNow()} ${line}`)),
-    );
     /** What is right from now on, by the minor versions that most servers had and will have. */
     const expect = (before: number, next: number) => {
       for (const { fields, mutated } of outcomes.values()) {
@@ -116,6 +113,15 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
         else mutated.expect(will ? 'turning on' : 'turning off');
       }
     };
+    const makePolicy = async (...[server, ...others]: readonly [KubeApiServer, ...KubeApiServer[]]) => {
+      policy = await makeMutatingPolicy([server.url, ...others.map(({ url }) => url)], namespace, admin);
+      if (policy !== undefined) enforcing = server.binary().minor;
+    };
+    await makePolicy(first, ...servers);
+    expect(start.minor, start.minor);
+    const followers = routers.map((router) =>
+      followPreferred(router, admin, (line) => tell(`${timeNow()} ${line}`)),
+    );
     const known: UpgradeOutcome['known'][number][] = [];
     const minors = () => servers.map((server) => server.binary().minor);
     await sleep(options.pause);
@@ -150,8 +156,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
       tell(`${timeNow()} ${name} is ready as ${binary.version}`);
       await learnt;
       if (policy === undefined) {
-        policy = await policyOf(servers, server, admin);
-        if (policy !== undefined) enforcing = binary.minor;
+        await makePolicy(server);
         expect(preferred, next);
       }
       const after = (await Promise.all(knowing)).map(({ router, version, decision }) => ({
@@ -181,18 +186,6 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
   } finally {
     await controlPlane.close();
   }
-}
-
-/** A policy that only the new version knows, as soon as there is a server of it. */
-async function policyOf(
-  servers: readonly KubeApiServer[],
-  newest: KubeApiServer,
-  credentials: TlsCredentials,
-): Promise<EnforcedPolicy | undefined> {
-  const older = servers.find((each) => each.binary().minor < newest.binary().minor);
-  if (older === undefined) return undefined;
-  const policies = await makePolicies([newest.url], older.url, namespace, credentials);
-  return policies.find(({ kind }) => kind === 'MutatingAdmissionPolicy');
 }
 
 async function untilReady(
