@@ -28,7 +28,7 @@ export function fetchTransport(fetchFromPeer: Fetch): Transport {
       const response = await fetchFromPeer(request).catch((cause: unknown) => {
         // `fetch` does not tell whether anything was sent: only what may be sent twice gets a second try.
         throw new TransportError('ConnectFailed', `no answer from ${destination.id}`, {
-          requestMayHaveArrived: true,
+          mayHaveBeenProcessed: true,
           cause,
         });
       });

@@ -32,11 +32,11 @@ const app = (options: TestAppOptions) =>
   testApp({ snapshot: mixedCluster, connection: userConnection('alice', ['dev']), ...options });
 
 /** Fails for the servers named, with the given failure; the others answer. */
-function failingFor(ids: readonly string[], requestMayHaveArrived = false) {
+function failingFor(ids: readonly string[], mayHaveBeenProcessed = false) {
   return recordingTransport(({ destination }) => {
     if (!ids.includes(destination.id)) return Response.json({ answeredBy: destination.id });
-    const code = requestMayHaveArrived ? 'ConnectionClosed' : 'ConnectFailed';
-    throw new TransportError(code, 'no response', { requestMayHaveArrived });
+    const code = mayHaveBeenProcessed ? 'ConnectionClosed' : 'ConnectFailed';
+    throw new TransportError(code, 'no response', { mayHaveBeenProcessed });
   });
 }
 

@@ -44,7 +44,7 @@ test('each request has one line with the names of kube-apiserver, and where it w
 
 test('a line tells of the second try, and of a target that was refused', async () => {
   const failing = recordingTransport(() => {
-    throw new TransportError('TLSFailed', 'refused', { requestMayHaveArrived: false });
+    throw new TransportError('TLSFailed', 'refused', { mayHaveBeenProcessed: false });
   });
   const [tried] = await linesOf('/apis/batch/v1/jobs', failing);
   assert.deepEqual(

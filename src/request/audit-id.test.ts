@@ -81,7 +81,7 @@ describe('the audit ID', () => {
 
   it("stands in the router's own responses: health, refusals, errors", async () => {
     const transport = recordingTransport(() => {
-      throw new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
+      throw new TransportError('ConnectFailed', 'refused', { mayHaveBeenProcessed: false });
     });
     const { app } = await testApp({ snapshot: mixedCluster, transport });
     const targets = ['/livez', '/.mixed-version-proxy/v1/status', '/api/v1/watch', '/apis/batch/v1/jobs'];
@@ -100,7 +100,7 @@ describe('the audit ID', () => {
     const transport = recordingTransport(() => {
       tries += 1;
       if (tries > 1) return new Response('');
-      throw new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
+      throw new TransportError('ConnectFailed', 'refused', { mayHaveBeenProcessed: false });
     });
     const connection = userConnection('alice');
     const { app } = await testApp({ snapshot: mixedCluster, transport, logger, connection });

@@ -49,7 +49,7 @@ export interface InboundRequest {
    * by runtimes that keep nothing.
    */
   keepBody?(): void;
-  /** @returns whether the body, if there is one, can be sent once more, from its first byte on. */
+  /** @returns whether the body, if there is one, can be sent from its first byte on, although a destination was sent it. */
   rewindBody?(): boolean;
   /** Drops the kept bytes. */
   forgetBody?(): void;
@@ -99,8 +99,14 @@ export function inboundFromRequest(request: Request, connection: ConnectionInfo 
     headers: rawHeadersOf(request.headers),
     connection,
     body: () => request.body,
+    rewindBody: () => isUnread(request),
     signal: request.signal,
   };
+}
+
+/** Whether nothing of its body, if there is one, has been read: a runtime that keeps nothing can send it so far. */
+export function isUnread({ body, bodyUsed }: Request): boolean {
+  return body === null || !(bodyUsed || body.locked);
 }
 
 /** Whether a request announces a body (RFC 9112 section 6.3). */

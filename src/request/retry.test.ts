@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { maySafelyTryAnother, RetryBudget } from './retry.ts';
 import { TransportError, type TransportErrorCode } from './transport-error.ts';
 
-const failed = (code: TransportErrorCode, requestMayHaveArrived: boolean) =>
-  new TransportError(code, 'no response', { requestMayHaveArrived });
+const failed = (code: TransportErrorCode, mayHaveBeenProcessed: boolean) =>
+  new TransportError(code, 'no response', { mayHaveBeenProcessed });
 
 const asked = (method: string, { hasBody = false, subresource = '', isUpgrade = false } = {}) => ({
   inbound: {

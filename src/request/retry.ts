@@ -46,7 +46,7 @@ interface RepeatableRequest {
 export function maySafelyTryAnother(request: RepeatableRequest, error: TransportError): boolean {
   // A head that is too large for one server may end the connections of the next, too.
   if (error.code === 'ClientGone' || error.code === 'RequestHeaderFieldsTooLarge') return false;
-  if (!error.requestMayHaveArrived) return true;
+  if (!error.mayHaveBeenProcessed) return true;
   const { inbound } = request;
   return isRead(inbound.method) && !announcesBody(inbound) && !mayRunCommand(request);
 }

@@ -19,19 +19,22 @@ export type TransportErrorCode =
 /** A destination that did not respond. The message may name addresses: for logs, never for clients. */
 export class TransportError extends CodedError<TransportErrorCode> {
   override readonly name = 'TransportError';
-  /** False only if provably no byte of the request reached the destination, body untouched. */
-  readonly requestMayHaveArrived: boolean;
+  /**
+   * False only if the destination provably did not process the request: no byte of it arrived, or the destination said so
+   * (RFC 9113 section 8.7). Whether the bytes of its body can be sent again is another fact (`canBeSentAgain`).
+   */
+  readonly mayHaveBeenProcessed: boolean;
   constructor(
     code: TransportErrorCode,
     message: string,
-    options: { requestMayHaveArrived: boolean; cause?: unknown },
+    options: { mayHaveBeenProcessed: boolean; cause?: unknown },
   ) {
     super(code, message, { cause: options.cause });
-    this.requestMayHaveArrived = options.requestMayHaveArrived;
+    this.mayHaveBeenProcessed = options.mayHaveBeenProcessed;
   }
 }
 
 /** No connection could be made: refused, no route, TLS failure, dial timeout. The next request would fail as well. */
 export function foundNoConnection(error: TransportError): boolean {
-  return !error.requestMayHaveArrived && ['ConnectFailed', 'TLSFailed', 'Timeout'].includes(error.code);
+  return !error.mayHaveBeenProcessed && ['ConnectFailed', 'TLSFailed', 'Timeout'].includes(error.code);
 }

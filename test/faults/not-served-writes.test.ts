@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { maximumKept } from '../../src/node/exchange/request-body.ts';
 import { shuttingDownStatus } from '../../src/proxy/delivery/unavailable-server.ts';
 import { protocols } from '../support/security/recording-backend.ts';
 import { answerNotServed } from './laboratory/answer-faults.ts';
@@ -8,7 +9,7 @@ import { inLaboratories, type Laboratory } from './laboratory/laboratory.ts';
 const resource = 'faults.example.com/v1/things';
 const target = `/apis/${resource}`;
 /** Of every form in which a body goes out: in one piece, streamed, and too large to be kept. */
-const bodies = { small: 'a'.repeat(1_000), streamed: 'b'.repeat(40_000), large: 'c'.repeat(100_000) };
+const bodies = { small: 'a'.repeat(1_000), streamed: 'b'.repeat(40_000), large: 'c'.repeat(maximumKept + 1) };
 
 type Experiment = (laboratory: Laboratory, denying: 'local' | 'peer') => Promise<void>;
 

@@ -57,7 +57,7 @@ describe('durations', () => {
       const transport = recordingTransport((outbound) => {
         const { id } = outbound.destination;
         if (id !== down) return Response.json({ answeredBy: id });
-        throw new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
+        throw new TransportError('ConnectFailed', 'refused', { mayHaveBeenProcessed: false });
       });
       const { app } = await testApp({
         snapshot: cluster,

@@ -68,7 +68,7 @@ describe('the moments that observers are told of', () => {
 
   it('a second try is a second attempt, behind the failure of the first', async () => {
     const transport = recordingTransport(() => {
-      throw new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
+      throw new TransportError('ConnectFailed', 'refused', { mayHaveBeenProcessed: false });
     });
     const calls = await observe(jobs, { snapshot: onlyPeers, transport, random: () => 0 });
     const ofAttempts = calls.filter((call) => call.startsWith('attempt'));

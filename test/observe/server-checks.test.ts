@@ -163,7 +163,7 @@ describe('health checks of the local server beside the router’s', () => {
   test('say that a server cannot be reached where probes do not reach it either, whoever responds in its place', async () => {
     const transport = recordingTransport((outbound) => {
       if (outbound.destination.id !== localId) return apiServer(outbound);
-      throw new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
+      throw new TransportError('ConnectFailed', 'refused', { mayHaveBeenProcessed: false });
     });
     const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
     for (const id of [localId, 'peer-b']) health.follow(id);

@@ -125,7 +125,7 @@ import { createMemorySnapshotStore, createAddressPolicy, SnapshotReceiver } from
 const { verb, resource } = parseRequestInfo('GET', '/apis/batch/v1/jobs');
 const nothingThere: Transport = {
   async send() {
-    throw new TransportError('ConnectFailed', 'nothing listens', { requestMayHaveArrived: false });
+    throw new TransportError('ConnectFailed', 'nothing listens', { mayHaveBeenProcessed: false });
   },
 };
 const app = createApp({

@@ -101,7 +101,7 @@ for (const kind of ['peer', 'extension'] as const) {
       await assert.rejects(dial(dialer, destinationAt('peer.example', backend.port, kind)), (error) => {
         assert.ok(error instanceof TransportError);
         assert.equal(error.code, 'ConnectFailed');
-        assert.equal(error.requestMayHaveArrived, false);
+        assert.equal(error.mayHaveBeenProcessed, false);
         assert.match(error.message, /no address of the name may be dialled/);
         return true;
       });

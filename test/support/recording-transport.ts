@@ -15,9 +15,11 @@ export function recordingTransport(
   const sent: OutboundRequest[] = [];
   return {
     sent,
-    async send(outbound: OutboundRequest, _inbound: InboundRequest, onResponseHead: OnResponseHead) {
+    async send(outbound: OutboundRequest, inbound: InboundRequest, onResponseHead: OnResponseHead) {
       sent.push(outbound);
       const response = await answer(outbound);
+      // As a destination that answers has been sent it.
+      await inbound.body()?.cancel();
       const disposition = onResponseHead({
         status: response.status,
         headers: [...response.headers].flat(),

@@ -67,7 +67,7 @@ export function createFetchSender({
       const code = inbound.signal.aborted ? 'ClientGone' : limit.signal.aborted ? 'Timeout' : 'ConnectFailed';
       // `fetch` does not tell how far it came.
       throw new TransportError(code, `fetch failed: ${String(cause)}`, {
-        requestMayHaveArrived: true,
+        mayHaveBeenProcessed: true,
         cause,
       });
     } finally {
@@ -77,7 +77,7 @@ export function createFetchSender({
 }
 
 function notSent(message: string): TransportError {
-  return new TransportError('TLSFailed', message, { requestMayHaveArrived: false });
+  return new TransportError('TLSFailed', message, { mayHaveBeenProcessed: false });
 }
 
 /** The header lines of an outbound request, lines of one name kept apart where the runtime can. */

@@ -1,5 +1,10 @@
 import { headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
+import {
+  type ConnectionInfo,
+  type InboundRequest,
+  inboundFromRequest,
+  isUnread,
+} from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/request-observer.ts';
 
 /** The header in which Cloudflare Access hands on its signed token. */
@@ -44,6 +49,10 @@ export class WorkerInboundRequest implements InboundRequest {
 
   body(): ReadableStream<Uint8Array> | null {
     return this.request.body;
+  }
+
+  rewindBody(): boolean {
+    return isUnread(this.request);
   }
 }
 

@@ -47,7 +47,7 @@ describe('GOAWAY', () => {
     const [first, second, third] = [ask(), ask(), ask()];
     await peer.settled();
     peer.write(headFrame(1, ok), goAway(3, 0));
-    assert.equal((await third.response.failure()).errorCode, 0x7);
+    assert.equal((await third.response.failure()).errorCode, 0x0);
     assert.equal(third.response.refused, true);
     assert.equal(session.isOpen, false);
     assert.throws(() => ask(), /accepts no more requests/);
@@ -68,7 +68,7 @@ describe('GOAWAY', () => {
     await peer.settled();
     assert.equal(second.response.endings, 0);
     peer.write(goAway(1, 0));
-    assert.equal((await second.response.failure()).errorCode, 0x7);
+    assert.equal((await second.response.failure()).errorCode, 0x0);
     assert.equal(second.response.refused, true);
     peer.write(okFrames(1, 'first'));
     assert.equal(await first.response.whole(), 'first');

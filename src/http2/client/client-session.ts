@@ -220,8 +220,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     }
     this.#options.events.onGoAway();
     const unprocessed =
-      this.#error ??
-      new Http2Error('stream', errorCode.refusedStream, 'the server is closing the connection');
+      this.#error ?? new Http2Error('stream', errorCode.noError, 'the server is closing the connection');
     for (const stream of this.#receiver.streams.all()) {
       if (stream.id > lastProcessed) {
         stream.fail(unprocessed, { code: errorCode.refusedStream, refused: true });

@@ -7,7 +7,7 @@ import { errorCode } from '../frames/frame.ts';
 import type { ClientStream, StreamListener } from './client-stream.ts';
 import type { Http2Connection } from './http2-connection.ts';
 import { headSize } from './message-heads.ts';
-import { UnprocessedRequestError } from './request-errors.ts';
+import { Http2Error, UnprocessedRequestError } from './request-errors.ts';
 
 /**
  * A handler for which no headers object is made and no bytes are copied. An interceptor that wraps it makes it an
@@ -22,6 +22,12 @@ export interface LineHandler extends Dispatcher.DispatchHandler {
 
 const noLines: HeaderLines = [];
 
+/**
+ * How often a request is sent again that the server did not process: because it was ending the connection in good order,
+ * as Go's client (golang.org/x/net/http2, transport.go) and at once, each time on another connection; for another reason.
+ */
+const maximumRepeats = { goAway: 6, otherwise: 1 };
+
 /** One dispatched request, from the queue to the end of its response. */
 export class DispatchedRequest implements StreamListener, Dispatcher.DispatchController {
   /** Bytes, from `headSize`. */
@@ -33,13 +39,14 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
   /** Dropped with the head: their memory must not be kept for as long as the response lasts. */
   #options: Dispatcher.DispatchOptions | undefined;
   #headers: HeaderLines;
-  /** Called if the server refused the request and it can be sent again. */
+  /** Called if the server did not process the request and it can be sent again. */
   readonly #retry: (request: DispatchedRequest) => void;
   #body: Uint8Array | Readable | undefined;
   #stream: ClientStream | undefined;
   #isPaused = false;
   #reason: Error | undefined;
-  #wasRefused = false;
+  /** How often the server did not process it. */
+  #repeats = 0;
   #hasHead = false;
   #isOver = false;
 
@@ -107,17 +114,13 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
   /** Sends it with another dispatcher. */
   passOnTo(dispatcher: Dispatcher): void {
     const options = this.#options as Dispatcher.DispatchOptions;
-    // A body that was read for a refused stream cannot be read again.
-    const body = this.#wasRefused ? (this.#body ?? null) : options.body;
-    dispatcher.dispatch(
-      body === options.body ? options : { ...options, body: body as Uint8Array },
-      this.#handler,
-    );
+    const body = this.#repeats > 0 ? (this.#body ?? null) : options.body;
+    dispatcher.dispatch(body === options.body ? options : { ...options, body: body ?? null }, this.#handler);
   }
 
   /** No byte of it has been sent, and none will be. */
   notSent(error: unknown): void {
-    this.#fail(this.#wasRefused ? new UnprocessedRequestError(error) : asError(error));
+    this.#fail(this.#repeats > 0 ? new UnprocessedRequestError(error) : asError(error));
   }
 
   head(status: number, lines: string[]): void {
@@ -160,14 +163,26 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
   fail(error: Error, refused: boolean): void {
     // After a head it was processed, whatever the server says.
     const isUnprocessed = refused && !this.#hasHead;
-    const isRepeatable = this.#body === undefined || this.#body instanceof Uint8Array;
-    if (isUnprocessed && isRepeatable && !this.#wasRefused && !this.aborted) {
-      this.#wasRefused = true;
+    const isGoAway = error instanceof Http2Error && error.errorCode === errorCode.noError;
+    const maximum = isGoAway ? maximumRepeats.goAway : maximumRepeats.otherwise;
+    if (isUnprocessed && !this.aborted && this.#repeats < maximum && this.#rewindBody()) {
+      this.#repeats++;
       this.#stream = undefined;
       this.#retry(this);
       return;
     }
     this.#fail(isUnprocessed ? new UnprocessedRequestError(error) : error);
+  }
+
+  /** @returns false if the body was read and cannot be sent again */
+  #rewindBody(): boolean {
+    const body = this.#body;
+    if (body === undefined || body instanceof Uint8Array) return true;
+    const again = isRequestBody(body) ? body.again() : undefined;
+    if (again === undefined) return false;
+    this.#body = again;
+    body.destroy();
+    return true;
   }
 
   /** @returns false if the handler aborted it */
@@ -217,13 +232,19 @@ function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-/**
- * A body that may be complete already. Then it is sent in one piece with the head, and sent again if the server refuses
- * the stream. Once taken, it cannot be read from the stream any more.
- */
-export interface WholeBody {
-  /** @returns `undefined` if the stream must be read instead */
+/** A stream that knows more of its bytes. */
+export interface RequestBody {
+  /**
+   * The body, if it is complete already: it is sent in one piece with the head. Once taken, it cannot be read from the
+   * stream any more.
+   * @returns `undefined` if the stream must be read instead
+   */
   takeWhole(): Uint8Array | undefined;
+  /**
+   * The same body from its first byte on, for a request that the server did not process. Nothing more is read of this one.
+   * @returns `undefined` if the bytes were not kept
+   */
+  again(): Readable | undefined;
 }
 
 /** @throws {errors.InvalidArgumentError} for a path that has a query of its own */
@@ -269,9 +290,9 @@ function isIterable(body: unknown): body is AsyncIterable<Uint8Array> | Iterable
 
 function takeWhole(body: Uint8Array | Readable | undefined): Uint8Array | undefined {
   if (body === undefined || body instanceof Uint8Array) return body;
-  return isWholeBody(body) ? body.takeWhole() : undefined;
+  return isRequestBody(body) ? body.takeWhole() : undefined;
 }
 
-function isWholeBody(body: object): body is WholeBody {
-  return 'takeWhole' in body && typeof body.takeWhole === 'function';
+function isRequestBody(body: object): body is RequestBody {
+  return 'takeWhole' in body && 'again' in body;
 }

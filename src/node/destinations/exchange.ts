@@ -116,7 +116,7 @@ export class Exchange {
       // A head that the sink refuses (invalid bytes) counts as an invalid response.
       this.fail(
         new TransportError('InvalidResponse', `${this.#origin}: the head of the response is invalid`, {
-          requestMayHaveArrived: true,
+          mayHaveBeenProcessed: true,
           cause: error,
         }),
       );
@@ -159,7 +159,6 @@ export class Exchange {
     const transportError = toTransportError(error, {
       origin: this.#origin,
       sent: this.#source !== undefined,
-      bodyOpened: this.#bodyOpened(),
     });
     // Too late for a status: the response breaks off, so that the client cannot take a part for the whole.
     if (begun) {
@@ -184,7 +183,7 @@ export class Exchange {
     const source = this.#source;
     this.fail(
       new TransportError('Timeout', `${this.#origin}: no response within ${this.#headTimeout} ms`, {
-        requestMayHaveArrived: source !== undefined,
+        mayHaveBeenProcessed: source !== undefined,
       }),
     );
     source?.abort(cancelled());
@@ -199,7 +198,7 @@ export class Exchange {
     if (waiting) {
       this.#reject(
         new TransportError('ClientGone', `${this.#origin}: the client went away`, {
-          requestMayHaveArrived: source !== undefined,
+          mayHaveBeenProcessed: source !== undefined,
         }),
       );
     }

@@ -86,6 +86,6 @@ export function refuseOtherCodings(headers: RawHeaders): void {
 
 export function invalidResponse(reason: string): TransportError {
   return new TransportError('InvalidResponse', `the response is not valid HTTP/1.1: ${reason}`, {
-    requestMayHaveArrived: true,
+    mayHaveBeenProcessed: true,
   });
 }

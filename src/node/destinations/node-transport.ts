@@ -78,7 +78,7 @@ export class NodeTransport implements Transport {
     if (source?.opened === true) {
       return Promise.reject(
         new TransportError('ConnectionClosed', 'a part of the request body was sent to another destination', {
-          requestMayHaveArrived: true,
+          mayHaveBeenProcessed: true,
         }),
       );
     }

@@ -97,5 +97,5 @@ test('CVE-2022-3172: a redirect is a response like any other, never followed', a
 test('a destination that cannot be reached: ConnectFailed', async (context) => {
   const peer = await startPeer(context, 'h2', () => {});
   await peer.stop();
-  await assert.rejects(request(context, peer), { code: 'ConnectFailed', requestMayHaveArrived: false });
+  await assert.rejects(request(context, peer), { code: 'ConnectFailed', mayHaveBeenProcessed: false });
 });

@@ -40,7 +40,7 @@ export async function requestDocument(transport: NodeTransport, request: Documen
   const { destination, target, presentFrontProxyCertificate, signal } = request;
   const { headers = [], timeoutMilliseconds = 30_000, maximumBytes = 32 * 1024 * 1024 } = request;
   const failure = (code: TransportErrorCode, message: string, cause?: unknown): TransportError =>
-    new TransportError(code, `${destination.origin}: ${message}`, { requestMayHaveArrived: true, cause });
+    new TransportError(code, `${destination.origin}: ${message}`, { mayHaveBeenProcessed: true, cause });
   const deadline = AbortSignal.timeout(timeoutMilliseconds);
   const end = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
   const outbound = {

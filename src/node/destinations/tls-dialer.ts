@@ -82,7 +82,7 @@ export class TlsDialer {
     this.#extensionContexts = new Map();
   }
 
-  /** @throws {TransportError} `requestMayHaveArrived` is always false: a dial sends no request. */
+  /** @throws {TransportError} `mayHaveBeenProcessed` is always false: a dial sends no request. */
   dial(options: DialOptions): Promise<TLSSocket> {
     const opening = this.#open(options);
     const observer = this.#observer;
@@ -142,7 +142,7 @@ export class TlsDialer {
       settled();
       const code = dialErrorCode({ timedOut, tcpConnected, aborted: signal?.aborted === true });
       const message = `${destination.origin} as ${serverName}: ${errorMessage(error)}`;
-      reject(new TransportError(code, message, { requestMayHaveArrived: false, cause: error }));
+      reject(new TransportError(code, message, { mayHaveBeenProcessed: false, cause: error }));
     };
     const closed = (): void => failed(new Error('closed during the TLS handshake'));
     socket.once('connect', () => {
@@ -169,7 +169,7 @@ export class TlsDialer {
     const reason = refusedAddress(host, this.#addressPolicy);
     if (reason === undefined) return undefined;
     return new TransportError('ConnectFailed', `${destination.origin}: the address ${reason}`, {
-      requestMayHaveArrived: false,
+      mayHaveBeenProcessed: false,
     });
   }
 
@@ -190,7 +190,7 @@ export class TlsDialer {
         context = newContext(this.#credentials, presentFrontProxyCertificate, authorities);
       } catch (cause) {
         throw new TransportError('TLSFailed', `${destination.id}: its CA bundle cannot be read`, {
-          requestMayHaveArrived: false,
+          mayHaveBeenProcessed: false,
           cause,
         });
       }

@@ -77,7 +77,7 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
       await arrived.promise;
       transport.close();
       await sending;
-      assert.equal((await failureOf(send(transport, peer.destination))).requestMayHaveArrived, false);
+      assert.equal((await failureOf(send(transport, peer.destination))).mayHaveBeenProcessed, false);
       await eventually(() => peer.openConnections() === 0);
     });
 

@@ -4,7 +4,7 @@ import { UnprocessedRequestError } from '../../http2/client/request-errors.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { toTransportError } from './transport-errors.ts';
 
-const sent = { origin: 'https://10.0.0.1:6443', sent: true, bodyOpened: false };
+const sent = { origin: 'https://10.0.0.1:6443', sent: true };
 const withCode = (code: string, message = 'failed'): Error => Object.assign(new Error(message), { code });
 
 test('a destination that refuses our certificate after a TLS 1.3 handshake has processed nothing', () => {
@@ -18,18 +18,14 @@ test('a destination that refuses our certificate after a TLS 1.3 handshake has p
   ]) {
     const error = toTransportError(withCode(alert), sent);
     assert.equal(error.code, 'TLSFailed', alert);
-    assert.equal(error.requestMayHaveArrived, false, alert);
-    assert.equal(
-      toTransportError(withCode(alert), { ...sent, bodyOpened: true }).requestMayHaveArrived,
-      true,
-    );
+    assert.equal(error.mayHaveBeenProcessed, false, alert);
   }
 });
 
 test('any other TLS error in the middle of a connection says nothing about what arrived', () => {
   const error = toTransportError(withCode('ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC'), sent);
   assert.equal(error.code, 'TLSFailed');
-  assert.equal(error.requestMayHaveArrived, true);
+  assert.equal(error.mayHaveBeenProcessed, true);
 });
 
 test('each kind of failure has its code', () => {
@@ -51,12 +47,10 @@ test('each kind of failure has its code', () => {
 
 test('before a byte was written, or when refused, nothing arrived', () => {
   const error = withCode('ECONNRESET');
-  assert.equal(toTransportError(error, { ...sent, sent: false }).requestMayHaveArrived, false);
+  assert.equal(toTransportError(error, { ...sent, sent: false }).mayHaveBeenProcessed, false);
   const refused = toTransportError(new UnprocessedRequestError(error), sent);
-  assert.equal(refused.requestMayHaveArrived, false);
+  assert.equal(refused.mayHaveBeenProcessed, false);
   assert.equal(refused.cause, error);
-  const refusedWithBody = toTransportError(new UnprocessedRequestError(error), { ...sent, bodyOpened: true });
-  assert.equal(refusedWithBody.requestMayHaveArrived, true);
 });
 
 test('the message names the destination, for logs, and keeps the cause', () => {
@@ -64,6 +58,6 @@ test('the message names the destination, for logs, and keeps the cause', () => {
   const error = toTransportError(cause, sent);
   assert.equal(error.message, 'https://10.0.0.1:6443: read ECONNRESET');
   assert.equal(error.cause, cause);
-  const already = new TransportError('Timeout', 'slow', { requestMayHaveArrived: true });
+  const already = new TransportError('Timeout', 'slow', { mayHaveBeenProcessed: true });
   assert.equal(toTransportError(already, sent), already);
 });

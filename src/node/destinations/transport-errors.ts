@@ -23,8 +23,6 @@ export interface FailureCircumstances {
   readonly origin: string;
   /** Writing the request had begun. */
   readonly sent: boolean;
-  /** Reading the request's body had begun. */
-  readonly bodyOpened: boolean;
 }
 
 /** Converts an error of undici, the HTTP/2 client or node:tls to a `TransportError`. */
@@ -34,14 +32,13 @@ export function toTransportError(error: unknown, circumstances: FailureCircumsta
     // The server did not process the request.
     return toTransportError(error.cause, { ...circumstances, sent: false });
   }
-  const { origin, sent, bodyOpened } = circumstances;
+  const { origin, sent } = circumstances;
   const detail = errorMessage(error);
   const cause = errorCode(error);
   const code = transportErrorCode(cause, error);
-  // A destination that rejects our certificate has read no request.
-  const untouched = !sent || certificateRefused.test(cause);
   return new TransportError(code, `${origin}: ${detail}`, {
-    requestMayHaveArrived: !untouched || bodyOpened,
+    // A destination that rejects our certificate has read no request.
+    mayHaveBeenProcessed: sent && !certificateRefused.test(cause),
     cause: error,
   });
 }

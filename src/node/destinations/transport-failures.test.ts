@@ -42,7 +42,7 @@ test('a refused connection: ConnectFailed, nothing arrived, and the body is whol
   const overHttp2 = await askHttp2(http2Client(context, router.port), { method: 'POST', body });
   for (const failure of failures) {
     assert.equal(failure.code, 'ConnectFailed');
-    assert.equal(failure.requestMayHaveArrived, false);
+    assert.equal(failure.mayHaveBeenProcessed, false);
   }
   assert.equal(failures.length, 2);
   assert.equal(overHttp1.body.toString(), body);
@@ -62,8 +62,8 @@ test('a body that has gone out is never sent to a second destination', async (co
   const transport = newTransport(context);
   const inbound = inboundFromRequest(new Request('https://router/', { method: 'POST', body: 'half' }));
   const failure = await failureOf(send(transport, first.destination, inbound));
-  assert.equal(failure.requestMayHaveArrived, true);
-  assert.equal((await failureOf(send(transport, second.destination, inbound))).requestMayHaveArrived, true);
+  assert.equal(failure.mayHaveBeenProcessed, true);
+  assert.equal((await failureOf(send(transport, second.destination, inbound))).mayHaveBeenProcessed, true);
   assert.equal(requests, 0);
 });
 
@@ -75,7 +75,7 @@ for (const protocol of protocols) {
       });
       const failure = await failureOf(send(newTransport(context), peer.destination));
       assert.equal(failure.code, 'ConnectionClosed');
-      assert.equal(failure.requestMayHaveArrived, true);
+      assert.equal(failure.mayHaveBeenProcessed, true);
     });
 
     test('that gives no head in time: Timeout, and its request is ended', async (context) => {
@@ -89,7 +89,7 @@ for (const protocol of protocols) {
       await (await send(transport, peer.destination, get(), { target: '/first', longRunning: true })).text();
       const failure = await failureOf(send(transport, peer.destination));
       assert.equal(failure.code, 'Timeout');
-      assert.equal(failure.requestMayHaveArrived, true);
+      assert.equal(failure.mayHaveBeenProcessed, true);
       await ended.promise;
     });
 
@@ -146,7 +146,7 @@ test('a stream that HTTP/2 refused was not processed: another candidate may have
     outgoing.stream?.close(constants.NGHTTP2_REFUSED_STREAM);
   });
   const failure = await failureOf(send(newTransport(context), peer.destination));
-  assert.equal(failure.requestMayHaveArrived, false);
+  assert.equal(failure.mayHaveBeenProcessed, false);
 });
 
 test('a destination that never finishes the handshake: Timeout, nothing arrived', async (context) => {
@@ -163,7 +163,7 @@ test('a destination that never finishes the handshake: Timeout, nothing arrived'
   const transport = newTransport(context, { connectTimeout: 100 });
   const failure = await failureOf(send(transport, destinationAt(`https://127.0.0.1:${address.port}`)));
   assert.equal(failure.code, 'Timeout');
-  assert.equal(failure.requestMayHaveArrived, false);
+  assert.equal(failure.mayHaveBeenProcessed, false);
 });
 
 for (const [what, bytes] of [

@@ -242,7 +242,7 @@ describe('trust', () => {
     const response = await askHttp1(router.port);
     assert.equal(response.status, 503);
     assert.equal(router.failures[0]?.code, 'TLSFailed');
-    assert.equal(router.failures[0]?.requestMayHaveArrived, false);
+    assert.equal(router.failures[0]?.mayHaveBeenProcessed, false);
     assert.equal(requests, 0);
   });
 

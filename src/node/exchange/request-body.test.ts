@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { BodySource, BodyStream, maximumKept, maximumKeptByAll } from './request-body.ts';
+import { BodySource, BodyStream, KeptBytes, maximumKept } from './request-body.ts';
 
 const whole = (): boolean => false;
 
@@ -154,19 +154,45 @@ describe('a body that is kept', () => {
   });
 
   test('counts against what all together may keep, until it is forgotten', async () => {
-    const text = 'x'.repeat(maximumKept);
+    const budget = new KeptBytes(20);
     const sources: BodySource[] = [];
     const keepOne = async (): Promise<BodySource> => {
-      const source = new BodySource(() => arrived(text), whole);
+      const source = new BodySource(() => arrived('x'.repeat(10)), whole, undefined, budget);
       source.keep();
       await readAll(source);
       return source;
     };
-    for (let kept = 0; kept < maximumKeptByAll; kept += maximumKept) sources.push(await keepOne());
+    sources.push(await keepOne(), await keepOne());
     assert.equal((await keepOne()).rewind(), false);
     sources.pop()?.forget();
     assert.equal((await keepOne()).rewind(), true);
-    for (const source of sources) source.forget();
+  });
+
+  test('flows on for the next reader where nothing of it had arrived for the first one', async () => {
+    const stream = new PassThrough();
+    const source = new BodySource(() => stream, whole);
+    source.keep();
+    const first = new BodyStream(source, () => {});
+    first.resume();
+    await setImmediate();
+    assert.equal(source.rewind(), true);
+    first.destroy();
+    const second = readAll(source);
+    stream.end('late');
+    assert.equal(String(await second), 'late');
+  });
+
+  test('is given as often as it is needed, and kept all the while', async () => {
+    const budget = new KeptBytes(10);
+    const source = new BodySource(() => arrived('x'.repeat(10)), whole, undefined, budget);
+    source.keep();
+    for (let attempt = 0; attempt < 3; attempt++) {
+      assert.equal((await readAll(source)).length, 10);
+      assert.equal(source.rewind(), true);
+    }
+    assert.equal(budget.take(1), false);
+    source.forget();
+    assert.equal(budget.take(10), true);
   });
 
   test('that nobody has read yet needs no keeping', () => {

@@ -1,5 +1,7 @@
+import { totalmem } from 'node:os';
+import { constrainedMemory } from 'node:process';
 import { Readable } from 'node:stream';
-import type { WholeBody } from '../../http2/client/dispatched-request.ts';
+import type { RequestBody } from '../../http2/client/dispatched-request.ts';
 
 /**
  * A body up to this size is sent in one piece if it has arrived completely, as most objects have. It fits into one HTTP/2
@@ -7,36 +9,60 @@ import type { WholeBody } from '../../http2/client/dispatched-request.ts';
  */
 const maximumWhole = 16 * 1024;
 
-/**
- * Bytes of one body that are kept for a second destination, and of all bodies in this process. A larger body is streamed
- * and cannot be sent twice; most objects are far smaller.
- */
-export const maximumKept = 64 * 1024;
-export const maximumKeptByAll = 16 * 1024 * 1024;
-let keptByAll = 0;
+/** Bytes of one body that are kept until its response begins. A larger body is streamed and cannot be sent twice. */
+export const maximumKept = 1024 * 1024;
+
+/** Bytes that all bodies together may keep. */
+export class KeptBytes {
+  #left: number;
+
+  constructor(maximum: number) {
+    this.#left = maximum;
+  }
+
+  /** @returns false if there is no room */
+  take(bytes: number): boolean {
+    if (bytes > this.#left) return false;
+    this.#left -= bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#left += bytes;
+  }
+}
+
+const memory = Math.min(totalmem(), constrainedMemory() || Number.POSITIVE_INFINITY);
+/** A thirty-second of the memory that this process may use. */
+const keptByAll = new KeptBytes(Math.max(16 * maximumKept, memory / 32));
 
 /**
- * The body of one inbound request. It is read once, for one destination, unless it is kept: then it can be rewound for a
- * second one.
+ * The body of one inbound request. It is read once, for one destination, unless it is kept: then it can be rewound for
+ * another attempt.
  */
 export class BodySource {
   readonly #open: () => Readable;
   readonly #isCutShort: () => boolean;
   readonly #announcedLength: number | undefined;
+  readonly #budget: KeptBytes;
   #opening: Readable | undefined;
   #opened = false;
   /** What was read so far; `undefined` if it is not kept. */
   #kept: Uint8Array[] | undefined;
   #keptBytes = 0;
-  /** What the next reader gets before the rest of the stream. */
-  #again: readonly Uint8Array[] = [];
   #reader: { stop(): void } | undefined;
 
   /**
    * @param isCutShort whether a body that has ended is incomplete. Default: never
    * @param announcedLength bytes, from `Content-Length`
    */
-  constructor(open: () => Readable, isCutShort: () => boolean = () => false, announcedLength?: number) {
+  constructor(
+    open: () => Readable,
+    isCutShort: () => boolean = () => false,
+    announcedLength?: number,
+    budget: KeptBytes = keptByAll,
+  ) {
+    this.#budget = budget;
     this.#open = open;
     this.#isCutShort = isCutShort;
     this.#announcedLength = announcedLength;
@@ -47,7 +73,7 @@ export class BodySource {
     return this.#isCutShort();
   }
 
-  /** Whether reading has begun: another destination can only get the body after `rewind`. */
+  /** Whether reading has begun: another attempt can only get the body after `rewind`. */
   get opened(): boolean {
     return this.#opened;
   }
@@ -59,14 +85,14 @@ export class BodySource {
     return this.#stream;
   }
 
-  /** Keeps the bytes that are read from now on, within the limits. */
+  /** Keeps the bytes that are read from now on, within the limits, until `forget`. */
   keep(): void {
     if (!this.#opened) this.#kept = [];
   }
 
-  /** Drops what was kept: no other destination will be tried. */
+  /** Drops what was kept: there will be no other attempt. */
   forget(): void {
-    keptByAll -= this.#keptBytes;
+    this.#budget.giveBack(this.#keptBytes);
     this.#keptBytes = 0;
     this.#kept = undefined;
   }
@@ -79,44 +105,41 @@ export class BodySource {
     if (!this.#opened) return true;
     if (this.#kept === undefined) return false;
     this.#reader?.stop();
-    this.#again = this.#kept;
-    this.forget();
+    this.#reader = undefined;
     this.#opened = false;
     return true;
   }
 
-  /** The reader got a chunk. */
+  /** The reader got a chunk from the stream. */
   passed(chunk: Uint8Array): void {
     if (this.#kept === undefined) return;
     const bytes = chunk.byteLength;
-    if (this.#keptBytes + bytes > maximumKept || keptByAll + bytes > maximumKeptByAll) {
+    if (this.#keptBytes + bytes > maximumKept || !this.#budget.take(bytes)) {
       this.forget();
       return;
     }
     this.#keptBytes += bytes;
-    keptByAll += bytes;
     this.#kept.push(chunk);
   }
 
-  /** What was read before `rewind`: comes before the stream of `open`. Returned once. */
-  takeRead(): readonly Uint8Array[] {
-    const again = this.#again;
-    this.#again = [];
-    return again;
+  /** What was read before `rewind`: comes before the stream of `open`. */
+  get alreadyRead(): readonly Uint8Array[] {
+    return this.#kept ?? [];
   }
 
   /** Whether it is a short body that has not arrived yet: Go's clients write head and body separately. */
   get isAwaited(): boolean {
-    return this.#isShort && this.#again.length === 0 && this.#stream.readableLength !== this.#announcedLength;
+    if (!this.#isShort || this.alreadyRead.length > 0) return false;
+    return this.#stream.readableLength !== this.#announcedLength;
   }
 
   /** A short body, if it has arrived completely; otherwise nothing is read. */
   takeWhole(): Uint8Array | undefined {
     if (!this.#isShort) return undefined;
     const length = this.#announcedLength;
-    const [first] = this.#again;
-    if (first?.byteLength === length) {
-      this.#again = [];
+    const [first] = this.alreadyRead;
+    if (first !== undefined) {
+      if (first.byteLength !== length) return undefined;
       this.#opened = true;
       return first;
     }
@@ -147,11 +170,11 @@ export class BodySource {
 }
 
 /**
- * The body for one destination. It starts to read when the destination first asks for bytes, so that a failed connect
+ * The body for one attempt. It starts to read when the destination first asks for bytes, so that a failed connect
  * leaves the client's body untouched. It is not the client's stream itself: HTTP clients destroy the body of a failed
  * request, which would destroy the client's socket, and no response could be sent.
  */
-export class BodyStream extends Readable implements WholeBody {
+export class BodyStream extends Readable implements RequestBody {
   readonly #source: BodySource;
   readonly #onProgress: () => void;
   #stream: Readable | undefined;
@@ -169,6 +192,10 @@ export class BodyStream extends Readable implements WholeBody {
   /** A short body that has arrived completely: it is sent in one piece with the head. */
   takeWhole(): Uint8Array | undefined {
     return this.#stream === undefined ? this.#source.takeWhole() : undefined;
+  }
+
+  again(): BodyStream | undefined {
+    return this.#source.rewind() ? new BodyStream(this.#source, this.#onProgress) : undefined;
   }
 
   readonly #onData = (chunk: Uint8Array): void => {
@@ -196,10 +223,12 @@ export class BodyStream extends Readable implements WholeBody {
       if (!this.#isStopped) this.#stream.resume();
       return;
     }
-    for (const chunk of this.#source.takeRead()) this.push(chunk);
+    for (const chunk of this.#source.alreadyRead) this.push(chunk);
     this.#stream = this.#source.open(this);
     this.#stream.on('data', this.#onData).on('end', this.#onEnd);
     this.#stream.on('close', this.#onClose).on('error', this.#onClose);
+    // The reader before has paused it.
+    this.#stream.resume();
     // An HTTP/2 stream without content ends even if it is not read.
     if (this.#stream.readableEnded) this.#onEnd();
     // 'close' may have been emitted already. Next tick, because undici listens only after its first read.

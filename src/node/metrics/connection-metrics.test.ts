@@ -53,7 +53,7 @@ test('a connection counts for the server that it leads to now, whatever it was o
   });
   const connect = (destination: Destination) => {
     metrics.connected(destination, new TLSSocket(new Socket()), 1);
-    const failure = new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false });
+    const failure = new TransportError('ConnectFailed', 'refused', { mayHaveBeenProcessed: false });
     metrics.failed(destination, failure);
   };
   const counted = () => {

@@ -57,7 +57,7 @@ test('a destination that ends its connections in front of its settings has not g
   });
   const failure = await failureOf(send(newTransport(context), server.destination, write()));
   assert.equal(failure.code, 'ConnectionClosed');
-  assert.equal(failure.requestMayHaveArrived, false);
+  assert.equal(failure.mayHaveBeenProcessed, false);
   assert.equal(server.peers.length, 1, 'it is not dialled again and again');
   assert.equal(server.peers[0]?.of(frameType.headers).length, 0);
 });
@@ -68,7 +68,7 @@ test('a destination whose settings do not come has not got the write', async (co
   const failure = await failureOf(send(transport, server.destination, write()));
   assert.equal(failure.code, 'Timeout');
   assert.equal(failure.message, `https://127.0.0.1:${server.port}: no HTTP/2 settings within 300 ms`);
-  assert.equal(failure.requestMayHaveArrived, false);
+  assert.equal(failure.mayHaveBeenProcessed, false);
   await eventually(() => server.peers[0]?.closed === true);
   assert.equal(server.peers[0]?.of(frameType.headers).length, 0);
 });
@@ -79,6 +79,6 @@ test('a transport that is closed while settings are awaited leaves no connection
   const sending = failureOf(send(transport, server.destination, write()));
   await eventually(() => server.peers[0]?.preface !== undefined);
   transport.close();
-  assert.equal((await sending).requestMayHaveArrived, false);
+  assert.equal((await sending).mayHaveBeenProcessed, false);
   await eventually(() => server.peers[0]?.closed === true);
 });

@@ -85,7 +85,7 @@ for (const client of protocols) {
     const response = await post[client](context, router.port, 'body');
     assert.equal(response.status, 503);
     assert.equal(requests, 1);
-    assert.equal(router.failures[0]?.requestMayHaveArrived, true);
+    assert.equal(router.failures[0]?.mayHaveBeenProcessed, true);
   });
 
   for (const upstream of protocols) {

@@ -149,7 +149,7 @@ test('a destination that cannot be reached: 503 Status, the connection ends', as
   const text = await readToEnd(await connect(context, router, upgradeRequest('SPDY/3.1')));
   assert.match(text, /^HTTP\/1\.1 503 /);
   assert.equal(router.failures[0]?.code, 'ConnectFailed');
-  assert.equal(router.failures[0]?.requestMayHaveArrived, false);
+  assert.equal(router.failures[0]?.mayHaveBeenProcessed, false);
 });
 
 test('a destination with the wrong name gets no upgrade request', async (context) => {

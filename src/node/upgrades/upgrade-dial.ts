@@ -58,7 +58,7 @@ export async function dialUpgrade(
   });
   const { promise, resolve, reject } = Promise.withResolvers<UpgradeResponse>();
   const failure = (code: TransportErrorCode, message: string): TransportError =>
-    new TransportError(code, `${destination.origin}: ${message}`, { requestMayHaveArrived: true });
+    new TransportError(code, `${destination.origin}: ${message}`, { mayHaveBeenProcessed: true });
   const invalidUpgrade = (reason: string): TransportError =>
     failure('InvalidResponse', `the response to the upgrade is not valid: ${reason}`);
   const request = httpRequest({
@@ -87,7 +87,7 @@ export async function dialUpgrade(
   };
   const fail = (error: unknown): void => {
     settled();
-    reject(toTransportError(error, { origin: destination.origin, sent: true, bodyOpened: false }));
+    reject(toTransportError(error, { origin: destination.origin, sent: true }));
     socket.destroy();
   };
   signal.addEventListener('abort', clientGone);

@@ -134,8 +134,7 @@ describe('the routers of other servers', () => {
       [() => Response.json(statusView(null)), /is a gateway/],
       [() => Response.json(statusView('cp-c')), /is the router of cp-c/],
       [
-        () =>
-          Promise.reject(new TransportError('ConnectFailed', 'refused', { requestMayHaveArrived: false })),
+        () => Promise.reject(new TransportError('ConnectFailed', 'refused', { mayHaveBeenProcessed: false })),
         /cannot be reached from the router that was asked/,
       ],
       [() => new Response(' '.repeat(1024 * 1024 + 1)), /10\.0\.0\.2:6443 sent more than a status/],

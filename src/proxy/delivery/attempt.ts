@@ -98,20 +98,20 @@ export function createAttempt(options: AttemptOptions): Attempt {
     const isClients = isClientsDoing(error);
     if (!isClients) {
       // One slow request says nothing of a server: only what never reached it does. Who is probed has better to say.
-      if (!error.requestMayHaveArrived && health?.isProbed(destination.id) !== true) {
+      if (!error.mayHaveBeenProcessed && health?.isProbed(destination.id) !== true) {
         load.notReached(destination.id);
       }
       // No connection counts against it; no response on one only makes it be looked at (`ServerHealth`).
       if (foundNoConnection(error)) health?.notConnected(destination.id);
       else health?.notResponded(destination.id);
     }
-    const { code, message, requestMayHaveArrived } = error;
+    const { code, message, mayHaveBeenProcessed } = error;
     // A client that leaves says nothing about the destination; in a reset flood thousands leave at once.
     const fields = {
       destination: destination.id,
       kind: destination.kind,
       code,
-      requestMayHaveArrived,
+      mayHaveBeenProcessed,
       error: message,
       'audit-ID': auditIdOf(inbound),
     };

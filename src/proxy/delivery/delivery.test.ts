@@ -9,12 +9,12 @@ import { TransportError, type TransportErrorCode } from '../../request/transport
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
 
 /** The first destination fails; the second one responds. */
-async function withFailingFirst(code: TransportErrorCode, requestMayHaveArrived: boolean) {
+async function withFailingFirst(code: TransportErrorCode, mayHaveBeenProcessed: boolean) {
   let failed = false;
   const transport = recordingTransport(({ destination }) => {
     if (failed) return Response.json({ answeredBy: destination.id });
     failed = true;
-    throw new TransportError(code, `connect ECONNREFUSED ${destination.origin}`, { requestMayHaveArrived });
+    throw new TransportError(code, `connect ECONNREFUSED ${destination.origin}`, { mayHaveBeenProcessed });
   });
   return testApp({ snapshot: mixedCluster, transport, connection: userConnection('alice', ['dev']) });
 }
@@ -56,7 +56,7 @@ test('a head that is too large for a peer gets 431, without a second try', async
 test('a head that is too large for a peer does not have that peer avoided', async () => {
   const transport = recordingTransport(({ destination, target }) => {
     if (!target.endsWith('large')) return Response.json({ answeredBy: destination.id });
-    throw new TransportError('RequestHeaderFieldsTooLarge', 'too large', { requestMayHaveArrived: false });
+    throw new TransportError('RequestHeaderFieldsTooLarge', 'too large', { mayHaveBeenProcessed: false });
   });
   const { app } = await testApp({ snapshot: mixedCluster, transport });
   const asked = new Set<string>();
@@ -90,7 +90,7 @@ test('the second try carries the same identity, mark and target as the first', a
 test('a 503 made here names no address and says when to ask again', async () => {
   const transport = recordingTransport(({ destination }) => {
     throw new TransportError('ConnectFailed', `connect ECONNREFUSED ${destination.origin}`, {
-      requestMayHaveArrived: false,
+      mayHaveBeenProcessed: false,
     });
   });
   const { app } = await testApp({ snapshot: mixedCluster, transport });
@@ -118,7 +118,7 @@ test('a peer that could not be reached is avoided by the requests that follow', 
   const transport = recordingTransport(({ destination }) => {
     down ??= destination.id;
     if (destination.id !== down) return Response.json({});
-    throw new TransportError('ConnectFailed', 'connection refused', { requestMayHaveArrived: false });
+    throw new TransportError('ConnectFailed', 'connection refused', { mayHaveBeenProcessed: false });
   });
   const { app } = await testApp({ snapshot: mixedCluster, transport });
   for (let request = 0; request < 20; request++) assert.equal((await app.request(jobs)).status, 200);

@@ -7,7 +7,7 @@ import type { TransportError } from '../../request/transport-error.ts';
 import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
 import { type AttemptOptions, createAttempt } from './attempt.ts';
 import { extensionDestination } from './destinations.ts';
-import { mayBeDenied, servedSetsChanging } from './not-served.ts';
+import { servedSetsChanging } from './not-served.ts';
 import {
   type Candidates,
   type Choice,
@@ -15,7 +15,7 @@ import {
   ServerChoice,
   type ServerState,
 } from './server-choice.ts';
-import { isRespondedToByServer, toldToPeer } from './unavailable-server.ts';
+import { toldToPeer } from './unavailable-server.ts';
 import {
   addressUnknown,
   knowledgeMissing,
@@ -149,10 +149,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       second === undefined ||
       destination === undefined ||
       !maySafelyTryAnother(request, failure) ||
+      !canBeSentAgain(request.inbound) ||
       !budget.withdraw()
     ) {
       const response = noResponse(request, failure);
-      return ownResponse(failure.requestMayHaveArrived ? response : toldToPeer(request, response));
+      return ownResponse(failure.mayHaveBeenProcessed ? response : toldToPeer(request, response));
     }
     noteVersion(request, second);
     const result = await attempt(request, destination, send);
@@ -189,29 +190,25 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     return result.kind === 'refusal' ? ownResponse(result.response) : result;
   }
 
-  /** As `deliverToLocal` and `deliverToPeer`, with what is needed to ask another server than the first. */
-  function keepingBody(
-    { inbound }: AdmittedRequest,
-    mayBeRefused: boolean,
-    delivered: () => Promise<Outcome>,
-  ): Promise<Outcome> {
-    if (!mayBeRefused || isRead(inbound.method) || inbound.keepBody === undefined) return delivered();
-    inbound.keepBody();
-    return delivered().finally(() => inbound.forgetBody?.());
-  }
-
   return (request, send) => {
+    const { inbound } = request;
+    // No promise more for what has no body.
+    if (isRead(inbound.method) || inbound.keepBody === undefined) return deliver(request, send);
+    // Until a response begins, a server may say that it did not process the request.
+    inbound.keepBody();
+    return deliver(request, send).finally(() => inbound.forgetBody?.());
+  };
+
+  function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
     budget.deposit();
     const { decision } = request;
     switch (decision.decision) {
       case 'local':
         return local === undefined
           ? Promise.resolve(ownResponse(knowledgeMissing()))
-          : keepingBody(request, mayBeDenied(decision), () => deliverToLocal(request, local, send));
-      case 'peer': {
-        const mayBeRefused = everyCandidate(decision).length > 1 && isRespondedToByServer(decision);
-        return keepingBody(request, mayBeRefused, () => deliverToPeer(request, decision, send));
-      }
+          : deliverToLocal(request, local, send);
+      case 'peer':
+        return deliverToPeer(request, decision, send);
       case 'extension': {
         const destination = extensionDestination(decision.apiService);
         return destination === undefined
@@ -224,5 +221,5 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
         }
         return Promise.resolve(ownResponse(unavailable(decision.reason)));
     }
-  };
+  }
 }

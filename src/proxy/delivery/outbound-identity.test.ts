@@ -66,7 +66,7 @@ describe('a destination that is told by assertions', () => {
   it('gets another one on a second try: for itself, with a nonce of its own', async () => {
     const transport = recordingTransport((outbound) => {
       if (transport.sent.length > 1) return Response.json({ answeredBy: outbound.destination.id });
-      throw new TransportError('ConnectFailed', 'connection refused', { requestMayHaveArrived: false });
+      throw new TransportError('ConnectFailed', 'connection refused', { mayHaveBeenProcessed: false });
     });
     const { app } = await testApp({ snapshot: mixedCluster, connection: alice, identityTokens, transport });
     assert.equal((await app.request(jobs)).status, 200);

@@ -118,7 +118,7 @@ test('a response that breaks off behind its head counts by its head', async () =
 
 test('a server that does not respond is unreachable, and the log says why, once for the same reason', async () => {
   const { ask, lines } = probing(() => {
-    throw new TransportError('ConnectFailed', 'connection refused', { requestMayHaveArrived: false });
+    throw new TransportError('ConnectFailed', 'connection refused', { mayHaveBeenProcessed: false });
   });
   for (let time = 0; time < 3; time++) assert.equal(await ask(), 'unreachable');
   assert.deepEqual(lines, [
@@ -131,9 +131,9 @@ test('a server that does not respond is unreachable, and the log says why, once 
 });
 
 test('whether a probe found a connection is told apart from a response that did not come', async () => {
-  const foundNone = async (code: TransportErrorCode, requestMayHaveArrived: boolean) => {
+  const foundNone = async (code: TransportErrorCode, mayHaveBeenProcessed: boolean) => {
     const { ask, notConnected } = probing(() => {
-      throw new TransportError(code, 'no response', { requestMayHaveArrived });
+      throw new TransportError(code, 'no response', { mayHaveBeenProcessed });
     });
     assert.equal(await ask(), 'unreachable');
     return notConnected;

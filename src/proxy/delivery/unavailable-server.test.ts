@@ -153,9 +153,9 @@ test('the server that has refused is not busy with what another one responds to'
 });
 
 test('a router tells its peer, and nobody else, that its server received nothing', async () => {
-  const ask = async (requestMayHaveArrived: boolean, headers: Record<string, string>) => {
+  const ask = async (mayHaveBeenProcessed: boolean, headers: Record<string, string>) => {
     const transport = recordingTransport(() => {
-      throw new TransportError('ConnectFailed', 'connect ECONNREFUSED', { requestMayHaveArrived });
+      throw new TransportError('ConnectFailed', 'connect ECONNREFUSED', { mayHaveBeenProcessed });
     });
     const snapshot = snapshotOf({ [localId]: ['v1/pods'] });
     const { app } = await testApp({ snapshot, transport, connection: frontProxyConnection });

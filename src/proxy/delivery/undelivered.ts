@@ -89,9 +89,9 @@ export function noResponse(request: AdmittedRequest, error: TransportError): Res
   const isInvalid = error.code === 'InvalidResponse';
   const message = isInvalid
     ? 'the API server that serves this resource gave a response that is not valid HTTP, or larger than a router takes; the request may have been carried out'
-    : error.requestMayHaveArrived
+    : error.mayHaveBeenProcessed
       ? 'the API server that serves this resource did not respond; the request may have been carried out'
-      : 'the API server that serves this resource could not be reached; the request was not carried out';
+      : 'the API server that serves this resource could not be reached, or did not process the request; the request was not carried out';
   const isSafe = maySafelyTryAnother(request, error);
   return statusResponse(isInvalid ? 'BadGateway' : 'ServiceUnavailable', message, {
     ...(isSafe ? { retryAfterSeconds } : {}),

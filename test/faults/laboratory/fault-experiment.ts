@@ -59,7 +59,7 @@ export async function meetFault(
       ...(fault.configure === undefined ? {} : { configure: fault.configure }),
     },
   );
-  const meet = (row: Row): Promise<void> => meetOne(laboratory, fault, place, row);
+  const meet = (row: Row): Promise<void> => meetOne(laboratory, fault, row);
   // Where time has to pass, it passes for all of them at once. Else one fault must not get into another's way.
   if (fault.configure !== undefined) await Promise.all(rows.map(meet));
   else for (const row of rows) await meet(row);
@@ -94,10 +94,10 @@ function otherMembers(rows: readonly Row[], place: Place, port: number): Member[
   return place === 'peer' ? [healthy, { name: 'local', port, serves: [], isHealthy: true }] : [healthy];
 }
 
-async function meetOne(laboratory: Laboratory, fault: Fault, place: Place, row: Row): Promise<void> {
+async function meetOne(laboratory: Laboratory, fault: Fault, row: Row): Promise<void> {
   const { resource, method, protocol, hasAlternative } = row;
   const what = `${method} over ${protocol}, ${hasAlternative ? 'with' : 'without'} another server`;
-  const expected = expectedOutcome({ damage: fault.damage, method, hasAlternative, place });
+  const expected = expectedOutcome({ damage: fault.damage, method, hasAlternative });
   const pending = await laboratory.open({
     protocol,
     caller: callers[method],

@@ -12,7 +12,7 @@ export type Damage =
   | 'unanswered'
   /** As `unanswered`: what came is no answer that could be passed on. */
   | 'invalid'
-  /** The server says that it has not processed it. What has a body has been read from the client by then. */
+  /** The server says that it has not processed it: even a write may be tried again, its body from the first byte on. */
   | 'refused'
   /** The server has no such path, although the snapshot says so: a 404, and nothing carried out. */
   | 'not-served'

@@ -1,4 +1,4 @@
-import type { Damage, Place } from './fault.ts';
+import type { Damage } from './fault.ts';
 import type { AnswerEnd } from './record.ts';
 
 export type Method = 'GET' | 'POST' | 'watch';
@@ -13,7 +13,8 @@ export interface Outcome {
   readonly message?: RegExp;
 }
 
-const notCarriedOut = /could not be reached; the request was not carried out/;
+const notCarriedOut =
+  /could not be reached, or did not process the request; the request was not carried out.*"retryAfterSeconds":1/;
 const silent = /did not respond within the allotted timeout.*"retryAfterSeconds":1/;
 const notInTime = /Timeout: request did not complete within the allotted timeout/;
 const maybeCarriedOut = /did not respond; the request may have been carried out/;
@@ -25,11 +26,10 @@ export interface Meeting {
   readonly damage: Damage;
   readonly method: Method;
   readonly hasAlternative: boolean;
-  readonly place: Place;
 }
 
 /** What has to come of a request that meets a fault. Pure. */
-export function expectedOutcome({ damage, method, hasAlternative, place }: Meeting): Outcome {
+export function expectedOutcome({ damage, method, hasAlternative }: Meeting): Outcome {
   const isRead = method !== 'POST';
   switch (damage) {
     case 'not-arrived':
@@ -40,8 +40,6 @@ export function expectedOutcome({ damage, method, hasAlternative, place }: Meeti
       if (hasAlternative && isRead) return fromHealthy(method);
       return { status: 502, end: 'whole', from: 'router', message: invalid };
     case 'refused':
-      // The GETs before it have shown that nothing gets through to the local server, so it is not even asked.
-      if (!isRead && !(place === 'local' && hasAlternative)) return unavailable(maybeCarriedOut);
       return hasAlternative ? fromHealthy(method) : unavailable(notCarriedOut);
     case 'not-served':
       return hasAlternative ? fromHealthy(method) : { status: 404, end: 'whole', from: 'faulty' };
