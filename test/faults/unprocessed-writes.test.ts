@@ -76,7 +76,10 @@ inLaboratories('a write whose body is too large to be kept', {
     await startWithOneServer(laboratory, refusing(refuse, 1));
     const answer = await write(laboratory, 'http/1.1', 'a'.repeat(maximumKept + 1));
     assert.equal(answer.status, 503);
-    assert.match(answer.content, /did not process the request; the request was not carried out.*"retryAfterSeconds":1/);
+    assert.match(
+      answer.content,
+      /did not process the request; the request was not carried out.*"retryAfterSeconds":1/,
+    );
     assert.equal(laboratory.arrived(answer).length, 1);
   },
 });
