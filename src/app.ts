@@ -1,9 +1,8 @@
 import { type Handler, Hono } from 'hono';
 import type { OwnAppOptions } from './own-app.ts';
 import { refuseDisguisedOwnPath } from './own-paths/refuse-own-path.ts';
+import { createCarrier } from './proxy/carry.ts';
 import { createRouter } from './proxy/create-router.ts';
-import { forward } from './proxy/forward.ts';
-import { replacementFor } from './proxy/replacement.ts';
 import { handleRequest, internalError } from './request/handle-request.ts';
 import { ownResponse, responseOf } from './request/outcome.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
@@ -28,7 +27,8 @@ export interface AppOptions extends OwnAppOptions {
  */
 export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   const { router = createRouter(options), inbound = webInbound, logger = silentLogger } = options;
-  const { transport, routingTable, oidcIssuer } = options;
+  const { oidcIssuer } = options;
+  const { carry } = createCarrier(options, router);
   const app = new Hono<HandlerEnvironment>();
 
   // What is an API server's. Before the function below: accept (400), authenticate (401, `options.authenticators`) and
@@ -36,12 +36,7 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   const toApiServer: Handler<HandlerEnvironment> = (context) =>
     handleRequest(inbound(context), router, logger, (request) => {
       const refusal = refuseDisguisedOwnPath(request);
-      if (refusal !== undefined) return ownResponse(refusal);
-      // A merged document, or what a missing snapshot makes of a 404; for a resource there is none.
-      const replacement = replacementFor(request, routingTable.current(), options);
-      return replacement instanceof Promise
-        ? replacement.then((document) => forward(request, router, transport, document))
-        : forward(request, router, transport, replacement);
+      return refusal === undefined ? carry(request) : ownResponse(refusal);
     }).then(responseOf);
 
   // What the router serves itself: health and the OIDC issuer's documents for everyone; /.mixed-version-proxy/ for

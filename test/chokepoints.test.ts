@@ -191,7 +191,7 @@ test('a transport is asked to send in two places, and both have the request from
 
   assert.match(
     sourceOf('src/proxy/forward.ts'),
-    /router\.deliver\(request, \(outbound\) =>\s*transport\.send\(outbound, /,
+    /router\.deliver\(request, \(outbound\) =>\s*transport\.send\(withIfNoneMatch\(outbound, ifNoneMatch\), /,
   );
   const question = sourceOf('src/proxy/delivery/ask-server.ts');
   assert.match(question, /const outbound = await buildOutboundRequest\(/);

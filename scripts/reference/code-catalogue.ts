@@ -20,7 +20,8 @@ export const codeUnions: readonly CodeUnion[] = [
       'Why a request goes where it goes. Shown by `mixed-version-proxy explain`, `v1/explain`, the status page, and the log from `-v=4` on.',
     descriptions: {
       NotAResourceRequest: 'The path names no resource: local.',
-      MergedDocument: 'A discovery or OpenAPI document, merged from all servers.',
+      MergedDocument:
+        'A discovery document or the OpenAPI v3 index, merged from all servers; or an OpenAPI document, of a server that has it.',
       AlreadyRerouted: 'A verified peer has rerouted it: local.',
       NoSnapshot:
         'There has been no snapshot yet: local, whose 404 for a resource becomes 503; a gateway returns 503.',

@@ -103,7 +103,8 @@ describe('the documents of a snapshot', () => {
   test('are made once, and a renewal does not make them again', () => {
     const documents = mergedDocumentsOf(table);
     const path = { kind: 'groups', legacy: false, trailingSlash: false } as const;
-    assert.equal(documents.get(path, 'v2', false), documents.get(path, 'v2', false));
+    assert.ok(documents.get(path, 'v2', false));
+    assert.equal(documents.get(path, 'v2', false)?.document, documents.get(path, 'v2', false)?.document);
     assert.equal(mergedDocumentsOf(renewedTable(table, new Date().toISOString())), documents);
   });
 

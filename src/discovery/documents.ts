@@ -1,11 +1,11 @@
-import { notAcceptableMessage } from '../apimachinery/accept.ts';
-import { statusParts } from '../apimachinery/status.ts';
 import { pause } from '../runtime/time-slice.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type DiscoveryPath, parseDiscoveryPath } from './forms/discovery-path.ts';
-import { respondWith, vary } from './forms/encoded-document.ts';
-import { acceptedMediaTypes, contentType, type DocumentForm, negotiateForm } from './forms/negotiate-form.ts';
+import { respondWith } from './forms/encoded-document.ts';
+import { contentType, type DocumentForm, negotiateForm } from './forms/negotiate-form.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
+import { ownDiscoveryAccept } from './own-document.ts';
+import type { ServersDocument } from './own-documents.ts';
 
 /** The parts of a request that decide which document it gets. */
 export interface DiscoveryRequest {
@@ -29,47 +29,56 @@ export interface DiscoveryOptions {
   readonly onAggregated?: ((isMade: boolean) => void) | undefined;
 }
 
+/** A document that is merged of what a server says of itself and of what the snapshot has of the others. */
+export interface MergedDiscoveryRequest {
+  readonly path: DiscoveryPath;
+  /** The forms in which a server says what it serves itself. */
+  readonly accept: string;
+  /**
+   * @param own what a server says of itself now. Default: what the snapshot has
+   * @returns `undefined` when no server has the document
+   */
+  respond(own?: ServersDocument): Promise<Response> | undefined;
+}
+
 /**
  * Serves `/api`, `/apis`, `/apis/<group>`, `/apis/<group>/<version>`, `/api/<version>` and the index
  * `/openapi/v3` with what all servers serve together, in the form the client asks for.
  *
  * Whether the caller may read it is not asked here. The content is the same on every router that holds the
- * snapshot, the ETag with it.
+ * snapshot, the ETag with it, unless its server says something else by now.
  *
  * @returns `undefined` when the local server is to respond: no such document, no GET or HEAD, a form that is
- *   not merged (YAML, protobuf), the local view asked for (`profile=nopeer`), or a snapshot that does not
- *   know what the local server discovers
+ *   not merged (YAML, protobuf) or does not exist, the local view asked for (`profile=nopeer`), or a snapshot that does
+ *   not know what the local server discovers
  */
-export function serveDiscovery(
+export function mergedDiscovery(
   request: DiscoveryRequest,
   table: RoutingTable,
   options: DiscoveryOptions,
-): Promise<Response | undefined> | undefined {
+): MergedDiscoveryRequest | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
   const path = parseDiscoveryPath(request.path);
   if (path === undefined || !isLocalServerKnown(path, table, options)) return undefined;
 
   const negotiated = negotiateForm(path, request.accept);
-  if (negotiated.outcome === 'local') return undefined;
-  const documents = mergedDocumentsOf(table);
-  if (negotiated.outcome === 'not-acceptable') {
-    // What does not exist is a 404 in any form.
-    const exists = documents.get(path, 'plain', false) !== undefined;
-    return exists ? Promise.resolve(notAcceptable(request)) : undefined;
-  }
+  if (negotiated === undefined) return undefined;
   const { form } = negotiated;
   const pretty = negotiated.pretty || isPretty(request.query);
-  const isMade = documents.isMade(path, form, pretty);
-  const document = documents.get(path, form, pretty);
-  if (document !== undefined && form !== 'plain') options.onAggregated?.(isMade);
-  return (
-    document &&
-    respondWith(
-      document,
-      request,
-      form === 'plain' ? classicResponse : { contentType: contentType(form), cacheControl: 'public' },
-    )
-  );
+  return {
+    path,
+    accept: path.kind === 'groups' ? ownDiscoveryAccept : 'application/json',
+    respond(own) {
+      const merged = mergedDocumentsOf(table).get(path, form, pretty, own);
+      if (merged === undefined) return undefined;
+      if (form !== 'plain') options.onAggregated?.(merged.wasMade);
+      return respondWith(
+        merged.document,
+        request,
+        form === 'plain' ? classicResponse : { contentType: contentType(form), cacheControl: 'public' },
+      );
+    },
+  };
 }
 
 /**
@@ -91,9 +100,9 @@ export async function prewarmDiscovery(table: RoutingTable): Promise<void> {
   }
   for (const [path, form] of wanted) {
     await pause();
-    const document = documents.get(path, form, false);
-    await document?.etag();
-    await document?.gzipped();
+    const merged = documents.get(path, form, false);
+    await merged?.document.etag();
+    await merged?.document.gzipped();
   }
 }
 
@@ -110,13 +119,6 @@ function isLocalServerKnown(
   if (local === undefined) return true;
   const set = snapshot.servedSets[local.serves];
   return (path.kind === 'openapi-v3' ? set?.openapiV3 : set?.discovery) !== undefined;
-}
-
-function notAcceptable({ method }: DiscoveryRequest): Response {
-  const { code, headers, body } = statusParts('NotAcceptable', notAcceptableMessage(acceptedMediaTypes), {
-    headers: { vary },
-  });
-  return new Response(method === 'HEAD' ? null : body, { status: code, headers });
 }
 
 /** What Go's strconv.ParseBool takes for true. */

@@ -1,6 +1,8 @@
 import { groupNameOf } from '../apimachinery/group-version.ts';
+import { isSameJson } from '../runtime/same-json.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { currentViews } from './current-views.ts';
 import { aggregatedDocument } from './forms/aggregated.ts';
 import {
   apiGroupDocument,
@@ -11,18 +13,31 @@ import {
 import { type DiscoveryPath, discoveryPathString } from './forms/discovery-path.ts';
 import { type EncodedDocument, jsonDocument } from './forms/encoded-document.ts';
 import type { DocumentForm } from './forms/negotiate-form.ts';
-import { viewsOf } from './merging/discovery-view.ts';
+import { type DiscoveryView, viewsOf } from './merging/discovery-view.ts';
 import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from './merging/merge-discovery.ts';
-import { openApiV3Index } from './openapi-v3/openapi-v3.ts';
+import { openApiV3Index, openApiV3UrlsOf } from './openapi-v3/openapi-v3.ts';
+import type { ServersDocument } from './own-documents.ts';
 
 /** The merged documents of one snapshot, each made when it is first asked for. */
 export interface MergedDocuments {
   /** Groups and conflicts; `undefined` when the snapshot holds no server's discovery. */
   readonly discovery: MergedDiscovery | undefined;
-  /** Whether `get` has made this document before. */
-  isMade(path: DiscoveryPath, form: DocumentForm, pretty: boolean): boolean;
-  /** `undefined` when no server has the document, or it has no such form. */
-  get(path: DiscoveryPath, form: DocumentForm, pretty: boolean): EncodedDocument | undefined;
+  /**
+   * @param own what a server says of itself now. Default: what the snapshot has
+   * @returns `undefined` when no server has the document, or it has no such form
+   */
+  get(
+    path: DiscoveryPath,
+    form: DocumentForm,
+    pretty: boolean,
+    own?: ServersDocument,
+  ): MergedDocument | undefined;
+}
+
+export interface MergedDocument {
+  readonly document: EncodedDocument;
+  /** It was there, from an earlier request or made ahead. */
+  readonly wasMade: boolean;
 }
 
 /** By snapshot and not by table: a renewal makes a new table of the same snapshot. */
@@ -42,27 +57,71 @@ export function mergedDocumentsOf(table: RoutingTable): MergedDocuments {
 function mergedDocuments(table: RoutingTable): MergedDocuments {
   const views = viewsOf(table);
   const discovery = views.length === 0 ? undefined : mergeDiscovery(views, table.leadingMinor);
-  const documents = new Map<string, EncodedDocument>();
+  const ofSnapshot = new DocumentSet((path, form) =>
+    path.kind === 'openapi-v3' ? openApiV3Index(table) : discoveryDocument(path, form, discovery),
+  );
+  /** They go when the server says something else. */
+  const sets = new WeakMap<ServersDocument, DocumentSet>();
+  const setOf = (own: ServersDocument): DocumentSet => {
+    const known = sets.get(own);
+    if (known !== undefined) return known;
+    const made = currentDocuments(table, own) ?? ofSnapshot;
+    sets.set(own, made);
+    return made;
+  };
   return {
     discovery,
-    isMade: (path, form, pretty) => documents.has(keyOf(path, form, pretty)),
-    get(path, form, pretty) {
-      const key = keyOf(path, form, pretty);
-      const known = documents.get(key);
-      if (known !== undefined) return known;
-      const value =
-        path.kind === 'openapi-v3' ? openApiV3Index(table) : discoveryDocument(path, form, discovery);
-      // Paths that do not exist are not cached: a client can ask for any number of them.
-      if (value === undefined) return undefined;
-      const document = jsonDocument(value, pretty);
-      documents.set(key, document);
-      return document;
-    },
+    get: (path, form, pretty, own) => (own === undefined ? ofSnapshot : setOf(own)).get(path, form, pretty),
   };
 }
 
-function keyOf(path: DiscoveryPath, form: DocumentForm, pretty: boolean): string {
-  return `${form} ${pretty} ${discoveryPathString(path)}`;
+/** @returns `undefined` where the server says what the snapshot has of it */
+function currentDocuments(table: RoutingTable, own: ServersDocument): DocumentSet | undefined {
+  if (own.says.kind === 'openapi-v3') {
+    const { urls } = own.says;
+    if (isSameJson(urls, openApiV3UrlsOf(table, own.serverId))) return undefined;
+    const index = openApiV3Index(table, { serverId: own.serverId, urls });
+    return new DocumentSet(() => index);
+  }
+  const views = currentViews(table, own);
+  if (views === undefined) return undefined;
+  const discovery = mergeDiscovery(ofGroupOf(views, own), table.leadingMinor);
+  return new DocumentSet((path, form) =>
+    path.kind === 'openapi-v3' ? undefined : discoveryDocument(path, form, discovery),
+  );
+}
+
+/** What a document of one group is made of: the others need not be merged for it. */
+function ofGroupOf(views: readonly DiscoveryView[], { says }: ServersDocument): readonly DiscoveryView[] {
+  if (says.kind !== 'group' && says.kind !== 'resources') return views;
+  const name = says.kind === 'group' ? says.group.name : says.group;
+  const known = new Map<DiscoveryView['groups'], DiscoveryView['groups']>();
+  return views.map((view) => {
+    const groups = known.get(view.groups) ?? view.groups.filter((group) => groupNameOf(group) === name);
+    known.set(view.groups, groups);
+    return { ...view, groups };
+  });
+}
+
+class DocumentSet {
+  readonly #make: (path: DiscoveryPath, form: DocumentForm) => object | undefined;
+  readonly #documents = new Map<string, EncodedDocument>();
+
+  constructor(make: (path: DiscoveryPath, form: DocumentForm) => object | undefined) {
+    this.#make = make;
+  }
+
+  get(path: DiscoveryPath, form: DocumentForm, pretty: boolean): MergedDocument | undefined {
+    const key = `${form} ${pretty} ${discoveryPathString(path)}`;
+    const known = this.#documents.get(key);
+    if (known !== undefined) return { document: known, wasMade: true };
+    const value = this.#make(path, form);
+    // Paths that do not exist are not cached: a client can ask for any number of them.
+    if (value === undefined) return undefined;
+    const document = jsonDocument(value, pretty);
+    this.#documents.set(key, document);
+    return { document, wasMade: false };
+  }
 }
 
 function discoveryDocument(

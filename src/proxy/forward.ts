@@ -1,13 +1,24 @@
 import { withAuditIdForClient } from '../request/audit-id.ts';
+import type { Destination } from '../request/destination.ts';
 import { cleanResponseHeaders } from '../request/header-hygiene.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import { type Outcome, ownResponse } from '../request/outcome.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
-import type { Transport } from '../request/transport.ts';
+import type { OutboundRequest, Transport } from '../request/transport.ts';
 import { contradictionOfSnapshot } from './delivery/not-served.ts';
 import { refuseRedirect } from './delivery/redirect.ts';
 import { refusalOfUnavailableServer } from './delivery/unavailable-server.ts';
-import type { Replacement } from './merged-document.ts';
+import type { Replacement } from './replacement.ts';
+
+export interface ForwardOptions {
+  /** Has a response to give in the place of the server's. */
+  readonly replacement?: Replacement | undefined;
+  /**
+   * The response is read here, and what the client gets is made of it: the entity tag of what has been read of a
+   * destination before, with which it says whether that is still current.
+   */
+  readonly ifNoneMatch?: ((destination: Destination) => string | undefined) | undefined;
+}
 
 /**
  * Sends an admitted request where its decision says and passes the response on, streamed and untouched
@@ -17,25 +28,36 @@ export function forward(
   request: AdmittedRequest,
   router: Router,
   transport: Transport,
-  replacement?: Replacement,
+  { replacement, ifNoneMatch }: ForwardOptions = {},
 ): Promise<Outcome> {
   const { inbound } = request;
   const { observed } = inbound;
   return router.deliver(request, (outbound) =>
-    transport.send(outbound, inbound, (head) => {
+    transport.send(withIfNoneMatch(outbound, ifNoneMatch), inbound, (head) => {
       observed?.attemptResponded(head.status);
       // Either is a reason to ask another server, which `Router.deliver` does.
       const refusal = contradictionOfSnapshot(request, head) ?? refusalOfUnavailableServer(request, head);
       if (refusal !== undefined) return { kind: 'replace', outcome: refusal };
       const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
       // Here, before the first byte of it is written and counted.
-      observed?.responded(response?.status ?? head.status);
+      if (ifNoneMatch === undefined) observed?.responded(response?.status ?? head.status);
       if (response !== undefined) return { kind: 'replace', outcome: ownResponse(response) };
       const cleaned = withVersionWarning(cleanResponseHeaders(head.headers), inbound);
       const headers = withAuditIdForClient(cleaned, inbound);
-      return { kind: 'forward', headers, bytes: observed?.responseBytes() };
+      const bytes = ifNoneMatch === undefined ? observed?.responseBytes() : undefined;
+      return { kind: 'forward', headers, bytes };
     }),
   );
+}
+
+function withIfNoneMatch(
+  outbound: OutboundRequest,
+  ifNoneMatch: ForwardOptions['ifNoneMatch'],
+): OutboundRequest {
+  const etag = ifNoneMatch?.(outbound.destination);
+  return etag === undefined
+    ? outbound
+    : { ...outbound, headers: [...outbound.headers, 'if-none-match', etag] };
 }
 
 /**

@@ -1,50 +1,135 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
-import { serveDiscovery } from '../discovery/documents.ts';
+import { type MergedDiscoveryRequest, mergedDiscovery } from '../discovery/documents.ts';
+import type { DiscoveryPath } from '../discovery/forms/discovery-path.ts';
+import { OwnDocuments, type ServersDocument } from '../discovery/own-documents.ts';
+import { auditIdOf } from '../request/audit-id.ts';
 import { queryOf } from '../request/inbound.ts';
-import type { AdmittedRequest } from '../request/router.ts';
+import { type Outcome, ownResponse } from '../request/outcome.ts';
+import type { AdmittedRequest, Router } from '../request/router.ts';
+import { ledByPreference } from '../routing/preferred-version.ts';
+import { silentLogger } from '../runtime/logger.ts';
+import { readText } from '../runtime/read-text.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { questionOf } from './ask-in-callers-name.ts';
+import { forward } from './forward.ts';
 import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 
-/** Given the code of a server's response: the response in its place, or `undefined` to pass it on. */
-export type Replacement = (status: number) => Response | undefined;
+/** Characters of a server's document: discovery with thousands of custom resources has some megabytes. */
+const maximumDocument = 16 * 1024 * 1024;
 
-/** The router's options that a merged document needs. */
-export type MergedDocumentOptions = Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'preferredVersion'>;
+/** Responds to requests for merged discovery documents and for the OpenAPI index. */
+export class DocumentMerger {
+  readonly #options: MixedVersionProxyOptions;
+  readonly #own: OwnDocuments;
 
-/**
- * A merged discovery document or OpenAPI index, as the response to those whom the API server lets read its path:
- * authorisation is the API server's, the merged content ours.
- */
-export async function mergedDocument(
-  { inbound, requestInfo }: AdmittedRequest,
-  table: RoutingTable,
-  options: MergedDocumentOptions,
-): Promise<Replacement | undefined> {
-  const { headers } = inbound;
-  const asked = {
-    method: inbound.method,
-    path: requestInfo.path,
-    query: queryOf(inbound.target),
-    accept: firstHeader(headers, 'accept'),
-    acceptEncoding: firstHeader(headers, 'accept-encoding'),
-    ifNoneMatch: firstHeader(headers, 'if-none-match'),
-  };
-  let wasMade: boolean | undefined;
-  const onAggregated = (isMade: boolean): void => {
-    wasMade = isMade;
-  };
-  const document = await serveDiscovery(asked, table, {
-    localServerId: localServerId(options),
-    onAggregated,
-  });
-  return (
-    document &&
-    ((status) => {
-      if (!isAllowed(status)) return undefined;
-      if (wasMade !== undefined) inbound.observed?.aggregatedDiscovery(wasMade);
-      return document;
-    })
-  );
+  constructor(options: MixedVersionProxyOptions) {
+    this.#options = options;
+    this.#own = new OwnDocuments(options.logger ?? silentLogger);
+  }
+
+  /**
+   * Asks a server for its own document, in the caller's name: whether the caller may read the path is the server's to say,
+   * and what it serves itself is what it says now. The others' part is the snapshot's.
+   *
+   * @returns `undefined` when a server's own response is to be passed on
+   */
+  async respond(request: AdmittedRequest, table: RoutingTable, router: Router): Promise<Outcome | undefined> {
+    const merged = this.#mergedFor(request, table);
+    if (merged === undefined) return undefined;
+    const { outcome, serverId } = await this.#ask(request, merged, router);
+    // Else it is the router's own: no server did.
+    if (outcome.kind === 'sent' || !outcome.isPassedOn) return outcome;
+    const { response } = outcome;
+    if (!isAllowed(response.status)) return outcome;
+    const own =
+      response.status === 200 && request.inbound.method === 'GET'
+        ? await this.#take(serverId, merged.path, response)
+        : this.#own.known(serverId, merged.path)?.document;
+    const document = await merged.respond(own);
+    if (document === undefined && response.status === 404) return outcome;
+    if (response.body?.locked === false) await response.body.cancel();
+    return document && ownResponse(document);
+  }
+
+  /**
+   * The response in place of that of a library's own handlers, which are its local server.
+   * @returns `undefined` when theirs is to be passed on
+   */
+  async inPlaceOf(
+    response: Response,
+    request: AdmittedRequest,
+    table: RoutingTable,
+  ): Promise<Response | undefined> {
+    const merged = this.#mergedFor(request, table);
+    if (merged === undefined || !isAllowed(response.status)) return undefined;
+    const serverId = localServerId(this.#options);
+    const isDocument = serverId !== undefined && response.status === 200 && request.inbound.method === 'GET';
+    const own = isDocument ? await this.#take(serverId, merged.path, response.clone()) : undefined;
+    return merged.respond(own);
+  }
+
+  #mergedFor(
+    { inbound, requestInfo }: AdmittedRequest,
+    table: RoutingTable,
+  ): MergedDiscoveryRequest | undefined {
+    const { headers } = inbound;
+    const asked = {
+      method: inbound.method,
+      path: requestInfo.path,
+      query: queryOf(inbound.target),
+      accept: firstHeader(headers, 'accept'),
+      acceptEncoding: firstHeader(headers, 'accept-encoding'),
+      ifNoneMatch: firstHeader(headers, 'if-none-match'),
+    };
+    return mergedDiscovery(asked, ledByPreference(table, this.#options.preferredVersion), {
+      localServerId: localServerId(this.#options),
+      onAggregated: (wasMade) => inbound.observed?.aggregatedDiscovery(wasMade),
+    });
+  }
+
+  async #ask(
+    request: AdmittedRequest,
+    { path, accept }: MergedDiscoveryRequest,
+    router: Router,
+  ): Promise<{ readonly outcome: Outcome; readonly serverId: string }> {
+    const { inbound } = request;
+    const [target = ''] = inbound.target.split('?', 1);
+    const question = {
+      ...questionOf(inbound, { target, accept, signal: inbound.signal }),
+      method: inbound.method,
+      // The audit log of the server has the request under the ID that its client gets.
+      auditId: auditIdOf(inbound),
+      observed: inbound.observed,
+    };
+    let serverId = '';
+    const outcome = await forward({ ...request, inbound: question }, router, this.#options.transport, {
+      ifNoneMatch: (destination) => {
+        serverId = destination.id;
+        return this.#own.known(serverId, path)?.etag;
+      },
+    });
+    return { outcome, serverId };
+  }
+
+  async #take(
+    serverId: string,
+    path: DiscoveryPath,
+    { headers, body }: Response,
+  ): Promise<ServersDocument | undefined> {
+    const text = body === null ? undefined : await textOf(body);
+    if (text === undefined) return undefined;
+    const etag = headers.get('etag') ?? undefined;
+    return this.#own.take(serverId, path, { etag, contentType: headers.get('content-type') ?? '', text });
+  }
+}
+
+/** `undefined` when it is too long, or breaks off. */
+async function textOf(body: ReadableStream<Uint8Array>): Promise<string | undefined> {
+  try {
+    return await readText(body, maximumDocument);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The server let the caller read the path, whether or not it has the document (or in that form). */

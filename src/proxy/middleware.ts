@@ -4,10 +4,9 @@ import { handleRequest } from '../request/handle-request.ts';
 import { ownResponse, responseOf } from '../request/outcome.ts';
 import { type GetInboundRequest, type HandlerEnvironment, webInbound } from '../request/router.ts';
 import { silentLogger } from '../runtime/logger.ts';
+import { createCarrier } from './carry.ts';
 import { createRouter } from './create-router.ts';
-import { forward } from './forward.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
-import { replacementFor } from './replacement.ts';
 
 /** What the runtime's adapter knows beyond the web standard. */
 export interface MiddlewareOptions extends MixedVersionProxyOptions {
@@ -34,17 +33,17 @@ export interface MiddlewareOptions extends MixedVersionProxyOptions {
  */
 export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler<HandlerEnvironment> {
   const router = createRouter(options);
-  const { inbound: getInbound = webInbound, transport, routingTable, logger = silentLogger } = options;
+  const { inbound: getInbound = webInbound, logger = silentLogger } = options;
+  const { carry, inPlaceOf } = createCarrier(options, router);
   return createMiddleware<HandlerEnvironment>((context, next) =>
     handleRequest(getInbound(context), router, logger, async (request) => {
       const { inbound, requestInfo, caller, decision } = request;
-      const replacement = await replacementFor(request, routingTable.current(), options);
-      if (decision.decision !== 'local') return forward(request, router, transport, replacement);
+      if (decision.decision !== 'local') return carry(request);
       context.set('inbound', inbound);
       context.set('requestInfo', requestInfo);
       context.set('caller', caller);
       await next();
-      const response = replacement?.(context.res.status);
+      const response = await inPlaceOf(context.res, request);
       if (response !== undefined) {
         // Else Hono keeps the header lines of the response that is replaced: its length, its coding, its ETag.
         context.res = undefined;

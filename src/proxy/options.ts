@@ -30,7 +30,7 @@ export interface MixedVersionProxyOptions {
    */
   readonly serverId?: string | undefined;
   /**
-   * The local API server. In a library, `next()` stands for it and only merged documents ask it. Its `id` is asked anew
+   * The local API server. In a library, `next()` stands for it. Its `id` is asked anew
    * each time: snapshots may come to name a server otherwise.
    */
   readonly local?: Destination | undefined;

@@ -23,7 +23,10 @@ export function decideDocument(
   context: DecisionContext,
 ): Decision | undefined {
   if (table === undefined || context.reroutedByVerifiedPeer) return undefined;
-  if (isMerged(requestInfo, table)) return inPlaceOfLocal(mergedByTheRouter, table.reachable, context);
+  if (isMerged(requestInfo, table)) {
+    const decision = inPlaceOfLocal(mergedByTheRouter, table.reachable, context);
+    return decision.decision === 'peer' ? { ...decision, isInOrder: true } : decision;
+  }
   if (requestInfo.path === openApiV2Path) return decideOpenApiV2(requestInfo, table, context);
   const { serverId, localServerIsDown = false } = context;
   const { path } = requestInfo;
@@ -68,16 +71,9 @@ function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
   if (verb !== 'get' && verb !== 'head') return false;
   const document = parseDiscoveryPath(path);
   if (document === undefined) return false;
-  // Where all serve the same, what the local server says is never out of date.
-  if (document.kind === 'openapi-v3' && !hasDifferingServers(table)) return false;
   return Object.values(table.snapshot.servedSets).some(({ discovery, openapiV3 }) =>
     document.kind === 'openapi-v3' ? openapiV3 !== undefined : discovery !== undefined,
   );
-}
-
-function hasDifferingServers({ snapshot: { servers } }: RoutingTable): boolean {
-  const [first] = servers;
-  return servers.some(({ serves }) => serves !== first?.serves);
 }
 
 /**

@@ -71,6 +71,8 @@ export type Decision =
       /** With `LocalServerDown`: why the request would have been the local server's. */
       readonly inPlaceOf?: DecisionReason;
       readonly candidates: readonly RoutingServer[];
+      /** The first healthy candidate is asked, each time the same one, so that what it has shown once does not vanish again. */
+      readonly isInOrder?: boolean;
       /** Where the outcome depends on the version of the server that responds. */
       readonly versions?: VersionChoice;
     }

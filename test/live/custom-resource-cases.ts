@@ -39,9 +39,12 @@ export function registerCustomResourceCases(suite: GetSuite): void {
       const { ok, run, cluster } = suite();
       await ok(kubectl, 'router-a', ['create', '-f', '-'], JSON.stringify(definition));
       await ok(kubectl, 'router-a', ['wait', '--for=condition=Established', 'crd/widgets.live.example.com']);
+      for (const { name } of cluster.servers) {
+        // Each server installs its own handler for it; that takes it a moment. Through the routers it takes no longer.
+        await until(() => run(kubectl, `direct-${name}`, ['get', 'widgets', '-n', namespace]));
+      }
       for (const context of routerContexts) {
-        // Each server installs its own handler for it; that takes it a moment.
-        await until(() => run(kubectl, context, ['get', 'widgets', '-n', namespace]));
+        await ok(kubectl, context, ['get', 'widgets', '-n', namespace]);
         const name = `widget-of-${context}`;
         const manifest = JSON.stringify({
           apiVersion: 'live.example.com/v1',

@@ -173,7 +173,8 @@ test('S6: the router’s own paths believe no header either, and no server hears
 });
 
 test('S7: what the router asks on its own account carries its own name', async (context) => {
-  const router = await startRouterUnderTest(context, { flags: configuredNames });
+  const flags = { ...configuredNames, 'health-check-interval': ['10s'] };
+  const router = await startRouterUnderTest(context, { flags });
   for (const backend of [router.local, router.peer]) {
     await eventually(() => backend.ownRequests.length > 0);
     for (const request of backend.ownRequests) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
-import { type DiscoveryRequest, serveDiscovery } from '../../src/discovery/documents.ts';
+import { type DiscoveryRequest, mergedDiscovery } from '../../src/discovery/documents.ts';
 import { servedSetFromDiscovery } from '../../src/discovery/forms/served-set-of.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../src/snapshot/routing-table/routing-table.ts';
@@ -18,8 +18,8 @@ export function ask(
   rest: Partial<DiscoveryRequest> = {},
   table: RoutingTable = recordedTable,
   localServerId = 'a',
-): Promise<Response | undefined> | undefined {
-  return serveDiscovery({ method: 'GET', path, query: '', ...rest }, table, { localServerId });
+): Promise<Response> | undefined {
+  return mergedDiscovery({ method: 'GET', path, query: '', ...rest }, table, { localServerId })?.respond();
 }
 
 /** The same, where the local server must not be the one to answer. */

@@ -60,7 +60,7 @@ function versionsOf(
 type ClassicResource = ParsedAPIResourceList['resources'][number];
 
 /** Subresources move under their resource, which k8s.io/apiserver's endpoints/installer.go does alike. */
-function resourcesOf(listed: readonly ClassicResource[]): APIResourceDiscovery[] {
+export function resourcesOf(listed: readonly ClassicResource[]): APIResourceDiscovery[] {
   const resources = new Map<
     string,
     { resource: APIResourceDiscovery; subresources: APISubresourceDiscovery[] }

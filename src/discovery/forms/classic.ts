@@ -143,14 +143,12 @@ function kindFields(
 
 const apiVersions = v.object({ versions: listField(versionName) });
 
-const apiGroupList = v.object({
-  groups: listField(
-    v.object({
-      name: v.pipe(groupName, v.nonEmpty('must not be empty')),
-      versions: listField(v.object({ version: versionName })),
-    }),
-  ),
+const apiGroupFields = v.object({
+  name: v.pipe(groupName, v.nonEmpty('must not be empty')),
+  versions: listField(v.object({ version: versionName })),
 });
+
+const apiGroupList = v.object({ groups: listField(apiGroupFields) });
 
 const apiResourceList = v.object({
   groupVersion: nonEmptyString,
@@ -172,6 +170,8 @@ const apiResourceList = v.object({
 
 /** The part of `/api` that is used. */
 export type ParsedAPIVersions = v.InferOutput<typeof apiVersions>;
+/** The part of `/apis/<group>` that is used. */
+export type ParsedAPIGroup = v.InferOutput<typeof apiGroupFields>;
 /** The part of `/apis` that is used. */
 export type ParsedAPIGroupList = v.InferOutput<typeof apiGroupList>;
 /** The part of `/apis/<group>/<version>` and `/api/<version>` that is used. */
@@ -185,6 +185,11 @@ export function parseAPIVersions(document: unknown): ParsedAPIVersions {
 /** @throws {DiscoveryDocumentError} when it is no `APIGroupList`. */
 export function parseAPIGroupList(document: unknown): ParsedAPIGroupList {
   return parseDocument('APIGroupList', apiGroupList, document);
+}
+
+/** @throws {DiscoveryDocumentError} when it is no `APIGroup`. */
+export function parseAPIGroup(document: unknown): ParsedAPIGroup {
+  return parseDocument('APIGroup', apiGroupFields, document);
 }
 
 /** @throws {DiscoveryDocumentError} when it is no `APIResourceList`. */

@@ -60,7 +60,7 @@ interface ConditionalRequest {
 }
 
 /** What every response with a document depends on. */
-export const vary = 'Accept, Accept-Encoding';
+const vary = 'Accept, Accept-Encoding';
 
 /** The response to GET or HEAD: the document, with gzip where that is worth it, or 304 when the client has it. */
 export async function respondWith(

@@ -5,16 +5,11 @@ import type { DiscoveryPath } from './discovery-path.ts';
 /** An aggregated form, or the plain one: classic discovery, the OpenAPI index. */
 export type DocumentForm = AggregatedVersion | 'plain';
 
-export type NegotiatedForm =
-  | {
-      readonly outcome: 'merged';
-      readonly form: DocumentForm;
-      /** Indented JSON is asked for (the Accept parameter `pretty=1`). */
-      readonly pretty: boolean;
-    }
-  /** The local server's own view is asked for, or a form only it can write. */
-  | { readonly outcome: 'local' }
-  | { readonly outcome: 'not-acceptable' };
+export interface NegotiatedForm {
+  readonly form: DocumentForm;
+  /** Indented JSON is asked for (the Accept parameter `pretty=1`). */
+  readonly pretty: boolean;
+}
 
 interface Offer extends MediaTypeOffer {
   readonly form: DocumentForm;
@@ -27,18 +22,6 @@ const aggregatedOffers: readonly Offer[] = (['v2', 'v2beta1'] as const).map((ver
   form: version,
 }));
 const plainOffer: Offer = { mediaType: 'application/json', form: 'plain' };
-
-/** What API servers write discovery in, as the message of their 406 lists it. */
-export const acceptedMediaTypes = [
-  'application/json',
-  'application/yaml',
-  'application/vnd.kubernetes.protobuf',
-] as const;
-
-/** Those forms and, behind a feature gate since 1.32, CBOR: left to the local server unless JSON will do. */
-const localOffers: readonly MediaTypeOffer[] = [...acceptedMediaTypes, 'application/cbor'].flatMap(
-  (mediaType) => [{ mediaType }, ...aggregatedOffers.map(({ conversion }) => ({ mediaType, conversion }))],
-);
 
 /** The media type a document is sent under. */
 export function contentType(form: DocumentForm): string {
@@ -53,8 +36,11 @@ export function contentType(form: DocumentForm): string {
  * Under `/api` and `/apis` a clause for an aggregated form is looked for first, even if others precede it;
  * only where there is none does the plain form count (upstream wrapper.go negotiates twice). With a trailing
  * slash, and everywhere else, there is only the plain form.
+ *
+ * @returns `undefined` when the local server is to respond: its own view is asked for, or a form that only it can write,
+ *   or refuse
  */
-export function negotiateForm(path: DiscoveryPath, accept: string | undefined): NegotiatedForm {
+export function negotiateForm(path: DiscoveryPath, accept: string | undefined): NegotiatedForm | undefined {
   const hasAggregatedForm = path.kind === 'groups' && !path.trailingSlash;
   const clauses = parseAccept(accept);
   const negotiated =
@@ -62,15 +48,9 @@ export function negotiateForm(path: DiscoveryPath, accept: string | undefined): 
     negotiateMediaType(clauses, [plainOffer]);
   if (negotiated !== undefined) {
     // A client that asks for one server's own view gets just that, in every form.
-    if (negotiated.parameters.get('profile') === 'nopeer') return { outcome: 'local' };
-    const pretty = negotiated.parameters.get('pretty') === '1';
-    return { outcome: 'merged', form: negotiated.offer.form, pretty };
+    if (negotiated.parameters.get('profile') === 'nopeer') return undefined;
+    return { form: negotiated.offer.form, pretty: negotiated.parameters.get('pretty') === '1' };
   }
   // The index is always JSON (k8s.io/kube-openapi pkg/handler3/handler.go).
-  if (path.kind === 'openapi-v3') return { outcome: 'merged', form: 'plain', pretty: false };
-  const isLocal = negotiateMediaType(
-    clauses,
-    hasAggregatedForm ? localOffers : localOffers.filter(({ conversion }) => conversion === undefined),
-  );
-  return { outcome: isLocal === undefined ? 'not-acceptable' : 'local' };
+  return path.kind === 'openapi-v3' ? { form: 'plain', pretty: false } : undefined;
 }

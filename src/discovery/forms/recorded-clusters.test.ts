@@ -11,7 +11,7 @@ import {
 } from '../../../test/support/recorded-cluster.ts';
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { serveDiscovery } from '../documents.ts';
+import { mergedDiscovery } from '../documents.ts';
 import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from '../merging/merge-discovery.ts';
 import { aggregatedDocument, parseAggregated } from './aggregated.ts';
 import {
@@ -88,7 +88,7 @@ for (const cluster of clusters) {
         const listed = [...groupVersions(server.groups)].map(({ path }) => path);
         assert.deepEqual(listed.sort(), [...server.resourceLists.keys()].sort());
         for (const [path, recorded] of server.resourceLists) {
-          const answer = await serveDiscovery({ method: 'GET', path, query: '' }, table, {});
+          const answer = await mergedDiscovery({ method: 'GET', path, query: '' }, table, {})?.respond();
           assert.equal(await answer?.text(), `${JSON.stringify(recorded)}\n`, path);
         }
       });
@@ -144,9 +144,9 @@ for (const cluster of clusters) {
       const get = async (path: string, version?: string): Promise<unknown> => {
         const accept =
           version && `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
-        const response = await serveDiscovery({ method: 'GET', path, query: '', accept }, table, {
+        const response = await mergedDiscovery({ method: 'GET', path, query: '', accept }, table, {
           localServerId: 'a',
-        });
+        })?.respond();
         assert.equal(response?.status, 200, path);
         return response.json();
       };

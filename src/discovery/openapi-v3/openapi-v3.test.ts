@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { recordedServers, recordedSnapshot, snapshotOfSets } from '../../../test/support/recorded-cluster.ts';
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { serveDiscovery } from '../documents.ts';
+import { mergedDiscovery } from '../documents.ts';
 import { openApiV3Index, openApiV3Servers } from './openapi-v3.ts';
 import { parseOpenApiV3Index } from './parse-openapi-v3.ts';
 
@@ -20,11 +20,11 @@ function holders(serverRelativeURL: string | undefined, of = table): string[] | 
 
 describe('the index', () => {
   test('has the paths of all servers in alphabetical order, the newest server’s URL where both have one', async () => {
-    const response = await serveDiscovery(
+    const response = await mergedDiscovery(
       { method: 'GET', path: '/openapi/v3', query: '', accept: 'text/html' },
       table,
       {},
-    );
+    )?.respond();
     assert.equal(response?.headers.get('content-type'), 'application/json');
     const index = parseOpenApiV3Index(await response?.json());
     assert.deepEqual(

@@ -14,8 +14,11 @@ interface Holder {
   readonly set: ServedSet | undefined;
 }
 
-/** By server ID: what a server itself lists now, where it was asked. The snapshot's word holds for the others. */
-export type OpenApiV3Urls = ReadonlyMap<string, Readonly<Record<string, string>>>;
+/** What one server lists now. The snapshot's word holds for the others. */
+export interface ListedNow {
+  readonly serverId: string;
+  readonly urls: Readonly<Record<string, string>>;
+}
 
 /**
  * The index `/openapi/v3` of all servers together, paths in alphabetical order as API servers write them.
@@ -23,6 +26,7 @@ export type OpenApiV3Urls = ReadonlyMap<string, Readonly<Record<string, string>>
  * Where servers hold different documents under a path, the URL of one is given, with its hash, by which
  * `openApiV3Servers` finds that document again. It is chosen by these rules, in this order:
  *
+ * - for custom resources and aggregated APIs, which are the same objects for all servers, what is listed now;
  * - a server that can be reached;
  * - the server that serves the most resources in the group version: documents are not merged, and `kubectl explain` is
  *   to find what any server has;
@@ -30,8 +34,8 @@ export type OpenApiV3Urls = ReadonlyMap<string, Readonly<Record<string, string>>
  *
  * @returns `undefined` when no server's index is known
  */
-export function openApiV3Index(table: RoutingTable, seen?: OpenApiV3Urls): object | undefined {
-  const holders = holdersOf(table, seen).sort(
+export function openApiV3Index(table: RoutingTable, listed?: ListedNow): object | undefined {
+  const holders = holdersOf(table, listed).sort(
     (left, right) =>
       Number(isReachable(right.server)) - Number(isReachable(left.server)) ||
       compareLeadership(left.server, right.server, table.leadingMinor),
@@ -51,10 +55,12 @@ export function openApiV3Index(table: RoutingTable, seen?: OpenApiV3Urls): objec
       if (isBetter) best.set(path, holder);
     }
   }
-  const paths = [...best].sort(([left], [right]) => (left < right ? -1 : 1));
-  return {
-    paths: Object.fromEntries(paths.map(([path, { urls }]) => [path, { serverRelativeURL: urls[path] }])),
-  };
+  const urls = Object.fromEntries([...best].map(([path, holder]) => [path, holder.urls[path]]));
+  for (const [path, url] of Object.entries(listed?.urls ?? {})) {
+    if (!Object.hasOwn(urls, path) || isShared(table, path)) urls[path] = url;
+  }
+  const paths = Object.keys(urls).sort();
+  return { paths: Object.fromEntries(paths.map((path) => [path, { serverRelativeURL: urls[path] }])) };
 }
 
 /**
@@ -90,11 +96,26 @@ export function openApiV3Servers(
   return servedByServers(servers);
 }
 
-function holdersOf(table: RoutingTable, seen?: OpenApiV3Urls): Holder[] {
+/** Whether it is of custom resources or of an aggregated API. */
+function isShared(table: RoutingTable, path: string): boolean {
+  const [, group, version] = /^apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];
+  if (group === undefined || version === undefined) return false;
+  return table.isCustomResource(group, version) || table.extension(group, version) !== undefined;
+}
+
+/** What the snapshot has of a server's index. */
+export function openApiV3UrlsOf(
+  table: RoutingTable,
+  serverId: string,
+): Readonly<Record<string, string>> | undefined {
+  return holdersOf(table).find(({ server }) => server.id === serverId)?.urls;
+}
+
+function holdersOf(table: RoutingTable, listed?: ListedNow): Holder[] {
   return table.snapshot.servers.flatMap(({ id, serves }) => {
     const server = table.server(id);
     const set = table.snapshot.servedSets[serves];
-    const urls = seen?.get(id) ?? set?.openapiV3;
+    const urls = id === listed?.serverId ? listed.urls : set?.openapiV3;
     return server === undefined || urls === undefined ? [] : [{ server, urls, set }];
   });
 }

@@ -8,6 +8,7 @@ import { peerDestination } from './destinations.ts';
 /** Who may get a request: as a decision says it. */
 export interface Candidates {
   readonly candidates: readonly RoutingServer[];
+  readonly isInOrder?: boolean | undefined;
   readonly versions?: VersionChoice | undefined;
 }
 
@@ -43,8 +44,12 @@ export class ServerChoice {
    * healthy server. With no healthy server at all a candidate is tried all the same: its `/readyz` may be wrong.
    * @param except one that was tried already
    */
-  choose({ candidates, versions }: Candidates, except?: RoutingServer): Choice | undefined {
-    const first = this.#usable(candidates, except);
+  choose(
+    { candidates, isInOrder = false, versions }: Candidates,
+    except?: RoutingServer,
+  ): Choice | undefined {
+    const first =
+      (isInOrder ? this.#firstHealthy(candidates, except) : undefined) ?? this.#usable(candidates, except);
     if (versions === undefined) return first && this.#choiceOf(first);
     if (first !== undefined && !this.#options.state.isAvoided(first.id)) {
       return this.#choiceOf(first, versions, versions.asked);
@@ -66,6 +71,13 @@ export class ServerChoice {
       versions?.neverOlder === true &&
       this.choose({ candidates, versions }) === undefined &&
       this.choose({ candidates, versions: { ...versions, neverOlder: false } }) !== undefined
+    );
+  }
+
+  #firstHealthy(candidates: readonly RoutingServer[], except?: RoutingServer): RoutingServer | undefined {
+    const { state, isRestarting } = this.#options;
+    return candidates.find(
+      (candidate) => candidate !== except && !state.isAvoided(candidate.id) && !isRestarting(candidate.id),
     );
   }
 

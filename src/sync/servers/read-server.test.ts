@@ -10,9 +10,10 @@ import {
   plainNotFound,
   refusesConnections,
 } from '../../../test/support/fake-server-documents.ts';
+import { ownDiscoveryAccept } from '../../discovery/own-document.ts';
 import { apiServicesPath } from '../cluster/api-services.ts';
 import type { ReadErrorCode } from '../documents/server-documents.ts';
-import { ownDiscoveryAccept, readServer } from './read-server.ts';
+import { readServer } from './read-server.ts';
 import type { ServerReading } from './server-reading.ts';
 
 const served = { v1: ['pods', 'pods/log'], 'apps/v1': ['deployments'], 'batch/v1': ['jobs', 'jobs/status'] };

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { groupNameOf } from '../../apimachinery/group-version.ts';
 import { parseAggregated } from '../../discovery/forms/aggregated.ts';
 import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
+import { ownDiscoveryAccept } from '../../discovery/own-document.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { shortText } from '../../snapshot/format/schema-parts.ts';
 import { checkedDocument, getJson, getJsonIfServed } from '../documents/json-document.ts';
@@ -73,20 +74,6 @@ export async function readServer(
     return { ok: false, code, reason: errorMessage(error) };
   }
 }
-
-const aggregated = 'application/json;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList';
-
-/**
- * Accepts the forms of a server's own discovery, newest first. From 1.35 on, plain v2 also holds what peers serve;
- * `profile=nopeer` excludes that, and older servers ignore it. v2beta1 (1.26 to 1.36) and the classic form, which a
- * server without aggregated discovery returns, are never merged (aggregated/wrapper.go).
- */
-export const ownDiscoveryAccept = [
-  `${aggregated};v=v2;profile=nopeer`,
-  `${aggregated};v=v2`,
-  `${aggregated};v=v2beta1`,
-  'application/json',
-].join(',');
 
 const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
 

@@ -60,7 +60,7 @@ export class RecordingBackend {
   readonly id: string;
   /** What clients sent. */
   readonly requests: ReceivedRequest[] = [];
-  /** What the router asks on its own account, to merge documents; answered with 404. */
+  /** What the router asks on its own account, for health; answered with 404. */
   readonly ownRequests: ReceivedRequest[] = [];
   #bytes = '';
   port = 0;
