@@ -14,9 +14,7 @@ import {
   type StatusPageParts,
 } from './own-paths/own-paths.ts';
 import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
-import { type ProcessFacts, zPages } from './own-paths/z-pages.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
-import { localServerId } from './proxy/options.ts';
 import { internalError } from './request/handle-request.ts';
 import { ownPathsPrefix } from './request/own-path-target.ts';
 import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
@@ -34,8 +32,6 @@ export interface OwnAppOptions extends OwnPathsOptions, Pick<MiddlewareOptions, 
   readonly isShuttingDown?: () => boolean;
   /** What `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such paths. */
   readonly metrics?: MetricsSource | undefined;
-  /** What `statusz` and `flagz` tell under `/.mixed-version-proxy/`. Default: there are no such paths. */
-  readonly processFacts?: ProcessFacts | undefined;
 }
 
 /**
@@ -50,7 +46,7 @@ export function createOwnApp(
 ): Hono<HandlerEnvironment> {
   const { allowedCallers = defaultAllowedCallers } = options;
   const { inbound = webInbound, logger = silentLogger, clock = Date.now } = options;
-  const { metrics, processFacts, settings, oidcIssuer } = options;
+  const { metrics, oidcIssuer } = options;
   const healthChecks = routerHealthChecks(options);
   const accept = acceptOwnRequest(router, inbound);
   const app = new Hono<HandlerEnvironment>();
@@ -65,19 +61,9 @@ export function createOwnApp(
 
   // /.mixed-version-proxy/: who is calling is established first (401).
   app.use(`${ownPathsPrefix}/*`, accept, identifyCaller(router));
-  // Metrics, statusz and flagz, for allowed callers and for monitors (403). Under their plain names these paths are the
-  // API server's.
+  // Metrics, for allowed callers and for monitors (403). Under their plain names these paths are the API server's.
   if (metrics !== undefined) {
     app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, allowedCallers));
-  }
-  if (processFacts !== undefined) {
-    const pages = {
-      facts: processFacts,
-      settings,
-      localServerId: () => localServerId(options),
-      prefix: ownPathsPrefix,
-    };
-    app.route(ownPathsPrefix, zPages(pages, allowedCallers, clock));
   }
   // Snapshot, explain, status and its page: for allowed callers only.
   const statusPage = (parts: StatusPageParts) => statusPageHandler(options, clock, parts);

@@ -89,7 +89,7 @@ const chokepoints = {
   },
   onlyMonitors: {
     definedIn: 'src/own-paths/only-allowed-callers.ts',
-    calledIn: ['src/own-paths/metrics-endpoints.ts', 'src/own-paths/z-pages.ts'],
+    calledIn: ['src/own-paths/metrics-endpoints.ts'],
   },
   // What is asked in a caller's name on the side: servers for their health checks, routers for their status.
   askInCallersName: {

@@ -96,7 +96,7 @@ function budgets(): string[] {
     '',
     '- Behind a load balancer or NAT all clients have one address. Clients with few or no resets are not affected by others.',
     '- Clients with a verified certificate do not count.',
-    '- An IPv6 address counts as its /64. The latest 4,096 addresses are remembered. Each of [several routers on one port](../guides/reuse-port.md) counts for itself.',
+    '- An IPv6 address counts as its /64. The latest 4,096 addresses are remembered.',
     '',
     '### Why ordinary clients stay below',
     '',

@@ -36,7 +36,7 @@ export function onlyAllowedCallers(allowed: AllowedCallers): MiddlewareHandler<H
 const monitoringGroup = 'system:monitoring';
 
 /**
- * Guards metrics and z-pages: as `onlyAllowedCallers`, and monitors may read them.
+ * Guards metrics: as `onlyAllowedCallers`, and monitors may read them.
  * @param allowed `everyone` at the admin address, which does not authenticate callers
  */
 export function onlyMonitors(allowed: AllowedCallers | 'everyone'): MiddlewareHandler<HandlerEnvironment> {

@@ -47,7 +47,7 @@ interface OwnPathsParts {
 }
 
 /**
- * The router's own paths for allowed callers only (metrics and z-pages, which monitors may read, stand beside them):
+ * The router's own paths for allowed callers only (metrics, which monitors may read, stand beside them):
  * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/routers`
  * (GET), `v1/history` (GET), and the status page (GET), `/` and what its script asks for.
  */

@@ -147,7 +147,7 @@ const knownMethods = new Set([
 ]);
 
 /** Served by the router, whatever the API servers have under them. */
-const ownDocuments = /^\/(livez|readyz|healthz)(\/|$)|^\/(metrics|metrics\/slis|statusz|flagz)$/;
+const ownDocuments = /^\/(livez|readyz|healthz)(\/|$)/;
 
 /** Whether `text` can be the method of an HTTP request at all. */
 export function isMethod(text: string): boolean {
@@ -171,9 +171,7 @@ export function notesOnRequest(method: string, url: string): string[] {
   if (path === ownPathsPrefix || path.startsWith(`${ownPathsPrefix}/`)) {
     notes.push(`${path} is the router's own: it serves it itself, and sends it nowhere`);
   } else if (ownDocuments.test(path)) {
-    notes.push(
-      `the router serves ${path} about itself; metrics and z-pages unless they are turned off. A server's own is asked for at that server`,
-    );
+    notes.push(`the router serves ${path} about itself. A server's own is asked for at that server`);
   }
   return notes;
 }

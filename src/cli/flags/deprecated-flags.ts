@@ -31,7 +31,7 @@ export const removedServeFlags: readonly RemovedFlag[] = [
   {
     name: 'processes',
     key: 'processes',
-    instead: 'start several routers on one port with --reuse-port, each a router by itself',
+    instead: 'start several routers, each at an address of its own',
   },
   {
     name: 'http2-frames',

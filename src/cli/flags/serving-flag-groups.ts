@@ -32,15 +32,6 @@ export const servingFlagGroup = {
       description: 'Port to serve HTTPS on. 0 takes any free port.',
     },
     {
-      name: 'reuse-port',
-      key: 'serving.reusePort',
-      value: boolean,
-      change: 'restart',
-      default: 'false',
-      description:
-        'Let other routers listen on the same port, if they say the same and run as the same user (SO_REUSEPORT): the system spreads new connections over them. Each is a router by itself.',
-    },
-    {
       name: 'disable-http2-serving',
       key: 'serving.disableHttp2',
       value: boolean,
@@ -136,7 +127,7 @@ export const adminFlagGroup = {
       value: text('IP:port'),
       change: 'restart',
       description:
-        'Also serve /livez, /readyz, /healthz, /metrics, /statusz and /flagz here, without authentication, and nothing else: plain HTTP on a loopback address, HTTPS with the serving certificate on any other. Default: not served.',
+        'Also serve /livez, /readyz, /healthz and /metrics here, without authentication, and nothing else: plain HTTP on a loopback address, HTTPS with the serving certificate on any other. Default: not served.',
     },
   ],
 } as const satisfies FlagGroup;

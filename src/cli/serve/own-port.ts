@@ -3,18 +3,18 @@ import { isLoopback } from '../../node/serving/default-interface.ts';
 import { originOf } from './found-settings.ts';
 import { parseKubeApiServerManifest } from './kube-apiserver-manifest.ts';
 
-export type Listening = Pick<ServeConfig, 'bindAddress' | 'securePort' | 'reusePort'>;
+export type Listening = Pick<ServeConfig, 'bindAddress' | 'securePort'>;
 
 /** What to do about a kube-apiserver that is to have the router's port again. */
 export const repeatInstallation =
   'kubeadm moves it there when it upgrades without --patches /etc/kubernetes/patches: then repeat mixed-version-proxy install kubeadm on this node';
 
 /** Whether a server on this machine would have to listen where the router does. */
-export function isOwnPort(origin: string, { bindAddress, securePort, reusePort }: Listening): boolean {
+export function isOwnPort(origin: string, { bindAddress, securePort }: Listening): boolean {
   const { hostname, port } = new URL(origin);
   const isEverywhere = bindAddress === '0.0.0.0' || bindAddress === '::';
   const isHere = hostname === bindAddress || (isEverywhere && isLoopback(hostname));
-  return !reusePort && isHere && Number(port || 443) === securePort;
+  return isHere && Number(port || 443) === securePort;
 }
 
 /**

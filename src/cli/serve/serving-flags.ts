@@ -25,7 +25,6 @@ import type { CertificateFiles } from './certificate-files.ts';
 interface AddressFlags {
   readonly bindAddress: string;
   readonly securePort: number;
-  readonly reusePort: boolean;
   readonly disableHttp2Serving: boolean;
   readonly advertisedAddress: AdvertisedAddress | undefined;
 }
@@ -35,7 +34,6 @@ export function readAddressFlags(flags: ServeFlagValues, network: HostNetwork): 
   const listening = flags.values({
     bindAddress: 'bind-address',
     securePort: 'secure-port',
-    reusePort: 'reuse-port',
     disableHttp2Serving: 'disable-http2-serving',
   });
   const advertiseAddress = flags.value('advertise-address');

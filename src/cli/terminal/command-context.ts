@@ -102,20 +102,19 @@ export class CommandFailure extends Error {
 export async function portInUse({
   bindAddress: host,
   securePort: port,
-  reusePort,
-}: Pick<ServeConfig, 'bindAddress' | 'securePort' | 'reusePort'>): Promise<
+}: Pick<ServeConfig, 'bindAddress' | 'securePort'>): Promise<
   { readonly message: string; readonly isInUse: boolean } | undefined
 > {
   const server = createServer();
   try {
-    server.listen({ host, port, reusePort });
+    server.listen({ host, port });
     await once(server, 'listening');
     server.close();
     await once(server, 'close');
     return undefined;
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const { code, message } = listenError(error, host, port, '--bind-address', true);
+    const { code, message } = listenError(error, host, port, '--bind-address');
     return { message: `--secure-port: ${message}`, isInUse: code === 'AddressInUse' };
   }
 }

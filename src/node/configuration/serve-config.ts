@@ -154,12 +154,10 @@ export interface ServeConfig {
   readonly bindAddress: string;
   /** 0: any free port. */
   readonly securePort: number;
-  /** Other routers may listen there as well. */
-  readonly reusePort: boolean;
   /** Clients are offered HTTP/1.1 only. */
   readonly disableHttp2Serving: boolean;
   readonly advertisedAddress: AdvertisedAddress | undefined;
-  /** Where health, metrics and z-pages are served without asking who calls; `undefined`: nowhere. */
+  /** Where health and metrics are served without asking who calls; `undefined`: nowhere. */
   readonly admin: AdminAddress | undefined;
   readonly serving: CertificatePair;
   /** Others, by the name that a client asks for. */
@@ -231,7 +229,7 @@ export interface ServeConfig {
     /** Count requests and serve `/.mixed-version-proxy/metrics`. */
     readonly metrics: boolean;
   };
-  /** What `/statusz` and `/flagz` tell about how the router was started. */
+  /** How the router was started. */
   readonly commandLine: {
     /** The version of the router, for example `v0.1.0`. */
     readonly version: string;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { SyncObserver } from '../../observe/sync-observer.ts';
 import type { HealthEndpoint } from '../../own-paths/health-checks/health-endpoints.ts';
@@ -6,10 +7,10 @@ import type { CredentialFiles } from '../../own-paths/status/credential-files.ts
 import { documentStatus } from '../../own-paths/status/document-status.ts';
 import type { EmbeddedSyncStatus } from '../../own-paths/status/embedded-sync-status.ts';
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
-import type { ProcessFacts } from '../../own-paths/z-pages.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/request-observer.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
+import { canonicalJson } from '../../runtime/canonical-json.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver-options.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
@@ -38,11 +39,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   #countedSnapshot: Snapshot | undefined;
 
   /** @param sources not asked before the first scrape, but for the table */
-  constructor(
-    { featureGateEnabled }: Pick<ServeConfig, 'featureGateEnabled'>,
-    { version, nodeVersion, configHash }: ProcessFacts,
-    sources: StateSources,
-  ) {
+  constructor(config: Pick<ServeConfig, 'featureGateEnabled' | 'commandLine'>, sources: StateSources) {
     this.#destinations = new DestinationSeriesIndex(this.#registry.destinations);
     this.requests = new RequestMetrics({
       registry: this.#registry,
@@ -52,9 +49,11 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.connections = new ConnectionMetrics(this.#registry, this.#destinations);
     this.#sources = sources;
     const { state } = this.#registry;
-    state.buildInfo.with(version, nodeVersion).set(1);
-    state.featureEnabled.with('UnknownVersionInteroperabilityProxy', 'ALPHA').set(featureGateEnabled ? 1 : 0);
-    this.configured(configHash);
+    state.buildInfo.with(config.commandLine.version, process.version).set(1);
+    state.featureEnabled
+      .with('UnknownVersionInteroperabilityProxy', 'ALPHA')
+      .set(config.featureGateEnabled ? 1 : 0);
+    this.configured(config);
     watchProcess();
   }
 
@@ -70,11 +69,12 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.state.peerDiscoverySyncErrors.with('hostport_resolution').add(unresolved);
   }
 
-  /** A new configuration is in use. @param configHash as `/statusz` shows it */
-  configured(configHash: string): void {
+  /** A new configuration is in use: routers with the same hash are configured alike. */
+  configured({ commandLine }: Pick<ServeConfig, 'commandLine'>): void {
     const { configInfo } = this.#registry.state;
     configInfo.clear();
-    configInfo.with(configHash).set(1);
+    const hash = createHash('sha256').update(canonicalJson(commandLine.flags)).digest('hex');
+    configInfo.with(`sha256:${hash}`).set(1);
   }
 
   snapshotPushed(result: PushResult): void {

@@ -83,7 +83,7 @@ export const stateCatalogue = {
   ),
   configInfo: gauge(
     'mixed_version_proxy_config_info',
-    '1, with the hash of the configuration in use, as /statusz shows it.',
+    '1, with the SHA-256 of all flags in use, defaults included, without the contents of files.',
     ['hash'],
   ),
   settingsNeedingRestart: gauge(

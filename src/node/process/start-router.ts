@@ -24,7 +24,6 @@ import { CredentialWatch } from '../reload/credential-watch.ts';
 import { credentialsOf, localDestination } from '../reload/credentials.ts';
 import { createGeneration, LiveGeneration, liveAddressPolicy } from '../reload/generation.ts';
 import { embeddedSyncOf, type OpenEmbeddedSync } from '../reload/open-embedded-sync.ts';
-import { processFacts } from '../reload/process-facts.ts';
 import type { RouterParts } from '../reload/router-handlers.ts';
 import { TrafficControl } from '../reload/traffic-control.ts';
 import { filesAgain, watchRouterFiles } from '../reload/watch-router-files.ts';
@@ -91,7 +90,7 @@ async function start(
   const traffic = new TrafficControl(config, logger);
   opened.push(() => traffic.deadlines.stop());
   const metrics = config.observability.metrics
-    ? new RouterMetrics(config, processFacts(config), {
+    ? new RouterMetrics(config, {
         table: () => receiver.current(),
         credentialFiles: credentialWatch.status,
         needsRestart: () => live.current.settings.needsRestart(),
@@ -256,14 +255,14 @@ async function start(
         if (next.featureGateEnabled) prepareDocuments(table, next);
       }
       traffic.openStreams.endMisplaced({ over: watchesMovedOver });
-      metrics?.configured(live.current.facts.configHash);
+      metrics?.configured(next);
       onApplied?.(next);
     },
   };
   watchRouterFiles(users, configurationSource ?? filesAgain(config), credentialWatch, logger);
   // With all else there is: what it makes is used by nothing yet, and an error ends the start.
   const readCluster = await embeddedSync?.prepare(config);
-  const { port } = await server.listen(config.securePort, config.bindAddress, config.reusePort);
+  const { port } = await server.listen(config.securePort, config.bindAddress);
   listeningPort = port;
   if (embeddedSync !== undefined) opened.push(() => embeddedSync.stop());
   if (config.featureGateEnabled && receiver.current() === undefined) {

@@ -40,7 +40,7 @@ export async function startWaitingServer(
     clientCertificateOf: () => ({}),
     logger,
   });
-  await server.listen(config.securePort, config.bindAddress, config.reusePort);
+  await server.listen(config.securePort, config.bindAddress);
   try {
     const admin = await startAdminServer(config, fetch, credentials.admin);
     return {

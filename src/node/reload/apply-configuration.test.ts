@@ -7,7 +7,6 @@ import type { ServeConfig } from '../configuration/serve-config.ts';
 import { applyConfiguration, type ConfigurationUsers } from './apply-configuration.ts';
 import { credentialsOf } from './credentials.ts';
 import { type Generation, LiveGeneration } from './generation.ts';
-import { processFacts } from './process-facts.ts';
 
 let started: ServeConfig;
 let next: ServeConfig;
@@ -31,7 +30,6 @@ function generationOf(config: ServeConfig): Generation {
   return {
     config,
     settings: { needsRestart: () => [], found: () => [] },
-    facts: processFacts(config),
     credentials,
     clientCertificates: new ClientCertificateReader(credentials.clientAuthorities),
     addressPolicy: createAddressPolicy(config.peerAddresses),

@@ -6,7 +6,6 @@ import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
 import type { ConfigurationReading } from './configuration-source.ts';
 import { credentialsOf } from './credentials.ts';
-import { processFacts } from './process-facts.ts';
 import {
   createRouterHandlers,
   type HandlerSettings,
@@ -35,7 +34,6 @@ export async function createGeneration(
   const made: HandlerSettings = {
     config,
     settings: { needsRestart: () => needsRestart, found: () => config.commandLine.found },
-    facts: processFacts(config),
     credentials,
     clientCertificates: new ClientCertificateReader(credentials.clientAuthorities),
     jwt: jwtAuthenticatorOf(config, parts, last),

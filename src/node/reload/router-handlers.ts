@@ -3,7 +3,6 @@ import type { Authenticator } from '../../identity/incoming/authenticator.ts';
 import { accessLog, accessLogVerbosity } from '../../observe/access-log.ts';
 import { adminEndpoints } from '../../own-paths/admin-endpoints.ts';
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
-import type { ProcessFacts } from '../../own-paths/z-pages.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ClientCertificateReader } from '../callers/client-certificate.ts';
@@ -30,7 +29,6 @@ export interface RouterHandlers {
 export interface HandlerSettings {
   readonly config: ServeConfig;
   readonly settings: SettingsState;
-  readonly facts: ProcessFacts;
   readonly credentials: Credentials;
   /** Its own, so that open connections are judged anew: a certificate of an authority that is gone yields no identity. */
   readonly clientCertificates: ClientCertificateReader;
@@ -48,7 +46,7 @@ export interface RouterParts {
 }
 
 export async function createRouterHandlers(
-  { config, settings, facts, credentials, clientCertificates, jwt }: HandlerSettings,
+  { config, settings, credentials, clientCertificates, jwt }: HandlerSettings,
   { app: lasting, assertionAuthenticator, traffic }: RouterParts,
 ): Promise<RouterHandlers> {
   const { transport, logger, observers = [] } = lasting;
@@ -73,12 +71,11 @@ export async function createRouterHandlers(
     oidcIssuer: issuer,
     allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
     settings,
-    processFacts: facts,
   };
   const plain = createRouter(options);
   const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
   const app = createApp({ ...options, router });
-  const admin = adminEndpoints({ ...options, snapshots: options.routingTable });
+  const admin = adminEndpoints(options);
   return {
     fetch: app.fetch,
     admin: (request) => admin.fetch(request),

@@ -7,9 +7,3 @@ test('an address that is in use is named as it would be written, an IPv6 one in 
   assert.match(listenError(inUse, '10.0.0.1', 6443, '--bind-address').message, /^10\.0\.0\.1:6443 is in use/);
   assert.match(listenError(inUse, '::', 6443, '--bind-address').message, /^\[::\]:6443 is in use/);
 });
-
-test('sharing a port is advised only where several processes may listen on it', () => {
-  const inUse = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' });
-  assert.match(listenError(inUse, '::', 6443, '--bind-address', true).message, /--reuse-port/);
-  assert.doesNotMatch(listenError(inUse, '::', 7469, '--bind-address').message, /--reuse-port/);
-});

@@ -25,22 +25,14 @@ export class ServerError extends CodedError<ServerErrorCode> {
 /**
  * Converts an error of `listen`.
  * @param flag that sets the address
- * @param canBeShared whether several processes may listen there
  */
-export function listenError(
-  error: Error,
-  host: string,
-  port: number,
-  flag: `--${string}`,
-  canBeShared = false,
-): ServerError {
+export function listenError(error: Error, host: string, port: number, flag: `--${string}`): ServerError {
   const code = errorCode(error);
   const where = joinHostPort(host, port);
-  const sharing = canBeShared ? '; routers that are to share it all need --reuse-port, and one user' : '';
   if (code === 'EADDRINUSE') {
     return new ServerError(
       'AddressInUse',
-      `${where} is in use: stop what listens there, or take another port${sharing}`,
+      `${where} is in use: stop what listens there, or take another port`,
       error,
     );
   }

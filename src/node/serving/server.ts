@@ -46,10 +46,9 @@ export interface ChangeableServerLimits {
 export interface RouterServer {
   /**
    * @param port 0: any free one
-   * @param reusePort whether other processes may listen on it, too, if they also set this. Default false
    * @throws {ServerError}
    */
-  listen(port: number, host: string, reusePort?: boolean): Promise<AddressInfo>;
+  listen(port: number, host: string): Promise<AddressInfo>;
   /**
    * Uses a new serving pair and new client authorities for new connections.
    * @throws {ServerError} `InvalidServingCertificate`; the old ones stay in use then
@@ -155,11 +154,11 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   }
 
   return {
-    listen(port, host, reusePort = false) {
+    listen(port, host) {
       const { promise, resolve, reject } = Promise.withResolvers<AddressInfo>();
-      const failed = (error: Error): void => reject(listenError(error, host, port, '--bind-address', true));
+      const failed = (error: Error): void => reject(listenError(error, host, port, '--bind-address'));
       server.once('error', failed);
-      server.listen({ port, host, reusePort }, () => {
+      server.listen({ port, host }, () => {
         server.off('error', failed);
         server.on('error', (error) => logger.error({ error: error.message }, 'The server failed'));
         resolve(server.address() as AddressInfo);
