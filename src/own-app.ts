@@ -67,7 +67,7 @@ export function createOwnApp(
   }
   // Snapshot, explain, status and its page: for allowed callers only.
   const statusPage = (parts: StatusPageParts) => statusPageHandler(options, clock, parts);
-  const parts = { router, allowed: allowedCallers, readinessChecks: healthChecks.readyz, statusPage };
+  const parts = { allowed: allowedCallers, readinessChecks: healthChecks.readyz, statusPage };
   app.route(ownPathsPrefix, ownPaths(options, parts));
 
   app.all('*', toApiServer);
@@ -99,7 +99,7 @@ function oidcDocuments(
 function statusPageHandler(
   options: OwnAppOptions,
   clock: () => number,
-  { status, explain, routers }: StatusPageParts,
+  { status, explain }: StatusPageParts,
 ): MiddlewareHandler<HandlerEnvironment> {
   const state = pageStateSource(options, clock, status);
   return async (context, next) => {
@@ -109,7 +109,6 @@ function statusPageHandler(
     const sources = {
       state,
       explain,
-      routers: () => routers(context),
       acceptEncoding: req.header('accept-encoding'),
     };
     return (await statusPage(req.path, req.query(), sources)) ?? next();

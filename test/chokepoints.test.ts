@@ -91,10 +91,10 @@ const chokepoints = {
     definedIn: 'src/own-paths/only-allowed-callers.ts',
     calledIn: ['src/own-paths/metrics-endpoints.ts'],
   },
-  // What is asked in a caller's name on the side: servers for their health checks, routers for their status.
+  // What is asked in a caller's name on the side: servers for their health checks.
   askInCallersName: {
     definedIn: 'src/proxy/ask-in-callers-name.ts',
-    calledIn: ['src/own-paths/health-checks/server-checks.ts', 'src/own-paths/routers/ask-routers.ts'],
+    calledIn: ['src/own-paths/health-checks/server-checks.ts'],
   },
   // Which of the servers of a snapshot is the local one.
   localServerIdIn: {
@@ -154,13 +154,6 @@ test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
     'src/snapshot/receiving/sharing-receiver.ts', // hands the push on to the receiver that it extends
     'src/snapshot/receiving/snapshot-endpoint.ts',
   ]);
-});
-
-test('who asks for all routers has been let in, and is asked for as who they are', () => {
-  assert.deepEqual(callersOf('askRouters'), ['src/own-paths/own-paths.ts']);
-  const source = sourceOf('src/own-paths/own-paths.ts');
-  assert.match(source, /askRouters\(\{ inbound, requestInfo \}, caller, status\(\), /);
-  assert.ok(source.indexOf('app.use(onlyAllowedCallers(allowed))') < source.indexOf('app.get('));
 });
 
 test('a peer assertion is judged in one place', () => {

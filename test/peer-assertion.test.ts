@@ -2,15 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { allHeaders, toByteString } from '../src/apimachinery/raw-headers.ts';
 import { createAssertionSigner } from '../src/identity/assertion/sign-assertion.ts';
-import type { RoutersView } from '../src/own-paths/routers/routers-view.ts';
 import { identityLines, requestsFor, startAssertingRouters } from './support/asserting-routers.ts';
 import { jane, speaker } from './support/assertions.ts';
 import { ask } from './support/security/ask.ts';
 import { credentialIdOf } from './support/security/certificates.ts';
 import { rawHttp1 } from './support/security/raw-http1.ts';
 import { protocols } from './support/security/recording-backend.ts';
-import { pushSnapshot } from './support/security/router-under-test.ts';
-import { snapshotOf } from './support/snapshot-builder.ts';
 
 const jobs = '/apis/batch/v1/namespaces/default/jobs?limit=500&labelSelector=app%3Dweb';
 const header = 'Mixed-Version-Proxy-Identity';
@@ -83,28 +80,6 @@ for (const protocol of protocols) {
         requestsFor(backendOfB, path).map((received) => received.body),
         [body],
       );
-    });
-
-    it('show each other', async (context) => {
-      const { a, b } = await startAssertingRouters(context, { protocol });
-      const serves = ['v1/pods'];
-      const advertised = { address: `127.0.0.1:${b.port}`, by: 'advertise-address' } as const;
-      const snapshot = snapshotOf(
-        { 'cp-a': { serves, address: '127.0.0.1:1' }, 'cp-b': { serves, advertised } },
-        { generation: 2 },
-      );
-      for (const { port } of [a, b]) assert.equal((await pushSnapshot(port, snapshot)).status, 200);
-      const path = '/.mixed-version-proxy/v1/routers';
-      const { body } = await ask(a.port, { protocol, client: 'admin', path });
-      const { agree, routers }: Pick<RoutersView, 'agree' | 'routers'> = JSON.parse(body);
-      assert.deepEqual(
-        routers.map(({ serverId, error, status }) => [serverId, error, status?.serverId]),
-        [
-          ['cp-a', null, 'cp-a'],
-          ['cp-b', null, 'cp-b'],
-        ],
-      );
-      assert.equal(agree, true);
     });
 
     it('tell the local server by X-Remote headers all the same', async (context) => {

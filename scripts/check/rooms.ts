@@ -67,7 +67,6 @@ const rooms = [
   'src/dashboard/wording',
   'src/own-paths',
   'src/own-paths/health-checks',
-  'src/own-paths/routers',
   'src/own-paths/status',
   'src/own-paths/history',
   'src/observe',

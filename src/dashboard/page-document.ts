@@ -1,5 +1,4 @@
 import { html, raw } from 'hono/html';
-import type { RoutersView } from '../own-paths/routers/routers-view.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { SnapshotApiService } from '../snapshot/format/types.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
@@ -11,7 +10,6 @@ import { timelineSection } from './history/timeline-section.ts';
 import { trafficSection } from './history/traffic-section.ts';
 import { useSection } from './history/use-section.ts';
 import type { PageState } from './page-state.ts';
-import { hasOtherRouters, routersSection, routersUnchanged } from './routers-section.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import { serversSection } from './servers-section.ts';
 import { summarySection } from './summary-section.ts';
@@ -24,7 +22,6 @@ import { preferenceText } from './wording/preferred-version-text.ts';
 /** Parts of the page that a reader may want to go to. */
 const sections = [
   ['servers', 'API servers'],
-  ['routers', 'Routers'],
   ['traffic', 'Last hour'],
   ['timeline', 'Timeline'],
   ['clients', 'Who uses what differs'],
@@ -39,19 +36,12 @@ const sections = [
 const ofHistory: ReadonlySet<string> = new Set(['timeline', 'clients']);
 
 /** The whole page. */
-export function pageDocument(
-  state: PageState,
-  routers: RoutersView,
-  explained: Explained | undefined,
-): Markup {
+export function pageDocument(state: PageState, explained: Explained | undefined): Markup {
   const { serverId } = state.status;
   const { hostnames } = clusterView(state.table);
   const router = serverId === null ? 'Gateway' : (hostnames.get(serverId) ?? serverId);
-  const { overview, activity } = liveParts(state, undefined, routers);
-  const listed = sections.filter(
-    ([id]) =>
-      (state.history !== undefined || !ofHistory.has(id)) && (id !== 'routers' || hasOtherRouters(routers)),
-  );
+  const { overview, activity } = liveParts(state, undefined);
+  const listed = sections.filter(([id]) => state.history !== undefined || !ofHistory.has(id));
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -97,8 +87,7 @@ export function liveFragment(
   return html`${overview}${explained === undefined ? '' : explanationFragment(explained, state, hostnames)}${activity}`;
 }
 
-/** @param routers left out where the page keeps what it has of them */
-function liveParts(state: PageState, knownGeneration: number | undefined, routers?: RoutersView) {
+function liveParts(state: PageState, knownGeneration: number | undefined) {
   const { table, status } = state;
   const { columns, matrix, upgrade, hostnames } = clusterView(table);
   const without = unserved(columns, matrix, status.servers);
@@ -114,7 +103,6 @@ ${summarySection(state, upgrade, without, hostnames)}
 ${unservedSection(without, status)}
 ${upgradeSection(upgrade, matrix, status, without, colourOf)}
 ${serversSection(state, hostnames)}
-${routers === undefined ? routersUnchanged : routersSection(routers, hostnames, now)}
 ${trafficSection(history, colourOf, hostnames, now)}
 ${timelineSection(history, hostnames, now, status.embeddedSync !== null)}
 ${useSection(history, now)}

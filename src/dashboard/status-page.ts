@@ -1,5 +1,4 @@
 import { textResponse } from '../apimachinery/content-coding.ts';
-import type { RoutersView } from '../own-paths/routers/routers-view.ts';
 import type { Explanation, RequestToExplain } from '../proxy/explain.ts';
 import { ownPathsPrefix } from '../request/own-path-target.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
@@ -7,7 +6,6 @@ import { clusterView } from './cluster-view.ts';
 import { explanationFragment } from './explain-section.ts';
 import { liveFragment, pageDocument } from './page-document.ts';
 import type { PageState } from './page-state.ts';
-import { routersSection } from './routers-section.ts';
 import type { Markup } from './wording/markup.ts';
 
 export interface StatusPageSources {
@@ -15,15 +13,12 @@ export interface StatusPageSources {
   readonly state: () => PageState;
   /** Where a request would go. */
   readonly explain: (request: RequestToExplain) => Explanation;
-  /** Asks all routers in the name of who asks for the page. */
-  readonly routers: () => Promise<RoutersView>;
   /** `Accept-Encoding` of the request. */
   readonly acceptEncoding?: string | undefined;
 }
 
 /**
- * The status page: `/.mixed-version-proxy/`, and the parts of it that its script asks for: `live`, `routers` and
- * `explanation`. Only reads, whatever it is asked. For callers that have been let in.
+ * The status page: `/.mixed-version-proxy/`, and the parts of it that its script asks for: `live` and `explanation`. Only reads, whatever it is asked. For callers that have been let in.
  *
  * @param path of the request, as it was spelled
  * @param query of the request, decoded
@@ -32,7 +27,7 @@ export interface StatusPageSources {
 export async function statusPage(
   path: string,
   query: Readonly<Record<string, string>>,
-  { state, explain, routers, acceptEncoding }: StatusPageSources,
+  { state, explain, acceptEncoding }: StatusPageSources,
 ): Promise<Response | undefined> {
   // What is compressed holds no credentials, and names that whoever may read the page may read anyway (BREACH).
   const respond = async (markup: Markup, headers: Readonly<Record<string, string>>) =>
@@ -42,18 +37,10 @@ export async function statusPage(
     case ownPathsPrefix:
       // The page's own links are relative.
       return new Response(null, { status: 308, headers: { location: `${ownPathsPrefix}/` } });
-    case `${ownPathsPrefix}/`: {
-      // First: they take time, and the page tells what is known when it leaves.
-      const view = await routers();
-      return respond(pageDocument(state(), view, explained), await pageHeaders(clientStyle, clientScript));
-    }
+    case `${ownPathsPrefix}/`:
+      return respond(pageDocument(state(), explained), await pageHeaders(clientStyle, clientScript));
     case `${ownPathsPrefix}/live`:
       return respond(liveFragment(state(), generationOf(query['generation']), explained), fragmentHeaders);
-    case `${ownPathsPrefix}/routers`: {
-      const view = await routers();
-      const { table, now } = state();
-      return respond(routersSection(view, clusterView(table).hostnames, now), fragmentHeaders);
-    }
     case `${ownPathsPrefix}/explanation`: {
       const now = state();
       return respond(explanationFragment(explained, now, clusterView(now.table).hostnames), fragmentHeaders);

@@ -5,7 +5,7 @@ import { statusResponse } from '../apimachinery/status.ts';
 import { type Explanation, explainHere, type RequestToExplain } from '../proxy/explain.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import { withAuditId } from '../request/audit-id.ts';
-import type { GetInboundRequest, HandlerContext, HandlerEnvironment, Router } from '../request/router.ts';
+import type { GetInboundRequest, HandlerEnvironment, Router } from '../request/router.ts';
 import type { SnapshotReceiver } from '../snapshot/receiving/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
 import type { AllowedCallers } from './allowed-callers.ts';
@@ -13,8 +13,6 @@ import { type HealthCheck, reportHealth } from './health-checks/health.ts';
 import type { RouterHistory } from './history/router-history.ts';
 import { onlyAllowedCallers } from './only-allowed-callers.ts';
 import { refuseDisguisedOwnPath } from './refuse-own-path.ts';
-import { askRouters } from './routers/ask-routers.ts';
-import type { RoutersView } from './routers/routers-view.ts';
 import { type RouterStatus, type RouterStatusOptions, routerStatus } from './status/router-status.ts';
 import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-address.ts';
 
@@ -22,11 +20,7 @@ import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-
 export interface StatusPageParts {
   readonly status: () => RouterStatus;
   readonly explain: (request: RequestToExplain) => Explanation;
-  /** Asks the other routers in the name of this caller. */
-  readonly routers: (context: OwnPathContext) => Promise<RoutersView>;
 }
-
-type OwnPathContext = Pick<HandlerContext, 'var'>;
 
 export interface OwnPathsOptions extends MixedVersionProxyOptions, Omit<RouterStatusOptions, 'routingTable'> {
   /** Takes pushed snapshots; its table is the one that is routed by. */
@@ -41,26 +35,23 @@ interface OwnPathsParts {
   readonly allowed: AllowedCallers;
   /** What `/readyz` asks. */
   readonly readinessChecks: readonly HealthCheck[];
-  readonly router: Router;
   /** Serves the status page, and leaves other paths to the next handler. */
   readonly statusPage: (parts: StatusPageParts) => MiddlewareHandler<HandlerEnvironment>;
 }
 
 /**
  * The router's own paths for allowed callers only (metrics, which monitors may read, stand beside them):
- * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/routers`
- * (GET), `v1/history` (GET), and the status page (GET), `/` and what its script asks for.
+ * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history`
+ * (GET), and the status page (GET), `/` and what its script asks for.
  */
 export function ownPaths(
   options: OwnPathsOptions,
-  { router, allowed, readinessChecks, statusPage }: OwnPathsParts,
+  { allowed, readinessChecks, statusPage }: OwnPathsParts,
 ): Hono<HandlerEnvironment> {
   const receiver = options.routingTable;
   const clock = options.clock ?? Date.now;
   const status = () => routerStatus(options, readiness(readinessChecks), clock());
   const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options);
-  const routers = ({ var: { inbound, requestInfo, caller } }: OwnPathContext) =>
-    askRouters({ inbound, requestInfo }, caller, status(), { ...options, router });
   const app = new Hono<HandlerEnvironment>();
 
   app.use(onlyAllowedCallers(allowed));
@@ -71,7 +62,6 @@ export function ownPaths(
   app.put('/v1/snapshot', ({ var: { inbound } }) => putSnapshot(inbound.body(), receiver));
   app.put('/v1/snapshot/renewal', ({ var: { inbound } }) => putRenewal(inbound.body(), receiver));
   app.get('/v1/status', () => Response.json(status()));
-  app.get('/v1/routers', async (context) => Response.json(await routers(context)));
   app.get('/v1/history', () => {
     const view = options.history?.view();
     return view === undefined
@@ -85,7 +75,7 @@ export function ownPaths(
     }
     return Response.json(explain({ method, url }));
   });
-  app.get('*', statusPage({ status, explain, routers }));
+  app.get('*', statusPage({ status, explain }));
   app.all('*', ({ req }) => statusResponse('NotFound', `the router has no ${req.method} ${req.path}`));
   return app;
 }

@@ -24,6 +24,4 @@ export interface Destination {
   /** The name the serving certificate must carry (`kubernetes.default.svc` for peers), at any address. */
   readonly serverName: string;
   readonly trust: DestinationTrust;
-  /** Whom assertions are addressed to: an API server ID. Default: `id`. */
-  readonly audience?: string | undefined;
 }

@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import { parseRoutersView, type RoutersView } from '../../own-paths/routers/routers-view.ts';
 import { parseStatusView, type StatusView } from '../../own-paths/status/status-view.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
@@ -17,28 +16,10 @@ const longestResponse = 2 * sealedSnapshotLimit;
 const responseTimeout = 10_000;
 
 /** @throws {CommandFailure} exit code 1 when the router does not tell. */
-export function readStatus(connection: RouterConnection): Promise<StatusView> {
-  return toldBy(connection, 'v1/status', parseStatusView);
-}
-
-/**
- * What the router tells of itself, and of those that it asks in the caller's name.
- * @throws {CommandFailure} exit code 1 when the router does not tell.
- */
-export function readRoutersView(
-  connection: RouterConnection,
-): Promise<Pick<RoutersView, 'notAsked' | 'routers'>> {
-  return toldBy(connection, 'v1/routers', parseRoutersView);
-}
-
-async function toldBy<Told>(
-  connection: RouterConnection,
-  path: string,
-  parse: (text: string) => Told | undefined,
-): Promise<Told> {
-  const response = await ask(connection, path);
+export async function readStatus(connection: RouterConnection): Promise<StatusView> {
+  const response = await ask(connection, 'v1/status');
   if (response.status !== 200) throw notTold(connection, response);
-  const told = parse(response.text);
+  const told = parseStatusView(response.text);
   if (told === undefined) {
     throw new CommandFailure(1, [`${nameOf(connection)} responds, but not as a router does: is it one?`]);
   }

@@ -1,9 +1,11 @@
-import type { RoutersView } from '../../own-paths/routers/routers-view.ts';
+import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
-import { readRoutersView, readStatus } from './ask-router.ts';
+import { readStatus, readTable } from './ask-router.ts';
+import { otherRouters } from './other-routers.ts';
 import type { RouterConnection } from './router-connection.ts';
+import type { RouterOfServer, RoutersView } from './routers-view.ts';
 
-/** Routers and, where they were asked for all, those that they found. */
+/** Routers and, where all were asked for, the servers whose routers could not be found. */
 type ReadRouters = Pick<RoutersView, 'routers' | 'notAsked'>;
 
 /** Of a router that does not tell, the reason is part of what is returned. */
@@ -11,49 +13,73 @@ export async function readRouters(
   connections: readonly RouterConnection[],
   { all }: { readonly all: boolean },
 ): Promise<ReadRouters> {
-  return joined(await Promise.all(connections.map(all ? readAll : readOne)));
+  if (all) return joined(await Promise.all(connections.map(readAll)));
+  const routers = await Promise.all(connections.map((connection) => readOne(connection)));
+  return { routers, notAsked: [] };
 }
 
-function readOne(connection: RouterConnection): Promise<ReadRouters> {
-  return orReason(connection, async () => {
-    const status = await readStatus(connection);
-    const { origin: server } = connection;
-    return { routers: [{ server, serverId: status.serverId, error: null, status }], notAsked: [] };
-  });
-}
-
-/** It asks the others in the caller's name (`v1/routers`), and tells of itself first. */
-function readAll(connection: RouterConnection): Promise<ReadRouters> {
-  return orReason(connection, async () => {
-    const { routers, notAsked } = await readRoutersView(connection);
-    const [own, ...others] = routers;
-    return { routers: own === undefined ? [] : [{ ...own, server: connection.origin }, ...others], notAsked };
-  });
-}
-
-async function orReason(
-  { origin }: RouterConnection,
-  read: () => Promise<ReadRouters>,
-): Promise<ReadRouters> {
+/** @param serverId of the server that it is to stand before. Default: any */
+async function readOne(connection: RouterConnection, serverId?: string): Promise<RouterOfServer> {
+  const { origin: server } = connection;
   try {
-    return await read();
+    const status = await readStatus(connection);
+    if (serverId === undefined || status.serverId === serverId) {
+      return { server, serverId: status.serverId, error: null, status };
+    }
+    const whose = status.serverId === null ? 'a gateway' : `the router of ${status.serverId}`;
+    return { server, serverId, error: `${server} is ${whose}`, status: null };
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
-    const reason = error.lines.join('; ');
-    return { routers: [{ server: origin, serverId: null, error: reason, status: null }], notAsked: [] };
+    return { server, serverId: serverId ?? null, error: error.lines.join('; '), status: null };
   }
 }
 
 /**
- * What several routers say, each first of itself: its own word on itself counts, then what any heard of another. Pure.
+ * The snapshot of a router says where the others are. Each is asked itself, with the same credentials and its certificate
+ * checked in the same way. The router itself stands first.
+ */
+async function readAll(connection: RouterConnection): Promise<ReadRouters> {
+  const own = await readOne(connection);
+  const { status } = own;
+  if (status === null) return { routers: [own], notAsked: [] };
+  const others = await otherRoutersOf(connection, status);
+  const routers = await Promise.all(
+    others.flatMap(({ serverId, origin }) =>
+      origin === undefined ? [] : [readOne({ ...connection, origin, from: undefined }, serverId)],
+    ),
+  );
+  const notAsked = others.filter(({ origin }) => origin === undefined).map(({ serverId }) => serverId);
+  return { routers: [own, ...routers], notAsked };
+}
+
+async function otherRoutersOf(connection: RouterConnection, { serverId, servers }: StatusView) {
+  const table = await readTable(connection).catch((error: unknown) => {
+    if (!(error instanceof CommandFailure)) throw error;
+    return undefined;
+  });
+  if (table === undefined) {
+    // It has none, or does not show it: where the others are is not known.
+    return servers.filter(({ id }) => id !== serverId).map(({ id }) => ({ serverId: id, origin: undefined }));
+  }
+  // Servers behind a gateway need not have routers on its port.
+  const own = serverId === null ? undefined : connection.origin.replace('https://', '');
+  return otherRouters(table, serverId ?? undefined, own).map(({ server, origin }) => ({
+    serverId: server.id,
+    origin,
+  }));
+}
+
+/**
+ * What was found by each of several routers, which stand first: what was asked at an address that was given counts, then
+ * what was found by any of them. Pure.
  */
 export function joined(views: readonly ReadRouters[]): ReadRouters {
   const given = views.flatMap(({ routers }) => routers.slice(0, 1));
   const told = new Set(given.map(({ serverId }) => serverId));
-  const heard = views
+  const found = views
     .flatMap(({ routers }) => routers.slice(1))
     .filter(({ serverId }) => !told.has(serverId));
-  const others = [...Map.groupBy(heard, ({ serverId }) => serverId).values()].flatMap(
+  const others = [...Map.groupBy(found, ({ serverId }) => serverId).values()].flatMap(
     (group) => group.find(({ status }) => status !== null) ?? group.slice(0, 1),
   );
   const known = new Set([...told, ...others.map(({ serverId }) => serverId)]);

@@ -1,10 +1,10 @@
 import { Option } from 'commander';
 import { clusterView } from '../../dashboard/cluster-view.ts';
-import { agreementOf, differencesBetween, saysReady } from '../../own-paths/routers/agreement.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredText } from '../terminal/structured-text.ts';
 import { type ColorMode, colorOption, isColored } from '../terminal/styled-text.ts';
+import { agreementOf, differencesBetween, saysReady } from './agreement.ts';
 import { readStatus, readTable } from './ask-router.ts';
 import { readRouters } from './read-routers.ts';
 import {
@@ -56,7 +56,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     )
     .option(
       '--all',
-      'Show the routers of the other servers as well, which the router asks in the name of the caller: where they advertise an address (--advertise-address), else on its own port at the hosts of their servers. Exits with 1 when a server is left whose router is not known: name that with --server.',
+      'Show the routers of the other servers as well, and ask each itself, with the same credentials: where they advertise an address (--advertise-address), else on the same port at the hosts of their servers. Exits with 1 when a server is left whose router is not known: name that with --server.',
     )
     .option(
       '--tls-server-name <name>',
@@ -76,7 +76,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
       `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C; on a terminal instead of the last one.`,
     )
     .addOption(
-      new Option('-o, --output <form>', "Output format; json and yaml are the router's own response.")
+      new Option('-o, --output <form>', "Output format; json and yaml hold the routers' own responses.")
         .choices(['text', 'wide', 'json', 'yaml'])
         .default('text'),
     )

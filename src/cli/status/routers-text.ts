@@ -1,10 +1,10 @@
 import { compareNames, withDisplayNames } from '../../dashboard/wording/display-names.ts';
-import { saysReady } from '../../own-paths/routers/agreement.ts';
-import type { Difference, RouterOfServer, RoutersView } from '../../own-paths/routers/routers-view.ts';
 import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
+import { saysReady } from './agreement.ts';
+import type { Difference, RouterOfServer, RoutersView } from './routers-view.ts';
 import { healthyCount, whoseSnapshot } from './status-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 

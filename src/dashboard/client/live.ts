@@ -6,8 +6,6 @@ import { stopTimes, timeOfDayText, updateTimes } from './times.ts';
 /** Milliseconds between two updates, and at most between two attempts while there is no response. */
 const interval = 2_000;
 const longestPause = 30_000;
-/** Milliseconds between two questions to all routers, which wait for the slowest of them. */
-const routersInterval = 10_000;
 /** Milliseconds that one update may take. */
 const timeout = 10_000;
 
@@ -63,9 +61,6 @@ export function keepUpToDate(): void {
   timer = setTimeout(start, interval);
 }
 
-/** When the routers were last asked; the page came with what they said. Milliseconds of the page's life. */
-let routersAskedAt = performance.now();
-
 async function updatePage(signal: AbortSignal): Promise<void> {
   const query = new URLSearchParams({
     generation: elementOf('overview', HTMLElement).dataset['generation'] ?? '',
@@ -76,21 +71,11 @@ async function updatePage(signal: AbortSignal): Promise<void> {
     query.set('method', method);
     query.set('url', url);
   }
-  const isDue = performance.now() - routersAskedAt >= routersInterval;
-  const [part, routers] = await Promise.all([
-    fetchPart(`live?${query}`, signal),
-    isDue ? fetchPart('routers', signal) : undefined,
-  ]);
+  const part = await fetchPart(`live?${query}`, signal);
   for (const id of ['overview', 'activity']) {
     const next = part.getElementById(id);
     if (next === null) throw new NotThisPage();
     morph(elementOf(id, HTMLElement), next);
-  }
-  if (routers !== undefined) {
-    const next = routers.getElementById('routers');
-    if (next === null) throw new NotThisPage();
-    morph(elementOf('routers', HTMLElement), next);
-    routersAskedAt = performance.now();
   }
   const explanation = part.getElementById('explanation');
   const shown = elementOf('explanation', HTMLElement);

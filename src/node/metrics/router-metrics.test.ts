@@ -4,16 +4,23 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { RouterMetrics } from './router-metrics.ts';
 
+function metricsOf(): RouterMetrics {
+  const commandLine = { version: 'v0.1.0', flags: {}, found: [] };
+  return new RouterMetrics(
+    { featureGateEnabled: true, commandLine },
+    {
+      table: () => undefined,
+      credentialFiles: { certificates: () => [], keyFiles: () => [] },
+      needsRestart: () => [],
+      embeddedSync: () => undefined,
+      retryBudget: () => 0,
+      health: () => [],
+    },
+  );
+}
+
 test('a server without an address counts once for each snapshot, not with each renewal', async () => {
-  const process = { version: 'v0.1.0', nodeVersion: 'v26.0.0', startedAt: 0, configHash: '', flags: {} };
-  const metrics = new RouterMetrics({ featureGateEnabled: true }, process, {
-    table: () => undefined,
-    credentialFiles: { certificates: () => [], keyFiles: () => [] },
-    needsRestart: () => [],
-    embeddedSync: () => undefined,
-    retryBudget: () => 0,
-    health: () => [],
-  });
+  const metrics = metricsOf();
   const unresolved = async () =>
     /peer_discovery_sync_errors_total\{type="hostport_resolution"\} (\d+)/.exec(
       (await metrics.scrape('text/plain')).text,
@@ -27,4 +34,17 @@ test('a server without an address counts once for each snapshot, not with each r
   assert.equal(await unresolved(), '1');
   metrics.tableInUse(buildRoutingTable(snapshotOf(servers, { generation: 2 })), []);
   assert.equal(await unresolved(), '2');
+});
+
+test('routers that know the same have one hash of it, whatever generation each has', async () => {
+  const hashOf = async (generation: number, servers: Parameters<typeof snapshotOf>[0]) => {
+    const metrics = metricsOf();
+    metrics.tableInUse(buildRoutingTable(snapshotOf(servers, { generation })), []);
+    const { text } = await metrics.scrape('text/plain');
+    return /snapshot_content_info\{hash="([^"]+)"\} 1/.exec(text)?.[1];
+  };
+  const first = await hashOf(1, { a: ['v1/pods'], b: ['v1/pods', 'batch/v1/jobs'] });
+  assert.match(first ?? '', /^sha256:[0-9a-f]{64}$/);
+  assert.equal(await hashOf(9, { b: ['v1/pods', 'batch/v1/jobs'], a: ['v1/pods'] }), first);
+  assert.notEqual(await hashOf(1, { a: ['v1/pods'], b: ['v1/pods'] }), first);
 });

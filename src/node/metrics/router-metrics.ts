@@ -9,8 +9,8 @@ import type { EmbeddedSyncStatus } from '../../own-paths/status/embedded-sync-st
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/request-observer.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
+import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver-options.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
@@ -67,14 +67,16 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
       ({ origin, departed }) => origin === undefined && !departed,
     ).length;
     this.#registry.state.peerDiscoverySyncErrors.with('hostport_resolution').add(unresolved);
+    const { snapshotContent } = this.#registry.state;
+    snapshotContent.clear();
+    snapshotContent.with(contentHash(table)).set(1);
   }
 
   /** A new configuration is in use: routers with the same hash are configured alike. */
   configured({ commandLine }: Pick<ServeConfig, 'commandLine'>): void {
     const { configInfo } = this.#registry.state;
     configInfo.clear();
-    const hash = createHash('sha256').update(canonicalJson(commandLine.flags)).digest('hex');
-    configInfo.with(`sha256:${hash}`).set(1);
+    configInfo.with(sha256(commandLine.flags)).set(1);
   }
 
   snapshotPushed(result: PushResult): void {
@@ -197,4 +199,30 @@ function updateCredentials(state: MetricRegistry['state'], files: CredentialFile
     credentialReloadFailed.with(`--${name}`, path).set(lastError === null ? 0 : 1);
     credentialLastReload.with(`--${name}`, path).set(lastReload === null ? 0 : Date.parse(lastReload) / 1000);
   }
+}
+
+/** Of what decides, and not of how a router came to know it. */
+function contentHash({ snapshot }: RoutingTable): string {
+  const { servers, apiServices, customResourceGroups } = snapshot;
+  return sha256(
+    [
+      servers.map(({ id, version = '', serves = '', departedAt }) => [
+        id,
+        version,
+        serves,
+        departedAt !== undefined,
+      ]),
+      apiServices.map(({ group, version, service, available }) => [
+        group,
+        version,
+        service !== undefined,
+        available,
+      ]),
+      customResourceGroups.map(({ group, version }) => [group, version]),
+    ].map((entries) => entries.map((entry) => JSON.stringify(entry)).sort()),
+  );
+}
+
+function sha256(value: unknown): string {
+  return `sha256:${createHash('sha256').update(canonicalJson(value)).digest('hex')}`;
 }

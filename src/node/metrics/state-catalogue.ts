@@ -15,6 +15,11 @@ export const stateCatalogue = {
     'Generation of the snapshot in use. 0 while there is none.',
     [],
   ),
+  snapshotContent: gauge(
+    'mixed_version_proxy_snapshot_content_info',
+    '1, with a hash of what the snapshot in use says of the cluster: the same on all routers that know the same, whatever generation each has. Absent while there is none.',
+    ['hash'],
+  ),
   snapshotAge: gauge(
     'mixed_version_proxy_snapshot_age_seconds',
     'Time since the snapshot in use was made or last renewed. Absent while there is none.',

@@ -11,7 +11,6 @@ export function peerDestination(server: RoutingServer): Destination | undefined 
     origin: server.origin,
     serverName: server.serverName,
     trust: { kind: 'peer-ca' },
-    audience: server.audience,
   };
 }
 

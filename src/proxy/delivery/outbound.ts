@@ -38,7 +38,7 @@ export function buildOutboundRequest(
   othersLeft?: () => boolean,
 ): OutboundRequest | Promise<OutboundRequest> {
   const { inbound, caller } = request;
-  const { kind, id, audience = id } = destination;
+  const { kind, id } = destination;
   // An extension server knows neither our assertions nor our issuer: it takes front-proxy headers or nothing.
   const signer = kind === 'extension' ? undefined : options.identityTokens[kind];
   if (signer === undefined || caller.kind !== 'authenticated') {
@@ -46,7 +46,7 @@ export function buildOutboundRequest(
   }
   const { method, target } = inbound;
   return signer
-    .sign({ user: caller.user, destinationId: audience, method, target, rerouted: kind === 'peer' })
+    .sign({ user: caller.user, destinationId: id, method, target, rerouted: kind === 'peer' })
     .then((token) => ready(request, destination, options, othersLeft, token));
 }
 

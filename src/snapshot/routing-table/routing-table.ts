@@ -14,8 +14,6 @@ export interface RoutingServer {
   readonly stale: boolean;
   /** It has left and may come back; `origin` is `undefined` meanwhile. */
   readonly departed: boolean;
-  /** As `Destination.audience`. */
-  readonly audience?: string | undefined;
 }
 
 /** Who serves one thing. Both fields are made once, with the table. */

@@ -1,7 +1,6 @@
 import type { StatusPageSources } from '../../../src/dashboard/status-page.ts';
 import type { HealthStatus } from '../../../src/health/health-state.ts';
 import type { HistoryView } from '../../../src/own-paths/history/history-view.ts';
-import type { RoutersView } from '../../../src/own-paths/routers/routers-view.ts';
 import type { RouterStatus } from '../../../src/own-paths/status/router-status.ts';
 import type { Explanation } from '../../../src/proxy/explain.ts';
 import type { ServedSet, SnapshotServer } from '../../../src/snapshot/format/types.ts';
@@ -102,25 +101,11 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
       now,
     }),
     explain: () => hostileExplanation(hostile),
-    routers: async () => hostileRouters(hostileStatus(servers, hostile), hostile),
     get fields() {
       hostile('url');
       return [...fields];
     },
   };
-}
-
-function hostileRouters(status: RouterStatus, hostile: (field: string) => string): RoutersView {
-  const routers = [
-    { server: `https://${hostile('router')}`, serverId: status.serverId, error: null, status },
-    { server: `https://${hostile('other-router')}`, serverId: null, error: hostile('error'), status: null },
-  ];
-  const values = [
-    { value: hostile('value'), routers: [routers[0]?.server ?? ''] },
-    { value: hostile('other-value'), routers: [hostile('router-that-differs')] },
-  ];
-  const differences = [{ subject: hostile('subject'), values }];
-  return { agree: false, differences, notAsked: [hostile('not-asked')], routers };
 }
 
 function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: string) => string): RouterStatus {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import type { RoutersView } from '../../../src/own-paths/routers/routers-view.ts';
+import { agreementOf, differencesBetween } from '../../../src/cli/status/agreement.ts';
+import { parseStatusView } from '../../../src/own-paths/status/status-view.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type ExclusiveResource, exclusiveResource } from '../exclusive-resources.ts';
-import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { tlsRequest } from '../tls-request.ts';
 import { faults } from './faults.ts';
 import type { InstallAssets, KubernetesRelease } from './install-assets.ts';
 import { image, type KubeadmCluster, touched } from './kubeadm-cluster.ts';
@@ -66,24 +67,24 @@ async function filesOf({ machines }: KubeadmCluster) {
   return Promise.all(machines.map((machine) => machine.files(touched)));
 }
 
-/** Waits until the router shows those of all nodes, and that they agree. @returns where they listen */
-async function routersSeenAt(
-  address: string,
-  admin: TlsCredentials,
-  nodes: number,
-): Promise<readonly string[]> {
-  let told = '';
-  let seen: readonly string[] = [];
+/** Waits until the routers of all nodes know the same. */
+async function routersAgree({ machines, admin }: KubeadmCluster): Promise<void> {
+  let told: unknown;
   await eventually(async () => {
-    const { text } = await tlsRequest(`https://${address}:6443/.mixed-version-proxy/v1/routers`, admin);
-    told = text;
-    const { agree, routers } = JSON.parse(text) as Pick<RoutersView, 'agree' | 'routers'>;
-    seen = routers.map(({ server }) => server);
-    return agree === true && seen.length === nodes;
+    const routers = await Promise.all(
+      machines.map(async ({ address }) => {
+        const server = `https://${address}:6443`;
+        const { text } = await tlsRequest(`${server}/.mixed-version-proxy/v1/status`, admin);
+        const status = parseStatusView(text) ?? null;
+        return { server, serverId: status?.serverId ?? null, error: null, status };
+      }),
+    );
+    const differences = differencesBetween(routers);
+    told = differences;
+    return agreementOf(routers, differences, []) === true;
   }).catch((cause: unknown) => {
-    throw new Error(`the routers do not agree: ${told}`, { cause });
+    throw new Error(`the routers do not agree: ${JSON.stringify(told)}`, { cause });
   });
-  return seen;
 }
 
 export async function meetFaults(
@@ -105,10 +106,8 @@ export async function installAndUndo(
   const load = await startLoad({ 'load balancer': cluster.origin }, cluster.admin, 'without-upgrade');
   const service = followServiceEndpoints(cluster.origin, cluster.admin);
   await installAll(cluster, release, tell);
-  for (const { name, address } of cluster.machines) {
-    const seen = await routersSeenAt(address, cluster.admin, cluster.machines.length);
-    await tell(`the router of ${name} shows ${seen.join(', ')}, which agree`);
-  }
+  await routersAgree(cluster);
+  await tell('the routers of all nodes agree');
   await undoAll(cluster, release, tell);
   const states = await service.stop();
   const { lines, faults: wrong } = await load.stop();

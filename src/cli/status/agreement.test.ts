@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { listedServer, statusView } from '../../../test/support/status-view.ts';
-import type { StatusView } from '../status/status-view.ts';
+import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { agreementOf, differencesBetween } from './agreement.ts';
 import type { RouterOfServer } from './routers-view.ts';
 

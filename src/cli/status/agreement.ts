@@ -1,4 +1,4 @@
-import type { StatusView } from '../status/status-view.ts';
+import type { StatusView } from '../../own-paths/status/status-view.ts';
 import type { Difference, RouterOfServer } from './routers-view.ts';
 
 /** A router of an earlier release does not report readiness: a status at all then counts as ready. Pure. */
