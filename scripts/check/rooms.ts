@@ -33,7 +33,7 @@ const rooms = [
   'src/sync/node',
   'src/node',
   'src/node/process',
-  'src/node/reload',
+  'src/node/credentials',
   'src/node/serving',
   'src/node/upgrades',
   'src/node/health',

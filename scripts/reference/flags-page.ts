@@ -1,5 +1,5 @@
 import type { Option } from 'commander';
-import type { FlagDefinition, TakesEffect } from '../../src/cli/flags/flag.ts';
+import type { FlagDefinition } from '../../src/cli/flags/flag.ts';
 import { serveFlags } from '../../src/cli/flags/serve-flags.ts';
 import { syncFlags } from '../../src/cli/flags/sync-flag-groups.ts';
 import { createProgram } from '../../src/cli/run-command-line.ts';
@@ -24,7 +24,6 @@ const introduction = [
   '',
   'Every command with its flags. Exit codes: 0 done, 1 failed while running, 2 usage or configuration error, with a line for each. `mixed-version-proxy <command> --help` prints the same, with examples.',
   '',
-  'A [changed key](configuration.md#changes-while-the-router-runs) of the configuration file takes effect at once, one with ² at a restart; one with ¹ can change at once, but be set or removed only with a restart.',
   '',
   'Lists take commas and repetition; an entry in double quotes may contain commas. A boolean flag alone means true. Durations are as in Go: `500ms`, `10s`, `1m30s`.',
   '',
@@ -69,23 +68,15 @@ function row(option: Option, key: string): string {
   return `| \`${escapeCell(flags)}\` |${key} ${escapeCell(`${description}${choices}${shown}`)} |`;
 }
 
-/** The key of a flag in the command's configuration file, and when a changed one counts; empty where it has none. */
+/** The key of a flag in the command's configuration file; empty where it has none. */
 function keysOf(command: CliCommand): (option: Option) => string {
-  const isServe = command.name() === 'serve';
-  const flags: readonly FlagDefinition[] = isServe ? serveFlags : command.name() === 'sync' ? syncFlags : [];
+  const flags: readonly FlagDefinition[] =
+    command.name() === 'serve' ? serveFlags : command.name() === 'sync' ? syncFlags : [];
   return ({ long }) => {
-    const { key, change } = flags.find(({ name }) => long === `--${name}`) ?? {};
-    // The sync job reads its file at start only.
-    const mark = isServe && change !== undefined ? marks[change] : '';
-    return key === undefined ? '' : `\`${key}\`${mark}`;
+    const { key } = flags.find(({ name }) => long === `--${name}`) ?? {};
+    return key === undefined ? '' : `\`${key}\``;
   };
 }
-
-const marks: Readonly<Record<TakesEffect, string>> = {
-  'at-once': '',
-  'at-once-while-on': ' ¹',
-  restart: ' ²',
-};
 
 function escapeCell(text: string): string {
   return text.replaceAll('|', '\\|');

@@ -61,11 +61,6 @@ export class HealthMonitor {
     }
   }
 
-  /** Ends the pauses under way: they are as long as the interval was when they began. */
-  hurry(): void {
-    for (const { pause } of this.#followed.values()) pause.abort();
-  }
-
   /** Ends all probing, for good. */
   stop(): void {
     this.#endObserving();

@@ -76,17 +76,12 @@ export class ServerHealth {
   readonly #probed = new Set<string>();
   /** Those who wait for the end of the next probe. */
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
-  #options: ServerHealthOptions;
+  readonly #options: ServerHealthOptions;
   readonly #monotonic: () => number;
 
   constructor(options: ServerHealthOptions) {
     this.#options = options;
     this.#monotonic = options.monotonic ?? (() => performance.now());
-  }
-
-  /** Judges what is heard from now on by other thresholds. */
-  configure({ rise, fall, slowStart }: Omit<ServerHealthOptions, 'monotonic'>): void {
-    this.#options = { ...this.#options, rise, fall, slowStart };
   }
 
   /** @returns a function that ends it. */

@@ -12,6 +12,8 @@ export type { Http2ServerLimits } from '../http2/server/server-limits.ts';
 export { type ClientAuthorities, readClientAuthorities } from './callers/client-authorities.ts';
 export { ClientCertificateReader, clientCertificateTlsOptions } from './callers/client-certificate.ts';
 export type { RunningRouter, ServeConfig } from './configuration/serve-config.ts';
+export { CredentialWatch } from './credentials/credential-watch.ts';
+export type { FileGroup, WatchedFile } from './credentials/file-reloader.ts';
 export type { DispatcherFor } from './destinations/destination-dispatchers.ts';
 export {
   NodeTransport,
@@ -25,7 +27,5 @@ export type { TransportCredentials } from './destinations/tls-dialer.ts';
 export { type NodeBindings, NodeInboundRequest, nodeInbound } from './exchange/node-inbound.ts';
 export { createFileSnapshotStore } from './files/file-snapshot-store.ts';
 export { startRouter } from './process/start-router.ts';
-export { CredentialWatch } from './reload/credential-watch.ts';
-export type { FileGroup, WatchedFile } from './reload/file-reloader.ts';
 export { createRouterServer, type RouterServer, type RouterServerOptions } from './serving/server.ts';
 export { type UpgradeListener, type UpgradeOptions, upgradeListener } from './upgrades/upgrade.ts';

@@ -7,8 +7,8 @@ import { commandContext, runCommand } from '../support/command-context.ts';
 import { completeServeOptions, serveFiles } from '../support/serve-options.ts';
 
 /*
- * What an operator sees of the flags of `serve` and `sync`, held as it was: help, every message of a bad value, which
- * of file and flag counts, and what a reload says of each changed key. A change of these texts has to be one on
+ * What an operator sees of the flags of `serve` and `sync`, held as it was: help, every message of a bad value, and which of file and
+ * flag counts. A change of these texts has to be one on
  * purpose: `npm run generate`, and the difference read.
  */
 
@@ -301,21 +301,6 @@ describe('the keys of a configuration file', () => {
     }
     hold(context, 'serve-precedence', said.join('\n'));
   });
-
-  it('of serve that change while the router runs are reloaded as they were', async (context) => {
-    const said: string[] = [];
-    for (const [path, flag] of await routerKeys()) {
-      const { [flag.name]: inUse, ...flags } = sidecar;
-      const started = inUse === undefined ? undefined : plain(flag, inUse);
-      const next = fileText('RouterConfiguration', path, sampleOf(flag));
-      said.push(
-        `--${flag.name}`,
-        `  ${await reload(flags, fileText('RouterConfiguration', path, started), next)}`,
-      );
-      said.push(`  back ${await reload(flags, next, fileText('RouterConfiguration', path, started))}`);
-    }
-    hold(context, 'serve-reload', said.join('\n'));
-  });
 });
 
 const removedKeys = [
@@ -347,11 +332,6 @@ function other(value: unknown): unknown {
   if (typeof value === 'boolean') return !value;
   if (typeof value === 'number') return value + 1;
   return value;
-}
-
-/** What flags give, as a file writes it. */
-function plain({ placeholder }: Flag, values: readonly string[]): unknown {
-  return placeholder === 'CN' ? values : values.at(-1);
 }
 
 /** The text of each setting of the configuration that `serve` comes to, by its path; or the faults. */
@@ -409,27 +389,4 @@ function difference(
       .filter((name) => JSON.stringify(usual[name]) !== JSON.stringify(settings[name]))
       .map((name) => [name, settings[name] ?? null]),
   );
-}
-
-/** What is said when the file of a router that was started with `first` says `second`. */
-async function reload(flags: Flags, first: string, second: string): Promise<string> {
-  const text = (file: string) =>
-    new Map(
-      [...files, ['file.json', file]].flatMap(([name = '', content = '']) =>
-        inWorkingDirectory([name, content]),
-      ),
-    );
-  const { context } = commandContext(text(first));
-  try {
-    const input = await readServeInput(
-      { flags, configurationFiles: ['file.json'], dryRun: [], unknown: [] },
-      context,
-    );
-    const reading = await input.configurationSource.read(new Map([['file.json', second]]));
-    const { changed, needsRestart, warnings } = reading ?? {};
-    const isInUse = reading?.config !== undefined;
-    return JSON.stringify({ isInUse, changed, needsRestart, warnings }).replaceAll(process.cwd(), '.');
-  } catch (error) {
-    return error instanceof Error ? error.message.replaceAll(process.cwd(), '.') : String(error);
-  }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { RawServeOptions, ServeFlagName } from '../../src/cli/flags/serve-flags.ts';
 import { readServeInput, type ServeArguments } from '../../src/cli/serve/serve-input.ts';
-import type { RunningRouter, ServeConfig } from '../../src/node/configuration/serve-config.ts';
+import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../src/snapshot/signing/signing-key.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
@@ -30,8 +30,6 @@ export interface StartedRouter {
   write(name: string, text: string): Promise<void>;
   /** Replaces the configuration file. */
   configure(configuration: Configuration): Promise<void>;
-  /** What was put in use behind a change of it, the last one last. */
-  readonly applied: readonly ServeConfig[];
   /** The folder of all the files. */
   path(name: string): string;
   /** The key that snapshots have to be signed with at first. */
@@ -130,7 +128,6 @@ export async function routerFiles(
       'requestheader-client-ca-file': [path('front-proxy-ca.crt')],
       'requestheader-allowed-names': ['front-proxy-client'],
       'snapshot-keys': [path('keys.json')],
-      'file-check-interval': ['24h'],
       // Tests look at every request that the API server gets.
       'health-check-interval': ['0s'],
       ...(localAuthority === undefined ? {} : { 'local-server-ca-file': [path('local-ca.crt')] }),
@@ -162,10 +159,8 @@ export async function startRouterWithFiles(
   const { context: command } = commandContext(new Map());
   const input = await readServeInput(given, { ...command, readFile: (file) => readFileSync(file, 'utf8') });
   const { logger, lines: logs } = recordingLogger();
-  const applied: ServeConfig[] = [];
   const router = await startRouter(input.config, logger, {
     configurationSource: input.configurationSource,
-    onApplied: (config) => applied.push(config),
   });
   context.after(() => router.close(0));
   return {
@@ -174,7 +169,6 @@ export async function startRouterWithFiles(
     port: Number(new URL(router.origin).port),
     logs,
     configure,
-    applied,
     user: (commonName, organizations = []) =>
       authorities.cluster.issue({ commonName, organizations, usage: 'client' }),
   };

@@ -10,7 +10,6 @@ export const mixedVersionFlagGroup = {
       name: 'feature-gates',
       key: 'featureGates',
       value: featureGates,
-      change: 'restart',
       default: 'UnknownVersionInteroperabilityProxy=true',
       description: 'With the gate off, every request goes to the local API server.',
     },
@@ -18,7 +17,6 @@ export const mixedVersionFlagGroup = {
       name: 'server-id',
       key: 'localServer.id',
       value: text('ID'),
-      change: 'restart',
       isOfLocalServer: true,
       description:
         'ID of the local API server: the name of its identity Lease in kube-system, as the snapshot has it. Required, unless --gateway is set or --kubeconfig finds it.',
@@ -27,7 +25,6 @@ export const mixedVersionFlagGroup = {
       name: 'local-server',
       key: 'localServer.url',
       value: text('https://host:port'),
-      change: 'restart',
       isOfLocalServer: true,
       description:
         'Where the local API server listens. Required, unless --gateway is set or --kubeconfig finds it.',
@@ -36,7 +33,6 @@ export const mixedVersionFlagGroup = {
       name: 'kube-apiserver-manifest',
       key: 'localServer.manifestFile',
       value: text('file|none'),
-      change: 'restart',
       default: '/etc/kubernetes/manifests/kube-apiserver.yaml',
       description:
         'Static pod of the local API server. With --kubeconfig, flags that are not given are found there: --local-server, certificates, keys and CA bundles. none: find nothing.',
@@ -45,7 +41,6 @@ export const mixedVersionFlagGroup = {
       name: 'local-server-name',
       key: 'localServer.serverName',
       value: text('name'),
-      change: 'restart',
       default: 'kubernetes.default.svc',
       isOfLocalServer: true,
       description: "Name that the local API server's serving certificate must carry.",
@@ -54,7 +49,6 @@ export const mixedVersionFlagGroup = {
       name: 'local-server-ca-file',
       key: 'localServer.caFile',
       value: file,
-      change: 'at-once',
       isOfLocalServer: true,
       description:
         "CA bundle for the local API server's serving certificate. Defaults to --peer-ca-file; required with the gate off.",
@@ -63,7 +57,6 @@ export const mixedVersionFlagGroup = {
       name: 'peer-ca-file',
       key: 'peers.caFile',
       value: file,
-      change: 'at-once-while-on',
       needsFeatureGate: true,
       description:
         "CA bundle that peers' serving certificates are checked against. Required with the gate on.",
@@ -72,7 +65,6 @@ export const mixedVersionFlagGroup = {
       name: 'proxy-client-cert-file',
       key: 'frontProxy.certFile',
       value: file,
-      change: 'at-once-while-on',
       description:
         'Front-proxy client certificate, which proves this router to API servers and peers. A gateway may do without: tokens pass through then, and certificates of callers are refused.',
     },
@@ -80,14 +72,12 @@ export const mixedVersionFlagGroup = {
       name: 'proxy-client-key-file',
       key: 'frontProxy.keyFile',
       value: file,
-      change: 'at-once-while-on',
       description: 'Private key for --proxy-client-cert-file.',
     },
     {
       name: 'extension-routing',
       key: 'extensionRouting',
       value: choice('local', 'extension'),
-      change: 'at-once',
       default: 'local',
       description:
         'Where requests for aggregated APIs go: through the local aggregator, or straight to the extension API server.',
@@ -96,7 +86,6 @@ export const mixedVersionFlagGroup = {
       name: 'allowed-peer-cidrs',
       key: 'peers.allowedCIDRs',
       value: list('CIDR'),
-      change: 'at-once',
       description:
         'Accept peers only at addresses in these blocks. Default: any but loopback, link-local and metadata addresses.',
     },
@@ -104,7 +93,6 @@ export const mixedVersionFlagGroup = {
       name: 'allow-loopback-peers',
       key: 'peers.allowLoopback',
       value: boolean,
-      change: 'at-once',
       default: 'false',
       description: 'Accept peers at loopback addresses. For demos and tests on one machine.',
     },
@@ -136,14 +124,12 @@ export const snapshotFlagGroup = {
       name: 'snapshot-file',
       key: 'snapshot.file',
       value: file,
-      change: 'restart',
       description: 'Where the last good snapshot is kept across restarts, and read from at start.',
     },
     {
       name: 'snapshot-keys',
       key: 'snapshot.keysFile',
       value: file,
-      change: 'at-once-while-on',
       description:
         'Public keys (JWK Set) that pushed snapshots must be signed with. Required with the gate on, unless --kubeconfig or --in-cluster is set.',
     },
@@ -158,7 +144,6 @@ export const deploymentFormFlagGroup = {
       name: 'gateway',
       key: 'gateway',
       value: boolean,
-      change: 'restart',
       default: 'false',
       needsFeatureGate: true,
       description:
@@ -168,7 +153,6 @@ export const deploymentFormFlagGroup = {
       name: 'local-server-down-policy',
       key: 'localServer.downPolicy',
       value: choice('peer', 'unavailable'),
-      change: 'at-once',
       default: 'peer',
       isOfLocalServer: true,
       description:
@@ -185,7 +169,6 @@ export const healthFlagGroup = {
       name: 'health-check-interval',
       key: 'health.checkInterval',
       value: duration('0s', '1h'),
-      change: 'at-once-while-on',
       default: '5s',
       needsFeatureGate: true,
       description:
@@ -195,7 +178,6 @@ export const healthFlagGroup = {
       name: 'health-check-timeout',
       key: 'health.checkTimeout',
       value: duration('100ms', '1h'),
-      change: 'at-once',
       default: '5s',
       needsFeatureGate: true,
       description: 'How long a health check may take.',
@@ -204,7 +186,6 @@ export const healthFlagGroup = {
       name: 'health-check-rise',
       key: 'health.rise',
       value: wholeNumber(1, 100),
-      change: 'at-once',
       default: '2',
       needsFeatureGate: true,
       description: 'Health checks in a row that must succeed before an unhealthy server is healthy.',
@@ -213,7 +194,6 @@ export const healthFlagGroup = {
       name: 'health-check-fall',
       key: 'health.fall',
       value: wholeNumber(1, 100),
-      change: 'at-once',
       default: '3',
       needsFeatureGate: true,
       description: 'Health checks in a row that must fail, or connections, before a server is unhealthy.',
@@ -222,7 +202,6 @@ export const healthFlagGroup = {
       name: 'slow-start-duration',
       key: 'health.slowStart',
       value: duration('0s', '1h'),
-      change: 'at-once',
       default: '30s',
       needsFeatureGate: true,
       description: 'How long a recovered server takes to come back to its full share of requests.',

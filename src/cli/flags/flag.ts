@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander';
 import type { FlagType } from './flag-types.ts';
 
 /**
- * All there is to say of one flag. Help, completion, configuration file and its JSON Schema, reference page, what a reload
- * does and which calls are refused are made of it.
+ * All there is to say of one flag. Help, completion, configuration file and its JSON Schema, reference page and which
+ * calls are refused are made of it.
  */
 export interface FlagDefinition<Name extends string = string> {
   readonly name: Name;
@@ -14,8 +14,6 @@ export interface FlagDefinition<Name extends string = string> {
   /** The value it has when it is not given. */
   readonly default?: string;
   readonly description: string;
-  /** When a change of its key counts that is made while the router runs. */
-  readonly change?: TakesEffect;
   /** Flags without which it does nothing: a call without them is refused. */
   readonly needs?: readonly FlagNeed[];
   /** Flags of a call that has no use for it: it is refused with them, and its key in a configuration file does not count. */
@@ -41,12 +39,6 @@ export interface FlagGroup<Name extends string = string> {
 export interface ConfigurableFlagGroup<Name extends string = string> extends FlagGroup<Name> {
   readonly flags: readonly (FlagDefinition<Name> & { readonly key: string })[];
 }
-
-/**
- * When a setting counts that is changed while the router runs: at once; at once unless it is turned on or off by the
- * change; or with the next start.
- */
-export type TakesEffect = 'at-once' | 'at-once-while-on' | 'restart';
 
 /** That a flag does nothing without another one. */
 export interface FlagNeed {

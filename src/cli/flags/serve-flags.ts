@@ -5,7 +5,7 @@ import {
   mixedVersionFlagGroup,
   snapshotFlagGroup,
 } from './api-server-flag-groups.ts';
-import type { FlagDefinition, RawOptions, TakesEffect } from './flag.ts';
+import type { FlagDefinition, RawOptions } from './flag.ts';
 import { wholeNumber } from './flag-types.ts';
 import type { FlagValues } from './flag-values.ts';
 import { authenticationFlagGroup, destinationIdentityFlagGroup } from './identity-flag-groups.ts';
@@ -15,9 +15,8 @@ import { preferredVersionFlagGroup, trafficFlagGroup } from './traffic-flag-grou
 
 /**
  * The flags of `serve`, in the groups of its help. Names are kube-apiserver's wherever the meaning is the same
- * (k8s.io/apiserver pkg/server/options, pkg/controlplane/apiserver/options). Each has a key and says what a change of
- * it needs: without, it does not compile. What is `at-once` is taken into use by node/reload; what the sockets, the
- * way to the local server and the router's own name are made of is not worth the danger.
+ * (k8s.io/apiserver pkg/server/options, pkg/controlplane/apiserver/options). Each has a key: without, it does not
+ * compile.
  */
 export const serveFlagGroups = [
   mixedVersionFlagGroup,
@@ -37,7 +36,6 @@ export const serveFlagGroups = [
 
 interface ServeFlagDefinition extends FlagDefinition {
   readonly key: string;
-  readonly change: TakesEffect;
 }
 
 /** Any of them. */

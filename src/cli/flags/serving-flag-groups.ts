@@ -2,7 +2,6 @@ import type { FlagGroup } from './flag.ts';
 import {
   boolean,
   choice,
-  duration,
   file,
   ipAddress,
   list,
@@ -19,7 +18,6 @@ export const servingFlagGroup = {
       name: 'bind-address',
       key: 'serving.bindAddress',
       value: ipAddress('IP'),
-      change: 'restart',
       default: '0.0.0.0',
       description: 'Address to listen on. An unspecified address (0.0.0.0 or ::) is all interfaces.',
     },
@@ -27,7 +25,6 @@ export const servingFlagGroup = {
       name: 'secure-port',
       key: 'serving.port',
       value: wholeNumber(0, 65_535, 'port'),
-      change: 'restart',
       default: '6443',
       description: 'Port to serve HTTPS on. 0 takes any free port.',
     },
@@ -35,7 +32,6 @@ export const servingFlagGroup = {
       name: 'disable-http2-serving',
       key: 'serving.disableHttp2',
       value: boolean,
-      change: 'restart',
       default: 'false',
       description:
         "Offer clients HTTP/1.1 only, as the same flag of kube-apiserver does. Use it to rule out a bug in the router's HTTP/2.",
@@ -44,7 +40,6 @@ export const servingFlagGroup = {
       name: 'tls-min-version',
       key: 'serving.tlsMinVersion',
       value: choice('VersionTLS12', 'VersionTLS13'),
-      change: 'restart',
       default: 'VersionTLS12',
       description: 'Lowest version of TLS that clients may use.',
     },
@@ -52,7 +47,6 @@ export const servingFlagGroup = {
       name: 'tls-cipher-suites',
       key: 'serving.tlsCipherSuites',
       value: list('suite'),
-      change: 'restart',
       description:
         "Cipher suites for TLS 1.2, by their names in kube-apiserver; only those that HTTP/2 allows. Those of TLS 1.3 are always offered. Default: OpenSSL's choice.",
     },
@@ -60,38 +54,25 @@ export const servingFlagGroup = {
       name: 'tls-cert-file',
       key: 'serving.certFile',
       value: file,
-      change: 'at-once',
       description: 'Serving certificate, followed by its intermediates. Required.',
     },
     {
       name: 'tls-private-key-file',
       key: 'serving.keyFile',
       value: file,
-      change: 'at-once',
       description: 'Private key for --tls-cert-file. Required.',
     },
     {
       name: 'tls-sni-cert-key',
       key: 'serving.sniCertKeys',
       value: namedCertificatePairs,
-      change: 'at-once-while-on',
       description:
         'Another serving certificate and its key, for clients who ask for one of the names (SNI). Without names, those of the certificate. A name wins over a wildcard, a name given here over one of a certificate, the earlier pair over the later one; for all other names --tls-cert-file is used. May be given several times.',
-    },
-    {
-      name: 'file-check-interval',
-      key: 'fileCheckInterval',
-      value: duration('1s', '24h'),
-      change: 'at-once',
-      default: '10s',
-      description:
-        'How often the configuration file, certificates, CA bundles and key files are checked for changes. SIGHUP checks them at once.',
     },
     {
       name: 'advertise-address',
       key: 'advertise.address',
       value: ipAddress('IP'),
-      change: 'restart',
       description:
         "Address at which others reach this router. When it is given, the snapshot carries it with --secure-port, and peers call the router there instead of its API server. Default: --bind-address, or the host's default interface if that is unspecified; peers use a default only for a server without an address in the cluster.",
     },
@@ -99,7 +80,6 @@ export const servingFlagGroup = {
       name: 'peer-advertise-ip',
       key: 'advertise.peerIP',
       value: ipAddress('IP'),
-      change: 'restart',
       needsFeatureGate: true,
       // kube-apiserver ignores one without the other without a word, and peers then call the wrong address.
       needs: [{ oneOf: ['peer-advertise-port'] }],
@@ -109,7 +89,6 @@ export const servingFlagGroup = {
       name: 'peer-advertise-port',
       key: 'advertise.peerPort',
       value: wholeNumber(1, 65_535, 'port'),
-      change: 'restart',
       needsFeatureGate: true,
       needs: [{ oneOf: ['peer-advertise-ip'] }],
       description: 'Port that peers should call instead; goes with --peer-advertise-ip.',
@@ -125,7 +104,6 @@ export const adminFlagGroup = {
       name: 'admin-bind-address',
       key: 'admin.bindAddress',
       value: text('IP:port'),
-      change: 'restart',
       description:
         'Also serve /livez, /readyz, /healthz and /metrics here, without authentication, and nothing else: plain HTTP on a loopback address, HTTPS with the serving certificate on any other. Default: not served.',
     },
@@ -140,7 +118,6 @@ export const observabilityFlagGroup = {
       name: 'enable-metrics',
       key: 'metrics.enabled',
       value: boolean,
-      change: 'restart',
       default: 'true',
       description:
         'Count requests and serve metrics and metrics/slis under /.mixed-version-proxy/, and at the admin address.',

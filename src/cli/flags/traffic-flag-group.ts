@@ -9,7 +9,6 @@ export const trafficFlagGroup = {
       name: 'request-timeout',
       key: 'timeouts.request',
       value: duration('1s', '24h'),
-      change: 'at-once',
       default: '60s',
       description:
         'How long a request may take as a whole: 503 with Retry-After (reads) or 504 (writes) before the response begins, broken off afterwards. Watches, logs, exec and the like have no such limit.',
@@ -18,7 +17,6 @@ export const trafficFlagGroup = {
       name: 'dial-timeout',
       key: 'timeouts.dial',
       value: duration('100ms', '10m'),
-      change: 'at-once',
       default: '5s',
       description: 'How long the TCP connection to a server may take, its name looked up.',
     },
@@ -26,7 +24,6 @@ export const trafficFlagGroup = {
       name: 'tls-handshake-timeout',
       key: 'timeouts.tlsHandshake',
       value: duration('100ms', '10m'),
-      change: 'restart',
       default: '10s',
       description: 'How long the TLS handshake may take, with servers and with clients.',
     },
@@ -34,7 +31,6 @@ export const trafficFlagGroup = {
       name: 'response-header-timeout',
       key: 'timeouts.responseHeader',
       value: duration('0s', '24h'),
-      change: 'at-once',
       default: '45s',
       description:
         'How long a server may take to begin its response to a read before another server is asked instead; when not given, at most three quarters of --request-timeout. Writes and long-running requests have no such limit. 0s: only --request-timeout counts.',
@@ -43,7 +39,6 @@ export const trafficFlagGroup = {
       name: 'max-requests-inflight',
       key: 'limits.requestsInFlight',
       value: wholeNumber(0, 1_000_000),
-      change: 'at-once',
       default: '4000',
       description: 'Reading requests in flight at a time; more get 429. 0: no limit.',
     },
@@ -51,7 +46,6 @@ export const trafficFlagGroup = {
       name: 'max-mutating-requests-inflight',
       key: 'limits.mutatingRequestsInFlight',
       value: wholeNumber(0, 1_000_000),
-      change: 'at-once',
       default: '2000',
       description: 'Writing requests in flight at a time; more get 429. 0: no limit.',
     },
@@ -59,7 +53,6 @@ export const trafficFlagGroup = {
       name: 'max-long-running-requests',
       key: 'limits.longRunningRequests',
       value: wholeNumber(0, 1_000_000),
-      change: 'at-once',
       default: '20000',
       description: 'Watches, logs, exec and the like that are open at a time; more get 429. 0: no limit.',
     },
@@ -67,7 +60,6 @@ export const trafficFlagGroup = {
       name: 'max-connections',
       key: 'limits.connections',
       value: wholeNumber(1, 1_000_000),
-      change: 'at-once',
       description:
         'Client connections that are open at a time; further ones are closed at once. Default: half of the files that the process may open.',
     },
@@ -75,7 +67,6 @@ export const trafficFlagGroup = {
       name: 'http2-max-streams-per-connection',
       key: 'limits.http2StreamsPerConnection',
       value: wholeNumber(1, 1_000),
-      change: 'restart',
       default: '100',
       description: 'Streams that a client may have open at a time on one HTTP/2 connection.',
     },
@@ -83,7 +74,6 @@ export const trafficFlagGroup = {
       name: 'goaway-chance',
       key: 'limits.goawayChance',
       value: number(0, 0.02),
-      change: 'at-once',
       default: '0',
       description:
         'Share of the HTTP/2 requests after which the client is told to connect anew, so that clients spread over the servers behind a load balancer. 0.001 is a good start; leave it at 0 where there is no load balancer.',
@@ -92,7 +82,6 @@ export const trafficFlagGroup = {
       name: 'shutdown-delay-duration',
       key: 'shutdown.delay',
       value: duration('0s', '1h'),
-      change: 'at-once',
       default: '0s',
       description:
         'How long the router serves on after the signal to end, while /readyz fails already, so that load balancers take it out first.',
@@ -101,7 +90,6 @@ export const trafficFlagGroup = {
       name: 'shutdown-send-retry-after',
       key: 'shutdown.sendRetryAfter',
       value: boolean,
-      change: 'at-once',
       default: 'false',
       description:
         'Keep listening until all requests have ended; new ones get 429, Retry-After and Connection: close.',
@@ -110,7 +98,6 @@ export const trafficFlagGroup = {
       name: 'shutdown-watch-termination-grace-period',
       key: 'shutdown.watchTerminationGracePeriod',
       value: duration('0s', '1h'),
-      change: 'at-once',
       default: '10s',
       description:
         'How long watches, logs and tunnels live on in a shutdown. Watches end one after the other within it, between two events.',
@@ -126,7 +113,6 @@ export const preferredVersionFlagGroup = {
       name: 'preferred-version',
       key: 'routing.preferredVersion',
       value: preferredVersion,
-      change: 'at-once',
       default: 'majority',
       description:
         'Which version serves resources that servers of several versions understand differently: the one that most servers have (the newer when equal), the newest, the oldest, a minor version such as 1.36, or that of the local server, whichever it is (local). Give all routers the same.',
@@ -135,7 +121,6 @@ export const preferredVersionFlagGroup = {
       name: 'preferred-version-scope',
       key: 'routing.preferredVersionScope',
       value: choice('differing', 'all'),
-      change: 'at-once',
       default: 'differing',
       description:
         'Resources that --preferred-version applies to: those that servers understand differently, or all that several versions serve. Feature gates do not show in schemas.',
@@ -144,7 +129,6 @@ export const preferredVersionFlagGroup = {
       name: 'preferred-version-required',
       key: 'routing.preferredVersionRequired',
       value: boolean,
-      change: 'at-once',
       default: 'false',
       description:
         'Return 503 for writes when only servers older than the preferred version are left, which could lose fields. Otherwise such a server takes the write, and the client gets a warning.',

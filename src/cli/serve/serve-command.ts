@@ -97,10 +97,7 @@ async function runServe(
     logger.info({ flag, value, source }, 'Found');
   const startRouter = await loadStartRouter();
   const signal = shutdownSignal();
-  const starting = startRouter(config, logger, {
-    configurationSource,
-    onApplied: ({ logging }) => logger.configure(logging),
-  });
+  const starting = startRouter(config, logger, { configurationSource });
   context.onReloadSignal(() => {
     starting.then(
       (router) => router.reload(),

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { ConfigurationSource } from '../../node/reload/configuration-source.ts';
+import type { ConfigurationSource } from '../../node/credentials/configuration-source.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { fileErrorMessage } from '../../runtime/error-message.ts';
@@ -86,7 +86,6 @@ export async function readServeInput(
     throw wrongCall([...issues, ...(isKnown ? read.located(onMachine.issues) : [])]);
   }
   let found = onMachine.settings;
-  const texts = new Map<string, string>();
   const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
     validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock(), found });
   let unknownServerId: string | undefined;
@@ -111,7 +110,6 @@ export async function readServeInput(
     flags: given.flags,
     found: optionsOf(found),
     manifest: onMachine.manifest && checkedManifest(onMachine.manifest, result.config),
-    texts,
     validate: (raw, known) => validate(raw, (path) => known.get(path) ?? context.readFile(path)),
   });
   const settings = settingsInUse(given.flags, configured, found);
@@ -126,12 +124,7 @@ export async function readServeInput(
 
   /** The server's ID last: everything else has to be in order for the cluster to tell it. */
   async function checkedOptions(): Promise<ServeOptionsResult> {
-    const readFile = (path: string) => {
-      const text = context.readFile(path);
-      texts.set(path, text);
-      return text;
-    };
-    const check = () => validate({ ...optionsOf(found), ...options }, readFile);
+    const check = () => validate({ ...optionsOf(found), ...options }, context.readFile);
     if (!canFindServerId(options)) return remember(await check());
     found = [...onMachine.settings, { flag: '--server-id', value: serverIdToBeFound, source: '' }];
     const first = remember(await check());

@@ -109,7 +109,6 @@ export async function validateServeOptions(
   const allowedUsers = flags.list('allowed-users', { mayBeBlank: true });
   const traffic = readTrafficFlags(flags);
   const observability = flags.values({ metrics: 'enable-metrics' });
-  const fileCheckInterval = flags.value('file-check-interval');
   const logging = flags.values({ format: 'logging-format', verbosity: 'v' });
 
   const { warnings } = flags;
@@ -127,7 +126,6 @@ export async function validateServeOptions(
     preferredVersion,
     peerAddresses,
     observability,
-    fileCheckInterval,
     logging,
     // Without them a router is a gateway, which nobody may become by mistake.
     ...(isGateway ? {} : { serverId, local }),

@@ -222,8 +222,6 @@ export interface ServeConfig {
     /** `--shutdown-watch-termination-grace-period`: milliseconds within which watches and tunnels end. */
     readonly watchTerminationGracePeriod: number;
   };
-  /** Milliseconds between two looks at the files named above, for changes. */
-  readonly fileCheckInterval: number;
   readonly logging: LoggingConfig;
   readonly observability: {
     /** Count requests and serve `/.mixed-version-proxy/metrics`. */

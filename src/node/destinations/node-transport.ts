@@ -51,7 +51,7 @@ export class NodeTransport implements Transport {
   /** For upgrades, which need a connection of their own. */
   readonly dialer: TlsDialer;
   readonly #headTimeout: number;
-  #readSilence: number;
+  readonly #readSilence: number;
   readonly #openStreams: OpenStreams | undefined;
   readonly #onBrokenOff: ((origin: string) => void) | undefined;
   readonly #dispatchers: DestinationDispatchers;
@@ -163,12 +163,6 @@ export class NodeTransport implements Transport {
   updateCredentials(credentials: TransportCredentials): void {
     this.dialer.update(credentials);
     this.#dispatchers.retireUnless(() => false);
-  }
-
-  /** For new connections and requests. Milliseconds, as in the options. */
-  setTimeouts({ connect, readSilence }: { readonly connect: number; readonly readSilence: number }): void {
-    this.dialer.connectTimeout = connect;
-    this.#readSilence = readSilence;
   }
 
   /** Closes all connections for good. Shut the server down first. */

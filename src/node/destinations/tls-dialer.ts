@@ -50,7 +50,7 @@ export interface TlsDialerOptions {
 /** Opens TLS connections to destinations with the current credentials, and verifies the servers. */
 export class TlsDialer {
   /** As in the options; for new connections. */
-  connectTimeout: number;
+  readonly connectTimeout: number;
   readonly #tlsHandshakeTimeout: number | undefined;
   readonly #observer: DialObserver | undefined;
   readonly #addressPolicy: AddressPolicy | undefined;

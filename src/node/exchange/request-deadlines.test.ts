@@ -120,28 +120,6 @@ test('an error while ending a request is reported, and the others are still ende
   assert.equal(deadlines.expired, 2);
 });
 
-test('a new time-out applies to later requests only', (context) => {
-  const { clock, deadlines } = startDeadlines(context, 60_000, () => {});
-  const ended: string[] = [];
-  deadlines.add({ expire: () => ended.push('of 60 s') });
-  deadlines.setTimeout(10_000);
-  deadlines.add({ expire: () => ended.push('of 10 s') });
-  deadlines.setTimeout(120_000);
-  const finished = { expire: () => ended.push('finished') };
-  deadlines.add(finished)();
-  deadlines.add({ expire: () => ended.push('of 120 s') });
-  for (const [now, over] of [
-    [12_000, ['of 10 s']],
-    [62_000, ['of 10 s', 'of 60 s']],
-    [122_000, ['of 10 s', 'of 60 s', 'of 120 s']],
-  ] as const) {
-    clock.now = now;
-    deadlines.check();
-    assert.deepEqual(ended, over);
-  }
-  assert.equal(deadlines.expired, 3);
-});
-
 // As the entries of a `Set` do: 5.6 MiB of these 10.
 test('requests that are over keep none that came after them alive until all of the heap is collected', (context) => {
   const { deadlines } = startDeadlines(context, 60_000);

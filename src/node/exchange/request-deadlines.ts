@@ -29,7 +29,7 @@ export interface RequestDeadlinesOptions {
  * (docs/explanation/performance.md).
  */
 export class RequestDeadlines {
-  #ticks: number;
+  readonly #ticks: number;
   readonly #clock: () => number;
   readonly #onExpired: (requests: number) => void;
   readonly #onFailed: (error: unknown) => void;
@@ -53,11 +53,6 @@ export class RequestDeadlines {
   /** How many requests were ended since the start. */
   get expired(): number {
     return this.#expired;
-  }
-
-  /** For new requests; those in flight keep their deadline. @param timeout milliseconds */
-  setTimeout(timeout: number): void {
-    this.#ticks = ticksOf(timeout);
   }
 
   /** @returns a function to call when the request is over; then, or after it was ended, it does nothing more */

@@ -30,15 +30,12 @@ export interface FollowedServers {
   brokenOff(origin: string): void;
   /** It closed a connection without GOAWAY, or sends nothing on it any more: it gets no requests until its /readyz reports ready. */
   connectionLost(origin: string): void;
-  /** Uses another configuration from now on. */
-  configure(config: HealthConfig): void;
   stop(): void;
 }
 
 /** Connects state, probes and the closing of connections. Nothing is probed before the first `follow`. */
 export function followServers(options: FollowedServersOptions): FollowedServers {
-  const { local, endConnections, logger } = options;
-  let { config } = options;
+  const { local, endConnections, logger, config } = options;
   const health = new ServerHealth(config);
   const probe = createProbe({
     ...options,
@@ -88,12 +85,6 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
     },
     brokenOff: (origin) => forEachAt(origin, (id) => health.notResponded(id)),
     connectionLost: (origin) => forEachAt(origin, (id) => health.connectionLost(id)),
-    configure(next) {
-      const isShorter = next.interval < config.interval;
-      config = next;
-      health.configure(next);
-      if (isShorter) monitor.hurry();
-    },
     stop: () => monitor.stop(),
   };
 }

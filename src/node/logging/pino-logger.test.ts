@@ -48,19 +48,6 @@ describe('the logger', () => {
     assert.match(line('text'), /"Snapshot in use" generation=2 expiresAt=2026-11-25T18:34:16\.997Z\n$/);
   });
 
-  it('goes by another verbosity and form from one line to the next', () => {
-    const { lines, logger } = logged({ format: 'text', verbosity: 0 });
-    logger.debug({}, 'unseen');
-    logger.configure({ format: 'json', verbosity: 4 });
-    logger.debug({}, 'seen');
-    logger.configure({ format: 'text', verbosity: 0 });
-    logger.debug({}, 'unseen');
-    logger.info({}, 'seen');
-    assert.equal(lines.length, 2);
-    assert.equal(JSON.parse(lines[0] ?? '').msg, 'seen');
-    assert.match(lines[1] ?? '', /^I .*"seen"\n$/);
-  });
-
   it('shows debug lines from verbosity 4 on', () => {
     for (const [verbosity, expected] of [
       [0, 0],

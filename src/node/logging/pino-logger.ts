@@ -6,11 +6,6 @@ import { maskFields, maskText } from '../exchange/mask-secrets.ts';
 /** From this `-v` on, debug lines are written (kube-apiserver's level of detail for debugging). */
 const debugVerbosity = 4;
 
-/** A logger whose verbosity and format can change. */
-export interface ConfigurableLogger extends Logger {
-  configure(config: LoggingConfig): void;
-}
-
 /**
  * A logger on standard error: one JSON object per line, or the same as text. Credentials are masked. Fields are those of
  * Kubernetes' JSON logs (k8s.io/component-base logs/json): `ts` in milliseconds since the epoch, `v` (the least verbosity
@@ -18,10 +13,10 @@ export interface ConfigurableLogger extends Logger {
  *
  * @param stream default: standard error
  */
-export function createPinoLogger(config: LoggingConfig, stream?: DestinationStream): ConfigurableLogger {
+export function createPinoLogger(config: LoggingConfig, stream?: DestinationStream): Logger {
   // Synchronous: a line that explains why the process ends must be written before it does.
   const output = stream ?? destination({ dest: 2, sync: true });
-  let logger = newLogger(config, output);
+  const logger = newLogger(config, output);
   const write =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (fields: Readonly<Record<string, unknown>>, message: string): void => {
@@ -33,9 +28,6 @@ export function createPinoLogger(config: LoggingConfig, stream?: DestinationStre
     info: write('info'),
     warn: write('warn'),
     error: write('error'),
-    configure(changed) {
-      logger = newLogger(changed, output);
-    },
   };
 }
 

@@ -1,42 +1,42 @@
 import { prewarmDiscovery } from '../../discovery/documents.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
-import { destinationsOf, remoteDestinations } from '../../proxy/delivery/destinations.ts';
+import type { SettingChange } from '../../own-paths/status/setting-change.ts';
+import { destinationsOf } from '../../proxy/delivery/destinations.ts';
 import { ServerLoad } from '../../proxy/delivery/server-choice.ts';
 import { RetryBudget } from '../../request/retry.ts';
 import { newPseudonym } from '../../request/via.ts';
 import { ledByPreference, preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { signersOf } from '../callers/destination-identity.ts';
+import { createJwtAuthenticator } from '../callers/configured-jwt-authenticator.ts';
+import { canAssertLocally, signersOf } from '../callers/destination-identity.ts';
 import { assertionAuthenticator } from '../callers/node-authenticators.ts';
 import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
+import type { ConfigurationSource } from '../credentials/configuration-source.ts';
+import { CredentialWatch } from '../credentials/credential-watch.ts';
+import { credentialsOf, localDestination } from '../credentials/credentials.ts';
+import { LiveCredentials } from '../credentials/live-credentials.ts';
+import { watchRouterFiles } from '../credentials/watch-router-files.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { followServers, ownServerCheck } from '../health/followed-servers.ts';
 import { RouterMetrics } from '../metrics/router-metrics.ts';
-import type { ConfigurationUsers } from '../reload/apply-configuration.ts';
-import type { ConfigurationSource } from '../reload/configuration-source.ts';
-import { CredentialWatch } from '../reload/credential-watch.ts';
-import { credentialsOf, localDestination } from '../reload/credentials.ts';
-import { createGeneration, LiveGeneration, liveAddressPolicy } from '../reload/generation.ts';
-import { embeddedSyncOf, type OpenEmbeddedSync } from '../reload/open-embedded-sync.ts';
-import type { RouterParts } from '../reload/router-handlers.ts';
-import { TrafficControl } from '../reload/traffic-control.ts';
-import { filesAgain, watchRouterFiles } from '../reload/watch-router-files.ts';
 import { advertisedServer } from '../serving/default-interface.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { createLocalServerId } from './local-server-id.ts';
+import { embeddedSyncOf, type OpenEmbeddedSync } from './open-embedded-sync.ts';
+import { createRouterHandlers } from './router-handlers.ts';
+import { TrafficControl } from './traffic-control.ts';
 
 export interface StartOptions {
-  /** Where the configuration comes from. Default: its settings stay, its files are read again when they change. */
+  /** Where the configuration comes from, and is read again when its files change. Default: they are not looked at again. */
   readonly configurationSource?: ConfigurationSource | undefined;
-  /** Told of each changed configuration once it is in use. Must not throw. */
-  readonly onApplied?: (config: ServeConfig) => void;
   /** Reads the cluster in this process, where the configuration asks for it (`openEmbeddedSync`). */
   readonly openEmbeddedSync?: OpenEmbeddedSync | undefined;
 }
@@ -81,11 +81,14 @@ async function closeAll(opened: Opened): Promise<void> {
 async function start(
   config: ServeConfig,
   logger: Logger,
-  { configurationSource, onApplied, openEmbeddedSync }: StartOptions,
+  { configurationSource, openEmbeddedSync }: StartOptions,
   opened: Opened,
 ): Promise<RunningRouter> {
   let listeningPort: number | undefined;
-  const addressPolicy = liveAddressPolicy(() => live.current.addressPolicy);
+  let changedSettings: readonly SettingChange[] = [];
+  const settings = { needsRestart: () => changedSettings, found: () => config.commandLine.found };
+  const credentials = new LiveCredentials(credentialsOf(config));
+  const addressPolicy = createAddressPolicy(config.peerAddresses);
   const credentialWatch = new CredentialWatch(logger);
   const traffic = new TrafficControl(config, logger);
   opened.push(() => traffic.deadlines.stop());
@@ -93,7 +96,7 @@ async function start(
     ? new RouterMetrics(config, {
         table: () => receiver.current(),
         credentialFiles: credentialWatch.status,
-        needsRestart: () => live.current.settings.needsRestart(),
+        needsRestart: settings.needsRestart,
         embeddedSync: () => embeddedSync?.status(),
         retryBudget: () => retryBudget.left,
         health: () => servers?.health.reports() ?? [],
@@ -105,7 +108,9 @@ async function start(
     // What no other server can be asked for waits for --request-timeout, which the API server has, too.
     headTimeout: 0,
     openStreams: traffic.openStreams,
-    credentials: credentialsOf(config).transport,
+    credentials: credentials.current.transport,
+    connectTimeout: config.timeouts.dial,
+    readSilence: config.timeouts.responseHeader,
     guard: { addressPolicy },
     onBrokenOff: (origin) => servers?.brokenOff(origin),
     onConnectionLost: (origin) => servers?.connectionLost(origin),
@@ -117,7 +122,7 @@ async function start(
       file === undefined
         ? createMemorySnapshotStore()
         : createFileSnapshotStore(file, config.embeddedSync !== undefined),
-    keys: () => live.current.credentials.snapshotKeys,
+    keys: () => credentials.current.snapshotKeys,
     readsClusterItself: config.embeddedSync !== undefined,
     addressPolicy,
     logger,
@@ -129,7 +134,7 @@ async function start(
     routingTable: receiver,
   });
   const outboundOptions = {
-    local: localDestination(config, localServerId, () => live.current.credentials),
+    local: localDestination(config, localServerId, () => credentials.current),
     transport,
     identityHeaderNames: config.identityHeaderNames,
     identityTokens: signersOf(config),
@@ -154,11 +159,11 @@ async function start(
   });
   const checkOwnServer = localServerId && ownServerCheck(localServerId, logger);
   const history = new RouterHistory({
-    preferredMinor: (table) => preferredMinor(table, live.current.config.preferredVersion),
+    preferredMinor: (table) => preferredMinor(table, config.preferredVersion),
   });
   servers?.health.observe(history);
-  const prepareDocuments = (table: RoutingTable, { preferredVersion }: ServeConfig): void => {
-    prewarmDiscovery(ledByPreference(table, preferredVersion)).catch((error: unknown) => {
+  const prepareDocuments = (table: RoutingTable): void => {
+    prewarmDiscovery(ledByPreference(table, config.preferredVersion)).catch((error: unknown) => {
       logger.error({ err: error }, 'The merged discovery documents could not be built');
     });
   };
@@ -176,11 +181,13 @@ async function start(
       traffic.openStreams.endMisplaced({ over: watchesMovedOver });
     }
     last = table;
-    if (config.featureGateEnabled) prepareDocuments(table, live.current.config);
+    if (config.featureGateEnabled) prepareDocuments(table);
   });
   const retryBudget = new RetryBudget();
   const recentDecisions = new RecentDecisions();
-  const parts: RouterParts = {
+  const jwt = canAssertLocally(config) ? createJwtAuthenticator(config.jwt, logger) : undefined;
+  opened.push(() => jwt?.close());
+  const handlers = await createRouterHandlers(config, {
     app: {
       ...outboundOptions,
       retryBudget,
@@ -200,66 +207,51 @@ async function start(
     assertionAuthenticator: assertionAuthenticator(
       config,
       localServerId,
-      () => live.current.credentials.assertionKeys,
+      () => credentials.current.assertionKeys,
       logger,
     ),
+    jwt,
+    credentials,
+    settings,
     traffic,
-  };
-  const live: LiveGeneration = new LiveGeneration(
-    await createGeneration({ config, needsRestart: [] }, parts),
-  );
-  opened.push(() => live.current.jwt?.close());
+  });
   const server = createRouterServer({
-    fetch: live.fetch,
+    fetch: handlers.fetch,
     disableHttp2Serving: config.disableHttp2Serving,
-    tls: live.current.credentials.server,
-    clientCertificateOf: live.clientCertificateOf,
-    onUpgrade: live.onUpgrade,
+    tls: credentials.current.server,
+    clientCertificateOf: credentials.clientCertificateOf,
+    onUpgrade: handlers.onUpgrade,
     deadlines: traffic.deadlines,
+    goawayChance: config.limits.goawayChance,
     limits: {
+      maxConnections: traffic.maxConnections,
       maxConcurrentStreams: config.limits.http2MaxStreamsPerConnection,
       tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     },
     observer: metrics?.connections,
     logger,
   });
-  traffic.configure(config, { server, transport });
   await receiver.restore();
   // The local server is known from the start.
   if (receiver.current() === undefined) servers?.follow(undefined);
-  const admin = await startAdminServer(config, live.admin, live.current.credentials.admin);
+  const admin = await startAdminServer(config, handlers.admin, credentials.current.admin);
   if (admin !== undefined) {
     opened.push(() => admin.close());
     logger.info({ origin: admin.origin }, 'Health and metrics');
   }
-  const users: ConfigurationUsers = {
-    live,
-    createGeneration: (reading, last) => createGeneration(reading, parts, last),
-    server,
-    admin,
-    transport,
-    traffic,
-    endPeerConnections() {
-      const table = receiver.current();
-      for (const peer of table === undefined ? [] : remoteDestinations(table)) {
-        transport.endConnections(peer, 'when-idle');
-      }
-    },
-    servers,
-    embeddedSync,
-    onApplied(next) {
-      const table = receiver.current();
-      if (table !== undefined) {
-        // Another version may be preferred among the same servers.
-        history.tableInUse(table);
-        if (next.featureGateEnabled) prepareDocuments(table, next);
-      }
-      traffic.openStreams.endMisplaced({ over: watchesMovedOver });
-      metrics?.configured(next);
-      onApplied?.(next);
-    },
-  };
-  watchRouterFiles(users, configurationSource ?? filesAgain(config), credentialWatch, logger);
+  if (configurationSource !== undefined) {
+    const users = {
+      live: credentials,
+      server,
+      admin,
+      transport,
+      prepareSync: embeddedSync && ((next: ServeConfig) => embeddedSync.prepare(next)),
+      onSettingsChanged(changes: readonly SettingChange[]) {
+        changedSettings = changes;
+      },
+    };
+    watchRouterFiles(config, users, configurationSource, credentialWatch, logger);
+  }
   // With all else there is: what it makes is used by nothing yet, and an error ends the start.
   const readCluster = await embeddedSync?.prepare(config);
   const { port } = await server.listen(config.securePort, config.bindAddress);
@@ -272,8 +264,8 @@ async function start(
     );
   }
   readCluster?.();
-  void live.current.jwt?.authenticator.prepare();
-  credentialWatch.start(live.current.config.fileCheckInterval);
+  void jwt?.authenticator.prepare();
+  credentialWatch.start();
   return {
     origin: `https://${joinHostPort(config.bindAddress, port)}`,
     adminOrigin: admin?.origin,

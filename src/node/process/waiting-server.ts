@@ -3,7 +3,7 @@ import { type HealthCheck, ping } from '../../own-paths/health-checks/health.ts'
 import { healthEndpoints } from '../../own-paths/health-checks/health-endpoints.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
-import { credentialsOf } from '../reload/credentials.ts';
+import { credentialsOf } from '../credentials/credentials.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
 import { createRouterServer } from '../serving/server.ts';
 

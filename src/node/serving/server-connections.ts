@@ -95,9 +95,8 @@ const warningInterval = 10_000;
  * Closes each connection beyond `maximum` at once: a load balancer then tries another router, and connected clients keep
  * the file descriptors that their requests need.
  * @param maximum 0: no limit
- * @returns sets another one for new connections; open ones stay
  */
-export function limitConnections(server: Server, maximum: number, logger: Logger): (maximum: number) => void {
+export function limitConnections(server: Server, maximum: number, logger: Logger): void {
   let lastWarning = Number.NEGATIVE_INFINITY;
   let turnedAway = 0;
   server.on('drop', () => {
@@ -110,9 +109,5 @@ export function limitConnections(server: Server, maximum: number, logger: Logger
       'Connections are refused: raise --max-connections and the limit of open files, or add routers',
     );
   });
-  const limit = (next: number): void => {
-    server.maxConnections = next > 0 ? next : Number.POSITIVE_INFINITY;
-  };
-  limit(maximum);
-  return limit;
+  server.maxConnections = maximum > 0 ? maximum : Number.POSITIVE_INFINITY;
 }

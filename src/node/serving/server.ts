@@ -35,14 +35,6 @@ export interface RouterServerOptions extends RequestHandlerOptions {
   readonly logger?: Logger;
 }
 
-/** What can change while the server runs. */
-export interface ChangeableServerLimits {
-  /** As `RouterServerOptions.goawayChance`. */
-  readonly goawayChance: number;
-  /** As `ServerLimits.maxConnections`. */
-  readonly maxConnections: number;
-}
-
 export interface RouterServer {
   /**
    * @param port 0: any free one
@@ -54,8 +46,6 @@ export interface RouterServer {
    * @throws {ServerError} `InvalidServingCertificate`; the old ones stay in use then
    */
   setSecureContext(tls: ServerTlsOptions): void;
-  /** Uses other limits for new connections and requests. */
-  configure(limits: ChangeableServerLimits): void;
   /**
    * Asks clients to reconnect elsewhere: GOAWAY on HTTP/2, `Connection: close` with each further HTTP/1.1 response.
    * @param listening whether new connections are still accepted, and asked the same
@@ -94,7 +84,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const connections = new ServerConnections(pipelines);
   const handle = requestHandler(options);
   const { random = Math.random } = options;
-  let { goawayChance = 0 } = options;
+  const { goawayChance = 0 } = options;
   let draining = false;
   const { disableHttp2Serving = false, clientCertificateOf } = options;
   const isVerified = (socket: TLSSocket): boolean =>
@@ -126,7 +116,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   });
   // On `close`, Node would cut responses that are written but not sent yet; `ServerConnections` does not.
   server.closeIdleConnections = () => connections.endIdle();
-  const limitNewConnections = limitConnections(server, limits.maxConnections, logger);
+  limitConnections(server, limits.maxConnections, logger);
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
@@ -167,11 +157,6 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     },
 
     setSecureContext,
-
-    configure(changed) {
-      goawayChance = changed.goawayChance;
-      limitNewConnections(changed.maxConnections);
-    },
 
     drain(listening) {
       draining = true;

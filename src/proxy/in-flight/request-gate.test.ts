@@ -103,15 +103,3 @@ test('observers hear why a request was turned away', async () => {
   await refusal(gate.pass(requestOf(passthrough, { observed }).request, served));
   assert.deepEqual(reasons, ['Overloaded', 'ShuttingDown']);
 });
-
-test('other limits count for requests from now on; what is in flight beyond them goes on', async () => {
-  const gate = new RequestGate({ readOnly: 2, mutating: 1, longRunning: 1 });
-  const first = requestOf();
-  const second = requestOf();
-  for (const { request } of [first, second]) await gate.pass(request, served);
-  gate.setLimits({ readOnly: 1, mutating: 1, longRunning: 1 });
-  assert.equal(gate.inFlight.count('readOnly'), 2);
-  await refusal(gate.pass(requestOf().request, served));
-  gate.setLimits({ readOnly: 3, mutating: 1, longRunning: 1 });
-  assert.equal(await gate.pass(requestOf().request, served), response);
-});

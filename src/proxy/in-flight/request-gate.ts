@@ -30,11 +30,6 @@ export class RequestGate {
     return this.#inFlight;
   }
 
-  /** For requests from now on: what is in flight beyond a lower limit goes on. */
-  setLimits(limits: InFlightLimits): void {
-    this.#inFlight.setLimits(limits);
-  }
-
   /** From now on every new request is sent elsewhere (`--shutdown-send-retry-after`). */
   refuseNewRequests(): void {
     this.#refusing = true;
@@ -102,7 +97,7 @@ export interface InFlightReading {
 
 /** Counts requests in flight, each kind apart, and says when there are too many. No clock, nothing to wait for. */
 export class RequestsInFlight implements InFlightReading {
-  #limits: InFlightLimits;
+  readonly #limits: InFlightLimits;
   readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
   readonly #rejected: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
   readonly #leave: Readonly<Record<RequestKind, () => void>>;
@@ -122,11 +117,6 @@ export class RequestsInFlight implements InFlightReading {
 
   get limits(): InFlightLimits {
     return this.#limits;
-  }
-
-  /** For requests from now on: what is in flight beyond a lower limit goes on. */
-  setLimits(limits: InFlightLimits): void {
-    this.#limits = limits;
   }
 
   count(kind: RequestKind): number {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import * as v from 'valibot';
-import type { PemPair } from '../../node/reload/credentials.ts';
+import type { PemPair } from '../../node/credentials/credentials.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { ExecPlugin, KubeconfigCluster } from './kubeconfig.ts';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { decodeJwt } from 'jose';
 import { parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
-import type { PemPair } from '../../node/reload/credentials.ts';
+import type { PemPair } from '../../node/credentials/credentials.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { execPluginCredentials } from './exec-plugin.ts';

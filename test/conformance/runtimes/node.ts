@@ -81,7 +81,6 @@ async function startNode(
       'assertion-keys': ['assertion-keys.json'],
       'authentication-config': ['authentication.json'],
       'allow-loopback-peers': ['true'],
-      'file-check-interval': ['24h'],
       'extension-routing': [settings.extensionRouting],
       ...flags,
     },

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServeConfig } from '../../../node/configuration/serve-config.ts';
-import type { EmbeddedSync, EmbeddedSyncParts } from '../../../node/reload/open-embedded-sync.ts';
+import type { EmbeddedSync, EmbeddedSyncParts } from '../../../node/process/open-embedded-sync.ts';
 import { isLocalServerAddress } from '../../../node/serving/local-server-address.ts';
 import type { EmbeddedSyncStatus } from '../../../own-paths/status/embedded-sync-status.ts';
 import { backOffDelay, systemClock } from '../../../runtime/clock.ts';

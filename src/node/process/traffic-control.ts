@@ -3,16 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RequestGate } from '../../proxy/in-flight/request-gate.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
-import type { NodeTransport } from '../destinations/node-transport.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';
 import { RequestDeadlines } from '../exchange/request-deadlines.ts';
 import type { RouterServer } from '../serving/server.ts';
-
-/** What has limits of its own to be told of. */
-export interface LimitedParts {
-  readonly server: Pick<RouterServer, 'configure'>;
-  readonly transport: Pick<NodeTransport, 'setTimeouts'>;
-}
 
 /** Milliseconds between two checks for requests in flight, in a shutdown. */
 const checkInterval = 50;
@@ -31,9 +24,9 @@ export class TrafficControl {
   readonly deadlines: RequestDeadlines;
   readonly openStreams = new OpenStreams();
   readonly #logger: Logger;
-  #config: ServeConfig;
-  /** What was made of `--max-connections`; `undefined` before the first `configure`. */
-  #maxConnections: number | undefined;
+  readonly #config: ServeConfig;
+  /** Connections of clients at most. */
+  readonly maxConnections: number;
   #shutdown: Promise<void> | undefined;
 
   constructor(config: ServeConfig, logger: Logger) {
@@ -55,27 +48,13 @@ export class TrafficControl {
         );
       },
     });
+    const openFiles = readOpenFilesLimit();
+    this.maxConnections = config.limits.maxConnections ?? defaultMaxConnections(openFiles);
+    this.#judge(openFiles, this.maxConnections);
   }
 
   get isShuttingDown(): boolean {
     return this.#shutdown !== undefined;
-  }
-
-  /**
-   * Takes limits, time-outs and a way to end into use, for what comes from now on: at the start, and with each reload.
-   * Checks the limit of open files; warns when it is too low.
-   */
-  configure(config: ServeConfig, { server, transport }: LimitedParts): void {
-    const { limits, timeouts } = config;
-    this.#config = config;
-    this.gate.setLimits(limits.requestsInFlight);
-    this.deadlines.setTimeout(timeouts.request);
-    transport.setTimeouts({ connect: timeouts.dial, readSilence: timeouts.responseHeader });
-    const openFiles = readOpenFilesLimit();
-    const maxConnections = limits.maxConnections ?? defaultMaxConnections(openFiles);
-    if (maxConnections !== this.#maxConnections) this.#judge(openFiles, maxConnections);
-    this.#maxConnections = maxConnections;
-    server.configure({ goawayChance: limits.goawayChance, maxConnections });
   }
 
   /** Ends the router as configured; called again, it is the same shutdown. */

@@ -34,18 +34,8 @@ export class CredentialWatch {
     this.#reloader.add(group);
   }
 
-  /** Looks after these groups in place of all others, as `FileReloader.replace`. */
-  replace(groups: readonly FileGroup[]): void {
-    this.#reloader.replace(groups);
-  }
-
-  /** Milliseconds between two looks from now on. */
-  setInterval(interval: number): void {
-    this.#reloader.setInterval(interval);
-  }
-
-  /** @param interval milliseconds between two looks. */
-  start(interval: number): void {
+  /** Looks every ten seconds. */
+  start(): void {
     this.#remind();
     this.#reloader.start(interval, () => this.#remind());
   }
@@ -64,6 +54,9 @@ export class CredentialWatch {
     this.#reminder.remind(this.#report.expiring(), this.#clock());
   }
 }
+
+/** Milliseconds between two looks. SIGHUP has files looked at at once. */
+const interval = 10_000;
 
 /** A watched file and the text of it that is in use. */
 interface FileInUse {

@@ -22,6 +22,8 @@ export interface FileGroup {
   /** For the logs: `the serving certificate and its key`. */
   readonly name: string;
   readonly files: readonly WatchedFile[];
+  /** `apply` takes nothing into use, and says itself what there is to say. Default false. */
+  readonly isOnlyChecked?: boolean;
   /**
    * Checks what the files hold now and takes it into use, whole or not at all.
    * @param textOf the new text of one of `files`.
@@ -70,8 +72,6 @@ export class FileReloader {
   readonly #groups = new Map<FileGroup, FileGroupState>();
   #lastPass: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
-  #interval = 0;
-  #look = (): void => {};
 
   constructor(options: FileReloaderOptions) {
     this.#logger = options.logger;
@@ -85,31 +85,6 @@ export class FileReloader {
     this.#groups.set(group, stateAtStart(group));
   }
 
-  /**
-   * Looks after these groups from now on, in place of all that are not among them. A file that was looked after before,
-   * under the same name and with the same text, is as new as it was.
-   */
-  replace(groups: readonly FileGroup[]): void {
-    const earlier = new Map<string, number | undefined>();
-    for (const { group, texts, reloads } of this.#groups.values()) {
-      group.files.forEach((file, index) => {
-        earlier.set(keyOf(file, texts[index]), reloads[index]);
-      });
-    }
-    const next = groups.map((group): FileGroupState => {
-      const known = this.#groups.get(group);
-      if (known !== undefined) return known;
-      const now = this.#clock();
-      const reloads = group.files.map((file) => {
-        const key = keyOf(file, file.text);
-        return earlier.has(key) ? earlier.get(key) : now;
-      });
-      return { ...stateAtStart(group), reloads };
-    });
-    this.#groups.clear();
-    for (const state of next) this.#groups.set(state.group, state);
-  }
-
   /** How each group stands, in the order they were added. */
   states(): readonly FileGroupState[] {
     return [...this.#groups.values()];
@@ -118,43 +93,30 @@ export class FileReloader {
   /** Looks at every file once, after the looks that are under way already. Never rejects: errors are logged. */
   check(): Promise<void> {
     this.#lastPass = this.#lastPass.then(async () => {
-      for (const group of [...this.#groups.keys()]) {
-        // Replaced by what a group before it has brought.
-        if (this.#groups.has(group)) await this.#checkGroup(group);
-      }
+      for (const group of this.#groups.keys()) await this.#checkGroup(group);
     });
     return this.#lastPass;
   }
 
   /** Looks every so many milliseconds, and does what else is to be done that often. */
   start(interval: number, alsoDo: () => void = () => {}): void {
-    this.#interval = interval;
-    this.#look = () => {
+    const windUp = (): void => {
+      // Alone, it does not keep the process from ending.
+      this.#timer = setTimeout(look, interval).unref();
+    };
+    const look = (): void => {
       void this.check().then(() => {
         alsoDo();
         // Stopped meanwhile: there is no timer to wind up again.
-        if (this.#timer !== undefined) this.#windUp();
+        if (this.#timer !== undefined) windUp();
       });
     };
-    this.#windUp();
-  }
-
-  /** Milliseconds between two looks from now on. */
-  setInterval(interval: number): void {
-    if (interval === this.#interval) return;
-    this.#interval = interval;
-    if (this.#timer !== undefined) this.#windUp();
+    windUp();
   }
 
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-  }
-
-  #windUp(): void {
-    clearTimeout(this.#timer);
-    // Alone, it does not keep the process from ending.
-    this.#timer = setTimeout(this.#look, this.#interval).unref();
   }
 
   async #checkGroup(group: FileGroup): Promise<void> {
@@ -187,12 +149,10 @@ export class FileReloader {
       const changed = this.#differing(group);
       if (changed.length > 0) await group.apply((file) => textOf(group, texts, file));
       else if (state.lastError === undefined) return undefined;
-      // Another group may have taken its place, which knows all of this.
-      if (this.#groups.has(group)) {
-        const now = this.#clock();
-        const reloads = state.reloads.map((before, index) => (differs[index] === true ? now : before));
-        this.#set(group, { texts, reloads, differs: texts.map(() => false), lastError: undefined });
-      }
+      const now = this.#clock();
+      const reloads = state.reloads.map((before, index) => (differs[index] === true ? now : before));
+      this.#set(group, { texts, reloads, differs: texts.map(() => false), lastError: undefined });
+      if (group.isOnlyChecked === true) return undefined;
       this.#logger.info(
         { files: changed.length > 0 ? changed : group.files.map(({ path }) => path) },
         changed.length > 0 ? `Reloaded: ${group.name}` : `As they were before again: ${group.name}`,
@@ -238,10 +198,6 @@ function stateAtStart(group: FileGroup): FileGroupState {
     differs: texts.map(() => false),
     lastError: undefined,
   };
-}
-
-function keyOf({ name, path }: WatchedFile, text: string | undefined): string {
-  return JSON.stringify([name, path, text]);
 }
 
 function textOf(group: FileGroup, texts: readonly string[], file: WatchedFile): string {

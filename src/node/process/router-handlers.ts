@@ -5,16 +5,15 @@ import { adminEndpoints } from '../../own-paths/admin-endpoints.ts';
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { ClientCertificateReader } from '../callers/client-certificate.ts';
 import type { RunningJwtAuthenticator } from '../callers/configured-jwt-authenticator.ts';
 import { isTokenGateway, oidcIssuer } from '../callers/destination-identity.ts';
 import { nodeAuthenticators, refuseAuthenticated } from '../callers/node-authenticators.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
+import type { LiveCredentials } from '../credentials/live-credentials.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
 import { nodeInbound } from '../exchange/node-inbound.ts';
 import type { RequestHandlerOptions } from '../serving/request-handler.ts';
 import { type UpgradeListener, upgradeListener } from '../upgrades/upgrade.ts';
-import type { Credentials } from './credentials.ts';
 import type { TrafficControl } from './traffic-control.ts';
 
 /** What every request meets first. */
@@ -25,35 +24,28 @@ export interface RouterHandlers {
   readonly admin: (request: Request) => Response | Promise<Response>;
 }
 
-/** What a configuration comes to, of which handlers are made. */
-export interface HandlerSettings {
-  readonly config: ServeConfig;
-  readonly settings: SettingsState;
-  readonly credentials: Credentials;
-  /** Its own, so that open connections are judged anew: a certificate of an authority that is gone yields no identity. */
-  readonly clientCertificates: ClientCertificateReader;
-  /** `undefined`: no one's tokens establish callers here. */
-  readonly jwt: RunningJwtAuthenticator | undefined;
-}
-
-/** What lives as long as the router, whatever its configuration is. */
+/** What handlers are made of. */
 export interface RouterParts {
-  /** The options of the app that no configuration changes. */
+  /** The options of the app but those that are read from the configuration. */
   readonly app: AppOptions & { readonly transport: NodeTransport; readonly logger: Logger };
   /** Remembers which assertions it has seen. */
   readonly assertionAuthenticator: Authenticator | undefined;
+  /** `undefined`: no one's tokens establish callers here. */
+  readonly jwt: RunningJwtAuthenticator | undefined;
+  readonly credentials: LiveCredentials;
+  readonly settings: SettingsState;
   readonly traffic: TrafficControl;
 }
 
 export async function createRouterHandlers(
-  { config, settings, credentials, clientCertificates, jwt }: HandlerSettings,
-  { app: lasting, assertionAuthenticator, traffic }: RouterParts,
+  config: ServeConfig,
+  { app: given, assertionAuthenticator, jwt, credentials, settings, traffic }: RouterParts,
 ): Promise<RouterHandlers> {
-  const { transport, logger, observers = [] } = lasting;
+  const { transport, logger, observers = [] } = given;
   // Before the rest: from the local server's ID on, nothing may come in between that changes it.
-  const issuer = await oidcIssuer(config, credentials.assertionKeys);
+  const issuer = await oidcIssuer(config, credentials.current.assertionKeys);
   const options = {
-    ...lasting,
+    ...given,
     ...nodeAuthenticators(config, assertionAuthenticator, jwt?.authenticator),
     inbound: nodeInbound,
     observers:
@@ -61,7 +53,7 @@ export async function createRouterHandlers(
         ? [...observers, accessLog({ logger, clock: () => performance.now() })]
         : observers,
     // Not the configured one: the snapshot may already have the server under another ID.
-    serverId: lasting.local?.id,
+    serverId: given.local?.id,
     localServerDownPolicy: config.localServerDownPolicy,
     extensionRouting: config.extensionRouting,
     preferredVersion: config.preferredVersion,
@@ -82,7 +74,7 @@ export async function createRouterHandlers(
     onUpgrade: upgradeListener({
       router,
       dialer: transport.dialer,
-      clientCertificateOf: (incoming) => clientCertificates.read(incoming),
+      clientCertificateOf: credentials.clientCertificateOf,
       headTimeout: config.timeouts.request,
       openStreams: traffic.openStreams,
       deadlines: traffic.deadlines,

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { describe, it, type TestContext } from 'node:test';
+import { type StartedRouter, startRouterWithFiles } from '../../../test/support/started-router.ts';
+import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
+
+const own = '/.mixed-version-proxy';
+
+interface Status {
+  readonly keyFiles: readonly {
+    readonly name: string;
+    readonly path: string;
+    readonly lastError: string | null;
+  }[];
+  readonly needsRestart: readonly { readonly flag: string; readonly inUse: string }[];
+  readonly warnings: readonly string[];
+}
+
+async function askAsAdmin(context: TestContext, { port, authorities, user }: StartedRouter, target: string) {
+  const pair = await user('admin', ['system:masters']);
+  const session = openHttp2(context, { port, ca: authorities.cluster.certificate, pair });
+  return (await askOverHttp2(session, target)).text;
+}
+
+async function statusOf(context: TestContext, router: StartedRouter): Promise<Status> {
+  return JSON.parse(await askAsAdmin(context, router, `${own}/v1/status`));
+}
+
+const toldOfChange = ({ logs }: StartedRouter) =>
+  logs.filter(
+    ({ message }) => message === 'The configuration file has changed since the start: restart to use it',
+  );
+
+describe('a configuration file that changes while the router runs', () => {
+  it('changes nothing, and is told in log, status, readiness and metric until it is changed back', async (context) => {
+    const started = await startRouterWithFiles(context, { configuration: { metrics: { enabled: true } } });
+    const { router, configure } = started;
+    await configure({ metrics: { enabled: false } });
+    await router.reload();
+    await router.reload();
+    const [told, ...others] = toldOfChange(started);
+    assert.deepEqual(others, []);
+    assert.match(JSON.stringify(told), /--enable-metrics.*metrics\.enabled.*"true".*"false"/);
+    const status = await statusOf(context, started);
+    assert.deepEqual(
+      status.needsRestart.map(({ flag, inUse }) => [flag, inUse]),
+      [['--enable-metrics', 'true']],
+    );
+    assert.match(status.warnings.join(), /--enable-metrics \(metrics\.enabled\) needs a restart/);
+    assert.match(await askAsAdmin(context, started, '/readyz?verbose'), /changed settings need a restart/);
+    const waiting = async () => {
+      const text = await askAsAdmin(context, started, `${own}/metrics`);
+      return /^mixed_version_proxy_settings_needing_restart (\d)$/m.exec(text)?.[1];
+    };
+    assert.equal(await waiting(), '1');
+
+    await configure({ metrics: { enabled: true } });
+    await router.reload();
+    const mended = await statusOf(context, started);
+    assert.deepEqual([mended.needsRestart, mended.warnings], [[], []]);
+    assert.equal(await waiting(), '0');
+  });
+
+  it('to one that no router could start with says every error once, and shows it until it is mended', async (context) => {
+    const started = await startRouterWithFiles(context, { configuration: {} });
+    const { router, configure, logs, path } = started;
+    await configure({ serving: { prot: 1 }, limits: { goawayChance: 'x' } });
+    await router.reload();
+    await router.reload();
+    const [error, ...others] = logs
+      .filter(({ level }) => level === 'error')
+      .map(({ fields }) => String(fields['error']));
+    assert.deepEqual(others, []);
+    assert.match(
+      error ?? '',
+      /router\.yaml:\d+:\d+: serving\.prot is no key.*router\.yaml:\d+:\d+: limits\.goawayChance/,
+    );
+    const status = await statusOf(context, started);
+    const file = status.keyFiles.find(({ name }) => name === 'config');
+    assert.deepEqual([file?.path, file?.lastError], [path('router.yaml'), error]);
+    const ready = await askAsAdmin(context, started, '/readyz?verbose');
+    assert.match(ready, /^\[\+\]files ok\nwarn: files: a file is not in use as it is now/m);
+    assert.doesNotMatch(ready, /router\.yaml|serving/);
+
+    await configure({});
+    await router.reload();
+    assert.deepEqual((await statusOf(context, started)).warnings, []);
+  });
+
+  it('does not keep a renewed certificate from being taken', async (context) => {
+    const started = await startRouterWithFiles(context, { configuration: {} });
+    const { router, configure, write, authorities } = started;
+    await configure({ serving: { prot: 1 } });
+    await write('ca.crt', `${authorities.cluster.certificate}# renewed\n`);
+    await router.reload();
+    const { keyFiles, warnings } = await statusOf(context, started);
+    assert.equal(keyFiles.find(({ name }) => name === 'config')?.lastError === null, false);
+    assert.doesNotMatch(warnings.join(), /client-ca-file/);
+    assert.ok(started.logs.some(({ message }) => message === 'Reloaded: certificates, keys and kubeconfig'));
+  });
+
+  it('is noticed behind the symbolic link of a ConfigMap that is swapped', async (context) => {
+    const started = await startRouterWithFiles(context, { configuration: {} });
+    const { router, path } = started;
+    const document = { apiVersion: 'mixed-version-proxy/v1alpha1', kind: 'RouterConfiguration' };
+    for (const [folder, verbosity] of [
+      ['..1', 1],
+      ['..2', 2],
+    ] as const) {
+      await mkdir(path(folder));
+      await writeFile(path(`${folder}/router.yaml`), JSON.stringify({ ...document, logging: { verbosity } }));
+      await symlink(folder, path('..data.new'));
+      await rename(path('..data.new'), path('..data'));
+      if (folder === '..1') {
+        await symlink('..data/router.yaml', path('router.yaml.new'));
+        await rename(path('router.yaml.new'), path('router.yaml'));
+      }
+      await router.reload();
+      assert.match(JSON.stringify(toldOfChange(started).at(-1)), new RegExp(`"configured":"${verbosity}"`));
+    }
+  });
+});
