@@ -93,11 +93,6 @@ export function parseAccept(header: string | undefined): readonly AcceptClause[]
   return clauses.sort((left, right) => right.quality - left.quality || wildcards(left) - wildcards(right));
 }
 
-/** The message of the 406 Status, worded as Kubernetes words it. */
-export function notAcceptableMessage(mediaTypes: readonly string[]): string {
-  return `only the following media types are accepted: ${mediaTypes.join(', ')}`;
-}
-
 function parseClause(element: string): AcceptClause | undefined {
   const [range = '', ...rest] = element.split(';');
   const [type = '', subtype, excess] = range.split('/').map((part) => part.trim().toLowerCase());

@@ -34,6 +34,8 @@ export interface MergedDiscoveryRequest {
   readonly path: DiscoveryPath;
   /** The forms in which a server says what it serves itself. */
   readonly accept: string;
+  /** Whether a server has the document, by the snapshot. */
+  readonly isKnown: boolean;
   /**
    * @param own what a server says of itself now. Default: what the snapshot has
    * @returns `undefined` when no server has the document
@@ -65,11 +67,13 @@ export function mergedDiscovery(
   if (negotiated === undefined) return undefined;
   const { form } = negotiated;
   const pretty = negotiated.pretty || isPretty(request.query);
+  const documents = mergedDocumentsOf(table);
   return {
     path,
+    isKnown: documents.get(path, form, pretty) !== undefined,
     accept: path.kind === 'groups' ? ownDiscoveryAccept : 'application/json',
     respond(own) {
-      const merged = mergedDocumentsOf(table).get(path, form, pretty, own);
+      const merged = documents.get(path, form, pretty, own);
       if (merged === undefined) return undefined;
       if (form !== 'plain') options.onAggregated?.(merged.wasMade);
       return respondWith(

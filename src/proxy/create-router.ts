@@ -44,6 +44,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   const decider = createDecider(options, load);
   const deliver = createDelivery({
     ...decider,
+    routingTable: options.routingTable,
     local: options.local,
     identityHeaderNames,
     identityTokens,

@@ -5,7 +5,7 @@ import type { InboundRequest } from '../request/inbound.ts';
 import { type Outcome, ownResponse } from '../request/outcome.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
 import type { OutboundRequest, Transport } from '../request/transport.ts';
-import { contradictionOfSnapshot } from './delivery/not-served.ts';
+import { denialOf } from './delivery/not-served.ts';
 import { refuseRedirect } from './delivery/redirect.ts';
 import { refusalOfUnavailableServer } from './delivery/unavailable-server.ts';
 import type { Replacement } from './replacement.ts';
@@ -18,6 +18,8 @@ export interface ForwardOptions {
    * destination before, with which it says whether that is still current.
    */
   readonly ifNoneMatch?: ((destination: Destination) => string | undefined) | undefined;
+  /** No other server need be asked whether it has what one denies to have: that is known. Default false. */
+  readonly believesNotFound?: boolean;
 }
 
 /**
@@ -28,7 +30,7 @@ export function forward(
   request: AdmittedRequest,
   router: Router,
   transport: Transport,
-  { replacement, ifNoneMatch }: ForwardOptions = {},
+  { replacement, ifNoneMatch, believesNotFound = false }: ForwardOptions = {},
 ): Promise<Outcome> {
   const { inbound } = request;
   const { observed } = inbound;
@@ -36,7 +38,8 @@ export function forward(
     transport.send(withIfNoneMatch(outbound, ifNoneMatch), inbound, (head) => {
       observed?.attemptResponded(head.status);
       // Either is a reason to ask another server, which `Router.deliver` does.
-      const refusal = contradictionOfSnapshot(request, head) ?? refusalOfUnavailableServer(request, head);
+      const denial = believesNotFound ? undefined : denialOf(request, outbound, head);
+      const refusal = denial ?? refusalOfUnavailableServer(request, head);
       if (refusal !== undefined) return { kind: 'replace', outcome: refusal };
       const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
       // Here, before the first byte of it is written and counted.

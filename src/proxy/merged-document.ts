@@ -89,7 +89,7 @@ export class DocumentMerger {
 
   async #ask(
     request: AdmittedRequest,
-    { path, accept }: MergedDiscoveryRequest,
+    { path, accept, isKnown }: MergedDiscoveryRequest,
     router: Router,
   ): Promise<{ readonly outcome: Outcome; readonly serverId: string }> {
     const { inbound } = request;
@@ -107,6 +107,7 @@ export class DocumentMerger {
         serverId = destination.id;
         return this.#own.known(serverId, path)?.etag;
       },
+      believesNotFound: isKnown,
     });
     return { outcome, serverId };
   }

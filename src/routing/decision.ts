@@ -94,6 +94,8 @@ export interface VersionChoice {
   readonly others: readonly ServersOfVersion[];
   /** Versions older than the preferred one are not asked: fields unknown to them would be lost. */
   readonly neverOlder: boolean;
+  /** Custom resources: every server serves them. */
+  readonly ofEveryServer: boolean;
 }
 
 /** To be made once: on the request path a decision other than `peer` or `extension` allocates nothing. */

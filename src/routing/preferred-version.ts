@@ -153,7 +153,13 @@ export function decideByVersion(
     decision: 'peer',
     ...(isLocals ? { reason: 'LocalServerDown', inPlaceOf: locally } : { reason: 'PreferredVersion' }),
     candidates: asked.reachable,
-    versions: { preferred: first.minor, asked: asked.minor, others: inOrder, neverOlder },
+    versions: {
+      preferred: first.minor,
+      asked: asked.minor,
+      others: inOrder,
+      neverOlder,
+      ofEveryServer: locally === 'CustomResource',
+    },
   };
 }
 

@@ -9,7 +9,7 @@ import type { AttemptFailure } from '../../request/request-observation.ts';
 import type { AdmittedRequest, Send } from '../../request/router.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
-import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
+import { buildOutboundRequest, type OutboundHints, type OutboundOptions } from './outbound.ts';
 import type { ServerLoad } from './server-choice.ts';
 
 export interface AttemptOptions extends OutboundOptions {
@@ -28,14 +28,14 @@ interface NoResponse {
 
 /**
  * Sends a request to one destination, and tells of it: the load, the health of servers, the observers and the log.
- * @param othersLeft as in `OutboundRequest`
+ * @param hints as in `OutboundRequest`
  * @returns what `send` gave; a response of the router's own where the caller does not fit into the identity token
  */
 export type Attempt = (
   request: AdmittedRequest,
   destination: Destination,
   send: Send,
-  othersLeft?: () => boolean,
+  hints?: OutboundHints,
 ) => Promise<SendResult | NoResponse>;
 
 export function createAttempt(options: AttemptOptions): Attempt {
@@ -47,7 +47,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
     request: AdmittedRequest,
     destination: Destination,
     send: Send,
-    othersLeft?: () => boolean,
+    hints?: OutboundHints,
   ): Promise<SendResult | NoResponse> {
     const { inbound } = request;
     const end = load.begin(destination.id);
@@ -67,17 +67,17 @@ export function createAttempt(options: AttemptOptions): Attempt {
       end();
       return failedAttempt(inbound, destination, error);
     };
-    return sendTo(request, destination, send, othersLeft).then(responded, failed);
+    return sendTo(request, destination, send, hints).then(responded, failed);
   }
 
   function sendTo(
     request: AdmittedRequest,
     destination: Destination,
     send: Send,
-    othersLeft?: () => boolean,
+    hints?: OutboundHints,
   ): Promise<SendResult> {
     try {
-      const built = buildOutboundRequest(request, destination, options, othersLeft);
+      const built = buildOutboundRequest(request, destination, options, hints);
       return built instanceof Promise ? built.then(send) : send(built);
     } catch (error) {
       return Promise.reject(error);

@@ -4,10 +4,11 @@ import { type Outcome, ownResponse, type Refusal } from '../../request/outcome.t
 import { isRead, maySafelyTryAnother, type RetryBudget } from '../../request/retry.ts';
 import type { AdmittedRequest, Router, Send } from '../../request/router.ts';
 import type { TransportError } from '../../request/transport-error.ts';
-import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
+import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { type AttemptOptions, createAttempt } from './attempt.ts';
+import { DeniedEverywhere } from './denied-everywhere.ts';
 import { extensionDestination } from './destinations.ts';
-import { servedSetsChanging } from './not-served.ts';
+import { isEverybodys, isServedBySnapshot, servedSetsChanging } from './not-served.ts';
 import {
   type Candidates,
   type Choice,
@@ -34,11 +35,16 @@ export interface DeliveryOptions extends AttemptOptions {
   readonly inPlaceOfLocal: (request: AdmittedRequest) => Candidates;
   /** Who else serves a resource that the local server is expected to serve, and does not. */
   readonly othersThanLocal: (request: AdmittedRequest) => Candidates;
+  /** The routing table in use. */
+  readonly routingTable: { current(): RoutingTable | undefined };
   /** Whether a server that has left for a while is known to serve what is asked for. */
   readonly isServedByDepartedServer: (request: AdmittedRequest) => boolean;
   readonly budget: RetryBudget;
   readonly random: () => number;
 }
+
+/** Others that are asked at most before what a server denies to have is taken not to exist. */
+const maximumOthersAsked = 3;
 
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
@@ -51,12 +57,23 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   };
 
   const attempt = createAttempt(options);
+  const deniedEverywhere = new DeniedEverywhere(
+    options.monotonicClock,
+    () => options.routingTable.current()?.snapshot,
+  );
   const isRestarting = (id: string): boolean => health?.isRestarting(id) === true;
   const choice = new ServerChoice({ state, random, isRestarting, local });
 
   /** Asked when a server has been silent for long. */
   function mayTryAnother(candidates: Candidates, tried?: RoutingServer): boolean {
     return budget.left >= 1 && choice.choose(candidates, tried) !== undefined;
+  }
+
+  /** Whether another server is asked where one denies to have the path. */
+  function mayBeDenied(request: AdmittedRequest): boolean {
+    if (isServedBySnapshot(request.decision)) return true;
+    const others = options.routingTable.current()?.reachable.length ?? 0;
+    return others > 1 && isEverybodys(request) && !deniedEverywhere.has(request.requestInfo);
   }
 
   /** Told with the response, wherever it comes from in the end. */
@@ -83,15 +100,66 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (chosen?.destination === undefined) return Promise.resolve(ownResponse(addressUnknown()));
     const { server, destination } = chosen;
     noteVersion(request, chosen);
-    const othersLeft = (): boolean => mayTryAnother(candidates, server);
-    return attempt(request, destination, send, othersLeft).then((result) => {
-      if (result.kind === 'refusal') {
-        return askAnotherAfterRefusal(request, candidates, server, result, send);
-      }
+    const hints = {
+      othersLeft: () => mayTryAnother(candidates, server),
+      mayBeDenied: mayBeDenied(request),
+    };
+    return attempt(request, destination, send, hints).then((result) => {
+      if (result.kind === 'refusal') return afterRefusal(request, candidates, server, result, send);
       return result.kind === 'no response'
         ? retryAfterNoResponse(request, candidates, server, result.error, send)
         : result;
     });
+  }
+
+  function afterRefusal(
+    request: AdmittedRequest,
+    candidates: Candidates,
+    refusing: RoutingServer | undefined,
+    refusal: Refusal,
+    send: Send,
+  ): Promise<Outcome> {
+    const isBySnapshot = refusal.reason === 'Unavailable' || isServedBySnapshot(request.decision);
+    const ask = isBySnapshot ? askAnotherAfterRefusal : askOthersBeforeBelieving;
+    return ask(request, candidates, refusing, refusal, send);
+  }
+
+  /**
+   * A server denies to have what is the same for all of them: a custom resource, an aggregated API, or what nobody is known
+   * to serve. It may have been started just now, or another one may know a new definition before it. So others are asked,
+   * without a withdrawal from the budget: the first had nothing to do. What they deny, too, is believed, for a moment
+   * without asking them again.
+   */
+  async function askOthersBeforeBelieving(
+    request: AdmittedRequest,
+    candidates: Candidates,
+    refusing: RoutingServer | undefined,
+    refusal: Refusal,
+    send: Send,
+  ): Promise<Outcome> {
+    const asked = new Set(refusing === undefined ? [] : [refusing]);
+    let isDenied = false;
+    for (let count = 0; count < maximumOthersAsked; count++) {
+      const left = candidates.candidates.filter((candidate) => !asked.has(candidate));
+      const next = choice.choose({ ...candidates, candidates: left });
+      // One that is down has no word in it: without others, a server's 404 is all that is known.
+      if (next?.destination === undefined || asked.has(next.server) || state.isAvoided(next.server.id)) break;
+      // A body that was too large to be kept has gone to the first one.
+      if (!canBeSentAgain(request.inbound)) return ownResponse(refusal.response);
+      asked.add(next.server);
+      noteVersion(request, next);
+      const result = await attempt(request, next.destination, send, { mayBeDenied: true });
+      if (result.kind === 'no response') {
+        const isOver = result.error.mayHaveBeenProcessed && !isRead(request.inbound.method);
+        if (isOver) return ownResponse(noResponse(request, result.error));
+        continue;
+      }
+      if (result.kind !== 'refusal') return result;
+      if (result.reason === 'NotServed' && !result.isCertain) return ownResponse(result.response);
+      isDenied ||= result.reason === 'NotServed';
+    }
+    if (isDenied) deniedEverywhere.add(request.requestInfo);
+    return ownResponse(refusal.response);
   }
 
   /**
@@ -122,11 +190,12 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       return ownResponse(isUnavailable ? refusal.response : servedSetsChanging(retryAfterSeconds));
     }
     noteVersion(request, second);
-    const result = await attempt(request, destination, send);
+    const result = await attempt(request, destination, send, { mayBeDenied: mayBeDenied(request) });
     if (result.kind === 'no response') return ownResponse(noResponse(request, result.error));
     if (result.kind !== 'refusal') return result;
     const mayBeServed =
       result.reason === 'NotServed' &&
+      isServedBySnapshot(request.decision) &&
       result.isCertain &&
       (isUnavailable || others.length > 1 || isServedByDepartedServer(request));
     return ownResponse(mayBeServed ? servedSetsChanging(retryAfterSeconds) : result.response);
@@ -156,7 +225,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       return ownResponse(failure.mayHaveBeenProcessed ? response : toldToPeer(request, response));
     }
     noteVersion(request, second);
-    const result = await attempt(request, destination, send);
+    const isServed = isServedBySnapshot(request.decision);
+    const result = await attempt(request, destination, send, { mayBeDenied: isServed });
     if (result.kind === 'no response') return ownResponse(noResponse(request, result.error));
     if (result.kind !== 'refusal') return result;
     return ownResponse(
@@ -169,10 +239,13 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (isRestarting(destination.id)) return Promise.resolve(notReady(request));
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
-    const othersLeft = (): boolean => mayTryAnother(inPlaceOfLocal(request));
-    return attempt(request, destination, send, othersLeft).then((result) => {
+    const hints = {
+      othersLeft: () => mayTryAnother(inPlaceOfLocal(request)),
+      mayBeDenied: mayBeDenied(request),
+    };
+    return attempt(request, destination, send, hints).then((result) => {
       if (result.kind === 'refusal') {
-        return askAnotherAfterRefusal(request, othersThanLocal(request), undefined, result, send);
+        return afterRefusal(request, othersThanLocal(request), undefined, result, send);
       }
       return result.kind === 'no response'
         ? retryAfterNoResponse(request, inPlaceOfLocal(request), undefined, result.error, send)

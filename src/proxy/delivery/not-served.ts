@@ -3,8 +3,9 @@ import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { Refusal } from '../../request/outcome.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
-import type { ResponseHead } from '../../request/transport.ts';
-import type { Decision } from '../../routing/decision.ts';
+import type { OutboundRequest, ResponseHead } from '../../request/transport.ts';
+import { isClusterPath } from '../../routing/decide-document.ts';
+import type { Decision, DecisionReason } from '../../routing/decision.ts';
 
 type NamedRequest = Pick<RequestInfo, 'apiGroup' | 'resource' | 'subresource' | 'name'>;
 
@@ -83,8 +84,9 @@ function objectProtobufLength(request: NamedRequest): number {
 const body = '404 page not found\n';
 
 /**
- * A server's word that it has no such path, although the snapshot says that it serves the resource: it was
- * upgraded, or restarted with other flags, since.
+ * A server's word that it has no such path: although the snapshot says that it serves the resource, as it was
+ * upgraded, or restarted with other flags, since; or although every server should have what one has, as it does not know a
+ * new definition yet.
  * @param status of the response, where it was one; in protobuf it is given in JSON, which every client reads too.
  */
 function notServed(status?: string, isCertain = true): Refusal {
@@ -97,21 +99,26 @@ function notServed(status?: string, isCertain = true): Refusal {
 }
 
 /**
- * What takes the place of a response that contradicts the decision; `undefined` for any other.
+ * What takes the place of a response by which a server denies to have the path; `undefined` for any other.
  *
  * A server that has nothing under a group responds with the plain text of its mux, known by its length
  * (k8s.io/apiserver pkg/server/mux/pathrecorder.go). Under a group that it has in another version it responds with a
  * Status, as for an object that does not exist. Either is given before anything is carried out, of a write too.
  * The response of the subresource `proxy` is that of an application.
  */
-export function contradictionOfSnapshot(
-  { decision, requestInfo }: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
+export function denialOf(
+  { requestInfo }: Pick<AdmittedRequest, 'requestInfo'>,
+  { mayBeDenied }: Pick<OutboundRequest, 'mayBeDenied'>,
   { status, headers }: ResponseHead,
 ): Refusal | undefined {
-  if (status !== 404 || !mayBeDenied(decision)) return undefined;
+  if (status !== 404 || mayBeDenied !== true) return undefined;
   if (requestInfo.subresource === 'proxy') return undefined;
   const contentType = firstHeader(headers, 'content-type') ?? '';
   const length = firstHeader(headers, 'content-length') ?? '';
+  // Of documents the aggregator says so without a word (k8s.io/kube-aggregator pkg/controllers/openapiv3/aggregator).
+  if (length === '0' && requestInfo.path.startsWith('/openapi/v3/')) {
+    return { ...notServed(), response: new Response(null, { status }) };
+  }
   if (/^text\/plain *(;|$)/i.test(contentType)) {
     return length === String(body.length) ? notServed() : undefined;
   }
@@ -126,11 +133,36 @@ export function contradictionOfSnapshot(
 }
 
 /** Whether the servers asked should have the resource, by the snapshot. */
-export function mayBeDenied(decision: Decision): boolean {
-  const { reason } = decision;
-  if (reason === 'ServedLocally' || reason === 'ServedByPeer' || reason === 'PreferredVersion') return true;
-  // A resource that no server serves goes to any peer that is up, whose 404 is right.
-  return decision.decision === 'peer' && decision.inPlaceOf === 'ServedLocally';
+export function isServedBySnapshot(decision: Decision): boolean {
+  const reason = reasonOf(decision);
+  return reason === 'ServedLocally' || reason === 'ServedByPeer' || reason === 'PreferredVersion';
+}
+
+/** What is the same for all servers: rules 1, 5, 6 and 9 of the decision. */
+const everybodys: ReadonlySet<DecisionReason> = new Set([
+  'NotAResourceRequest',
+  'MergedDocument',
+  'ExtensionAPIServer',
+  'CustomResource',
+  'NotServedByAnyServer',
+]);
+
+/** Whether any server's word counts as everybody's, though one may know a new definition before another does. */
+export function isEverybodys({
+  decision,
+  requestInfo,
+}: Pick<AdmittedRequest, 'decision' | 'requestInfo'>): boolean {
+  if (decision.decision !== 'local' && decision.decision !== 'peer') return false;
+  return (
+    everybodys.has(reasonOf(decision)) && (requestInfo.isResourceRequest || isClusterPath(requestInfo.path))
+  );
+}
+
+/** Why the servers asked should have it. */
+export function reasonOf(decision: Decision): DecisionReason {
+  if (decision.decision !== 'peer') return decision.reason;
+  if (decision.versions?.ofEveryServer === true) return 'CustomResource';
+  return decision.inPlaceOf ?? decision.reason;
 }
 
 /** Not knowing is not the same as not existing: the next snapshot tells. */

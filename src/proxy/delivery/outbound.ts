@@ -23,6 +23,9 @@ export interface OutboundOptions {
     | undefined;
 }
 
+/** What `Router.deliver` would do with the response. */
+export type OutboundHints = Pick<OutboundRequest, 'othersLeft' | 'mayBeDenied'>;
+
 /**
  * The one place where a request is made ready to leave, for local, peer, extension, second try and upgrade
  * alike. Order matters (RFC 9110 section 7.6.1): what the client's `Connection` nominates and every identity
@@ -35,26 +38,26 @@ export function buildOutboundRequest(
   request: AdmittedRequest,
   destination: Destination,
   options: OutboundOptions,
-  othersLeft?: () => boolean,
+  hints: OutboundHints = {},
 ): OutboundRequest | Promise<OutboundRequest> {
   const { inbound, caller } = request;
   const { kind, id } = destination;
   // An extension server knows neither our assertions nor our issuer: it takes front-proxy headers or nothing.
   const signer = kind === 'extension' ? undefined : options.identityTokens[kind];
   if (signer === undefined || caller.kind !== 'authenticated') {
-    return ready(request, destination, options, othersLeft);
+    return ready(request, destination, options, hints);
   }
   const { method, target } = inbound;
   return signer
     .sign({ user: caller.user, destinationId: id, method, target, rerouted: kind === 'peer' })
-    .then((token) => ready(request, destination, options, othersLeft, token));
+    .then((token) => ready(request, destination, options, hints, token));
 }
 
 function ready(
   request: AdmittedRequest,
   destination: Destination,
   { identityHeaderNames, pseudonym, isMisplaced }: OutboundOptions,
-  othersLeft?: () => boolean,
+  { othersLeft, mayBeDenied }: OutboundHints,
   token?: IdentityToken,
 ): OutboundRequest {
   const { inbound, caller, requestInfo, decision } = request;
@@ -81,6 +84,7 @@ function ready(
         ? () => isMisplaced(requestInfo, decision, destination)
         : undefined,
     othersLeft,
+    mayBeDenied,
   };
 }
 

@@ -28,6 +28,7 @@ const byVersion = (changes: Partial<VersionChoice> = {}): Candidates => ({
     asked: '1.33',
     others: [version(newer), version(older)],
     neverOlder: false,
+    ofEveryServer: false,
     ...changes,
   },
 });

@@ -3,7 +3,7 @@ import type { Refusal } from '../../request/outcome.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { ResponseHead } from '../../request/transport.ts';
 import type { Decision } from '../../routing/decision.ts';
-import { mayBeDenied, passedOn } from './not-served.ts';
+import { isServedBySnapshot, passedOn, reasonOf } from './not-served.ts';
 import { serverNotReady } from './undelivered.ts';
 
 /**
@@ -28,8 +28,7 @@ export function toldToPeer({ decision }: Pick<AdmittedRequest, 'decision'>, resp
 
 /** Whether the head of a response is an API server's, or its router's: what is aggregated has an extension server's. */
 export function isRespondedToByServer(decision: Decision): boolean {
-  const inPlaceOf = decision.decision === 'peer' ? decision.inPlaceOf : undefined;
-  return mayBeDenied(decision) || (inPlaceOf ?? decision.reason) === 'CustomResource';
+  return isServedBySnapshot(decision) || reasonOf(decision) === 'CustomResource';
 }
 
 function unavailable(response: Response): Refusal {
@@ -58,7 +57,7 @@ export function refusalOfUnavailableServer(
   ) {
     return unavailable(serverNotReady());
   }
-  if (!mayBeDenied(decision) || passedOn.has(requestInfo.subresource)) return undefined;
+  if (!isRespondedToByServer(decision) || passedOn.has(requestInfo.subresource)) return undefined;
   if (firstHeader(headers, 'retry-after') !== '1') return undefined;
   if (!/^application\/json *(;|$)/i.test(firstHeader(headers, 'content-type') ?? '')) return undefined;
   if (firstHeader(headers, 'content-length') !== String(shuttingDownStatus.length)) return undefined;
