@@ -57,7 +57,11 @@ function row(name: string, value: string): string {
 
 /** What came from a URL or a snapshot must not steer the terminal that shows it. */
 function printable(line: string): string {
-  return line.replace(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1));
+  return line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    const escaped = JSON.stringify(character).slice(1, -1);
+    // JSON leaves U+202E and its kind as they are.
+    return escaped === character ? `\\u{${character.codePointAt(0)?.toString(16)}}` : escaped;
+  });
 }
 
 function describeTable(table: RoutingTable | undefined): string {

@@ -23,6 +23,14 @@ describe('a file of the host that is written', () => {
     assert.deepEqual(await readdir(root), ['a.yaml']);
   });
 
+  it('is not readable for more than it may be where it holds a key, whatever it had before', async (context) => {
+    const root = await temporaryDirectory(context);
+    await writeFile(join(root, 'key.yaml'), 'before');
+    await chmod(join(root, 'key.yaml'), 0o644);
+    await hostFiles(root).write({ path: '/key.yaml', after: 'after', mode: 0o600, isSecret: true });
+    assert.equal((await seen(join(root, 'key.yaml'))).mode, 0o600);
+  });
+
   it('has the mode that is asked for where there was none', async (context) => {
     const root = await temporaryDirectory(context);
     await hostFiles(root).write({ path: '/etc/a.yaml', after: 'a', mode: 0o640 });

@@ -11,12 +11,15 @@ export interface HostFiles {
   /** `undefined`: there is no such file. @throws {InstallationRefused} when it cannot be read */
   read(path: string): Promise<string | undefined>;
   /** Atomic: no reader sees half of a file. @throws {InstallationRefused} */
-  write(change: Pick<FileChange, 'path' | 'after' | 'mode'>): Promise<void>;
+  write(change: WrittenFile): Promise<void>;
   /** Removes the temporary file of an interrupted write. @throws {InstallationRefused} */
   tidy(path: string): Promise<void>;
   /** Whether something listens on a TCP port. */
   isTaken(port: number): Promise<boolean>;
 }
+
+/** What `isSecret` never has a wider mode than is asked for, whatever the file had that it replaces. */
+export type WrittenFile = Pick<FileChange, 'path' | 'after' | 'mode' | 'isSecret'>;
 
 /** @param root stands before every path: a mounted node, or a test's. Default: none. */
 export function hostFiles(root = ''): HostFiles {
@@ -30,10 +33,10 @@ export function hostFiles(root = ''): HostFiles {
         throw new InstallationRefused(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
       }
     },
-    async write({ path, after, mode }) {
+    async write({ path, after, mode, isSecret = false }) {
       try {
         if (after === undefined) await rm(at(path), { force: true });
-        else await replace(at(path), after, mode);
+        else await replace(at(path), after, mode, isSecret);
       } catch (cause) {
         throw new InstallationRefused(`${path} cannot be written: ${reasonOf(cause)}`, { cause });
       }
@@ -61,8 +64,8 @@ export function hostFiles(root = ''): HostFiles {
  */
 const temporaryOf = (path: string) => join(dirname(path), `.mixed-version-proxy-${basename(path)}`);
 
-/** One that is there keeps its mode and its owner. */
-async function replace(path: string, text: string, mode: number): Promise<void> {
+/** One that is there keeps its owner, and its mode where that may be. */
+async function replace(path: string, text: string, mode: number, isSecret: boolean): Promise<void> {
   const folder = dirname(path);
   const folderMode = mode === 0o600 ? 0o700 : 0o755;
   const made = await mkdir(folder, { recursive: true, mode: folderMode });
@@ -72,7 +75,8 @@ async function replace(path: string, text: string, mode: number): Promise<void> 
   const temporary = temporaryOf(path);
   await rm(temporary, { force: true });
   const owner = present && { user: present.uid, group: present.gid };
-  await replaceFile(path, temporary, text, present === undefined ? mode : present.mode & 0o777, owner);
+  const kept = present === undefined ? mode : present.mode & 0o777;
+  await replaceFile(path, temporary, text, isSecret ? kept & mode : kept, owner);
 }
 
 function reasonOf(error: unknown): string {

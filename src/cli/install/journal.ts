@@ -86,7 +86,7 @@ export async function readJournal(path: string, files: HostFiles): Promise<Journ
 
 /** For root alone: it holds what was there before, keys included. @throws {InstallationRefused} */
 export function writeJournal(path: string, journal: Journal, files: HostFiles): Promise<void> {
-  return files.write({ path, after: `${JSON.stringify(journal, null, 2)}\n`, mode: 0o600 });
+  return files.write({ path, after: `${JSON.stringify(journal, null, 2)}\n`, mode: 0o600, isSecret: true });
 }
 
 /** What is there of these files, and of those that an installation has changed, by path. */

@@ -9,6 +9,10 @@ describe('styled text', () => {
     assert.equal(renderLines(lines, false), 'cp-a is ready\n\n');
   });
 
+  it('attack: shows what turns the order of characters round, or hides some (CVE-2021-42574), as it does escapes', () => {
+    assert.equal(renderLines([['cp\u202e3-\u2066a\u200b\u2028b']], false), 'cp?3-?a??b\n');
+  });
+
   it('has no escapes but its own, whatever a server says', () => {
     const said = 'ready\u001b[2J\r\n\u009b31m';
     const lines = [[said, { text: said, style: 'bad' as const }]];

@@ -17,7 +17,8 @@ export type Line = readonly Segment[];
 /** Select Graphic Rendition (ECMA-48 section 8.3.117): bold, and the colours that every terminal has. */
 const renditions: Readonly<Record<Style, string>> = { heading: '1', good: '32', warning: '33', bad: '31' };
 
-const controlCharacters = /\p{Cc}/gu;
+/** Also what turns or hides other characters, such as U+202E (CVE-2021-42574), and the separators of lines. */
+const controlCharacters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Text that cannot control a terminal: control characters, line feeds among them, are shown as `?`. */
 export function printable(text: string): string {

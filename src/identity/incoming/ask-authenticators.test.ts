@@ -195,7 +195,7 @@ describe('a client certificate that could not be verified', () => {
   it('leaves the word to the API server where a bearer token speaks for the caller', async () => {
     for (const headers of [
       ['Authorization', 'bearer opaque'],
-      ['Upgrade', 'websocket', 'Sec-WebSocket-Protocol', subprotocols],
+      ['Connection', 'keep-alive, Upgrade', 'Upgrade', 'websocket', 'Sec-WebSocket-Protocol', subprotocols],
     ]) {
       const caller = await askAuthenticators(inboundRequest(headers, connection), chain);
       assert.deepEqual(caller, { kind: 'passthrough' });
@@ -203,6 +203,14 @@ describe('a client certificate that could not be verified', () => {
     const refusedToken = throwing(new AuthenticationError('token expired'));
     const inbound = inboundRequest(['Authorization', 'Bearer expired'], connection);
     await assert.rejects(async () => askAuthenticators(inbound, [...chain, refusedToken]), /token expired/);
+  });
+
+  it('attack: a token in a subprotocol of what is no upgrade is none to an API server, and speaks for nobody', async () => {
+    const inbound = inboundRequest(
+      ['Upgrade', 'websocket', 'Sec-WebSocket-Protocol', subprotocols],
+      connection,
+    );
+    await assert.rejects(async () => askAuthenticators(inbound, chain), AuthenticationError);
   });
 
   it('a front-proxy certificate under a name that is not allowed is refused likewise', async () => {

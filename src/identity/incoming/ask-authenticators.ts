@@ -1,4 +1,4 @@
-import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
 import { websocketBearerToken } from '../../request/websocket-bearer.ts';
@@ -125,11 +125,16 @@ function withAuthenticatedGroup(user: UserInfo): UserInfo {
   return settled ? user : { ...user, groups: [...groups, 'system:authenticated'] };
 }
 
+/** Without it an API server looks at no subprotocol (k8s.io/apimachinery pkg/util/httpstream/wsstream IsWebSocketRequest). */
+function asksToUpgrade(headers: RawHeaders): boolean {
+  return allHeaders(headers, 'connection').some((line) => /(?:^|,)\s*upgrade\s*(?:,|$)/i.test(line));
+}
+
 function hasBearerToken(headers: RawHeaders): boolean {
   // Other schemes mean nothing to an API server: the caller would slip through as anonymous.
   const authorization = firstHeader(headers, 'authorization');
   return (
     (authorization !== undefined && /^\s*bearer +[^\s]/i.test(authorization)) ||
-    websocketBearerToken(headers) !== undefined
+    (asksToUpgrade(headers) && websocketBearerToken(headers) !== undefined)
   );
 }

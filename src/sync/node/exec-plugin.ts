@@ -26,14 +26,18 @@ const execCredential = v.object({
  */
 const withoutExpiry = 60_000;
 
+/** Milliseconds that a plugin may run. client-go waits for ever, as somebody may have to type: here nobody can. */
+const longestRun = 30_000;
+
 /** A token is some kilobytes; nothing that is larger is one. */
 const outputBytes = 1024 * 1024;
 
 /**
  * Runs an exec plugin (k8s.io/client-go plugin/pkg/client/auth/exec) whenever what it gave has expired: without an expiry
- * after a minute.
+ * after a minute. It runs once at a time: who asks meanwhile waits for the run that is under way.
  *
  * @param cluster that it is told of, where it wants to be (`provideClusterInfo`)
+ * @param timeLimit milliseconds after which it is ended. Default 30,000
  * @returns what asks it; it throws an error whose message is a predicate that follows the plugin's name. Of the plugin's
  *   output it tells nothing, which may hold a token; of what it says on standard error everything
  */
@@ -41,14 +45,21 @@ export function execPluginCredentials(
   plugin: ExecPlugin,
   cluster: KubeconfigCluster,
   certificateAuthorities: () => Promise<string | undefined>,
+  timeLimit = longestRun,
 ): () => Promise<PluginCredentials> {
   let last: { readonly credentials: PluginCredentials; readonly expires: number } | undefined;
-  return async () => {
-    if (last === undefined || last.expires <= Date.now()) {
-      const info = plugin.provideClusterInfo ? clusterInfo(cluster, await certificateAuthorities()) : {};
-      last = readOutput(await run(plugin, { interactive: false, ...info }));
-    }
+  let underWay: Promise<PluginCredentials> | undefined;
+  const renewed = async (): Promise<PluginCredentials> => {
+    const info = plugin.provideClusterInfo ? clusterInfo(cluster, await certificateAuthorities()) : {};
+    last = readOutput(await run(plugin, { interactive: false, ...info }, timeLimit));
     return last.credentials;
+  };
+  return async () => {
+    if (last !== undefined && last.expires > Date.now()) return last.credentials;
+    underWay ??= renewed().finally(() => {
+      underWay = undefined;
+    });
+    return underWay;
   };
 }
 
@@ -66,19 +77,28 @@ function clusterInfo(cluster: KubeconfigCluster, certificateAuthorities: string 
   };
 }
 
-function run({ apiVersion, command, args, env, installHint }: ExecPlugin, spec: object): Promise<string> {
+function run(
+  { apiVersion, command, args, env, installHint }: ExecPlugin,
+  spec: object,
+  timeLimit: number,
+): Promise<string> {
   const environment = {
     ...process.env,
     ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
     KUBERNETES_EXEC_INFO: JSON.stringify({ apiVersion, kind: 'ExecCredential', spec }),
   };
   return new Promise((resolve, reject) => {
-    const options = { env: environment, maxBuffer: outputBytes };
+    // SIGKILL: a plugin that hangs may not heed anything else.
+    const options = { env: environment, maxBuffer: outputBytes, timeout: timeLimit, killSignal: 'SIGKILL' } as const;
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else if (child.pid === undefined) {
         reject(new Error(`cannot be run: ${errorMessage(error)}${installHint ? `. ${installHint}` : ''}`));
-      } else reject(new Error(`failed: ${oneLine(stderr) || 'it says nothing on standard error'}`));
+      } else {
+        const words = oneLine(stderr) || 'it says nothing on standard error';
+        const hasHung = child.signalCode === 'SIGKILL' && child.killed;
+        reject(new Error(`${hasHung ? `did not end within ${timeLimit / 1000} s and was killed` : 'failed'}: ${words}`));
+      }
     });
     // There is nobody to type: one that asks is told that there is no more input.
     child.stdin?.on('error', () => undefined).end();

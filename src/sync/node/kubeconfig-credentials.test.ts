@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { inspect } from 'node:util';
@@ -160,6 +160,21 @@ describe('an exec plugin', () => {
     assert.equal((await ask()).token, '1');
     context.mock.timers.setTime(1_060_000);
     assert.equal((await ask()).token, '2');
+  });
+
+  it('runs once for all who ask meanwhile, and is killed where it hangs, with its words told', async (context) => {
+    const folder = await temporaryDirectory(context);
+    const counted = await plugin(context, `echo x >> ${folder}/runs; printf '{"status":{"token":"t"}}'`);
+    const ask = execPluginCredentials({ ...noPlugin, command: counted.command }, noCluster, async () => undefined);
+    await Promise.all([ask(), ask(), ask()]);
+    assert.equal(await readFile(join(folder, 'runs'), 'utf8'), 'x\n');
+
+    const hanging = await plugin(context, 'echo waiting for a browser >&2; exec sleep 600');
+    const hangs = { ...noPlugin, command: hanging.command };
+    await assert.rejects(
+      execPluginCredentials(hangs, noCluster, async () => undefined, 200)(),
+      /^Error: did not end within 0\.2 s and was killed: waiting for a browser$/,
+    );
   });
 
   it('may give a certificate, and is not asked where the kubeconfig has a token', async (context) => {

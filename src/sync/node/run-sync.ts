@@ -36,7 +36,8 @@ export interface PreparedSync {
  * Reads the servers and pushes to the routers until `signal` aborts.
  *
  * @param onStart called with the loop, for its status
- * @param onChecked called once all that is given has been read and checked, before anything is opened
+ * @param beforeReading called before anything is asked, an exec plugin for credentials included: who probes the process
+ *   gets its answers from then on
  * @throws {TypeError} if the options contradict each other
  *
  * @example
@@ -61,10 +62,10 @@ export async function runSync(
   options: RunSyncOptions,
   signal: AbortSignal,
   onStart: (loop: SyncLoop) => void = () => {},
-  onChecked: () => Promise<void> = async () => {},
+  beforeReading: () => Promise<void> = async () => {},
 ): Promise<void> {
+  await beforeReading();
   const input = await readSyncInput(options);
-  await onChecked();
   const prepared = await openSync(input, signal);
   try {
     const loop = createSyncLoop(prepared.options);
