@@ -1,3 +1,4 @@
+import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import {
   type AskOptions,
   allInTime,
@@ -33,7 +34,7 @@ export type AskServerChecks = (
 
 interface ServerChecksOptions
   extends AskOptions,
-    Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'routingTable' | 'health'> {}
+    Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'routingTable' | 'health' | 'monotonicClock'> {}
 
 /** Milliseconds for all servers: a health check responds even if a server hangs. As long as kube-apiserver gives its etcd. */
 const timeout = 2_000;
@@ -41,14 +42,22 @@ const timeout = 2_000;
 const maximumBytes = 64 * 1024;
 /** Checks in progress, limited: anyone may ask, and a gateway asks every server for each. */
 const maximumQuestions = 8;
+/** Milliseconds for which all anonymous callers get one answer. Anybody may ask, and nobody may cost a server a request for each. */
+const anonymousAnswerLife = 1_000;
+/** Answers to anonymous callers that are kept, one for each `exclude`. Who asks for one more is told of no server. */
+const maximumAnonymousAnswers = 16;
 
 /**
  * The servers' own health checks, asked for in the name of the caller like any other request, so that no caller sees
  * here what a server would not show them (by default everybody may, ClusterRole `system:public-info-viewer`).
  */
 export function createServerChecks(options: ServerChecksOptions): AskServerChecks {
-  const { router, serverId, routingTable, health } = options;
+  const { router, serverId, routingTable, health, monotonicClock = () => performance.now() } = options;
   let questions = 0;
+  const toAnonymous = new Map<
+    string,
+    { readonly until: number; readonly reports: Promise<readonly ServerReport[]> }
+  >();
 
   async function ask(
     { inbound, requestInfo }: CallersRequest,
@@ -92,13 +101,12 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
     return { decision: 'peer', reason: 'NotAResourceRequest', candidates: [server] };
   }
 
-  return async (request, endpoint, exclude) => {
-    // In the gateway form all servers of the snapshot are asked.
-    const ids: readonly (string | undefined)[] =
-      serverId === undefined
-        ? (routingTable.current()?.snapshot.servers.map(({ id }) => id) ?? [])
-        : [undefined];
-    const target = `/${endpoint}?${['verbose', ...exclude.map((name) => `exclude=${encodeURIComponent(name)}`)].join('&')}`;
+  async function askAll(
+    request: CallersRequest,
+    target: string,
+    ids: readonly (string | undefined)[],
+    end: AbortSignal,
+  ): Promise<readonly ServerReport[]> {
     if (questions >= maximumQuestions) return ids.map((id) => withHealth(notKnown(id, 'unknown')));
     questions++;
     try {
@@ -107,12 +115,46 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
           run: (signal: AbortSignal) => ask(request, target, id, signal),
           late: notKnown(id, 'late'),
         })),
-        { timeout, signal: request.inbound.signal },
+        { timeout, signal: end },
       );
       return reports.map(withHealth);
     } finally {
       questions--;
     }
+  }
+
+  /** Asked once for all who come within a second. */
+  function askForAnonymous(
+    request: CallersRequest,
+    target: string,
+    ids: readonly (string | undefined)[],
+  ): Promise<readonly ServerReport[]> {
+    const now = monotonicClock();
+    for (const [each, { until }] of toAnonymous) if (until <= now) toAnonymous.delete(each);
+    const known = toAnonymous.get(target);
+    if (known !== undefined) return known.reports;
+    if (toAnonymous.size >= maximumAnonymousAnswers) {
+      return Promise.resolve(ids.map((id) => withHealth(notKnown(id, 'unknown'))));
+    }
+    // The others wait for the same answer: neither does it end as the first caller leaves, nor has it that caller's headers.
+    const { signal } = new AbortController();
+    const inbound = { ...questionOf(request.inbound, { target, accept: '*/*', signal }), headers: [] };
+    const reports = askAll({ ...request, inbound }, target, ids, signal);
+    toAnonymous.set(target, { until: now + anonymousAnswerLife, reports });
+    return reports;
+  }
+
+  return async (request, endpoint, exclude) => {
+    // In the gateway form all servers of the snapshot are asked.
+    const ids: readonly (string | undefined)[] =
+      serverId === undefined
+        ? (routingTable.current()?.snapshot.servers.map(({ id }) => id) ?? [])
+        : [undefined];
+    const target = `/${endpoint}?${['verbose', ...exclude.map((name) => `exclude=${encodeURIComponent(name)}`)].join('&')}`;
+    const { inbound } = request;
+    const { kind } = await router.identify(inbound);
+    const isAnonymous = kind === 'passthrough' && firstHeader(inbound.headers, 'authorization') === undefined;
+    return isAnonymous ? askForAnonymous(request, target, ids) : askAll(request, target, ids, inbound.signal);
   };
 }
 

@@ -89,7 +89,12 @@ function run(
   };
   return new Promise((resolve, reject) => {
     // SIGKILL: a plugin that hangs may not heed anything else.
-    const options = { env: environment, maxBuffer: outputBytes, timeout: timeLimit, killSignal: 'SIGKILL' } as const;
+    const options = {
+      env: environment,
+      maxBuffer: outputBytes,
+      timeout: timeLimit,
+      killSignal: 'SIGKILL',
+    } as const;
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else if (child.pid === undefined) {
@@ -97,7 +102,11 @@ function run(
       } else {
         const words = oneLine(stderr) || 'it says nothing on standard error';
         const hasHung = child.signalCode === 'SIGKILL' && child.killed;
-        reject(new Error(`${hasHung ? `did not end within ${timeLimit / 1000} s and was killed` : 'failed'}: ${words}`));
+        reject(
+          new Error(
+            `${hasHung ? `did not end within ${timeLimit / 1000} s and was killed` : 'failed'}: ${words}`,
+          ),
+        );
       }
     });
     // There is nobody to type: one that asks is told that there is no more input.

@@ -165,7 +165,11 @@ describe('an exec plugin', () => {
   it('runs once for all who ask meanwhile, and is killed where it hangs, with its words told', async (context) => {
     const folder = await temporaryDirectory(context);
     const counted = await plugin(context, `echo x >> ${folder}/runs; printf '{"status":{"token":"t"}}'`);
-    const ask = execPluginCredentials({ ...noPlugin, command: counted.command }, noCluster, async () => undefined);
+    const ask = execPluginCredentials(
+      { ...noPlugin, command: counted.command },
+      noCluster,
+      async () => undefined,
+    );
     await Promise.all([ask(), ask(), ask()]);
     assert.equal(await readFile(join(folder, 'runs'), 'utf8'), 'x\n');
 
