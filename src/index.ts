@@ -51,7 +51,7 @@ export { type Explanation, explainRequest } from './proxy/explain.ts';
 export type { InFlightLimits, InFlightReading, RequestKind } from './proxy/in-flight/request-gate.ts';
 export { RequestGate } from './proxy/in-flight/request-gate.ts';
 export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
-export type { LocalServerDownPolicy, MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
+export type { MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
 export type { Destination } from './request/destination.ts';
 export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
 export {

@@ -13,8 +13,6 @@ async function walk(row: DecisionRow) {
   const { app } = await testApp({
     snapshot,
     transport,
-    ...row.context,
-    // Straight to an extension server go only callers whom the router has authenticated.
     connection: row.mark === 'anyone' ? {} : frontProxyConnection,
   });
   const headers = new Headers(row.mark === 'anyone' ? {} : { 'x-remote-user': 'alice' });
@@ -46,12 +44,6 @@ for (const row of decisionRows) {
         assert.equal(destinations.length, 1);
         assert.equal(destinations[0]?.kind, 'peer');
         assert.ok(row.candidates?.includes(destinations[0]?.id ?? ''));
-        break;
-      }
-      case 'extension': {
-        assert.equal(destinations[0]?.kind, 'extension');
-        assert.equal(destinations[0]?.serverName, 'metrics-server.kube-system.svc');
-        assert.deepEqual(destinations[0]?.trust, { kind: 'insecure-skip-tls-verify' });
         break;
       }
     }

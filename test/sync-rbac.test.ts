@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import type { RequestRecord } from '../demo/example-api-server/index.ts';
 import { parseRequestInfo } from '../src/apimachinery/request-info.ts';
 import { runRecording } from '../src/sync/node/index.ts';
-import { registerExtension } from './support/extension-api-service.ts';
 import { permissionsOf } from './support/rbac.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
@@ -19,18 +18,6 @@ test('the manifest allows every request of the sync job, and nothing that it doe
     if (record.user?.name === 'mixed-version-proxy-sync') requests.push(record);
   };
   const cluster = await syncCluster(context);
-  // A headless one: its endpoints are asked for, too.
-  cluster.store.create(
-    { group: '', resource: 'services' },
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'metrics', namespace: 'monitoring' },
-      spec: { type: 'ClusterIP', clusterIP: 'None', ports: [{ port: 443 }] },
-    },
-  );
-  const service = { namespace: 'monitoring', name: 'metrics' };
-  registerExtension(cluster.store, { group: 'metrics.k8s.io', version: 'v1beta1' }, service);
   const older = await cluster.startServer({ version: '1.25', name: 'older', onRequest });
   const newer = await cluster.startServer({ version: '1.36', name: 'newer', onRequest });
   const router = await cluster.startRouter(newer);

@@ -26,11 +26,7 @@ export const codeUnions: readonly CodeUnion[] = [
       NoSnapshot:
         'There has been no snapshot yet: local, whose 404 for a resource becomes 503; a gateway returns 503.',
       ServedLocally: 'The local server serves it.',
-      ExtensionAPIServer:
-        'An aggregated API: to its server, or through the local aggregator (`--extension-routing`).',
-      ExtensionAPIServerUnavailable: 'An aggregated API whose APIService is not available: 503.',
-      ExtensionAPIServerAddressUnknown:
-        'An aggregated API without an address in the snapshot for `--extension-routing=extension`: through the local aggregator.',
+      ExtensionAPIServer: 'An aggregated API: local, whose aggregator does it.',
       CustomResource: 'Served through a CustomResourceDefinition: local.',
       ServedByPeer: 'The local server does not serve it, the candidates do.',
       PreferredVersion:
@@ -39,7 +35,7 @@ export const codeUnions: readonly CodeUnion[] = [
       ServerDeparted:
         'Only departed servers serve it, and they may come back (`sync --departed-server-grace`): 503.',
       NotServedByAnyServer: 'No server serves it: local, a 404.',
-      LocalServerDown: 'The local server is down: `--local-server-down-policy` decides.',
+      LocalServerDown: 'The local server is down: a peer takes its place where one can.',
       FeatureGateDisabled: 'UnknownVersionInteroperabilityProxy is off: everything goes to the local server.',
     },
   },

@@ -139,15 +139,6 @@ test('a write that may have reached the local server is not repeated at a peer; 
   assert.equal((await router.request(pods)).status, 200);
 });
 
-test('under the policy unavailable a local server that is down means 503', async () => {
-  const { health, down } = followed();
-  down(localId);
-  const transport = failingFor([localId]);
-  const { app: router } = await app({ health, transport, localServerDownPolicy: 'unavailable' });
-  assert.equal((await router.request(pods)).status, 503);
-  assert.deepEqual(destinationsOf(transport), [localId], 'it may be back');
-});
-
 test('what a verified peer has rerouted here goes nowhere else when the local server is down', async () => {
   const { health, down } = followed();
   down(localId);

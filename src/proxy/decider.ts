@@ -32,7 +32,7 @@ const gateIsOff: Decision = Object.freeze({
 export function createDecider(options: MixedVersionProxyOptions, load: ServerLoad): Decider {
   const { routingTable, isVerifiedPeer = () => false } = options;
   const { preferredVersion = defaultPreferredVersion } = options;
-  const { localServerDownPolicy = 'peer', extensionRouting = 'local', enabled = true } = options;
+  const { enabled = true } = options;
   const local = { ...options, load };
   const isDown = () => isLocalServerDown(local);
 
@@ -47,9 +47,6 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
     query: queryOf(inbound.target),
     // Upstream's peers send upgrades without a user: there the connection's own certificate is what counts.
     reroutedByVerifiedPeer: hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound)),
-    // An extension server is told who calls, never given credentials that it could use elsewhere: callers
-    // whom the router did not authenticate go through the local aggregator, which authenticates them.
-    extensionRouting: caller.kind === 'authenticated' ? extensionRouting : 'local',
   });
 
   const othersThanLocal = ({ inbound, requestInfo, caller }: AdmittedRequest): Candidates => {
@@ -71,12 +68,11 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
         serverId: localServerId(options),
         localServerIsDown: isDown(),
         reroutedByVerifiedPeer: false,
-        extensionRouting,
       });
       return goesElsewhere(before, now, id, kind === 'local');
     },
     othersThanLocal,
-    inPlaceOfLocal: localServerDownPolicy === 'peer' ? othersThanLocal : () => noCandidates,
+    inPlaceOfLocal: othersThanLocal,
     isServedByDepartedServer: ({ requestInfo }) =>
       isServedByDepartedServer(requestInfo, routingTable.current()),
   };
@@ -84,13 +80,11 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
 
 /** Whether peers take the place of the local server now, where they can. */
 export function isLocalServerDown(
-  options: Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'localServerDownPolicy' | 'load' | 'health'>,
+  options: Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'load' | 'health'>,
 ): boolean {
-  const { localServerDownPolicy = 'peer', load, health } = options;
+  const { load, health } = options;
   const serverId = localServerId(options);
   return (
-    localServerDownPolicy === 'peer' &&
-    serverId !== undefined &&
-    (load?.isAvoided(serverId) === true || health?.isAvoided(serverId) === true)
+    serverId !== undefined && (load?.isAvoided(serverId) === true || health?.isAvoided(serverId) === true)
   );
 }

@@ -10,7 +10,6 @@ import { type ExplainContext, type Explanation, explainRequest } from './explain
 const createdAt = '2026-01-01T00:00:00Z';
 const context: ExplainContext = {
   serverId: 'cp-a',
-  extensionRouting: 'local',
   fromVerifiedPeer: false,
 };
 let table: RoutingTable;
@@ -32,7 +31,7 @@ before(async () => {
       {
         group: 'metrics.k8s.io',
         version: 'v1beta1',
-        service: { namespace: 'kube-system', name: 'metrics', port: 443, address: '10.9.9.9:443' },
+        service: { namespace: 'kube-system', name: 'metrics' },
         available: true,
       },
     ],
@@ -70,15 +69,9 @@ describe('explaining a request', () => {
     assert.equal(without.reason, 'NoSnapshot');
   });
 
-  it('names the extension API server as the candidate where requests go straight to it', () => {
-    const url = '/apis/metrics.k8s.io/v1beta1/nodes';
-    assert.equal(explain('GET', url).decision, 'local');
-    const direct = explain('GET', url, { extensionRouting: 'extension' });
-    assert.equal(direct.decision, 'extension');
-    assert.deepEqual(direct.candidates, [
-      { id: 'metrics.kube-system', address: '10.9.9.9:443', serverName: 'metrics.kube-system.svc' },
-    ]);
-    assert.match(direct.notes.join('\n'), /local aggregator/);
+  it('leaves aggregated APIs to the aggregator of the local server', () => {
+    const { decision, reason } = explain('GET', '/apis/metrics.k8s.io/v1beta1/nodes');
+    assert.deepEqual([decision, reason], ['local', 'ExtensionAPIServer']);
   });
 
   it('calls documents that are merged so, and other paths no resource requests', () => {

@@ -16,7 +16,7 @@ import type {
 import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown } from './decider.ts';
-import { extensionDestination, peerDestination } from './delivery/destinations.ts';
+import { peerDestination } from './delivery/destinations.ts';
 import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 
 /** A request to explain. Nothing is sent anywhere. */
@@ -84,7 +84,6 @@ export interface Explanation {
  * ```ts
  * const { decision, reason } = explainRequest({ method: 'GET', url: '/apis/batch/v1/jobs' }, table, {
  *   serverId,
- *   extensionRouting: 'local',
  *   fromVerifiedPeer: false,
  * });
  * console.log(decision, reason); // local ServedLocally
@@ -134,16 +133,6 @@ export function explainRequest(
     reroutedByVerifiedPeer: marked && context.fromVerifiedPeer,
     trace,
   });
-  if (decision.reason === 'ExtensionAPIServer' && decision.decision === 'extension') {
-    notes.push(
-      'callers that the router does not authenticate itself go through the local aggregator instead',
-    );
-  }
-  if (decision.reason === 'ExtensionAPIServerAddressUnknown') {
-    notes.push(
-      'the snapshot has no address of its Service, so the aggregator reaches it: the warnings of the sync job say why',
-    );
-  }
   const { decision: kind, reason } = decision;
   return {
     requestInfo,
@@ -152,23 +141,12 @@ export function explainRequest(
     ...(decision.decision === 'peer' && decision.inPlaceOf !== undefined
       ? { inPlaceOf: decision.inPlaceOf }
       : {}),
-    candidates: candidatesOf(decision, context),
+    candidates: explained(decision.candidates.map(peerDestination), context.healthOf),
     ...otherVersionsOf(decision, context),
     ...versionInsteadOf(decision, context),
     notes,
     trace,
   };
-}
-
-function candidatesOf(
-  decision: Decision,
-  { healthOf }: Pick<ExplainContext, 'healthOf'>,
-): readonly ExplainedCandidate[] {
-  const destinations: readonly (Destination | undefined)[] =
-    decision.decision === 'extension'
-      ? [extensionDestination(decision.apiService)]
-      : decision.candidates.map(peerDestination);
-  return explained(destinations, healthOf);
 }
 
 /** As `ServerChoice` orders them: without older versions when fields unknown to them would be lost. */
@@ -238,7 +216,6 @@ export function explainHere(
   return explainRequest(request, table, {
     serverId: localServerId(options),
     localServerIsDown: isLocalServerDown(options),
-    extensionRouting: options.extensionRouting ?? 'local',
     preferredVersion: options.preferredVersion,
     fromVerifiedPeer: false,
     enabled: options.enabled,

@@ -19,9 +19,6 @@ export interface RoutingTableSource {
   current(): RoutingTable | undefined;
 }
 
-/** How requests for the local server are served while it is down: by a peer that can, or with 503. */
-export type LocalServerDownPolicy = 'peer' | 'unavailable';
-
 /** What the routing filter needs. Everything that reaches outside is injected. */
 export interface MixedVersionProxyOptions {
   /**
@@ -54,14 +51,10 @@ export interface MixedVersionProxyOptions {
    * that servers understand differently, by what the sync job has compared (`ServedSet.schemas`).
    */
   readonly preferredVersion?: PreferredVersionOptions | undefined;
-  /** Default `local`: the local server's aggregator does it. */
-  readonly extensionRouting?: 'local' | 'extension';
   /** The feature gate `UnknownVersionInteroperabilityProxy`. Off: every request goes to the local server. Default true. */
   readonly enabled?: boolean;
   /** What is known of the health of servers. Default: only what requests themselves meet. */
   readonly health?: ServerHealth | undefined;
-  /** Whether peers take the place of a local server that is down, where they can. Default `peer`. */
-  readonly localServerDownPolicy?: LocalServerDownPolicy | undefined;
   /** Milliseconds since the epoch, compared with a snapshot's times. Default `Date.now`. */
   readonly clock?: () => number;
   /** Milliseconds of a monotonic clock, for durations. Default `performance.now`. */

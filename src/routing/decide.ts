@@ -17,8 +17,6 @@ const localWithoutSnapshot = localDecision('NoSnapshot');
 const unavailableWithoutSnapshot = unavailableDecision('NoSnapshot');
 const servedLocally = localDecision('ServedLocally');
 const extensionThroughLocalAggregator = localDecision('ExtensionAPIServer');
-const extensionWithoutAddress = localDecision('ExtensionAPIServerAddressUnknown');
-const extensionUnavailable = unavailableDecision('ExtensionAPIServerUnavailable');
 const customResource = localDecision('CustomResource');
 const peerAddressUnknown = unavailableDecision('PeerAddressUnknown');
 const serverDeparted = unavailableDecision('ServerDeparted');
@@ -35,7 +33,6 @@ const reroutedToGateway = unavailableDecision('AlreadyRerouted');
  * const { decision, reason } = decide(requestInfo, table, {
  *   serverId,
  *   reroutedByVerifiedPeer: false,
- *   extensionRouting: 'local',
  * });
  * console.log(decision, reason); // peer ServedByPeer
  * ```
@@ -96,9 +93,11 @@ export function decide(
   trace?.push({
     rule: '5 an extension API server covers the group version',
     matched: extension !== undefined,
-    detail: describeExtension(extension, context),
+    detail: describeExtension(extension),
   });
-  if (extension !== undefined) return decideExtension(extension, table, context);
+  // Every server aggregates: they share their APIService objects.
+  if (extension !== undefined)
+    return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, context);
 
   const custom = table.isCustomResource(apiGroup, apiVersion);
   trace?.push({
@@ -198,23 +197,6 @@ export function isServedByDepartedServer(requestInfo: RequestInfo, table: Routin
   );
 }
 
-function decideExtension(
-  apiService: SnapshotApiService,
-  table: RoutingTable,
-  context: DecisionContext,
-): Decision {
-  if (context.extensionRouting === 'local') {
-    // Every server aggregates: they share their APIService objects.
-    return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, context);
-  }
-  if (!apiService.available) return extensionUnavailable;
-  // The aggregator resolves the Service itself, and may know better than the snapshot.
-  if (apiService.service?.address === undefined) {
-    return inPlaceOfLocal(extensionWithoutAddress, table.reachable, context);
-  }
-  return { decision: 'extension', reason: 'ExtensionAPIServer', candidates: none, apiService };
-}
-
 /** Who serves the resource or the subresource. */
 function serversOf(
   { apiGroup, apiVersion, resource, subresource }: RequestInfo,
@@ -234,13 +216,8 @@ function describeLocal({ serverId, localServerIsDown }: DecisionContext): string
   return `local is ${serverId}${localServerIsDown === true ? ', which is down' : ''}`;
 }
 
-function describeExtension(
-  apiService: SnapshotApiService | undefined,
-  { extensionRouting }: DecisionContext,
-): string {
+function describeExtension(apiService: SnapshotApiService | undefined): string {
   if (apiService?.service === undefined) return 'no APIService with a service';
-  const { namespace, name, address } = apiService.service;
-  const service = `${name}.${namespace}.svc, ${apiService.available ? 'available' : 'not available'}`;
-  if (extensionRouting === 'local') return service;
-  return `${service}, ${address === undefined ? 'its address is not known: through the aggregator' : `at ${address}`}`;
+  const { namespace, name } = apiService.service;
+  return `${name}.${namespace}.svc, ${apiService.available ? 'available' : 'not available'}`;
 }

@@ -1,4 +1,3 @@
-import type { SnapshotApiService } from '../snapshot/format/types.ts';
 import type { RoutingServer, ServersOfVersion } from '../snapshot/routing-table/routing-table.ts';
 
 /**
@@ -29,8 +28,6 @@ export interface DecisionContext {
   readonly query?: string | undefined;
   /** The request carries the reroute mark, and its sender is a verified peer. */
   readonly reroutedByVerifiedPeer: boolean;
-  /** Whether requests for aggregated APIs go to the local aggregator or straight to the extension server. */
-  readonly extensionRouting: 'local' | 'extension';
   /** Default: the version of the majority, for what differs. */
   readonly preferredVersion?: PreferredVersionOptions | undefined;
   /** Collects every rule that was looked at, in order. Left out on the request path. */
@@ -52,8 +49,6 @@ export type DecisionReason =
   | 'NoSnapshot'
   | 'ServedLocally'
   | 'ExtensionAPIServer'
-  | 'ExtensionAPIServerUnavailable'
-  | 'ExtensionAPIServerAddressUnknown'
   | 'CustomResource'
   | 'ServedByPeer'
   | 'PeerAddressUnknown'
@@ -76,12 +71,6 @@ export type Decision =
       /** Where the outcome depends on the version of the server that responds. */
       readonly versions?: VersionChoice;
     }
-  | {
-      readonly decision: 'extension';
-      readonly reason: 'ExtensionAPIServer';
-      readonly candidates: readonly [];
-      readonly apiService: SnapshotApiService;
-    }
   | { readonly decision: 'unavailable'; readonly reason: DecisionReason; readonly candidates: readonly [] };
 
 /** Which version serves a request whose outcome depends on it, and who is asked when it does not. */
@@ -98,7 +87,7 @@ export interface VersionChoice {
   readonly ofEveryServer: boolean;
 }
 
-/** To be made once: on the request path a decision other than `peer` or `extension` allocates nothing. */
+/** To be made once: on the request path a decision other than `peer` allocates nothing. */
 export const localDecision = (reason: DecisionReason): Decision =>
   Object.freeze({ decision: 'local', reason, candidates: [] as const });
 

@@ -13,7 +13,6 @@ const table = buildRoutingTable(mixedCluster);
 const everyServer = ['local', 'peer-1', 'peer-2', 'peer-3'];
 const context: DecisionContext = {
   reroutedByVerifiedPeer: false,
-  extensionRouting: 'local',
 };
 
 function decided(target: string, changes: Partial<DecisionContext> = {}, known?: RoutingTable | 'none') {
@@ -50,11 +49,6 @@ describe('a gateway', () => {
     assert.equal(decided('/openapi/v3/api/v1?hash=C1'), 'peer MergedDocument peer-1');
   });
 
-  test('goes straight to an extension server where that is configured', () => {
-    const target = '/apis/metrics.k8s.io/v1beta1/nodes';
-    assert.equal(decided(target, { extensionRouting: 'extension' }), 'extension ExtensionAPIServer');
-  });
-
   test('knows nobody without a snapshot', () => {
     for (const target of [jobs, '/version', '/apis']) {
       assert.equal(decided(target, {}, 'none'), 'unavailable NoSnapshot');
@@ -78,7 +72,6 @@ describe('a gateway', () => {
     const contexts = fc.record({
       reroutedByVerifiedPeer: fc.boolean(),
       localServerIsDown: fc.boolean(),
-      extensionRouting: fc.constantFrom('local', 'extension'),
     });
     const known = fc.constantFrom(undefined, table);
     fc.assert(

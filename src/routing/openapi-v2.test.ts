@@ -19,7 +19,6 @@ const mixed = buildRoutingTable(
 function decided(changes: Partial<DecisionContext>, { table = mixed, method = 'GET' } = {}) {
   const { decision, reason, candidates } = decide(parseRequestInfo(method, '/openapi/v2'), table, {
     reroutedByVerifiedPeer: false,
-    extensionRouting: 'local',
     ...changes,
   });
   return `${decision} ${reason} ${candidates.map(({ id }) => id).join()}`.trim();

@@ -40,7 +40,6 @@ function decisionAt(
   return decide(parseRequestInfo(method, target), table, {
     serverId,
     reroutedByVerifiedPeer: false,
-    extensionRouting: 'local',
     preferredVersion: { version, scope: 'differing', required: false },
     ...context,
   });

@@ -2,7 +2,6 @@ import { errorMessage } from '../runtime/error-message.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import type { ClusterObjects, ReadClusterObjects } from './cluster/cluster-objects.ts';
 import type { ClusterView } from './cluster/cluster-source.ts';
-import { createServiceAddressReader } from './cluster/service-addresses.ts';
 import type { SyncServer } from './cluster/sync-server.ts';
 import { buildValidSnapshot } from './content/valid-snapshot.ts';
 import { type ServerDocuments, withReadTimeout } from './documents/server-documents.ts';
@@ -21,7 +20,6 @@ export function createRoundContext(given: SyncOptions) {
     options,
     readers: createServerReaders(options.servers, options),
     sharedObjects: createSharedObjectsReader(clock, timing.sharedObjectsRefresh),
-    serviceAddresses: createServiceAddressReader(clock, timing.sharedObjectsRefresh),
     schemas: createSchemaReader({
       clock,
       always: options.alwaysReadsSchemas,
@@ -70,8 +68,7 @@ export async function runRound(
   const readable = servers
     .filter(({ id }) => readings.get(id)?.ok === true && !readers.isUnderWay(id))
     .map(({ documents }) => documents);
-  const shared = await sharedObjectsOf(context, view, readings, readable, signal);
-  const clusterObjects = await withServiceAddresses(context, shared, previous, readable, longestWait, signal);
+  const clusterObjects = await sharedObjectsOf(context, view, readings, readable, signal);
   const schemas = await context.schemas.read({
     servers,
     readings,
@@ -131,25 +128,6 @@ async function sharedObjectsOf(
       // What could not be watched either is told already.
       ...(view?.isWhole === false ? [] : read.failures),
     ],
-  };
-}
-
-/** For routers that send requests directly to extension API servers (`--extension-routing=extension`). */
-async function withServiceAddresses(
-  { options, serviceAddresses }: RoundContext,
-  objects: ClusterObjects,
-  previous: Snapshot | undefined,
-  readable: readonly ServerDocuments[],
-  longestWait: number | undefined,
-  signal: AbortSignal,
-): Promise<ClusterObjects> {
-  if (objects.apiServices === undefined) return objects;
-  const timeout = longestWait ?? options.timing.readTimeout;
-  const resolved = await serviceAddresses.resolve(objects.apiServices, previous, readable, timeout, signal);
-  return {
-    ...objects,
-    apiServices: resolved.apiServices,
-    warnings: [...objects.warnings, ...resolved.warnings],
   };
 }
 

@@ -3,10 +3,9 @@ export type SyncPermission = {
   readonly verbs: readonly string[];
   /**
    * `always`: the sync job does not work without it. `storage-versions`: if the StorageVersion API is enabled, to check
-   * readings. `extension-routing`: for routers with --extension-routing=extension.
-   * `leader-election`: with --leader-elect.
+   * readings. `leader-election`: with --leader-elect.
    */
-  readonly neededFor: 'always' | 'storage-versions' | 'extension-routing' | 'leader-election';
+  readonly neededFor: 'always' | 'storage-versions' | 'leader-election';
 } & (
   | {
       readonly kind: 'resource';
@@ -40,23 +39,6 @@ export const syncPermissions: readonly SyncPermission[] = [
   { ...watched('internal.apiserver.k8s.io', 'storageversions', undefined), neededFor: 'storage-versions' },
   watched(lease.group, lease.resource, lease.namespace),
   watched('discovery.k8s.io', 'endpointslices', 'default'),
-  // For the Services that APIServices name, in any namespace.
-  {
-    kind: 'resource',
-    group: '',
-    resource: 'services',
-    namespace: undefined,
-    verbs: ['get'],
-    neededFor: 'extension-routing',
-  },
-  {
-    kind: 'resource',
-    group: 'discovery.k8s.io',
-    resource: 'endpointslices',
-    namespace: undefined,
-    verbs: ['list'],
-    neededFor: 'extension-routing',
-  },
   // create cannot be restricted to a name (RBAC, "Referring to resources").
   { kind: 'resource', ...lease, verbs: ['create'], neededFor: 'leader-election' },
   {

@@ -14,7 +14,6 @@ export const capabilities = {
   jwt: 'tokens of a configured issuer tell who calls',
   clientCertificates: 'verified client certificates tell who calls',
   frontProxyIdentity: 'servers are told by X-Remote headers over mutual TLS who calls',
-  extensionRouting: 'an extension server can be reached under a trust of its own',
   websocket: 'WebSocket upgrades are tunnelled',
   spdy: 'SPDY upgrades are tunnelled',
   spdyRefusal: 'SPDY upgrades reach the router and cannot be tunnelled',
@@ -24,13 +23,11 @@ export type Capability = keyof typeof capabilities;
 
 /** How a router under test is configured; every router has the same keys. */
 export interface RouterSettings {
-  readonly extensionRouting: 'local' | 'extension';
   /** What is pushed before the first case: the cluster, that of `severalVersionsSnapshot`, or nothing. */
   readonly snapshot: 'current' | 'none' | 'several-versions';
 }
 
 export const standardSettings: RouterSettings = {
-  extensionRouting: 'local',
   snapshot: 'current',
 };
 

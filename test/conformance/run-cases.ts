@@ -55,7 +55,7 @@ export function roundsOf(runtime: ConformanceRuntime, cases: readonly Conformanc
   for (const each of cases) {
     if (reservationFor(runtime, each) !== undefined) continue;
     const { settings = standardSettings } = each;
-    const key = JSON.stringify([settings.extensionRouting, settings.snapshot]);
+    const key = settings.snapshot;
     const round = rounds.get(key) ?? { settings, cases: [] };
     round.cases.push(each);
     rounds.set(key, round);

@@ -110,16 +110,6 @@ describe('the local server is down', () => {
     await becomes(local, 'healthy');
     assert.equal(await answeredBy(pods), 'local');
   });
-
-  test('under the policy unavailable they get 503, and the router is not ready', async (context) => {
-    const flags = { 'local-server-down-policy': ['unavailable'] };
-    const { port, local, answeredBy, becomes } = await startCluster(context, flags);
-    await local.stop();
-    assert.equal(await answeredBy(pods), '503');
-    await becomes(local, 'unhealthy');
-    assert.equal(await readyz(port), 500);
-    assert.match(await answeredBy(jobs), /^peer-/, 'what is a peer’s is still served');
-  });
 });
 
 describe('a gateway', () => {

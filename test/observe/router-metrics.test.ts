@@ -14,7 +14,6 @@ import {
   type ObservedRouter,
   openMetricsAccept,
   startObservedRouter,
-  unreachableExtension,
 } from '../support/observed-router.ts';
 import { labelOf, type ParsedFamily, parseScrape, sampleValue } from '../support/prometheus-text.ts';
 import { collectGarbage } from '../support/security/memory.ts';
@@ -30,7 +29,6 @@ async function playSession(context: TestContext, router: ObservedRouter): Promis
   await ask('/apis/batch/v1/jobs');
   assert.equal((await ask('/apis/policy/v1/evictions')).status, 503);
   assert.equal((await ask('/apis/lost/v1/things')).status, 503);
-  assert.equal((await ask('/apis/metrics.k8s.io/v1beta1/nodes')).status, 503);
   await ask('/apis', { headers: ['accept', 'application/json;profile=nopeer'] });
   const pair = await started.user('someone');
   const exec = await openHttp1(context, { port: started.port, ca, pair });
@@ -70,7 +68,7 @@ async function leaveUnanswered(context: TestContext, router: ObservedRouter): Pr
       'cp-c': { serves: ['policy/v1/evictions'], address: '127.0.0.1:1' },
       'cp-e': { serves: ['apps/v1/deployments'], address: `127.0.0.1:${port}` },
     },
-    { generation: 2, apiServices: [unreachableExtension] },
+    { generation: 2 },
   );
   assert.equal((await router.push(withSilent)).status, 200);
   const ca = router.started.authorities.cluster.certificate;
@@ -83,6 +81,11 @@ async function leaveUnanswered(context: TestContext, router: ObservedRouter): Pr
   request.close(8);
   const aborts = 'mixed_version_proxy_request_aborts_total';
   await scrapeUntil(router, (families) => sampleValue(families, aborts, { verb: 'LIST' }) === 1);
+  const failing = client.request({ ':path': '/apis/apps/v1/deployments' });
+  const failed = once(failing.resume(), 'close');
+  await scrapeUntil(router, (families) => sampleValue(families, inflight, { destination: 'cp-e' }) === 1);
+  for (const socket of sockets) socket.destroy();
+  await failed;
 }
 
 async function scrapeUntil(
@@ -189,7 +192,6 @@ describe('metrics of a running router', () => {
   it('shows every metric of the catalogue after a session, and no other', async (context) => {
     const router = await startObservedRouter(context, {
       'health-check-interval': ['1s'],
-      'extension-routing': ['extension'],
     });
     await playSession(context, router);
     const { ask, scrape } = router;

@@ -133,7 +133,11 @@ describe('health checks of the local server beside the router’s', () => {
     const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
     health.follow(localId);
     health.probed(localId, 'not-ready', 1);
-    const { app } = await testApp({ transport, snapshot, health, localServerDownPolicy: 'unavailable' });
+    for (const { id } of snapshot.servers) {
+      health.follow(id);
+      health.probed(id, 'not-ready', 1);
+    }
+    const { app } = await testApp({ transport, snapshot, health });
     assert.equal((await ask(app, '/readyz')).status, 500);
     assert.equal(transport.sent.length, 0);
     assert.deepEqual(await ask(app, '/readyz?exclude=etcd'), { status: 200, lines: ['ok'] });

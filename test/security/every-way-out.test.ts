@@ -34,12 +34,6 @@ interface WayOut {
 const waysOut: Readonly<Record<string, WayOut>> = {
   local: { destination: ({ local }) => local, path: targets.local, marks: [] },
   peer: { destination: ({ peer }) => peer, path: targets.peer, marks: ['true'] },
-  extension: {
-    destination: ({ extension }) => extension,
-    path: targets.extension,
-    marks: [],
-    forUnauthenticated: ({ local }) => local,
-  },
   'merged discovery, for which the local server is asked': {
     destination: ({ local }) => local,
     path: '/apis',
@@ -55,7 +49,7 @@ for (const protocol of protocols) {
       for (const [wayName, way] of Object.entries(waysOut)) {
         for (const [who, identity] of Object.entries(identities)) {
           await context.test(`${wayName}: ${who}`, async () => {
-            for (const backend of [router.local, router.peer, router.extension]) backend.clear();
+            for (const backend of [router.local, router.peer, router.stranger]) backend.clear();
             await ask(router.port, {
               protocol,
               client: identity.client,
@@ -82,7 +76,7 @@ test('S8: nominations by Connection remove nothing that the router adds, on any 
   for (const [wayName, way] of Object.entries(waysOut)) {
     for (const [who, identity] of Object.entries(identities)) {
       await context.test(`${wayName}: ${who}`, async () => {
-        for (const backend of [router.local, router.peer, router.extension]) backend.clear();
+        for (const backend of [router.local, router.peer, router.stranger]) backend.clear();
         await ask(router.port, {
           client: identity.client,
           path: way.path,

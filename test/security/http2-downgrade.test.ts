@@ -125,7 +125,7 @@ for (const destinations of protocols) {
           assert.notEqual(body, undefined, `${target} got through`);
           assert.deepEqual({ target, complete }, { target: targets.peer, complete: false });
         }
-        for (const backend of [router.local, router.peer, router.extension]) {
+        for (const backend of [router.local, router.peer, router.stranger]) {
           const lines = backend.requests.flatMap(({ headers }) => headers);
           assert.ok(!lines.some((line) => /root|x.?t.?st/i.test(line)), lines.join());
           assert.ok(!/root|smuggled/.test(backend.bytes), backend.bytes);

@@ -55,7 +55,7 @@ for (const [what, body] of Object.entries(bodies)) {
     test(`S13: ${what} on ${method} is no request to a server that expects none, and poisons nobody’s connection`, async (context) => {
       const lenient = await startLenientBackend(context);
       const router = await startRouterUnderTest(context, {
-        snapshot: ({ extension }) => clusterSnapshot({ peer: lenient, extension }),
+        snapshot: () => clusterSnapshot({ peer: lenient }),
       });
       const raw = await rawHttp1(context, router.port, 'alice');
       raw.write(`${method} ${targets.peer} HTTP/1.1\r\nHost: localhost\r\n${body}`);

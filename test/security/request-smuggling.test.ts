@@ -113,7 +113,7 @@ for (const [group, vectors] of Object.entries(groups)) {
     // The servers were there all the time.
     assert.equal((await ask(router.port, { path: targets.peer })).status, 200);
     assert.equal(router.peer.only().target, targets.peer);
-    for (const { bytes } of [router.local, router.peer, router.extension]) {
+    for (const { bytes } of [router.local, router.peer, router.stranger]) {
       assert.ok(!bytes.includes('smuggled') && !bytes.includes('root'));
     }
   });

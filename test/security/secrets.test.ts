@@ -52,7 +52,7 @@ test('S18: whatever fails, no credential and no key is in a log line or in the b
     setImmediate(() => destroy(outgoing));
   };
   await ask(router.port, { path: targets.peer + query, headers: credentials }).catch(() => {});
-  const unreachable = clusterSnapshot({ peer: { port: 1 }, extension: { port: 1 } }, { generation: 2 });
+  const unreachable = clusterSnapshot({ peer: { port: 1 } }, { generation: 2 });
   assert.equal((await router.push(unreachable)).status, 200);
   for (const path of Object.values(targets)) {
     const answer = await ask(router.port, { client: 'alice', path: path + query, headers: credentials });
@@ -97,8 +97,8 @@ test('S18: the search finds what it is meant to find', () => {
 test('S18: a token goes to a server only where nobody else speaks for the caller', async (context) => {
   const router = await startRouterUnderTest(context);
   for (const protocol of protocols) {
-    for (const way of ['local', 'peer', 'extension'] as const) {
-      for (const backend of [router.local, router.peer, router.extension]) backend.clear();
+    for (const way of ['local', 'peer'] as const) {
+      for (const backend of [router.local, router.peer]) backend.clear();
       await ask(router.port, { protocol, client: 'alice', path: targets[way], headers: credentials });
       const { headers } = router[way].only();
       assert.deepEqual(allHeaders(headers, 'authorization'), []);
@@ -106,11 +106,6 @@ test('S18: a token goes to a server only where nobody else speaks for the caller
       assert.deepEqual(allHeaders(headers, 'sec-websocket-protocol'), ['v4.channel.k8s.io']);
       assert.ok(!headers.some((line) => line.includes(bearerToken)));
     }
-    // Never to an extension server, which could use it elsewhere.
-    for (const backend of [router.local, router.extension]) backend.clear();
-    await ask(router.port, { protocol, path: targets.extension, headers: credentials });
-    assert.deepEqual(router.extension.requests, []);
-    assert.equal(router.local.requests.length, 1);
   }
 });
 
@@ -129,7 +124,7 @@ test('S18: an upgrade of an authenticated caller takes no token along either', a
 
 test('S18: a failure that the router words names no address of a server', async (context) => {
   const router = await startRouterUnderTest(context, {
-    snapshot: ({ extension }) => clusterSnapshot({ peer: { port: 1 }, extension }),
+    snapshot: () => clusterSnapshot({ peer: { port: 1 } }),
   });
   for (const protocol of protocols) {
     const answer = await ask(router.port, { protocol, client: 'alice', path: targets.peer });

@@ -109,7 +109,7 @@ for (const [way, path] of Object.entries(ways)) {
 
   test(`S3: a redirect of an upgrade to ${way} is neither followed nor passed on (CVE-2020-8559)`, async (context) => {
     const router = await startRouterUnderTest(context);
-    const evil = `https://127.0.0.1:${router.extension.port}/evil`;
+    const evil = `https://127.0.0.1:${router.stranger.port}/evil`;
     for (const status of [301, 302, 303, 307, 308]) {
       const destination = answerUpgradesWith(
         router,
@@ -126,7 +126,7 @@ for (const [way, path] of Object.entries(ways)) {
       assert.ok(!/location|evil/i.test(received), received);
       assert.equal(destination.heard, '');
     }
-    assert.deepEqual(router.extension.requests, []);
+    assert.deepEqual(router.stranger.requests, []);
   });
 }
 

@@ -32,8 +32,6 @@ export async function startTokenRouter(
     'local-server': [local.origin],
     'requestheader-client-ca-file': ['front-proxy-ca.crt'],
     'requestheader-allowed-names': ['front-proxy-client'],
-    // Routing to extension servers needs a front-proxy pair.
-    'extension-routing': undefined,
     ...flags,
   };
   return { port: await startOne(context, logLines, given, files), logLines };

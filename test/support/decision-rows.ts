@@ -1,4 +1,4 @@
-import type { Decision, DecisionContext, DecisionReason } from '../../src/routing/decision.ts';
+import type { Decision, DecisionReason } from '../../src/routing/decision.ts';
 import type { Snapshot, SnapshotApiService } from '../../src/snapshot/format/types.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 
@@ -13,7 +13,6 @@ export interface DecisionRow {
   readonly target: string;
   /** Left out: the mixed cluster below. `none`: there has been no snapshot. */
   readonly snapshot?: Snapshot | 'none';
-  readonly context?: Partial<Pick<DecisionContext, 'extensionRouting'>>;
   /** The request carries the reroute mark: from a verified peer, or from anyone. */
   readonly mark?: 'verified-peer' | 'anyone';
   readonly decision: Decision['decision'];
@@ -24,25 +23,18 @@ export interface DecisionRow {
   readonly status?: number;
 }
 
-const apiServicesAt = (address: string): SnapshotApiService[] => [
+const apiServices: SnapshotApiService[] = [
   {
     group: 'metrics.k8s.io',
     version: 'v1beta1',
-    service: { namespace: 'kube-system', name: 'metrics-server', port: 443, address },
-    insecureSkipTLSVerify: true,
+    service: { namespace: 'kube-system', name: 'metrics-server' },
     available: true,
   },
   {
     group: 'broken.example.com',
     version: 'v1',
-    service: { namespace: 'default', name: 'broken', port: 443 },
+    service: { namespace: 'default', name: 'broken' },
     available: false,
-  },
-  {
-    group: 'unresolved.example.com',
-    version: 'v1',
-    service: { namespace: 'default', name: 'unresolved', port: 443 },
-    available: true,
   },
 ];
 
@@ -55,13 +47,12 @@ export const jobsDiscovery = {
   verbs: ['get', 'list'],
 } as const;
 
-/** Addresses (`host:port`) by server ID, and that of the extension server under `metrics-server`. */
+/** Addresses (`host:port`) by server ID. */
 type ClusterAddresses = Readonly<Record<string, string>>;
 
 /** The local server, peers that serve more, and one server that cannot be reached. */
 export function mixedClusterAt(addresses: ClusterAddresses): Snapshot {
   const at = (id: string) => (addresses[id] === undefined ? {} : { address: addresses[id] });
-  const extension = addresses['metrics-server'] ?? '10.0.9.1:443';
   return snapshotOf(
     {
       [localId]: {
@@ -100,7 +91,7 @@ export function mixedClusterAt(addresses: ClusterAddresses): Snapshot {
       },
     },
     {
-      apiServices: apiServicesAt(extension),
+      apiServices,
       customResourceGroups: [{ group: 'example.com', version: 'v1' }],
     },
   );
@@ -192,32 +183,16 @@ export const decisionRows: readonly DecisionRow[] = [
     reason: 'ServedLocally',
   },
   {
-    name: '5 an extension API server, by default through the local aggregator',
+    name: '5 an extension API server, through the local aggregator',
     target: '/apis/metrics.k8s.io/v1beta1/nodes',
     decision: 'local',
     reason: 'ExtensionAPIServer',
   },
   {
-    name: '5 an extension API server, straight to it where configured',
-    target: '/apis/metrics.k8s.io/v1beta1/nodes',
-    context: { extensionRouting: 'extension' },
-    decision: 'extension',
-    reason: 'ExtensionAPIServer',
-  },
-  {
-    name: '5 an extension API server that is not available',
+    name: '5 an extension API server that is not available, which the aggregator says itself',
     target: '/apis/broken.example.com/v1/things',
-    context: { extensionRouting: 'extension' },
-    decision: 'unavailable',
-    reason: 'ExtensionAPIServerUnavailable',
-    status: 503,
-  },
-  {
-    name: '5 an extension API server whose address is not known, through the local aggregator',
-    target: '/apis/unresolved.example.com/v1/things',
-    context: { extensionRouting: 'extension' },
     decision: 'local',
-    reason: 'ExtensionAPIServerAddressUnknown',
+    reason: 'ExtensionAPIServer',
   },
   {
     name: '6 custom resources are everybody’s',

@@ -47,8 +47,7 @@ export const fullSnapshot = snapshotOf(
       {
         group: 'metrics.k8s.io',
         version: 'v1beta1',
-        service: { namespace: 'kube-system', name: 'metrics-server', port: 443, address: '10.96.0.7:443' },
-        caBundle: '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n',
+        service: { namespace: 'kube-system', name: 'metrics-server' },
         available: false,
       },
     ],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Snapshot, SnapshotApiService } from '../../src/snapshot/format/types.ts';
+import type { Snapshot } from '../../src/snapshot/format/types.ts';
 import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
@@ -56,14 +56,6 @@ export async function startObservedRouter(
   };
 }
 
-/** Nobody listens there either, and extension servers are not probed: a request finds out. */
-export const unreachableExtension: SnapshotApiService = {
-  group: 'metrics.k8s.io',
-  version: 'v1beta1',
-  service: { namespace: 'kube-system', name: 'metrics-server', port: 443, address: '127.0.0.1:1' },
-  available: true,
-};
-
 /** `cp-a` is the local server; of its peers only `cp-b` answers. */
 export function mixedCluster(peer: ApiServerDouble, generation = 1): Snapshot {
   return snapshotOf(
@@ -76,7 +68,6 @@ export function mixedCluster(peer: ApiServerDouble, generation = 1): Snapshot {
     },
     {
       generation,
-      apiServices: [unreachableExtension],
     },
   );
 }

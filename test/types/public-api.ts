@@ -26,10 +26,9 @@ holds<Equal<RequestInfo['parts'], readonly string[]>>();
 holds<Equal<ReturnType<typeof parseRequestInfo>, RequestInfo>>();
 holds<Equal<RequestInfoErrorCode, 'AmbiguousRequestTarget' | 'UnableToDetermineResource'>>();
 
-// A decision names its kind, and only an extension carries an APIService.
-holds<Equal<Decision['decision'], 'local' | 'peer' | 'extension' | 'unavailable'>>();
+// A decision names its kind.
+holds<Equal<Decision['decision'], 'local' | 'peer' | 'unavailable'>>();
 holds<Equal<Decision['reason'] extends DecisionReason ? true : false, true>>();
-holds<Equal<Extract<Decision, { decision: 'peer' }> extends { apiService: unknown } ? true : false, false>>();
 holds<Equal<Parameters<typeof decide>[1], RoutingTable | undefined>>();
 
 // Errors can be switched over exhaustively.

@@ -76,7 +76,7 @@ ownPaths:
     - 7
 featureGates:
   UnknownVersionInteroperabilityProxy: "true"
-extensionRouting: everywhere
+logging: { format: xml }
 `;
     assert.deepEqual(issuesOf(text), [
       '1:13: apiVersion must be mixed-version-proxy/v1alpha1',
@@ -87,7 +87,7 @@ extensionRouting: everywhere
       '9:8: peers must be an object',
       '13:7: ownPaths.allowedUsers[1] must be text, not 7',
       '15:40: featureGates.UnknownVersionInteroperabilityProxy must be true or false, not "true"',
-      '16:19: extensionRouting must be one of local, extension, not "everywhere"',
+      '16:20: logging.format must be one of text, json, not "xml"',
     ]);
   });
 

@@ -128,7 +128,6 @@ function missingFindings(rights: readonly RightsOfServer[], check: string): read
 const needs = {
   always: { result: 'failed', why: '' },
   'storage-versions': { result: 'warning', why: ' (needed as long as the StorageVersion API is on)' },
-  'extension-routing': { result: 'warning', why: ' (needed for routers with --extension-routing=extension)' },
   'leader-election': { result: 'warning', why: ' (needed with --leader-elect)' },
 } as const;
 

@@ -18,7 +18,6 @@ interface ExplainOptions {
   readonly header?: readonly string[];
   readonly fromVerifiedPeer?: true;
   readonly localServerDown?: true;
-  readonly extensionRouting: 'local' | 'extension';
   readonly preferredVersion: PreferredVersion;
   readonly preferredVersionScope: 'differing' | 'all';
   readonly preferredVersionRequired?: true;
@@ -56,11 +55,6 @@ export function registerExplain(program: CliCommand, context: CommandContext, re
     .option('--as <user>', 'The caller. Shown for reference only: decisions are the same for every user.')
     .option('-H, --header <line>', 'A header of the request, as "Name: value". Repeatable.', collect)
     .option('--from-verified-peer', 'The request comes from a verified peer, whose reroute mark counts.')
-    .addOption(
-      new Option('--extension-routing <where>', 'As given to serve.')
-        .choices(['local', 'extension'])
-        .default('local'),
-    )
     .option('--preferred-version <version>', 'As given to serve.', preferredVersionOf, 'majority')
     .addOption(
       new Option('--preferred-version-scope <scope>', 'As given to serve.')
@@ -91,7 +85,6 @@ async function runExplain(
     explainRequest(request, table, {
       serverId: options.serverId,
       localServerIsDown: options.localServerDown === true,
-      extensionRouting: options.extensionRouting,
       preferredVersion: {
         version: options.preferredVersion,
         scope: options.preferredVersionScope,

@@ -1,5 +1,5 @@
 import type { FlagDefinition, FlagGroup } from './flag.ts';
-import { boolean, choice, duration, featureGates, file, list, text, wholeNumber } from './flag-types.ts';
+import { boolean, duration, featureGates, file, list, text, wholeNumber } from './flag-types.ts';
 import { clusterReadingFlags } from './shared-flag-groups.ts';
 
 /** Which API server is local, and how it and its peers are reached and known. */
@@ -75,14 +75,6 @@ export const mixedVersionFlagGroup = {
       description: 'Private key for --proxy-client-cert-file.',
     },
     {
-      name: 'extension-routing',
-      key: 'extensionRouting',
-      value: choice('local', 'extension'),
-      default: 'local',
-      description:
-        'Where requests for aggregated APIs go: through the local aggregator, or straight to the extension API server.',
-    },
-    {
       name: 'allowed-peer-cidrs',
       key: 'peers.allowedCIDRs',
       value: list('CIDR'),
@@ -148,15 +140,6 @@ export const deploymentFormFlagGroup = {
       needsFeatureGate: true,
       description:
         'Stand in front of all API servers of the snapshot alike, instead of one of them: without --server-id and --local-server.',
-    },
-    {
-      name: 'local-server-down-policy',
-      key: 'localServer.downPolicy',
-      value: choice('peer', 'unavailable'),
-      default: 'peer',
-      isOfLocalServer: true,
-      description:
-        'While the local API server is down, send requests that peers can serve to a peer, or return 503.',
     },
   ],
 } as const satisfies FlagGroup;

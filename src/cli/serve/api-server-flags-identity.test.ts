@@ -77,10 +77,6 @@ describe('the identity flags of serve', () => {
     );
     assert.deepEqual(await check.issues({ ...oidcToken, ...withoutPair }), []);
     assert.deepEqual(await check.issues({ ...oidcToken, ...withoutPair, 'peer-identity': undefined }), pair);
-    assert.deepEqual(
-      await check.issues({ ...oidcToken, ...withoutPair, 'extension-routing': ['extension'] }),
-      pair,
-    );
   });
 
   for (const [what, changes, issues] of [

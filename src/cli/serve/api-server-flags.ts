@@ -62,7 +62,7 @@ function readOrigin(text: string | undefined, flags: ServeFlagValues): string | 
 
 /**
  * Reads the front-proxy pair. It is a must where somebody is told over a connection made with it who calls: peers
- * and extension servers with the gate on, the local server wherever callers are authenticated here. A gateway can do
+ * with the gate on, the local server wherever callers are authenticated here. A gateway can do
  * without it: callers' tokens pass through, and callers by certificate are refused.
  */
 export function readProxyClientPair(
@@ -76,14 +76,13 @@ export function readProxyClientPair(
   const key = flags.text('proxy-client-key-file');
   const authenticates = authenticatingFlags.some((name) => flags.isGiven(name));
   const eitherGiven = flags.isGiven('proxy-client-cert-file') || flags.isGiven('proxy-client-key-file');
-  const toExtensions = flags.text('extension-routing') === 'extension';
-  if (isGateway && !eitherGiven && !toExtensions && identity.peer === 'front-proxy') {
+  if (isGateway && !eitherGiven && identity.peer === 'front-proxy') {
     warnOfTokensOnly(flags);
     return undefined;
   }
   const needed =
     (identity.local === 'front-proxy' && (featureGateEnabled || authenticates)) ||
-    (featureGateEnabled && (identity.peer === 'front-proxy' || toExtensions));
+    (featureGateEnabled && identity.peer === 'front-proxy');
   if (needed || eitherGiven) {
     flags.required('proxy-client-cert-file', 'the certificate that proves this router to API servers');
     flags.required('proxy-client-key-file', 'the private key for --proxy-client-cert-file');

@@ -31,7 +31,6 @@ describe('the gateway form', () => {
         'local-server-name': ['kubernetes'],
         'local-server-ca-file': ['ca.crt'],
         'local-identity': ['front-proxy'],
-        'local-server-down-policy': ['peer'],
         'assertion-keys': ['snapshot-keys.json'],
       }),
       [
@@ -39,7 +38,6 @@ describe('the gateway form', () => {
         '--local-server',
         '--local-server-name',
         '--local-server-ca-file',
-        '--local-server-down-policy',
         '--local-identity',
         '--assertion-keys',
         // And what is wrong with the file itself.
@@ -97,20 +95,4 @@ describe('a gateway without a front-proxy pair', () => {
       '--service-account-issuer',
     ]);
   });
-
-  test('cannot go straight to extension servers, which take no tokens', async () => {
-    assert.deepEqual(await check.issues({ ...tokensOnly, 'extension-routing': ['extension'] }), [
-      '--proxy-client-cert-file',
-      '--proxy-client-key-file',
-    ]);
-  });
-});
-
-test('peers take the place of a local server that is down, unless that is turned off', async () => {
-  assert.equal((await check.config()).localServerDownPolicy, 'peer');
-  const off = await check.config({ 'local-server-down-policy': ['unavailable'] });
-  assert.equal(off.localServerDownPolicy, 'unavailable');
-  assert.deepEqual(await check.issues({ 'local-server-down-policy': ['never'] }), [
-    '--local-server-down-policy',
-  ]);
 });

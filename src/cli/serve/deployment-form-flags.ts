@@ -1,4 +1,3 @@
-import type { LocalServerDownPolicy } from '../../proxy/options.ts';
 import { type ServeFlagValues, serveFlags } from '../flags/serve-flags.ts';
 import type { IdentityModes } from './api-server-flags.ts';
 
@@ -7,8 +6,6 @@ interface DeploymentForm {
   readonly isGateway: boolean;
   /** ID of the local server; `undefined` in the gateway form, and after an error. */
   readonly serverId: string | undefined;
-  /** `undefined` after an error. */
-  readonly localServerDownPolicy: LocalServerDownPolicy | undefined;
 }
 
 /**
@@ -22,7 +19,6 @@ export function readDeploymentForm(flags: ServeFlagValues): DeploymentForm {
     serverId: isGateway
       ? undefined
       : flags.required('server-id', 'the ID of the local API server, as the snapshot has it'),
-    localServerDownPolicy: isGateway ? 'peer' : flags.value('local-server-down-policy'),
   };
 }
 

@@ -36,7 +36,6 @@ describe('the options of serve', () => {
     assert.deepEqual(config.allowedGroups, ['system:masters']);
     assert.deepEqual(config.allowedUsers, []);
     assert.equal(config.snapshot.keys?.pinned.size, 1);
-    assert.equal(config.extensionRouting, 'local');
     assert.deepEqual(config.peerAddresses, { allowLoopbackPeers: false, allowedCidrs: undefined });
     assert.deepEqual(config.advertisedAddress, { host: '10.0.0.7', port: 6443, source: 'default-interface' });
     assert.deepEqual(await check.warnings({}), []);

@@ -64,7 +64,7 @@ export async function validateServeOptions(
   flags.check();
 
   const form = readDeploymentForm(flags);
-  const { isGateway, serverId, localServerDownPolicy } = form;
+  const { isGateway, serverId } = form;
   const health = readHealthFlags(flags, featureGateEnabled);
   const addresses = readAddressFlags(flags, environment.network);
   const tls = readTlsFlags(flags);
@@ -98,7 +98,6 @@ export async function validateServeOptions(
   checkAuthentication(flags);
   const snapshot = await readSnapshotFlags(flags, featureGateEnabled);
   const embeddedSync = await readEmbeddedSyncFlags(flags, featureGateEnabled);
-  const extensionRouting = flags.value('extension-routing');
   const preferredVersion = flags.values({
     version: 'preferred-version',
     scope: 'preferred-version-scope',
@@ -117,12 +116,10 @@ export async function validateServeOptions(
     health,
     addresses,
     traffic,
-    localServerDownPolicy,
     tls,
     serving,
     destinationIdentity,
     snapshot,
-    extensionRouting,
     preferredVersion,
     peerAddresses,
     observability,

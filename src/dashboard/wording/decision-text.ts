@@ -12,9 +12,6 @@ export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
   NoSnapshot: 'There has been no snapshot yet.',
   ServedLocally: 'The local server serves it.',
   ExtensionAPIServer: 'An extension API server serves it.',
-  ExtensionAPIServerUnavailable: 'It belongs to an extension API server that is not available.',
-  ExtensionAPIServerAddressUnknown:
-    'An extension API server serves it whose address is not known: the aggregator reaches it.',
   CustomResource: 'It is a custom resource, which every server serves.',
   ServedByPeer: 'Peers serve it, and the local server does not.',
   PreferredVersion:
@@ -30,7 +27,6 @@ export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
 const decisionTexts: Readonly<Record<Decision['decision'] | 'refused', string>> = {
   local: 'Local server',
   peer: 'Peer',
-  extension: 'Extension API server',
   unavailable: 'The response is 503',
   refused: 'Refused',
 };
@@ -105,7 +101,7 @@ export function outcomeOf(
   if (decision === 'local' && localServerIsDown) {
     return { kind: 'bad', text, detail: `${detail} It is down: unless it is back the response is 503.` };
   }
-  if (extensionIsUnavailable && extensionReasons.has(reason)) {
+  if (extensionIsUnavailable && reason === 'ExtensionAPIServer') {
     return { kind: 'bad', text, detail: `${detail} That one is not available: the response is 503.` };
   }
   if ((inPlaceOf ?? reason) === 'NotServedByAnyServer') {
@@ -136,11 +132,6 @@ export function versionInsteadText({
 }: NonNullable<Explanation['versionInstead']>): string {
   return `${preferred} is preferred, but ${otherVersionText(responding)}`;
 }
-
-const extensionReasons: ReadonlySet<string> = new Set<DecisionReason>([
-  'ExtensionAPIServer',
-  'ExtensionAPIServerAddressUnknown',
-]);
 
 /** Green is for a request that a server serves. */
 const kinds: Readonly<Partial<Record<string, BadgeKind>>> = {

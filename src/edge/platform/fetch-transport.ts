@@ -42,11 +42,6 @@ export function createFetchSender({
   frontProxyFetch,
 }: FetchSenderOptions): FetchSender {
   return async (outbound, inbound, { headers, body = null, isHeadUnlimited = false }) => {
-    const { trust } = outbound.destination;
-    if (trust.kind === 'ca-bundle' && trust.pem !== undefined) {
-      // `fetch` would check against the runtime's own authorities instead.
-      throw notSent('an APIService names its own certificate authority, which fetch cannot be given');
-    }
     const send = outbound.presentFrontProxyCertificate ? frontProxyFetch : plainFetch;
     // Identity headers on a connection that proves nothing would make the caller anonymous.
     if (send === undefined) throw notSent('no binding holds the front-proxy certificate');

@@ -3,7 +3,6 @@ import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configur
 import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import type { InFlightLimits } from '../../proxy/in-flight/request-gate.ts';
-import type { LocalServerDownPolicy } from '../../proxy/options.ts';
 import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
@@ -147,7 +146,6 @@ export interface ServeConfig {
       }
     | undefined;
   /** What becomes of requests for the local server while it is down. */
-  readonly localServerDownPolicy: LocalServerDownPolicy;
   /** `undefined`: servers are not probed. */
   readonly health: HealthConfig | undefined;
   /** An IP address; `0.0.0.0` and `::` are all interfaces. */
@@ -189,7 +187,6 @@ export interface ServeConfig {
   };
   /** `undefined`: snapshots are pushed. */
   readonly embeddedSync: EmbeddedSyncConfig | undefined;
-  readonly extensionRouting: 'local' | 'extension';
   /** Of which version the cluster looks while its servers have several. */
   readonly preferredVersion: PreferredVersionOptions;
   /** Which of the addresses in a snapshot may be called. */

@@ -139,8 +139,8 @@ export class NodeTransport implements Transport {
   }
 
   /**
-   * As `retain`, and distinguishes destinations at one address: if the CA bundle of an APIService changes, connections
-   * that were verified with the old one are closed.
+   * As `retain`, and distinguishes destinations at one address: if the CA bundle of one changes, connections that were
+   * verified with the old one are closed.
    */
   retainDestinations(destinations: Iterable<Destination>): void {
     const inUse = [...destinations];

@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
-import type { Destination, DestinationTrust } from '../../request/destination.ts';
+import type { Destination } from '../../request/destination.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
@@ -57,8 +57,8 @@ export class TlsDialer {
   readonly #lookup: LookupFunction | undefined;
   #credentials: TransportCredentials;
   #peerContexts: PeerContexts;
-  /** For extension servers, whose CA bundles come and go with APIServices. Oldest first. */
-  #extensionContexts = new Map<string, SecureContext>();
+  /** For servers with a CA bundle of their own, by the bundle; oldest first. */
+  #bundleContexts = new Map<string, SecureContext>();
 
   /** @throws if a certificate or key cannot be read */
   constructor(options: TlsDialerOptions) {
@@ -79,7 +79,7 @@ export class TlsDialer {
   update(credentials: TransportCredentials): void {
     this.#peerContexts = newPeerContexts(credentials);
     this.#credentials = credentials;
-    this.#extensionContexts = new Map();
+    this.#bundleContexts = new Map();
   }
 
   /** @throws {TransportError} `mayHaveBeenProcessed` is always false: a dial sends no request. */
@@ -100,7 +100,7 @@ export class TlsDialer {
 
   async #open(options: DialOptions): Promise<TLSSocket> {
     const { destination, protocols, signal, onread } = options;
-    const { serverName, trust } = destination;
+    const { serverName } = destination;
     const { hostname, port } = new URL(destination.origin);
     // URL keeps the brackets of an IPv6 address; sockets need it without.
     const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
@@ -117,7 +117,7 @@ export class TlsDialer {
       // which is still verified below.
       servername: isIP(serverName) === 0 ? serverName : '',
       checkServerIdentity: (_name, certificate) => checkServerIdentity(serverName, certificate),
-      rejectUnauthorized: trust.kind !== 'insecure-skip-tls-verify',
+      rejectUnauthorized: true,
       secureContext: this.#context(options),
       ALPNProtocols: [...protocols],
       ...(onread === undefined ? {} : { onread }),
@@ -180,21 +180,19 @@ export class TlsDialer {
         ? this.#peerContexts.withCertificate
         : this.#peerContexts.withoutCertificate;
     }
-    const contexts = this.#extensionContexts;
-    const bundle = trust.kind === 'ca-bundle' ? (trust.pem ?? '') : '';
-    const key = `${presentFrontProxyCertificate} ${trust.kind} ${bundle}`;
+    const contexts = this.#bundleContexts;
+    const key = `${presentFrontProxyCertificate} ${trust.pem}`;
     let context = contexts.get(key);
     if (context === undefined) {
-      const authorities = authoritiesOf(trust, this.#credentials);
       try {
-        context = newContext(this.#credentials, presentFrontProxyCertificate, authorities);
+        context = newContext(this.#credentials, presentFrontProxyCertificate, trust.pem);
       } catch (cause) {
         throw new TransportError('TLSFailed', `${destination.id}: its CA bundle cannot be read`, {
           mayHaveBeenProcessed: false,
           cause,
         });
       }
-      if (contexts.size >= maximumExtensionContexts) {
+      if (contexts.size >= maximumBundleContexts) {
         const [oldest] = contexts.keys();
         if (oldest !== undefined) contexts.delete(oldest);
       }
@@ -206,13 +204,10 @@ export class TlsDialer {
 
 /** Milliseconds of silence before the kernel sends keep-alive probes. */
 const tcpKeepAliveDelay = 30_000;
-/** A few are in use at any time. */
-const maximumExtensionContexts = 64;
+/** One is in use at any time; its file may change. */
+const maximumBundleContexts = 4;
 
-/**
- * For API servers. Never evicted: a user who may create APIServices decides how many bundles there are, and must not
- * affect how peers are verified.
- */
+/** For connections that are verified with the peer CA bundle. */
 interface PeerContexts {
   readonly withCertificate: SecureContext;
   readonly withoutCertificate: SecureContext;
@@ -220,36 +215,23 @@ interface PeerContexts {
 
 /** @throws if a certificate or key cannot be read */
 function newPeerContexts(credentials: TransportCredentials): PeerContexts {
-  const authorities = authoritiesOf({ kind: 'peer-ca' }, credentials);
+  const { peerCertificateAuthorities } = credentials;
   return {
-    withCertificate: newContext(credentials, true, authorities),
-    withoutCertificate: newContext(credentials, false, authorities),
+    withCertificate: newContext(credentials, true, peerCertificateAuthorities),
+    withoutCertificate: newContext(credentials, false, peerCertificateAuthorities),
   };
 }
 
-/** @returns `undefined` for the runtime's own roots */
-function authoritiesOf(trust: DestinationTrust, credentials: TransportCredentials): string[] | undefined {
-  switch (trust.kind) {
-    case 'peer-ca':
-      return [credentials.peerCertificateAuthorities];
-    case 'ca-bundle':
-      return trust.pem === undefined ? undefined : [trust.pem];
-    case 'insecure-skip-tls-verify':
-      return undefined;
-  }
-}
-
-/** @param authorities `undefined`: the runtime's own roots */
 function newContext(
   credentials: TransportCredentials,
   withCertificate: boolean,
-  authorities: string[] | undefined,
+  authorities: string,
 ): SecureContext {
   const { frontProxy } = credentials;
   return createSecureContext({
     // TLS 1.2 or later, as in kube-apiserver's own peer proxy.
     minVersion: 'TLSv1.2',
-    ...(authorities === undefined ? {} : { ca: authorities }),
+    ca: [authorities],
     ...(withCertificate && frontProxy !== undefined
       ? { cert: frontProxy.certificate, key: frontProxy.key }
       : {}),

@@ -7,7 +7,6 @@ import {
   frontProxyAuthority,
   type PeerIncoming,
   type Protocol,
-  peerPair,
   servingAuthority,
   startPeer,
   startRawPeer,
@@ -254,7 +253,7 @@ describe('trust', () => {
     assert.equal(router.failures[0]?.code, 'TLSFailed');
   });
 
-  test('an extension server is checked against its own bundle, not the peers’', async (context) => {
+  test('a server with a bundle of its own is checked against that, not the peers’', async (context) => {
     const pair = await frontProxyAuthority.issue({ dnsNames: ['metrics.kube-system.svc'], usage: 'server' });
     const extension = await startPeer(context, 'h2', handle, { pair });
     const { origin } = extension.destination;
@@ -283,16 +282,5 @@ describe('trust', () => {
     });
     assert.equal((await askHttp1(router.port)).status, 503);
     assert.equal(router.failures[0]?.code, 'TLSFailed');
-  });
-
-  test('insecureSkipTLSVerify accepts any certificate', async (context) => {
-    const peer = await startPeer(context, 'h2', handle, { pair: peerPair });
-    const router = await startRouter(context, {
-      destination: destinationAt(peer.destination.origin, {
-        serverName: 'other.example',
-        trust: { kind: 'insecure-skip-tls-verify' },
-      }),
-    });
-    assert.equal((await askHttp1(router.port)).status, 200);
   });
 });

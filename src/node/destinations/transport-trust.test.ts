@@ -5,7 +5,7 @@ import { servingAuthority, startPeer } from '../../../test/support/node-exchange
 import { failureOf, newTransport } from '../../../test/support/node-transport.ts';
 import type { DestinationTrust } from '../../request/destination.ts';
 
-test('attack: many CA bundles of APIServices never change what peers are checked against', async (context) => {
+test('attack: many CA bundles never change what peers are checked against', async (context) => {
   const peer = await startPeer(context, 'h2', () => {});
   const { dialer } = newTransport(context);
   const stranger = await createAuthority('stranger');
@@ -21,6 +21,4 @@ test('attack: many CA bundles of APIServices never change what peers are checked
   await dial({ kind: 'peer-ca' }, true);
   await dial({ kind: 'peer-ca' }, false);
   await dial({ kind: 'ca-bundle', pem: servingAuthority.certificate }, false);
-  assert.equal((await failureOf(dial({ kind: 'ca-bundle', pem: undefined }, true))).code, 'TLSFailed');
-  await dial({ kind: 'insecure-skip-tls-verify' }, true);
 });

@@ -117,7 +117,7 @@ export const requestCatalogue = {
   ),
   decisions: counter(
     'mixed_version_proxy_decisions_total',
-    'Where requests were sent (local, peer, extension, unavailable) and the reason for it.',
+    'Where requests were sent (local, peer, unavailable) and the reason for it.',
     ['decision', 'reason'],
   ),
   authenticatedRequests: counter(
@@ -127,7 +127,7 @@ export const requestCatalogue = {
   ),
 } satisfies Record<string, MetricDefinition>;
 
-/** `destination` is the ID in the snapshot, `kind` is local, peer or extension. A destination that leaves loses its series. */
+/** `destination` is the ID in the snapshot, `kind` is local or peer. A destination that leaves loses its series. */
 const destinationLabels = ['destination', 'kind'] as const;
 
 /** Milliseconds to seconds, doubling, as k3s' load balancer measures dials. */

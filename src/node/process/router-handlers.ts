@@ -54,8 +54,6 @@ export async function createRouterHandlers(
         : observers,
     // Not the configured one: the snapshot may already have the server under another ID.
     serverId: given.local?.id,
-    localServerDownPolicy: config.localServerDownPolicy,
-    extensionRouting: config.extensionRouting,
     preferredVersion: config.preferredVersion,
     enabled: config.featureGateEnabled,
     gate: traffic.gate,

@@ -52,14 +52,13 @@ function filesCheck(files: CredentialFiles, settings: SettingsState | undefined)
   };
 }
 
-interface ServersCheckOptions
-  extends Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'localServerDownPolicy'> {
+interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'serverId' | 'local'> {
   readonly health: Pick<ServerHealth, 'isHealthy' | 'isRestarting' | 'reports'>;
 }
 
 /**
  * Ready while a server that this router could use is healthy: any of them in the gateway form; else the local one,
- * or under the policy `peer` one that takes its place. A single peer that is down does not make the router unready.
+ * or one that takes its place. A single peer that is down does not make the router unready.
  *
  * A peer that asks is told of the local server alone, which is all that what it sends here may be served by. With
  * routers that count each other, a control plane whose API servers are all down would be ready for ever. While what
@@ -67,14 +66,14 @@ interface ServersCheckOptions
  * balancers do not see every restart.
  */
 export function serversCheck(options: ServersCheckOptions): HealthCheck {
-  const { localServerDownPolicy = 'peer', health } = options;
+  const { health } = options;
   return {
     name: serversCheckName,
     check({ byPeer }) {
       const serverId = localServerId(options);
       const refusesPeers = serverId !== undefined && health.isRestarting(serverId);
       if (serverId !== undefined && health.isHealthy(serverId) && !(byPeer && refusesPeers)) return undefined;
-      const peersCount = serverId === undefined || (localServerDownPolicy === 'peer' && !byPeer);
+      const peersCount = serverId === undefined || !byPeer;
       if (peersCount && health.reports().some(({ status }) => status === 'healthy')) return undefined;
       return peersCount
         ? 'no API server is healthy: all are down, or have not responded to a probe yet'

@@ -137,14 +137,6 @@ test('a caller who was not authenticated here travels without the front-proxy ce
   assert.deepEqual(allHeaders(outbound?.headers ?? [], 'x-remote-group'), []);
 });
 
-test('a caller who was not authenticated here is never sent straight to an extension server', async () => {
-  const { app, transport } = await testApp({ snapshot: mixedCluster, extensionRouting: 'extension' });
-  await app.request('https://router.example/apis/metrics.k8s.io/v1beta1/nodes', {
-    headers: { authorization: 'Bearer opaque' },
-  });
-  assert.equal(transport.sent[0]?.destination.kind, 'local');
-});
-
 test('the client address is appended to what earlier proxies noted', async () => {
   const { app, transport } = await testApp({ snapshot: mixedCluster, connection: userConnection('alice') });
   await app.request(jobs, { headers: { 'x-forwarded-for': '192.0.2.7' } });

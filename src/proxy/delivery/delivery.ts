@@ -7,7 +7,6 @@ import type { TransportError } from '../../request/transport-error.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { type AttemptOptions, createAttempt } from './attempt.ts';
 import { DeniedEverywhere } from './denied-everywhere.ts';
-import { extensionDestination } from './destinations.ts';
 import { isEverybodys, isServedBySnapshot, servedSetsChanging } from './not-served.ts';
 import {
   type Candidates,
@@ -24,7 +23,6 @@ import {
   preferredVersionUnavailable,
   retryAfterSeconds,
   serverNotReady,
-  serviceUnavailable,
   unavailable,
 } from './undelivered.ts';
 
@@ -253,16 +251,6 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     });
   }
 
-  async function deliverToOne(
-    request: AdmittedRequest,
-    destination: Destination,
-    send: Send,
-  ): Promise<Outcome> {
-    const result = await attempt(request, destination, send);
-    if (result.kind === 'no response') return ownResponse(noResponse(request, result.error));
-    return result.kind === 'refusal' ? ownResponse(result.response) : result;
-  }
-
   return (request, send) => {
     const { inbound } = request;
     // No promise more for what has no body.
@@ -282,12 +270,6 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
           : deliverToLocal(request, local, send);
       case 'peer':
         return deliverToPeer(request, decision, send);
-      case 'extension': {
-        const destination = extensionDestination(decision.apiService);
-        return destination === undefined
-          ? Promise.resolve(ownResponse(serviceUnavailable()))
-          : deliverToOne(request, destination, send);
-      }
       case 'unavailable':
         if (decision.reason === 'PreferredVersion') {
           request.inbound.observed?.dropped('PreferredVersionUnavailable');

@@ -42,8 +42,7 @@ export function buildOutboundRequest(
 ): OutboundRequest | Promise<OutboundRequest> {
   const { inbound, caller } = request;
   const { kind, id } = destination;
-  // An extension server knows neither our assertions nor our issuer: it takes front-proxy headers or nothing.
-  const signer = kind === 'extension' ? undefined : options.identityTokens[kind];
+  const signer = options.identityTokens[kind];
   if (signer === undefined || caller.kind !== 'authenticated') {
     return ready(request, destination, options, hints);
   }

@@ -17,8 +17,6 @@ const pathOnly = /^\/(?![/\\])[!-~]*$/;
  * - Local server: passes. The client meant to ask it.
  * - Peer: redirects to a path pass (OpenAPI documents by hash, missing trailing slashes). So does what it sends to the
  *   subresource `proxy`: there an application responds that the client chose.
- * - Extension API server: every 3xx with a Location is refused, as the aggregator does (k8s.io/apimachinery
- *   pkg/util/proxy/upgradeaware.go, RejectForwardingRedirects): its paths are those of the API server in front of it.
  */
 export function refuseRedirect(
   request: AdmittedRequest,
@@ -26,17 +24,8 @@ export function refuseRedirect(
   head: ResponseHead,
 ): Response | undefined {
   if (head.status < 300 || head.status > 399 || destination.kind === 'local') return undefined;
-  if (destination.kind === 'extension') {
-    const isRedirect = allHeaders(head.headers, 'location').some((location) => location !== '');
-    return isRedirect
-      ? statusResponse(
-          'BadGateway',
-          'the extension API server attempted to redirect this request, which is not permitted',
-        )
-      : undefined;
-  }
   if (head.status === 304) return undefined;
-  if (destination.kind === 'peer' && request.requestInfo.subresource === 'proxy') return undefined;
+  if (request.requestInfo.subresource === 'proxy') return undefined;
   if (allHeaders(head.headers, 'location').every((location) => pathOnly.test(location))) return undefined;
   return statusResponse(
     'ServiceUnavailable',

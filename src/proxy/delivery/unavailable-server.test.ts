@@ -123,7 +123,7 @@ async function startGateway() {
 const aggregated = {
   group: 'metrics.k8s.io',
   version: 'v1beta1',
-  service: { namespace: 'kube-system', name: 'metrics-server', port: 443 },
+  service: { namespace: 'kube-system', name: 'metrics-server' },
   available: true,
 } as const;
 

@@ -12,7 +12,6 @@ export function unavailable(reason: string): Response {
   if (reason === 'PeerAddressUnknown') return addressUnknown();
   if (reason === 'ServerDeparted') return serverDeparted();
   if (reason === 'PreferredVersion') return preferredVersionUnavailable();
-  if (reason === 'ExtensionAPIServerUnavailable') return serviceUnavailable();
   return knowledgeMissing();
 }
 

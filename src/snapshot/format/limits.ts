@@ -35,8 +35,6 @@ export const snapshotLimits = {
   text: 512,
   /** An OpenAPI v3 `serverRelativeURL`: path and content hash. */
   relativeURL: 2_048,
-  /** PEM; a bundle of 100 certificates. */
-  caBundle: 256 * 1024,
   /** Errors reported one by one; of the rest, the number. */
   issues: 100,
 } as const;

@@ -122,14 +122,7 @@ const issues: readonly (readonly [path: readonly (string | number)[], value: unk
   [[...resource, 'responseKind'], [], /resources\[0\]\.responseKind: must be an object, not an array/],
   [[...resource, 'subresources', 0, 'subresource'], undefined, /subresources\[0\]\.subresource: is required/],
   [['apiServices', 1, 'version'], undefined, /^apiServices\[1\]\.version: is required/],
-  [['apiServices', 1, 'insecureSkipTLSVerify'], true, /^apiServices\[1\]: must not have both caBundle and/],
-  [['apiServices', 1, 'caBundle'], 'MIIB', /^apiServices\[1\]\.caBundle: must be PEM/],
-  [
-    ['apiServices', 0, 'insecureSkipTLSVerify'],
-    true,
-    /^apiServices\[0\]: must not have .* without a service/,
-  ],
-  [['apiServices', 1, 'service', 'port'], 0, /^apiServices\[1\]\.service\.port: must be a whole number/],
+  [['apiServices', 1, 'service', 'port'], 443, /^apiServices\[1\]\.service\.port: is not a field/],
   [
     ['apiServices', 1, 'service', 'namespace'],
     'a.b',

@@ -167,45 +167,15 @@ export const freshness = v.picklist(['Current', 'Stale'], expected('"Current" or
 
 export const groupMetadata = strict({ name: v.optional(groupName) });
 
-const service = strict({
-  namespace: dns1123Label,
-  name: dns1123Label,
-  port: wholeNumber(1, 65535),
-  /** To reach it at, where a router is to go straight to it. */
-  address: v.optional(hostPort),
+const service = strict({ namespace: dns1123Label, name: dns1123Label });
+
+/** An APIService; with a service, an extension API server answers behind the aggregator of every API server. */
+export const apiService = strict({
+  group: groupName,
+  version: versionName,
+  service: v.optional(service),
+  available: boolean,
 });
-
-const pem = v.pipe(
-  v.string(expected('PEM certificates')),
-  v.check(
-    (value) =>
-      value.length <= snapshotLimits.caBundle &&
-      /-----BEGIN CERTIFICATE-----[\s\w+/=]+-----END CERTIFICATE-----/.test(value) &&
-      !value.includes('PRIVATE KEY'),
-    () => `must be PEM certificates, at most ${snapshotLimits.caBundle} characters, and no private key`,
-  ),
-);
-
-/** An APIService, with upstream's rules on what goes with what (kube-aggregator apiregistration/validation). */
-export const apiService = v.pipe(
-  strict({
-    group: groupName,
-    version: versionName,
-    service: v.optional(service),
-    caBundle: v.optional(pem),
-    insecureSkipTLSVerify: v.optional(boolean),
-    available: boolean,
-  }),
-  v.check(
-    ({ caBundle, insecureSkipTLSVerify }) => caBundle === undefined || insecureSkipTLSVerify !== true,
-    'must not have both caBundle and insecureSkipTLSVerify',
-  ),
-  v.check(
-    (entry) =>
-      entry.service !== undefined || (entry.caBundle === undefined && entry.insecureSkipTLSVerify !== true),
-    'must not have caBundle or insecureSkipTLSVerify without a service: the API servers themselves serve it',
-  ),
-);
 
 /** CustomResourceDefinitions cannot extend the legacy group, so the group is never empty. */
 export const customResourceGroup = strict({ group: dns1123Subdomain, version: versionName });

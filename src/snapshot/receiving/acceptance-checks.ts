@@ -44,28 +44,19 @@ function named(servers: readonly { readonly id: string }[]): string {
 }
 
 /**
- * Removes addresses that the policy refuses where the snapshot can do without them:
- * - of an extension API server: a cluster IP outside the address blocks of the peers is no mistake, and the aggregator
- *   reaches it;
- * - advertised by a router: the flags of one must not cost the others their snapshot, and its server has its own address.
+ * Removes advertised addresses that the policy refuses: the flags of one router must not cost the others their snapshot,
+ * and its server has its own address.
  */
 export function withoutRefusedAddresses(snapshot: Snapshot, policy: AddressPolicy): Snapshot {
   const isRefused = (address: string | undefined): boolean =>
     address !== undefined && checkServerAddress(address, policy) !== undefined;
-  const services = snapshot.apiServices.some(({ service }) => isRefused(service?.address));
-  const advertised = snapshot.servers.some((server) => isRefused(server.advertised?.address));
-  if (!services && !advertised) return snapshot;
+  if (!snapshot.servers.some((server) => isRefused(server.advertised?.address))) return snapshot;
   return {
     ...snapshot,
     servers: snapshot.servers.map((server) => {
       if (!isRefused(server.advertised?.address)) return server;
       const { advertised: _advertised, ...own } = server;
       return own;
-    }),
-    apiServices: snapshot.apiServices.map((apiService) => {
-      if (apiService.service === undefined || !isRefused(apiService.service.address)) return apiService;
-      const { address: _address, ...service } = apiService.service;
-      return { ...apiService, service };
     }),
   };
 }

@@ -184,7 +184,7 @@ export class SnapshotReceiver {
     if (snapshot !== opened.snapshot) {
       this.#logger.info(
         { generation: snapshot.metadata.generation },
-        'Addresses of extension API servers, or that routers advertise, are not used: the address policy refuses them',
+        'Addresses that routers advertise are not used: the address policy refuses them',
       );
     }
     return { ...opened, snapshot };

@@ -125,7 +125,7 @@ test('a server without an address serves, but is not reachable', () => {
 });
 
 test('only an APIService with a service is an extension', () => {
-  const service = { namespace: 'kube-system', name: 'metrics-server', port: 443 };
+  const service = { namespace: 'kube-system', name: 'metrics-server' };
   const table = buildRoutingTable(
     snapshotOf(
       { a: ['v1/pods'] },

@@ -13,16 +13,7 @@ const apiService = v.object({
   spec: v.object({
     group: v.nullish(v.string(), ''),
     version: v.string(),
-    service: v.nullish(
-      v.object({
-        namespace: v.string(),
-        name: v.string(),
-        // 443 if the object was stored before the field had a default.
-        port: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535)), 443),
-      }),
-    ),
-    caBundle: v.nullish(v.string()),
-    insecureSkipTLSVerify: v.nullish(v.boolean()),
+    service: v.nullish(v.object({ namespace: v.string(), name: v.string() })),
   }),
   status: v.nullish(
     v.object({ conditions: v.nullish(v.array(v.object({ type: v.string(), status: v.string() })), []) }),
@@ -59,7 +50,7 @@ export function apiServicesOf(parsed: readonly ParsedApiService[]) {
 }
 
 export interface ParsedApiService {
-  /** `undefined` if routers would refuse it whatever is left out of it. */
+  /** `undefined` if routers would refuse it. */
   readonly apiService: SnapshotApiService | undefined;
   readonly warning?: string;
 }
@@ -69,47 +60,25 @@ export function parseApiService(object: unknown): ParsedApiService {
   const { spec, status } = checkedDocument(apiService, apiServicesPath, object);
   const { group, version } = spec;
   // The API servers themselves serve it: for kube-aggregator such an APIService is always available.
-  if (spec.service == null) return acceptable([{ group, version, available: true }]);
-  const { namespace, name, port } = spec.service;
-  const known: SnapshotApiService = {
+  if (spec.service == null) return acceptable({ group, version, available: true });
+  const { namespace, name } = spec.service;
+  return acceptable({
     group,
     version,
-    service: { namespace, name, port },
-    available: false,
-  };
-  const whole: SnapshotApiService = {
-    ...known,
-    ...(spec.caBundle == null || spec.caBundle === '' ? {} : { caBundle: decodeBase64(spec.caBundle) }),
-    ...(spec.insecureSkipTLSVerify === true ? { insecureSkipTLSVerify: true } : {}),
+    service: { namespace, name },
     // kube-aggregator sends no request to a service whose Available condition is missing or not True (handler_proxy.go).
     available: status.conditions.some(({ type, status }) => type === 'Available' && status === 'True'),
-  };
-  // It must not become available without its CA bundle: the runtime's own roots would be trusted instead.
-  return acceptable([whole, known]);
+  });
 }
 
-/**
- * The first that routers accept. They refuse a snapshot with any error, so one invalid APIService would block all updates.
- */
-function acceptable(candidates: readonly SnapshotApiService[]): ParsedApiService {
-  const [whole] = candidates;
-  const apiService = candidates.find((candidate) => v.is(snapshotApiService, candidate));
-  if (whole === undefined || apiService === whole) return { apiService };
-  const outcome = apiService === undefined ? 'left out' : 'treated as not available';
-  const name = quoted(`${whole.version}.${whole.group}`);
+/** Routers refuse a snapshot with any error, so one invalid APIService would block all updates. */
+function acceptable(apiService: SnapshotApiService): ParsedApiService {
+  const name = quoted(`${apiService.version}.${apiService.group}`);
+  if (v.is(snapshotApiService, apiService)) return { apiService };
   return {
-    apiService,
-    warning: `APIService ${name} is ${outcome}: its spec does not meet upstream's validation`,
+    apiService: undefined,
+    warning: `APIService ${name} is left out: its spec does not meet upstream's validation`,
   };
-}
-
-/** A `[]byte` field in JSON is base64 (RFC 4648 section 4); this one holds PEM, which is ASCII. */
-function decodeBase64(text: string): string {
-  try {
-    return atob(text);
-  } catch {
-    return 'not base64';
-  }
 }
 
 export function byGroupAndVersion(

@@ -14,8 +14,6 @@ import {
   readCustomResources,
 } from './custom-resource-groups.ts';
 
-const pem = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
-const available = { conditions: [{ type: 'Available', status: 'True' }] };
 const service = { namespace: 'kube-system', name: 'metrics-server' };
 
 async function apiServicesOf(...items: object[]) {
@@ -23,73 +21,27 @@ async function apiServicesOf(...items: object[]) {
   return (await readApiServices(documents, undefined)) ?? assert.fail('APIServices are served');
 }
 
-test('an APIService with a service keeps its bundle, its port and its availability', async () => {
-  const { apiServices, warnings } = await apiServicesOf({
-    spec: {
-      group: 'metrics.k8s.io',
-      version: 'v1beta1',
-      service: { ...service, port: 8443 },
-      caBundle: btoa(pem),
-    },
-    status: available,
-  });
-  assert.deepEqual(warnings, []);
-  assert.deepEqual(apiServices, [
-    {
-      group: 'metrics.k8s.io',
-      version: 'v1beta1',
-      service: { ...service, port: 8443 },
-      caBundle: pem,
-      available: true,
-    },
-  ]);
-});
-
-test('an APIService is available only by a True condition, and its port is 443 by default', async () => {
-  const spec = { group: 'metrics.k8s.io', version: 'v1beta1', service, insecureSkipTLSVerify: true };
-  const statuses = [
-    undefined,
-    { conditions: [] },
-    { conditions: null },
-    { conditions: [{ type: 'Available', status: 'False' }] },
-    { conditions: [{ type: 'Available', status: 'Unknown' }] },
-    { conditions: [{ type: 'Other', status: 'True' }] },
-  ];
-  for (const status of statuses) {
-    const { apiServices } = await apiServicesOf({ spec, status });
-    assert.deepEqual(apiServices, [
-      {
-        group: 'metrics.k8s.io',
-        version: 'v1beta1',
-        service: { ...service, port: 443 },
-        insecureSkipTLSVerify: true,
-        available: false,
-      },
-    ]);
+test('an APIService is available only by a True condition', async () => {
+  const spec = { group: 'metrics.k8s.io', version: 'v1beta1', service: { ...service, port: 8443 } };
+  const conditions = (type: string, status: string) => ({ conditions: [{ type, status }] });
+  for (const [status, available] of [
+    [conditions('Available', 'True'), true],
+    [undefined, false],
+    [{ conditions: [] }, false],
+    [{ conditions: null }, false],
+    [conditions('Available', 'False'), false],
+    [conditions('Available', 'Unknown'), false],
+    [conditions('Other', 'True'), false],
+  ] as const) {
+    const { apiServices, warnings } = await apiServicesOf({ spec, status });
+    assert.deepEqual(warnings, []);
+    assert.deepEqual(apiServices, [{ group: 'metrics.k8s.io', version: 'v1beta1', service, available }]);
   }
 });
 
 test('an APIService without a service is local and always available', async () => {
   const { apiServices } = await apiServicesOf({ spec: { version: 'v1', service: null } });
   assert.deepEqual(apiServices, [{ group: '', version: 'v1', available: true }]);
-});
-
-test('an APIService whose bundle is no certificate is not reached, rather than reached with other roots', async () => {
-  for (const caBundle of ['!', btoa('nonsense')]) {
-    const { apiServices, warnings } = await apiServicesOf({
-      spec: { group: 'metrics.k8s.io', version: 'v1beta1', service, caBundle },
-      status: available,
-    });
-    assert.deepEqual(apiServices, [
-      {
-        group: 'metrics.k8s.io',
-        version: 'v1beta1',
-        service: { ...service, port: 443 },
-        available: false,
-      },
-    ]);
-    assert.match(warnings.join(), /v1beta1\.metrics\.k8s\.io" is treated as not available/);
-  }
 });
 
 test('an APIService that routers would refuse is left out, and the others are kept', async () => {

@@ -153,7 +153,7 @@ test('an OpenAPI index and a version that cannot be read stay as they were', asy
 });
 
 test('group versions of extension servers and custom resources belong to no server, but stay in discovery', async () => {
-  const service = { namespace: 'kube-system', name: 'metrics-server', port: 443 };
+  const service = { namespace: 'kube-system', name: 'metrics-server' };
   const discovery = [{ metadata: { name: 'metrics.k8s.io' }, versions: [{ version: 'v1beta1' }] }];
   const all = reading(
     {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
-import { registerExtension } from '../../../test/support/extension-api-service.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { ClusterTiming } from '../cluster/cluster-source.ts';
 import { createSyncLoop } from '../sync-loop.ts';
@@ -217,7 +216,16 @@ test('an extension API server and a custom resource show as soon as their object
   const { taken, ids } = await syncing(context, await cluster.kubeconfig(a.url));
   await eventually(() => ids().length === 1);
   const service = { namespace: 'kube-system', name: 'metrics' };
-  registerExtension(cluster.store, { group: 'metrics.k8s.io', version: 'v1beta1' }, service);
+  cluster.store.create(
+    { group: 'apiregistration.k8s.io', resource: 'apiservices' },
+    {
+      apiVersion: 'apiregistration.k8s.io/v1',
+      kind: 'APIService',
+      metadata: { name: 'v1beta1.metrics.k8s.io' },
+      spec: { group: 'metrics.k8s.io', version: 'v1beta1', service },
+      status: { conditions: [{ type: 'Available', status: 'True' }] },
+    },
+  );
   cluster.store.create(
     { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
     {

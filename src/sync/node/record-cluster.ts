@@ -6,10 +6,8 @@ import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
 import { type ClusterObjects, readClusterObjects } from '../cluster/cluster-objects.ts';
-import { serviceEndpointsPath, servicePath } from '../cluster/service-addresses.ts';
-import { getJsonIfServed } from '../documents/json-document.ts';
-import { listObjects, listObjectsIfServed } from '../documents/list-objects.ts';
-import { readFromFirst, type ServerDocuments, withoutQuery } from '../documents/server-documents.ts';
+import { listObjectsIfServed } from '../documents/list-objects.ts';
+import { type ServerDocuments, withoutQuery } from '../documents/server-documents.ts';
 import {
   indexedGroupVersions,
   sharedGroupVersions,
@@ -84,7 +82,7 @@ export async function recordCluster({
   const all = servers.map(({ documents }) => documents);
   const recording: Recording = { objects: readClusterObjects(all, signal), signal, write, issues };
   await Promise.all([
-    recordLists(all, recording),
+    ...sharedLists.map((list) => recordList(list, all, recording)),
     ...servers.map(async ({ id, documents }) => {
       await mkdir(join(folder, id), { mode: 0o700 });
       const writeOwn: Recording['write'] = (file, text) => write(join(id, file), text);
@@ -127,44 +125,9 @@ interface Recording {
   readonly issues: string[];
 }
 
-/** The shared lists, with the Services of extension API servers and their endpoints. */
-async function recordLists(servers: readonly ServerDocuments[], recording: Recording): Promise<void> {
-  // Without APIServices there are none: the error is that of their own list.
-  const { apiServices = [] } = await recording.objects;
-  const services = apiServices.flatMap(({ service }) => service ?? []);
-  const named = [...new Map(services.map((service) => [servicePath(service), service])).values()];
-  await Promise.all([
-    ...sharedLists.map((list) => {
-      const more = list.file === 'endpointslices.json' ? named.map(serviceEndpointsPath) : [];
-      return recordList(list, more, servers, recording);
-    }),
-    recordServices(named.map(servicePath), servers, recording),
-  ]);
-}
-
-async function recordServices(
-  paths: readonly string[],
-  servers: readonly ServerDocuments[],
-  { signal, write, issues }: Recording,
-): Promise<void> {
-  const items: unknown[] = [];
-  for (const path of paths) {
-    const read = (documents: ServerDocuments) => getJsonIfServed(documents, path, signal);
-    try {
-      const service = await readFromFirst(servers, read);
-      if (service !== undefined) items.push(service);
-    } catch (error) {
-      issues.push(`services.json: ${errorMessage(error)}`);
-    }
-  }
-  const list = { kind: 'ServiceList', apiVersion: 'v1', metadata: {}, items };
-  await write('services.json', `${JSON.stringify(list, null, 2)}\n`);
-}
-
 /** Records a list from the first server that has it completely. It is no error if no server has it. */
 async function recordList(
   { paths, file, kind, apiVersion }: SharedList,
-  morePaths: readonly string[],
   servers: readonly ServerDocuments[],
   { signal, write, issues }: Recording,
 ): Promise<void> {
@@ -173,15 +136,7 @@ async function recordList(
     try {
       const lists = await Promise.all(paths.map((path) => listObjectsIfServed(documents, path, signal)));
       if (lists.includes(undefined)) continue;
-      const more = await Promise.all(
-        morePaths.map((path) =>
-          listObjects(documents, path, signal).catch((error: unknown) => {
-            issues.push(`${file}: ${errorMessage(error)}`);
-            return [];
-          }),
-        ),
-      );
-      const items = [...lists.flatMap((list) => list?.items ?? []), ...more.flat()];
+      const items = lists.flatMap((list) => list?.items ?? []);
       await write(file, `${JSON.stringify({ kind, apiVersion, metadata: {}, items }, null, 2)}\n`);
       return;
     } catch (error) {

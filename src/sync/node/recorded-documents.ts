@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import * as v from 'valibot';
 import { apiServicesPath } from '../cluster/api-services.ts';
 import { customResourceDefinitionsPath } from '../cluster/custom-resource-groups.ts';
 import {
@@ -23,8 +22,7 @@ export const aggregatedFiles: Readonly<Record<string, string>> = {
  * The recorded documents of one server, from a cluster's folder with one folder per server (test/fixtures/README.md). A
  * missing file is a document that could not be read. A document that the server does not have has 404 in `status.txt`.
  *
- * @param clusterFolder holds `apiservices.json` and, where recorded, `customresourcedefinitions.json`, `services.json`
- *   and `endpointslices.json`
+ * @param clusterFolder holds `apiservices.json` and, where recorded, `customresourcedefinitions.json`
  * @param server name of the server's folder
  *
  * @example
@@ -44,8 +42,6 @@ export function recordedDocuments(clusterFolder: string, server: string): Server
         const recorded = await readIfPresent(join(clusterFolder, 'customresourcedefinitions.json'));
         return json(200, recorded ?? noCustomResourceDefinitions);
       }
-      const named = await namedObjects(clusterFolder, path, pathWithQuery.slice(path.length + 1));
-      if (named !== undefined) return named;
       const aggregated = await aggregatedDocument(folder, path, accept);
       if (aggregated !== undefined) return aggregated;
       codes ??= readCodes(folder);
@@ -54,43 +50,6 @@ export function recordedDocuments(clusterFolder: string, server: string): Server
       return json(code, await read(join(folder, recordedFileName(path))));
     },
   };
-}
-
-const recordedList = v.object({
-  items: v.array(
-    v.looseObject({
-      metadata: v.looseObject({
-        name: v.string(),
-        namespace: v.string(),
-        labels: v.optional(v.record(v.string(), v.string()), {}),
-      }),
-    }),
-  ),
-});
-
-/** One Service, or the EndpointSlices of one; `undefined` for any other path. */
-async function namedObjects(
-  clusterFolder: string,
-  path: string,
-  query: string,
-): Promise<ServerDocument | undefined> {
-  const objects = async (file: string, namespace: string) => {
-    const list = v.parse(recordedList, JSON.parse(await read(join(clusterFolder, file))));
-    return list.items.filter(({ metadata }) => metadata.namespace === namespace);
-  };
-  const [, serviceNamespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/services\/([^/]+)$/.exec(path) ?? [];
-  if (serviceNamespace !== undefined) {
-    const services = await objects('services.json', serviceNamespace);
-    const found = services.find(({ metadata }) => metadata.name === name);
-    return json(found === undefined ? 404 : 200, JSON.stringify(found ?? { kind: 'Status', code: 404 }));
-  }
-  const slices = /^\/apis\/discovery\.k8s\.io\/v1\/namespaces\/([^/]+)\/endpointslices$/.exec(path);
-  if (slices?.[1] === undefined) return undefined;
-  const [label = '', value] = new URLSearchParams(query).get('labelSelector')?.split('=') ?? [];
-  const items = (await objects('endpointslices.json', slices[1])).filter(
-    ({ metadata }) => metadata.labels[label] === value,
-  );
-  return json(200, JSON.stringify({ kind: 'EndpointSliceList', metadata: {}, items }));
 }
 
 /**

@@ -4,7 +4,6 @@ import { type DecisionRow, decisionRows, localId } from '../../support/decision-
 import { user } from '../callers.ts';
 import { answerNotFound } from '../cluster.ts';
 import {
-  type Capability,
   type CaseGroup,
   type ConformanceCase,
   type RouterSettings,
@@ -20,21 +19,15 @@ export const decisions: CaseGroup = {
       id: `decisions/${row.name.replaceAll(/[^a-z0-9]+/gi, '-')}`,
       rule: `Rule ${row.name}`,
       citation: 'docs/explanation/architecture.md, The decision',
-      needs: needsOf(row),
       settings: settingsOf(row),
       run: (world) => walk(world, row),
     }),
   ),
 };
 
-function needsOf({ context }: DecisionRow): Capability[] {
-  return context?.extensionRouting === 'extension' ? ['extensionRouting'] : [];
-}
-
-function settingsOf({ context, snapshot }: DecisionRow): RouterSettings {
+function settingsOf({ snapshot }: DecisionRow): RouterSettings {
   return {
     ...standardSettings,
-    ...context,
     snapshot: snapshot === 'none' ? 'none' : 'current',
   };
 }
@@ -58,7 +51,6 @@ async function walk(world: World, row: DecisionRow): Promise<void> {
   for (const { peer, request } of arrived) {
     assert.equal(request.target, row.target, 'the target arrives byte for byte');
     if (row.decision === 'local') assert.equal(peer.id, localId);
-    if (row.decision === 'extension') assert.equal(peer.id, 'metrics-server');
     if (row.decision === 'peer') assert.ok(row.candidates?.includes(peer.id), peer.id);
     assert.equal(
       firstHeader(request.headers, 'x-kubernetes-peer-proxied'),

@@ -1,6 +1,6 @@
 import type { ConformanceRuntime } from '../runtime.ts';
 import { fetchHost } from './fetch-host-process.ts';
-import { oneFetchTrust, onlyHttp1, urlParsed } from './reservations.ts';
+import { onlyHttp1, urlParsed } from './reservations.ts';
 
 /** The Worker's fetch handler under `Bun.serve`, with signed assertions towards the servers. */
 export const bun: ConformanceRuntime = {
@@ -10,7 +10,6 @@ export const bun: ConformanceRuntime = {
   lacks: {
     exactTarget: urlParsed,
     http2: onlyHttp1,
-    extensionRouting: oneFetchTrust,
     interimAnswers: {
       kind: 'not possible',
       because: '`Bun.serve` sends no `100 Continue`: clients send their body after a wait of their own.',

@@ -1,6 +1,6 @@
 import type { ConformanceRuntime } from '../runtime.ts';
 import { fetchHost } from './fetch-host-process.ts';
-import { oneFetchTrust, onlyHttp1, urlParsed } from './reservations.ts';
+import { onlyHttp1, urlParsed } from './reservations.ts';
 
 const spdyRefusedByDeno = {
   kind: 'not possible',
@@ -15,7 +15,6 @@ export const deno: ConformanceRuntime = {
   lacks: {
     exactTarget: urlParsed,
     http2: onlyHttp1,
-    extensionRouting: oneFetchTrust,
     clientCertificates: {
       kind: 'not possible',
       because: '`Deno.serve` cannot ask for client certificates.',

@@ -59,7 +59,7 @@ export const inProcess: ConformanceRuntime = {
   start: startInProcess,
 };
 
-async function startInProcess(settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> {
+async function startInProcess(_settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> {
   const transport = new NodeTransport({
     credentials: {
       peerCertificateAuthorities: clusterAuthority.certificate,
@@ -93,7 +93,6 @@ async function startInProcess(settings: RouterSettings, cluster: Cluster): Promi
     ],
     inbound: ({ req: { raw } }) => inboundFromRequest(raw, connections.get(raw) ?? {}),
     transport,
-    extensionRouting: settings.extensionRouting,
     logger: silentLogger,
   });
   return {

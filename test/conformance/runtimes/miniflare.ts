@@ -7,7 +7,7 @@ import type { ClientCertificate, WireClient } from '../wire/exchange.ts';
 import { fetchClient } from '../wire/fetch-client.ts';
 import { http1Client } from '../wire/http1-client.ts';
 import { edgeEnvironment } from './edge-environment.ts';
-import { noFetchTrust, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
+import { onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
 import { workerBuild } from './worker-build.ts';
 
 /** The Worker on Miniflare's workerd, with bindings and client certificates as Cloudflare has them. */
@@ -19,7 +19,6 @@ export const miniflare: ConformanceRuntime = {
   lacks: {
     exactTarget: urlParsed,
     http2: onlyHttp1,
-    extensionRouting: noFetchTrust,
     spdy: {
       kind: 'not possible',
       because: 'A Worker can pass on WebSockets only: SPDY is refused with a 400 Status that says so.',

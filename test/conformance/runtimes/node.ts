@@ -47,7 +47,7 @@ export const nodeHttp2: ConformanceRuntime = {
 };
 
 async function startNode(
-  settings: RouterSettings,
+  _settings: RouterSettings,
   cluster: Cluster,
   connect: (port: number) => WireClient,
   flags: Readonly<Record<string, readonly string[]>> = {},
@@ -81,7 +81,6 @@ async function startNode(
       'assertion-keys': ['assertion-keys.json'],
       'authentication-config': ['authentication.json'],
       'allow-loopback-peers': ['true'],
-      'extension-routing': [settings.extensionRouting],
       ...flags,
     },
     {

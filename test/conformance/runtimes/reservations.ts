@@ -19,18 +19,6 @@ export const onlyHttp1: Reservation = {
   because: 'This column is HTTP/1.1.',
 };
 
-export const noFetchTrust: Reservation = {
-  kind: 'not possible',
-  because:
-    'workerd’s `fetch` can be given no trust of its own for one destination: extension servers are reached through the local server’s aggregator.',
-};
-
-export const oneFetchTrust: Reservation = {
-  kind: 'not possible',
-  because:
-    'The transport that calls `fetch` has one trust for all destinations: extension servers are reached through the local server’s aggregator.',
-};
-
 export const spdyIsTunnelled: Reservation = {
   kind: 'does not apply',
   because: 'SPDY is tunnelled here.',

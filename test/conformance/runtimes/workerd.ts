@@ -3,7 +3,7 @@ import { clientTls, clusterAuthority } from '../credentials.ts';
 import type { ConformanceRuntime } from '../runtime.ts';
 import { edgeEnvironment } from './edge-environment.ts';
 import { edgeTls, startEdgeRuntime } from './edge-process.ts';
-import { noFetchTrust, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
+import { onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
 import { workerBuild } from './worker-build.ts';
 
 /** workerd itself, configured as docs/guides/edge-self-hosted.md has it: mTLS on both sides. */
@@ -15,7 +15,6 @@ export const workerd: ConformanceRuntime = {
   lacks: {
     exactTarget: urlParsed,
     http2: onlyHttp1,
-    extensionRouting: noFetchTrust,
     clientCertificates: {
       kind: 'not possible',
       because: 'workerd demands client certificates and does not tell the Worker whose they are.',

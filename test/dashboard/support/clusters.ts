@@ -73,7 +73,7 @@ export function threeServers({ local }: Ports, generation = 7): Snapshot {
         {
           group: 'metrics.k8s.io',
           version: 'v1beta1',
-          service: { namespace: 'kube-system', name: 'metrics-server', port: 443 },
+          service: { namespace: 'kube-system', name: 'metrics-server' },
           available: true,
         },
       ],

@@ -53,7 +53,7 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
         {
           group: hostile('extension-group'),
           version: hostile('extension-version'),
-          service: { namespace: hostile('namespace'), name: hostile('service'), port: 443 },
+          service: { namespace: hostile('namespace'), name: hostile('service') },
           available: false,
         },
       ],

@@ -173,7 +173,7 @@ fuzz<Input>({
   async holds(input, context) {
     const setting = await settingOf(context);
     const { router } = setting;
-    for (const backend of [router.local, router.peer, router.extension]) backend.clear();
+    for (const backend of [router.local, router.peer, router.stranger]) backend.clear();
     const linesBefore = router.logLines.length;
     const sent = requestsIn(input.bytes);
     const whole = sent.filter(({ complete }) => complete);

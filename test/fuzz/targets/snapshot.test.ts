@@ -24,7 +24,7 @@ const snapshot = snapshotOf(
         group: 'metrics.k8s.io',
         version: 'v1beta1',
         available: true,
-        service: { namespace: 'n', name: 's', port: 443 },
+        service: { namespace: 'n', name: 's' },
       },
     ],
     customResourceGroups: [{ group: 'example.com', version: 'v1' }],
@@ -95,7 +95,6 @@ fuzz<string>({
         localServerIsDown: false,
         query: '',
         reroutedByVerifiedPeer: false,
-        extensionRouting: 'extension',
       });
       assert.ok(decision !== 'peer' || candidates.length > 0, target);
     }

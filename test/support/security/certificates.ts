@@ -5,8 +5,6 @@ import { type CertificatePair, createAuthority } from '../certificates.ts';
 export const clusterAuthority = await createAuthority('kubernetes');
 /** Signs front proxies. */
 export const frontProxyAuthority = await createAuthority('kubernetes-front-proxy-ca');
-/** Signs extension API servers: a bundle of its own, as APIServices have. */
-export const extensionAuthority = await createAuthority('extension-ca');
 /** Trusted by nobody, under a trusted name. */
 const rogueAuthority = await createAuthority('kubernetes');
 
@@ -20,11 +18,6 @@ export const servingPair = await clusterAuthority.issue({
 export const apiServerPair = await clusterAuthority.issue({
   commonName: 'kube-apiserver',
   dnsNames: ['kubernetes.default.svc'],
-  usage: 'server',
-});
-export const extensionServerPair = await extensionAuthority.issue({
-  commonName: 'metrics',
-  dnsNames: ['metrics.monitoring.svc'],
   usage: 'server',
 });
 /** What the router proves itself with. */
@@ -80,6 +73,6 @@ export function clientTls(client: Client): {
 
 /** Every private key in use, for the search of logs and answers. */
 export const privateKeys: readonly string[] = [
-  ...[servingPair, apiServerPair, extensionServerPair].map((pair) => pair.privateKey),
+  ...[servingPair, apiServerPair].map((pair) => pair.privateKey),
   ...Object.values(clients).flatMap((pair) => (pair === undefined ? [] : [pair.privateKey])),
 ];

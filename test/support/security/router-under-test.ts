@@ -13,14 +13,7 @@ import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/
 import type { FlagChanges } from '../serve-options.ts';
 import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
 import { ask, type WireAnswer } from './ask.ts';
-import {
-  clusterAuthority,
-  extensionAuthority,
-  extensionServerPair,
-  frontProxyAuthority,
-  proxyClientPair,
-  servingPair,
-} from './certificates.ts';
+import { clusterAuthority, frontProxyAuthority, proxyClientPair, servingPair } from './certificates.ts';
 import { keptLog } from './kept-log.ts';
 import { type Protocol, type RecordingBackend, startRecordingBackend } from './recording-backend.ts';
 import { assertNoSecretIn, keepSecret } from './secrets.ts';
@@ -47,13 +40,13 @@ const commonFiles: Files = {
 export const targets = {
   local: '/api/v1/namespaces/default/pods',
   peer: '/apis/batch/v1/namespaces/default/jobs',
-  extension: '/apis/metrics.k8s.io/v1beta1/nodes',
 } as const;
 
 export interface Backends {
   readonly local: RecordingBackend;
   readonly peer: RecordingBackend;
-  readonly extension: RecordingBackend;
+  /** No snapshot names it: nothing may ever reach it. */
+  readonly stranger: RecordingBackend;
 }
 
 export interface RouterUnderTest extends Backends {
@@ -84,9 +77,9 @@ interface Listening {
   readonly port: number;
 }
 
-/** Local serves pods, the peer also jobs, an extension server the metrics. */
+/** Local serves pods, the peer also jobs. */
 export function clusterSnapshot(
-  backends: { readonly peer: Listening; readonly extension: Listening },
+  backends: { readonly peer: Listening },
   options: SnapshotOptions = {},
 ): Snapshot {
   return snapshotOf(
@@ -94,23 +87,7 @@ export function clusterSnapshot(
       local: { serves: ['v1/pods', 'apps/v1/deployments'] },
       peer: { serves: ['v1/pods', 'batch/v1/jobs'], address: `127.0.0.1:${backends.peer.port}` },
     },
-    {
-      apiServices: [
-        {
-          group: 'metrics.k8s.io',
-          version: 'v1beta1',
-          service: {
-            namespace: 'monitoring',
-            name: 'metrics',
-            port: 443,
-            address: `127.0.0.1:${backends.extension.port}`,
-          },
-          caBundle: extensionAuthority.certificate,
-          available: true,
-        },
-      ],
-      ...options,
-    },
+    options,
   );
 }
 
@@ -127,22 +104,19 @@ export async function startRouterUnderTest(
   // Before the router's own: hooks run in the order in which they were registered.
   const local = await startRecordingBackend(context, 'local', { protocol: destinations });
   const peer = await startRecordingBackend(context, 'peer', { protocol: destinations });
-  const extension = await startRecordingBackend(context, 'extension', {
-    protocol: destinations,
-    pair: extensionServerPair,
-  });
+  const stranger = await startRecordingBackend(context, 'stranger', { protocol: destinations });
   const flags: FlagChanges = { 'server-id': [serverId], 'local-server': [local.origin], ...options.flags };
   const running = await startRunning(context, logLines, flags, options);
   const port = portOf(running);
   const router: RouterUnderTest = {
     local,
     peer,
-    extension,
+    stranger,
     port,
     running,
     logLines,
     push: (pushed) => pushSnapshot(port, pushed),
-    allRequests: () => [local, peer, extension].flatMap(({ requests }) => requests),
+    allRequests: () => [local, peer, stranger].flatMap(({ requests }) => requests),
   };
   const first = snapshot(router);
   if (first !== undefined) assert.equal((await router.push(first)).status, 200);
@@ -224,7 +198,6 @@ const commonFlags: FlagChanges = {
   'requestheader-allowed-names': ['front-proxy-client'],
   'snapshot-keys': ['snapshot-keys.json'],
   'allow-loopback-peers': ['true'],
-  'extension-routing': ['extension'],
   // Tests look at every request that the backends get.
   'health-check-interval': ['0s'],
 };
