@@ -13,18 +13,15 @@ import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { askAsRouter } from './ask-as-router.ts';
-import { type ExaminedServer, examinedServers, type Finding } from './finding.ts';
+import { examinedServers, type Finding } from './finding.ts';
 import { identityFindings } from './identity-findings.ts';
 import { portFinding } from './port-finding.ts';
 import { addressFindings, serverFindings } from './server-findings.ts';
 
 interface RouterFindings {
   readonly findings: readonly Finding[];
-  /** Servers that respond to the router. */
-  readonly reached: readonly ExaminedServer[];
   /** What the stored snapshot says; `undefined` where there is none that can be used. */
   readonly table: RoutingTable | undefined;
-  readonly config: ServeConfig;
 }
 
 /**
@@ -57,9 +54,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
       ...addressFindings(config, table),
       ...(await identityFindings(servers.reached, config, ask)),
     ],
-    reached: servers.reached,
     table,
-    config,
   };
 }
 

@@ -12,8 +12,6 @@ export interface Finding {
   readonly message: string;
   /** What the message is about, where that is more than a sentence holds. */
   readonly resources?: readonly string[];
-  /** Lines for a shell that mend it, where there are some. */
-  readonly commands?: readonly string[];
 }
 
 /** 0: all is well; 1: something needs attention; 2: something does not work. */

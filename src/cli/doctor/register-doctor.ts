@@ -20,14 +20,12 @@ import {
   type Style,
 } from '../terminal/styled-text.ts';
 import { examineRouter } from './examine-router.ts';
-import { examineEmbeddedSync, examineSyncJob } from './examine-sync-job.ts';
 import { exitCodeOf, type Finding } from './finding.ts';
 import { upgradeFindings } from './upgrade-findings.ts';
 
 interface DoctorOptions {
   readonly output: 'text' | StructuredForm;
   readonly color: ColorMode;
-  readonly syncKubeconfig?: string;
   readonly upgradeFrom?: string;
   readonly upgradeTo?: string;
 }
@@ -38,14 +36,10 @@ export function registerDoctor(program: CliCommand, context: CommandContext, rep
     .helpGroup('Inspect:')
     .summary('Check a router and what it needs, where it runs')
     .description(
-      'Check what a router needs, on its machine: configuration, certificates and keys, the stored snapshot, and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). Takes the flags of serve, except --dry-run. With --sync-kubeconfig it checks the rights of the sync job, too; without a flag of serve, only these. With --upgrade-to it says what an upgrade changes. Exit code 0: all is well, 1: a warning, 2: something does not work.',
+      'Check what a router needs, on its machine: configuration, certificates and keys, the stored snapshot, and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). Takes the flags of serve, except --dry-run. With --upgrade-to it says what an upgrade changes. Exit code 0: all is well, 1: a warning, 2: something does not work.',
     )
     .examples(
       { comment: 'With the configuration file of the router.', line: 'doctor --config router.yaml' },
-      {
-        comment: 'With the rights of the sync job, too.',
-        line: 'doctor --config router.yaml --sync-kubeconfig sync.kubeconfig',
-      },
       {
         comment:
           'Before an upgrade: recordings (sync --record) of this cluster and of one of the next version.',
@@ -54,7 +48,6 @@ export function registerDoctor(program: CliCommand, context: CommandContext, rep
     );
   const readArguments = addExaminedServeFlags(command);
   command
-    .option('--sync-kubeconfig <file>', 'Kubeconfig of the sync job, whose rights are looked at as well.')
     .option(
       '--upgrade-to <path>',
       'What the cluster is upgraded to: a snapshot, or a folder made by sync --record, which also tells of schemas.',
@@ -81,7 +74,7 @@ export function registerDoctor(program: CliCommand, context: CommandContext, rep
 /** @throws {CommandFailure} exit code 2 when the configuration cannot be used: there is nothing to look at then. */
 async function examine(
   given: ServeArguments,
-  { syncKubeconfig, upgradeFrom, upgradeTo }: DoctorOptions,
+  { upgradeFrom, upgradeTo }: DoctorOptions,
   context: CommandContext,
 ): Promise<readonly Finding[]> {
   const { flags, configurationFiles, unknown } = given;
@@ -95,14 +88,9 @@ async function examine(
   const then = await readSide('--upgrade-to', upgradeTo);
   const describesRouter =
     configurationFiles.length > 0 || Object.keys(flags).length > 0 || unknown.length > 0;
-  const router =
-    describesRouter || (syncKubeconfig === undefined && today === undefined)
-      ? await examineRouter(given, context)
-      : undefined;
+  const router = describesRouter || today === undefined ? await examineRouter(given, context) : undefined;
   return [
     ...(router?.findings ?? []),
-    ...(router === undefined ? [] : await examineEmbeddedSync(router.config, router.reached)),
-    ...(syncKubeconfig === undefined ? [] : await examineSyncJob(syncKubeconfig, router?.reached ?? [])),
     ...(then === undefined ? [] : await examineUpgrade(today, router?.table, then)),
   ];
 }
@@ -130,11 +118,11 @@ const marks = {
 
 const markWidth = marks.warning.text.length;
 
-function findingLines({ check, result, message, resources = [], commands = [] }: Finding): readonly Line[] {
+function findingLines({ check, result, message, resources = [] }: Finding): readonly Line[] {
   const mark = marks[result];
   return [
     [mark, ' '.repeat(markWidth - mark.text.length), ` ${check}: ${message}`],
-    ...[...resources, ...commands].map((line) => [`${' '.repeat(markWidth + 3)}${line}`]),
+    ...resources.map((line) => [`${' '.repeat(markWidth + 3)}${line}`]),
   ];
 }
 

@@ -73,11 +73,11 @@ export async function findOwnServerId(
   }
 }
 
-/** Where a response is the wrong one, most often a right is missing; the message says which one, of several. */
+/** Where a response is the wrong one, most often a right is missing. */
 function adviceOn(error: unknown, access: EmbeddedSyncConfig['access']): string {
   if (!('kubeconfig' in access) || !(error instanceof ReadError) || error.code !== 'UnexpectedStatus')
     return '';
-  return `. mixed-version-proxy doctor --sync-kubeconfig=${access.kubeconfig.path} lists the rights that its user lacks, and the commands that grant them`;
+  return `. The user of ${access.kubeconfig.path} may lack a right: deploy/sync/rbac.yaml has all that reading the cluster takes`;
 }
 
 /** Whether assertions are issued in the name of the ID itself. */

@@ -63,57 +63,6 @@ test('attack: frames of one byte each are passed on in few pieces', async () => 
   assert.ok(pieces.length <= 2, `${pieces.length} pieces`);
 });
 
-test('attack: a frame that arrives byte by byte lies there in few pieces while nobody reads it', async () => {
-  const { content } = newContent();
-  for (let count = 0; count < 10_000; count++) {
-    content.receive(Buffer.from('x'));
-    content.deliver();
-    if (count % 100 === 0) await new Promise(setImmediate);
-  }
-  content.receiveEnd();
-  content.deliver();
-  const pieces: Buffer[] = [];
-  content.on('data', (piece: Buffer) => pieces.push(piece));
-  await once(content, 'end');
-  assert.equal(Buffer.concat(pieces).length, 10_000);
-  assert.ok(pieces.length < 100, `${pieces.length} pieces`);
-});
-
-test('what was gathered is not kept from its reader, whoever reads how', async () => {
-  const ways: Readonly<Record<string, (content: RequestContent) => Promise<string>>> = {
-    async flowing(content) {
-      let text = '';
-      content.on('data', (piece: Buffer) => {
-        text += String(piece);
-        // As a slow destination does.
-        content.pause();
-        setImmediate(() => content.resume());
-      });
-      await once(content, 'end');
-      return text;
-    },
-    async iterating(content) {
-      let text = '';
-      for await (const piece of content) text += String(piece);
-      return text;
-    },
-  };
-  for (const [way, read] of Object.entries(ways)) {
-    const { content } = newContent();
-    const reading = read(content);
-    for (let count = 0; count < 300; count++) {
-      content.receive(Buffer.from(`${count},`));
-      content.deliver();
-      if (count % 3 === 0) await new Promise(setImmediate);
-    }
-    // All of it, before the end is known.
-    const all = Array.from({ length: 300 }, (_, count) => `${count},`).join('');
-    content.receiveEnd();
-    content.deliver();
-    assert.equal(await reading, all, way);
-  }
-});
-
 test('content that arrives after the reader has gone is dropped', () => {
   const { content, granted } = newContent();
   content.destroy();

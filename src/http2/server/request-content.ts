@@ -3,14 +3,12 @@ import { PieceQueue } from '../frames/piece-queue.ts';
 
 /** Bytes in the readable's own buffer. What exceeds it is queued, up to the stream's flow-control window. */
 const readAhead = 64 * 1024;
-/** A piece below this size is smaller than the object that holds it. Bytes. */
+/** A piece below this size is smaller than the object that holds it. */
 const tinyPiece = 256;
 
-/** The content of one request. */
 export class RequestContent extends Readable {
   readonly #grant: (bytes: number) => void;
   readonly #queued = new PieceQueue();
-  #queuedBytes = 0;
   #isWanted = true;
   #isWhole = false;
 
@@ -23,7 +21,6 @@ export class RequestContent extends Readable {
   /** Queues a piece for `deliver`. @param piece copied */
   receive(piece: Uint8Array): void {
     this.#queued.add(piece);
-    this.#queuedBytes += piece.length;
   }
 
   /** The content is complete. */
@@ -32,15 +29,12 @@ export class RequestContent extends Readable {
   }
 
   /**
-   * Passes on what one read of the connection brought, in few pieces: of one byte each, each would take a hundred times its
-   * memory. So tiny pieces are gathered in the queue while there is something to read.
+   * Passes on what one read of the connection brought, in as few pieces as possible: with one byte per frame, an object
+   * for each would take a hundred times the memory.
+   * @returns whether it left a tiny piece unread: there must not be many of them
    */
-  deliver(): void {
-    if (this.#isWhole || this.#queuedBytes >= tinyPiece || this.readableLength === 0) this.#passOn();
-  }
-
-  #passOn(): void {
-    if (this.destroyed || this.readableEnded) return;
+  deliver(): boolean {
+    if (this.destroyed || this.readableEnded) return false;
     let granted = 0;
     while (this.#isWanted) {
       const piece = this.#queued.take();
@@ -48,18 +42,13 @@ export class RequestContent extends Readable {
       granted += piece.length;
       this.#isWanted = this.push(piece);
     }
-    this.#queuedBytes -= granted;
     if (granted > 0) this.#grant(granted);
     if (this.#isWhole && this.#queued.isEmpty) {
       this.#isWhole = false;
       this.push(null);
+      return false;
     }
-  }
-
-  /** Its reader takes what is there: what was gathered, too. With 0 the stream asks for itself. */
-  override read(size?: number): unknown {
-    if (size !== 0) this.#passOn();
-    return super.read(size);
+    return granted < tinyPiece && this.readableLength > granted;
   }
 
   override _read(): void {
@@ -69,7 +58,6 @@ export class RequestContent extends Readable {
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     this.#queued.clear();
-    this.#queuedBytes = 0;
     callback(error);
   }
 }

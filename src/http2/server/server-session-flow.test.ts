@@ -302,28 +302,3 @@ describe('windows that are widened', () => {
     assert.equal(await client.goAwayCode(), 0xb);
   });
 });
-
-test('uploads that come faster than they are read cost their client nothing', async (context) => {
-  const { client } = await startWithFrames(context, (request) => {
-    // Opened and not read.
-    void request.body?.getReader().closed.catch(() => {});
-    return new Promise(() => {});
-  });
-  const settings = client.of(frameType.settings)[0]?.payload ?? Buffer.alloc(0);
-  let window = 65_535;
-  for (let at = 0; at < settings.length; at += 6) {
-    if (settings.readUInt16BE(at) === 0x4) window = settings.readUInt32BE(at + 2);
-  }
-  const streams = Array.from({ length: 100 }, (_, index) => 2 * index + 1);
-  for (const stream of streams) client.request(stream, requestLines('/', 'POST'), { endStream: false });
-  const lengths = [16_384, 16_384, 16_384, 16_383, ...Array<number>(40).fill(1_024)];
-  let sent = 0;
-  for (const length of lengths) {
-    sent += length;
-    if (sent > window) break;
-    const piece = Buffer.alloc(length);
-    client.write(Buffer.concat(streams.map((stream) => frame(frameType.data, none, stream, piece))));
-  }
-  await client.settled();
-  assert.deepEqual(client.of(frameType.goAway), []);
-});

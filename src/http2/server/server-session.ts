@@ -212,7 +212,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       const received = this.#received;
       if (received.length > 0) {
         this.#received = [];
-        for (const content of received) content.deliver();
+        for (const content of received) if (content.deliver()) this.#budgets.count('small data');
       }
       const { unread, unreadHeads, unreadContent } = this.output;
       this.#budgets.leftUnread(unread + unreadHeads, unreadContent);
