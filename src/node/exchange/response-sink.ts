@@ -34,7 +34,7 @@ export function mayHaveLength(status: number): boolean {
   return status !== 204 && status !== 205;
 }
 
-/** The reason phrase, which clients ignore (RFC 9112 section 4). Node refuses characters beyond Latin-1. */
+/** The reason phrase, if it can be passed on: Node refuses characters beyond Latin-1. */
 export function reasonPhrase(text: string): string {
   return /^[\x20-\x7e\t]*$/.test(text) ? text : '';
 }

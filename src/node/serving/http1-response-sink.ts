@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
 import { connectionSpecific, contentLengthValue } from '../../http2/fields/header-fields.ts';
@@ -58,7 +58,9 @@ export class Http1ResponseSink implements ResponseSink {
     this.#hasContent = this.#outgoing.req.method !== 'HEAD' && hasContent(status);
     // Node's type is not readonly, but Node does not change the array.
     const lines = http1Lines(status, headers) as string[];
-    this.#outgoing.writeHead(status, reasonPhrase(statusMessage), lines);
+    // HTTP/2 has none, and some clients stumble over a status line without one.
+    const reason = reasonPhrase(statusMessage) || (STATUS_CODES[status] ?? '');
+    this.#outgoing.writeHead(status, reason, lines);
     const length = this.#hasContent ? contentLength(headers) : undefined;
     this.#length = length;
     this.#left = length ?? 0;
