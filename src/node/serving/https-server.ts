@@ -30,6 +30,8 @@ function secureContextOf({
 export interface HttpsServerListeners {
   /** A request over HTTP/1.1. */
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+  /** Which requests with `Upgrade` are upgrades; all others are ordinary ones. */
+  readonly isUpgrade: (incoming: IncomingMessage) => boolean;
   /** A connection that negotiated HTTP/2. Default: HTTP/2 is not offered. */
   readonly onHttp2Connection?: ((socket: TLSSocket) => void) | undefined;
   /** Whether the client presented a certificate that was verified. */
@@ -68,6 +70,7 @@ export function newHttpsServer(
     requireHostHeader: false,
     // A request without a body (RFC 9112 section 6.3) needs no stream that is read to its end.
     optimizeEmptyRequests: true,
+    shouldUpgradeCallback: listeners.isUpgrade,
     // Detects clients that are gone, which would keep their watches (Go's server probes every 15 s or so).
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
@@ -105,7 +108,7 @@ export function newHttpsServer(
 /** Replaces Node's listener for finished handshakes, which would read every connection as HTTP/1.1. */
 function separateHttp2(
   server: ServerWithHeaderSize,
-  { onHttp2Connection, isVerified }: Omit<HttpsServerListeners, 'onRequest'>,
+  { onHttp2Connection, isVerified }: Omit<HttpsServerListeners, 'onRequest' | 'isUpgrade'>,
 ): void {
   const listeners = server.listeners('secureConnection');
   server.removeAllListeners('secureConnection');

@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { ServerObserver } from '../exchange/connection-observer.ts';
 import { defaultServerLimits, maximumHeaderBytesOf, type ServerLimits } from '../exchange/serving-limits.ts';
-import type { UpgradeListener } from '../upgrades/upgrade.ts';
+import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { isAfterLastRequest, isHttpError, refusePlainHttp, respondToClientError } from './client-error.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
@@ -103,6 +103,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   });
   const { server, setSecureContext } = newHttpsServer(tls, limits, {
     isVerified,
+    isUpgrade: (incoming) => onUpgrade !== undefined && isForTunnel(incoming),
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
     onRequest(incoming, outgoing) {
       if (draining) outgoing.shouldKeepAlive = false;

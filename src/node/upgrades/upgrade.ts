@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { refuseUpgradeOfOwnPath } from '../../own-paths/refuse-own-path.ts';
 import { refuseDeclinedUpgrade } from '../../proxy/delivery/declined-upgrade.ts';
@@ -32,12 +32,12 @@ export interface UpgradeOptions extends NodeInboundOptions {
 export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => void;
 
 /**
- * Handles upgrades (exec, attach, port-forward) with the same steps as every other request, then relays bytes. Node emits
- * 'upgrade' for every HTTP/1.1 request with both `Connection: upgrade` and `Upgrade`; HTTP/2 has no such requests.
+ * Handles upgrades (exec, attach, port-forward) with the same steps as every other request, then relays bytes. HTTP/2 has
+ * no such requests.
  *
  * @example
  * ```ts
- * const server = createServer({ cert, key });
+ * const server = createServer({ cert, key, shouldUpgradeCallback: isForTunnel });
  * server.on('upgrade', upgradeListener({ router, dialer: transport.dialer, clientCertificateOf: () => ({}) }));
  * ```
  */
@@ -60,13 +60,13 @@ async function upgrade(
   firstBytes: Buffer,
 ): Promise<void> {
   const { router, dialer, headTimeout = 60_000, openStreams, logger = silentLogger } = options;
-  const judgement = judgeUpgrade(incoming.httpVersion, incoming.rawHeaders);
-  if ('refusal' in judgement) {
-    await writeLastResponse(client, statusResponse('BadRequest', judgement.refusal));
+  const issue = issueOfUpgrade(incoming);
+  if (issue !== undefined) {
+    await writeLastResponse(client, statusResponse('BadRequest', issue));
     return;
   }
   const inbound = new UpgradeInbound(incoming, client, options);
-  const { token } = judgement;
+  const token = protocolOf(incoming.rawHeaders);
   const outcome = await handleRequest(inbound, router, logger, (request) => {
     const refusal = refuseUpgradeOfOwnPath(request);
     if (refusal !== undefined) return ownResponse(refusal);
@@ -132,30 +132,33 @@ function afterDeclined(
 }
 
 /** The protocols of Kubernetes: exec, attach and port-forward, in their newer and their older form. */
-const allowedTokens: ReadonlySet<string> = new Set(['websocket', 'spdy/3.1']);
-
-/** The protocol of an upgrade request as the client wrote it, or why the request is refused. */
-type UpgradeJudgement = { readonly token: string } | { readonly refusal: string };
+const tunnelled: ReadonlySet<string> = new Set(['websocket', 'spdy/3.1']);
 
 /**
- * Allows one protocol that Kubernetes uses, and no body. Everything else is refused, not forwarded as an ordinary
- * request: kube-apiserver only looks at `Connection`, and would switch to anything that a backend agrees to
- * (kubernetes#72112). With a body, two parsers may disagree where the new protocol begins (GHSA-ggv3-7p47-pfv8). `h2c` is
- * refused, too: RFC 9113 section 3.1 dropped it, and clients negotiate HTTP/2 by ALPN.
+ * Whether a request with `Connection: upgrade` and `Upgrade` is for a tunnel: it names one protocol, which Kubernetes uses.
+ * Any other is an offer that is ignored (RFC 9110 section 7.8; of an HTTP/1.0 client it must be): an ordinary request,
+ * without the header. kube-apiserver only looks at `Connection`, and would switch to anything that a backend agrees to
+ * (kubernetes#72112).
  */
-export function judgeUpgrade(httpVersion: string, headers: RawHeaders): UpgradeJudgement {
-  // RFC 9110 section 7.8: an HTTP/1.0 client cannot upgrade.
-  if (httpVersion !== '1.1') return { refusal: 'an upgrade needs HTTP/1.1' };
-  const issue = issueOfHead(httpVersion, headers);
-  if (issue !== undefined) return { refusal: issue };
-  const tokens = allHeaders(headers, 'upgrade');
-  const token = tokens[0]?.trim() ?? '';
-  if (tokens.length !== 1 || !allowedTokens.has(token.toLowerCase())) {
-    return { refusal: 'an upgrade must name one protocol, websocket or SPDY/3.1' };
-  }
-  const lengths = allHeaders(headers, 'content-length');
+export function isForTunnel({
+  httpVersion,
+  rawHeaders,
+}: Pick<IncomingMessage, 'httpVersion' | 'rawHeaders'>): boolean {
+  const tokens = allHeaders(rawHeaders, 'upgrade');
+  return httpVersion === '1.1' && tokens.length === 1 && tunnelled.has(protocolOf(rawHeaders).toLowerCase());
+}
+
+/** As the client wrote it. */
+function protocolOf(headers: RawHeaders): string {
+  return firstHeader(headers, 'upgrade')?.trim() ?? '';
+}
+
+/** With a body, two parsers may disagree where the new protocol begins (GHSA-ggv3-7p47-pfv8). */
+function issueOfUpgrade({ httpVersion, rawHeaders }: IncomingMessage): string | undefined {
+  const issue = issueOfHead(httpVersion, rawHeaders);
+  if (issue !== undefined) return issue;
+  const lengths = allHeaders(rawHeaders, 'content-length');
   const hasBody =
-    allHeaders(headers, 'transfer-encoding').length > 0 || lengths.some((length) => length.trim() !== '0');
-  if (hasBody) return { refusal: 'an upgrade request cannot have a body' };
-  return { token };
+    allHeaders(rawHeaders, 'transfer-encoding').length > 0 || lengths.some((length) => length.trim() !== '0');
+  return hasBody ? 'an upgrade request cannot have a body' : undefined;
 }
