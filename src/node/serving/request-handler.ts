@@ -36,8 +36,8 @@ export function requestHandler(
       const response = fetch(request, { incoming, outgoing, inbound });
       // No `await`: another promise would cost every request.
       return response instanceof Promise
-        ? response.then((settled) => settle(settled, outgoing))
-        : settle(response, outgoing);
+        ? response.then((settled) => settle(settled, outgoing, logger))
+        : settle(response, outgoing, logger);
     },
     {
       // It would cut uploads after an early response. Unread bodies are released when the response ends instead.
@@ -58,11 +58,7 @@ export function requestHandler(
     if (inbound.hasBody) discardUnreadBody(incoming, outgoing);
     (outgoing as InboundResponse).inbound = inbound;
     hideFromUrl(incoming);
-    listener(incoming, outgoing).catch((error: unknown) => {
-      // A response that cannot be written ends its connection, never the process.
-      logger.error({ error: String(error) }, 'A response could not be written');
-      outgoing.destroy(error instanceof Error ? error : new Error(String(error)));
-    });
+    listener(incoming, outgoing).catch((error: unknown) => breakOff(outgoing, error, logger));
   };
 }
 
@@ -172,11 +168,43 @@ function hideFromUrl(incoming: IncomingMessage): void {
   if (!pathOfUrl.test(incoming.url ?? '')) incoming.url = '/';
 }
 
-function settle(response: Response, outgoing: ServerResponse): Response {
+function settle(response: Response, outgoing: ServerResponse, logger: Logger): Response {
   // Written by a sink, whatever stands for it here.
   if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
   // A 400 of the router means that the request is ambiguous: what follows on the connection may be a part of it, and is
   // not read (RFC 9112 section 11.2).
   if (response.status === 400) outgoing.shouldKeepAlive = false;
-  return response;
+  const { body } = response;
+  if (body === null) return response;
+  return new Response(
+    watched(body, (error) => breakOff(outgoing, error, logger)),
+    response,
+  );
+}
+
+/** A response that cannot be written ends its connection, never the process. */
+function breakOff(outgoing: ServerResponse, error: unknown, logger: Logger): void {
+  logger.error({ error: String(error) }, 'A response could not be written');
+  outgoing.destroy(error instanceof Error ? error : new Error(String(error)));
+}
+
+/** The same body. Told of its failure first: the adapter would end the response in good order, with the error's words. */
+function watched(body: ReadableStream, failed: (error: unknown) => void): ReadableStream {
+  const reader = body.getReader();
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (done) controller.close();
+          else controller.enqueue(value);
+        } catch (error) {
+          failed(error);
+          throw error;
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
 }
