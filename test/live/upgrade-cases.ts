@@ -96,16 +96,19 @@ export function registerUpgradeCases(suite: GetSuite): void {
   });
 }
 
-/** Waits until every router sends a server its requests again. */
+/** Waits until every router sends a server its requests again, and no change of the preferred version is to come. */
 async function untilRoutersKnow({ cluster }: LiveSuite, serverId: string): Promise<void> {
   for (const { name, origin } of [...cluster.sidecars, cluster.gateway]) {
     await waitUntil(`${name} finds ${serverId} healthy`, async () => {
       const { text } = await tlsRequest(`${origin}/.mixed-version-proxy/v1/status`, cluster.admin);
-      const { servers } = JSON.parse(text) as {
+      const { servers, preferredVersion } = JSON.parse(text) as {
         servers: { id: string; stale: boolean; health: { status: string } }[];
+        preferredVersion: { coming?: object | null };
       };
       const server = servers.find(({ id }) => id === serverId);
-      return server?.health.status === 'healthy' && !server.stale;
+      return (
+        server?.health.status === 'healthy' && !server.stale && (preferredVersion.coming ?? null) === null
+      );
     });
   }
 }

@@ -23,7 +23,7 @@ export type Form = (typeof forms)[number];
 
 /** Origins that are to be one way into the cluster. */
 export interface Way {
-  readonly name: 'sidecars' | 'gateway' | 'pushed' | 'straight' | 'in-tree';
+  readonly name: 'routers' | 'gateway' | 'pushed' | 'straight' | 'in-tree';
   readonly origins: readonly string[];
   /** Absent where a connection decides which server responds. */
   readonly agent?: Agent;
@@ -79,7 +79,7 @@ export async function openWays(form: Form, controlPlane: ControlPlane): Promise<
   };
   return {
     ways: [
-      way(form === 'pushed' ? 'pushed' : 'sidecars', ...sidecars.map(({ origin }) => origin)),
+      way(form === 'pushed' ? 'pushed' : 'routers', ...routers.map(({ origin }) => origin)),
       ...(gateway === undefined
         ? []
         : [way('gateway', gateway.origin), { name: 'straight', origins: behindBalancer } as const]),
