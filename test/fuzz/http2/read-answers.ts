@@ -116,7 +116,7 @@ export class Answers {
   }
 
   #answerOn(stream: number): Answer {
-    assert.ok(this.client.opened.has(stream), `nobody has opened ${stream}`);
+    assert.ok(stream <= this.client.highest, `${stream} is idle`);
     const answer = this.#streams.get(stream) ?? { isBegun: false, isOver: false, isReset: false, length: 0 };
     this.#streams.set(stream, answer);
     return answer;
@@ -132,6 +132,7 @@ export class Answers {
       answer.isOver = true;
       return;
     }
+    assert.ok(this.client.opened.has(stream), `nobody has opened ${stream}`);
     assert.ok(!answer.isOver, `type ${type} behind the end`);
     switch (type) {
       case frameType.headers:

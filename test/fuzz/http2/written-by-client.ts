@@ -10,6 +10,8 @@ export class Client {
   /** The window of a stream behind none of its SETTINGS, behind the first of them, … */
   readonly initialWindows = [initialWindow];
   readonly opened = new Set<number>();
+  /** The highest of them: with it all lower ones that were idle are closed (RFC 9113 section 5.1.1). */
+  highest = 0;
   /** Without padding. */
   readonly content = new Map<number, Buffer[]>();
   /** Bytes of DATA, padding and all; of all streams together (0) as soon as they are announced. */
@@ -34,7 +36,10 @@ export class Client {
   }
 
   #read({ type, flags, stream, payload }: Frame, length: number): void {
-    if (type === frameType.headers) this.opened.add(stream);
+    if (type === frameType.headers) {
+      this.opened.add(stream);
+      this.highest = Math.max(this.highest, stream);
+    }
     if (type === frameType.headers || type === frameType.continuation) {
       if ((flags & endHeaders) === 0) this.isAtFrame = false;
     }
