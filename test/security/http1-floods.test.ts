@@ -12,12 +12,7 @@ import { startRouterUnderTest, targets } from '../support/security/router-under-
 const head = `GET ${targets.peer} HTTP/1.1\r\nHost: localhost\r\n`;
 
 for (const [what, client, lines] of [
-  ['more than 1 MiB of header', 'frontProxy', `X-Test: ${'a'.repeat(1024 * 1024)}\r\n`],
-  [
-    'more than 64 KiB of header before a certificate was verified',
-    'nobody',
-    `X-Test: ${'a'.repeat(64 * 1024)}\r\n`,
-  ],
+  ['more than 1 MiB of header', 'nobody', `X-Test: ${'a'.repeat(1024 * 1024)}\r\n`],
   [
     'more lines than are taken, the Host among the first',
     'frontProxy',

@@ -119,7 +119,6 @@ function assertRefused(answer: WireAnswer): void {
 
 const large = {
   line: { headers: ['x-large', 'a'.repeat(tooMuch)] },
-  target: { path: `${targets.peer}?labelSelector=${'a'.repeat(tooMuch)}` },
   'multitude of lines': {
     headers: Array.from({ length: 3_200 }, (_, index) => [`x-${index}`, 'z'.repeat(50)]).flat(),
   },
@@ -142,13 +141,6 @@ for (const [what, request] of Object.entries(large)) {
       assert.equal((await ask(scene.router.port, { client: 'admin', path: targets.peer })).status, 200);
     });
   }
-
-  test(`attack: a large ${what} of a client without a verified certificate gets no further than the router`, async (context) => {
-    const scene = await startScene(context, { allowHTTP1: true });
-    assertRefused(await ask(scene.router.port, { path: targets.peer, ...request }));
-    assert.deepEqual(scene.server.requests, []);
-    await assertGoesOn(scene);
-  });
 }
 
 test('a large head arrives beside a watch on a server that has announced to take it, as those in Go do, body and all', async (context) => {

@@ -1,6 +1,7 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { HeaderLines } from '../fields/header-fields.ts';
+import type { WindowGrowth } from '../frames/flow-window.ts';
 
 export interface ClientSessionEvents {
   /** The server's settings were received, or changed. */
@@ -22,8 +23,10 @@ export interface SessionSocket extends Duplex {
 
 /** Limits for what one server may send, and for one request. */
 export interface ClientLimits {
-  /** Flow-control window of one stream, in bytes. Default 262,144. */
+  /** Flow-control window of one stream at its begin, in bytes. Default 65,536. */
   readonly streamWindow: number;
+  /** How far it grows while its content is taken quickly. Default: to 262,144 bytes. */
+  readonly windowGrowth?: WindowGrowth;
   /** Lines of all heads of one response together, interim ones included. Default 4,096. */
   readonly maximumHeaderLines: number;
   /** Bytes of the same, and of trailers. Default 65,536. */
@@ -33,7 +36,8 @@ export interface ClientLimits {
 }
 
 export const defaultClientLimits: ClientLimits = {
-  streamWindow: 256 * 1024,
+  streamWindow: 64 * 1024,
+  windowGrowth: { maximum: 256 * 1024, hasRoomFor: () => true },
   maximumHeaderLines: 4_096,
   maximumHeaderBytes: 64 * 1024,
   maximumRequestHead: 1024 * 1024,

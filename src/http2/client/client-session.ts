@@ -127,6 +127,7 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
       listener,
       isHead: method === 'HEAD',
       receiveWindow: this.#options.limits.streamWindow,
+      windowGrowth: this.#options.limits.windowGrowth,
       maximumHeaderLines: this.#options.limits.maximumHeaderLines,
       sendWindow: settings.initialWindowSize,
       gatheredAt: this.#writes,

@@ -1,14 +1,17 @@
-import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
+import { ReceiveWindow, SendWindow, type WindowGrowth } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
 import type { FrameOutput } from '../frames/frame-output.ts';
 import { errorCodeName, Http2Error, malformedResponse } from '../frames/http2-error.ts';
 import { PieceQueue } from '../frames/piece-queue.ts';
 import type { ReceivingStream } from '../frames/receiving-session.ts';
+import type { HeldBytes } from '../sockets/held-bytes.ts';
 import { parseResponseLines } from './message-heads.ts';
 import type { RequestUpload, UploadStream } from './request-upload.ts';
 
 /** Is told of the response to a request. */
 export interface StreamListener {
+  /** Counts what waits while the stream is paused. */
+  readonly held?: HeldBytes | undefined;
   /** The head of the final response; interim ones (1xx) are dropped. */
   head(status: number, lines: string[]): void;
   /** @param piece overwritten as soon as this returns */
@@ -33,6 +36,8 @@ export interface StreamOptions {
   readonly isHead: boolean;
   /** Flow-control window for the response, in bytes. */
   readonly receiveWindow: number;
+  /** How far it grows. */
+  readonly windowGrowth?: WindowGrowth | undefined;
   /** For all heads of the response together, interim ones included. */
   readonly maximumHeaderLines: number;
   /** Flow-control window for the request, in bytes. */
@@ -61,6 +66,7 @@ export class ClientStream implements ReceivingStream, UploadStream {
   #paused = false;
   /** Content received while the reader was paused, bounded by the flow-control window. */
   readonly #queued = new PieceQueue('lent');
+  #queuedBytes = 0;
   /** Closed on the connection. */
   #closed = false;
   /** The end was received, and comes after the queued pieces. */
@@ -72,7 +78,7 @@ export class ClientStream implements ReceivingStream, UploadStream {
     this.#connection = options.connection;
     this.#listener = options.listener;
     this.#isHead = options.isHead;
-    this.#window = new ReceiveWindow(options.receiveWindow);
+    this.#window = new ReceiveWindow(options.receiveWindow, options.windowGrowth);
     this.#maximumHeaderLines = options.maximumHeaderLines;
     this.sendWindow = new SendWindow(options.sendWindow);
   }
@@ -96,6 +102,7 @@ export class ClientStream implements ReceivingStream, UploadStream {
     while (!this.#paused) {
       const piece = this.#queued.take();
       if (piece === undefined) break;
+      this.#count(-piece.length);
       this.#handOn(piece);
       this.#queued.release();
     }
@@ -108,7 +115,7 @@ export class ClientStream implements ReceivingStream, UploadStream {
   /** Cancels the request with RST_STREAM; the listener fails with `error`. */
   reset(code: number, error: Error): void {
     const wasComplete = this.#endQueued;
-    this.#queued.clear();
+    this.#dropQueued();
     this.#endQueued = false;
     if (this.#closed) {
       // The queued content is dropped, so the listener gets no `end`.
@@ -123,7 +130,7 @@ export class ClientStream implements ReceivingStream, UploadStream {
   /** The server reset it, or the connection is gone: nothing is written. */
   fail(error: Error, { code, refused }: { readonly code: number; readonly refused: boolean }): void {
     if (this.#closed) return;
-    this.#queued.clear();
+    this.#dropQueued();
     this.#close(code);
     this.#listener.fail(error, refused);
   }
@@ -174,8 +181,10 @@ export class ClientStream implements ReceivingStream, UploadStream {
     if (this.#expectedLength !== undefined && this.#receivedLength > this.#expectedLength) {
       throw malformedResponse('it is longer than its Content-Length');
     }
-    if (this.#paused) this.#queued.add(piece);
-    else this.#handOn(piece);
+    if (this.#paused) {
+      this.#queued.add(piece);
+      this.#count(piece.length);
+    } else this.#handOn(piece);
   }
 
   /** END_STREAM was received. @throws {Http2Error} of scope `stream` */
@@ -199,6 +208,17 @@ export class ClientStream implements ReceivingStream, UploadStream {
 
   uploadEnded(): void {
     this.upload = undefined;
+  }
+
+  #dropQueued(): void {
+    this.#queued.clear();
+    this.#count(-this.#queuedBytes);
+  }
+
+  #count(bytes: number): void {
+    if (bytes === 0) return;
+    this.#queuedBytes += bytes;
+    this.#listener.held?.add(bytes);
   }
 
   #handOn(piece: Uint8Array): void {

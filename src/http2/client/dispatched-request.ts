@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { type Dispatcher, errors } from 'undici';
 import type { HeaderLines } from '../fields/header-fields.ts';
 import { errorCode } from '../frames/frame.ts';
+import type { HeldBytes } from '../sockets/held-bytes.ts';
 import type { ClientStream, StreamListener } from './client-stream.ts';
 import type { Http2Connection } from './http2-connection.ts';
 import { headSize } from './message-heads.ts';
@@ -18,6 +19,8 @@ export interface LineHandler extends Dispatcher.DispatchHandler {
   onResponseLines(status: number, lines: string[]): void;
   /** In place of `onResponseData`. @param piece overwritten as soon as this returns */
   onResponsePiece(piece: Uint8Array): void;
+  /** Counts what waits while the handler is paused. */
+  readonly held?: HeldBytes | undefined;
 }
 
 const noLines: HeaderLines = [];
@@ -64,6 +67,10 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     this.#body = contentOf(options.body);
     this.#retry = retry;
     this.size = headSize(options.method, targetOf(options), authority, this.#headers);
+  }
+
+  get held(): HeldBytes | undefined {
+    return this.#lineHandler?.held;
   }
 
   get aborted(): boolean {

@@ -78,7 +78,7 @@ export class Http2Connection {
       authority,
       limits,
       // With the initial connection window of 64 KiB one slow reader would starve the others (kubernetes#67902).
-      connectionWindow: limits.streamWindow * maximumStreams,
+      connectionWindow: (limits.windowGrowth?.maximum ?? limits.streamWindow) * maximumStreams,
       events: {
         onSettings: () => {
           resolve();

@@ -29,14 +29,33 @@ export class SendWindow {
   }
 }
 
-/** How many bytes the peer may still send. Consumed bytes are granted again, half a window at a time. */
+/** How far a window grows while its content is taken. */
+export interface WindowGrowth {
+  /** Bytes. */
+  readonly maximum: number;
+  /** Whether so many bytes more may have to be held. */
+  hasRoomFor(bytes: number): boolean;
+}
+
+/** Milliseconds. A window of which half is taken in less is too small for its reader. */
+const quickly = 100;
+
+/**
+ * How many bytes the peer may still send. Consumed bytes are granted again, half a window at a time. A window grows while
+ * its reader takes them quickly: what the peer may send ahead has to be held if the reader stops.
+ */
 export class ReceiveWindow {
-  readonly #size: number;
+  #size: number;
+  readonly #growth: WindowGrowth | undefined;
   #left: number;
   #consumed = 0;
+  /** Milliseconds of the monotonic clock. */
+  #grantedAt = 0;
 
-  constructor(size: number) {
+  /** @param growth left out: it stays as it is */
+  constructor(size: number, growth?: WindowGrowth) {
     this.#size = size;
+    this.#growth = growth;
     this.#left = size;
   }
 
@@ -54,9 +73,21 @@ export class ReceiveWindow {
   release(bytes: number): number {
     this.#consumed += bytes;
     if (2 * this.#consumed < this.#size) return 0;
-    const granted = this.#consumed;
+    const granted = this.#consumed + this.#grow();
     this.#consumed = 0;
     this.#left += granted;
     return granted;
+  }
+
+  /** @returns by how much it has become larger */
+  #grow(): number {
+    const growth = this.#growth;
+    if (growth === undefined || this.#size >= growth.maximum) return 0;
+    const before = this.#grantedAt;
+    this.#grantedAt = performance.now();
+    const more = Math.min(this.#size, growth.maximum - this.#size);
+    if (this.#grantedAt - before > quickly || !growth.hasRoomFor(more)) return 0;
+    this.#size += more;
+    return more;
   }
 }

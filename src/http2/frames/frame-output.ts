@@ -1,5 +1,6 @@
 import { emptyTable } from '../hpack/header-encoder.ts';
 import { GatheredWrites, type PieceWriter } from '../sockets/gathered-writes.ts';
+import type { HeldBytes } from '../sockets/held-bytes.ts';
 import { SendWindow } from './flow-window.ts';
 import {
   defaultMaximumFrameSize,
@@ -42,8 +43,9 @@ export class FrameOutput {
   /** Oldest first. */
   #waiting: WaitingStream[] = [];
 
-  constructor(socket: PieceWriter, listener: FrameOutputListener) {
-    this.#writes = new GatheredWrites(socket, () => this.#drained());
+  /** @param held counts what the peer does not read */
+  constructor(socket: PieceWriter, listener: FrameOutputListener, held?: HeldBytes) {
+    this.#writes = new GatheredWrites(socket, () => this.#drained(), held);
     this.#listener = listener;
   }
 

@@ -24,8 +24,6 @@ export const bytesForUpdate = 1_024;
 
 /** Bytes of control frames that a client caused and did not read (CVE-2019-9512, CVE-2019-9515). */
 const maximumUnread = 1024 * 1024;
-/** Bytes of unread content: more than one piece for each stream, which is written before its writer waits. */
-const maximumUnreadContent = 16 * 1024 * 1024;
 
 export interface ClientBudgetOptions {
   /** Requests refused beyond the limit of streams, as a burst; one a second is forgiven. */
@@ -98,13 +96,9 @@ export class ClientBudgets {
     if (!this.#refusals.add()) throw enhanceYourCalm('too many concurrent streams');
   }
 
-  /**
-   * @param bytes of acknowledgements, heads and resets that were written since the client stopped reading
-   * @param content bytes of content, likewise
-   */
-  leftUnread(bytes: number, content: number): void {
-    if (bytes > maximumUnread || content > maximumUnreadContent)
-      throw enhanceYourCalm('the client does not read what it is sent');
+  /** @param bytes of acknowledgements, heads and resets that were written since the client stopped reading */
+  leftUnread(bytes: number): void {
+    if (bytes > maximumUnread) throw enhanceYourCalm('the client does not read what it is sent');
   }
 }
 

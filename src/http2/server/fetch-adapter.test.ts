@@ -135,7 +135,8 @@ describe('requests that do not reach the fetch handler', () => {
         statuses.push(code);
         return new Response(`refused: ${code}`, { status: code });
       };
-      const { port } = await startAdapter(context, fetch, { refusal });
+      const limits = { maximumHeaderLines: 1_000 };
+      const { port } = await startAdapter(context, fetch, { refusal, limits });
       const session = http2Client(context, port);
       const stream = session.request(headers);
       const [head] = await once(stream, 'response');
@@ -143,7 +144,7 @@ describe('requests that do not reach the fetch handler', () => {
       assert.equal((await stream.setEncoding('utf8').toArray()).join(''), `refused: ${status}`);
       assert.deepEqual([asked, statuses], [0, [Number(status)]]);
       assert.equal((await askHttp2(session)).body.toString(), 'fine');
-      const plain = await startAdapter(context, fetch);
+      const plain = await startAdapter(context, fetch, { limits });
       const bare = http2Client(context, plain.port).request(headers);
       assert.equal((await once(bare, 'response'))[0][':status'], Number(status));
       assert.equal((await bare.toArray()).length, 0);

@@ -1,12 +1,12 @@
 import type { TLSSocket } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { memoizeByName } from '../fields/header-fields.ts';
+import { type BudgetShare, MemoryBudget } from '../sockets/held-bytes.ts';
 import { AddressResets } from './client-budgets.ts';
 import type { IncomingStream } from './incoming-stream.ts';
 import { defaultHttp2ServerLimits, type Http2ServerLimits, type ServerSessionHost } from './server-limits.ts';
 import { ServerSession } from './server-session.ts';
 import type { ServerStream } from './server-stream.ts';
-import { UnfinishedHeads } from './unfinished-heads.ts';
 import { lightRequest, writeResponse } from './web-messages.ts';
 
 /** The second argument of the fetch handler: Hono's `context.env`. */
@@ -33,9 +33,11 @@ export interface Http2ServerOptions {
   readonly fetch: (request: Request, bindings: Http2Bindings) => Response | Promise<Response>;
   /** Default: `defaultHttp2ServerLimits`. */
   readonly limits?: Partial<Http2ServerLimits>;
+  /** For what is held for clients; others may share it. Default: one of 64 MiB. */
+  readonly memory?: MemoryBudget;
   /** The host of every request's URL. Default: the request's authority; 400 if that is not a valid host. */
   readonly host?: string;
-  /** Whether a client gets the higher limits (`maximumVerifiedHeaderBytes`, `resets`). Default: `socket.authorized`. */
+  /** Whether a client gets the higher limits (of resets, and of memory). Default: `socket.authorized`. */
   readonly isVerified?: (socket: TLSSocket) => boolean;
   /** The response if the fetch handler throws. Default: 500 without content. */
   readonly errorHandler?: (error: unknown) => Response | Promise<Response>;
@@ -80,8 +82,9 @@ export function serveHttp2(options: Http2ServerOptions): Http2Server {
   return new FetchAdapter(options);
 }
 
-/** How often a connection is checked within `keepAliveTimeout`. */
-const idleChecksBeforeClose = 4;
+/** How often connections are checked within the shortest of their time-outs. */
+const checksPerTimeout = 4;
+const defaultMemory = 64 * 1024 * 1024;
 /** RFC 9110 section 10.1.1. */
 const continueStatus = 100;
 /** The header of `RESPONSE_ALREADY_SENT`, by which a copy of it is recognized. */
@@ -94,20 +97,16 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
   readonly limits: Http2ServerLimits;
   readonly addresses = new AddressResets();
   readonly #options: Http2ServerOptions;
-  readonly #unfinishedOfOthers: UnfinishedHeads;
-  readonly #unfinishedOfVerified: UnfinishedHeads;
+  readonly #memory: MemoryBudget;
   readonly #sessions = new Set<ServerSession>();
   /** Runs while there is a connection. */
-  #idleTimer: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #closed: PromiseWithResolvers<void> | undefined;
 
   constructor(options: Http2ServerOptions) {
     this.#options = options;
     this.limits = { ...defaultHttp2ServerLimits, ...options.limits };
-    const { maximumUnfinishedHeads: maximumBytes, headerBlockTimeout: timeout } = this.limits;
-    this.#unfinishedOfOthers = new UnfinishedHeads({ maximumBytes, timeout });
-    // A budget of their own, so that clients without a certificate cannot use it up.
-    this.#unfinishedOfVerified = new UnfinishedHeads({ maximumBytes, timeout });
+    this.#memory = options.memory ?? new MemoryBudget(defaultMemory);
   }
 
   take(socket: TLSSocket): void {
@@ -118,10 +117,11 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
       this.#resolveIfClosed();
     });
     // One timer for all: a timer per connection would have to be reset with every frame.
-    this.#idleTimer ??= setInterval(
-      () => this.#closeIdle(),
-      this.limits.keepAliveTimeout / idleChecksBeforeClose,
-    ).unref();
+    const { keepAliveTimeout, headerBlockTimeout } = this.limits;
+    const interval = Math.min(keepAliveTimeout, headerBlockTimeout) / checksPerTimeout;
+    this.#timer ??= setInterval(() => {
+      for (const each of this.#sessions) each.checkTimeouts(interval);
+    }, interval).unref();
   }
 
   close(): Promise<void> {
@@ -139,12 +139,8 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
     return this.#options.isVerified?.(socket) ?? socket.authorized;
   }
 
-  maximumHeaderBytes(isVerified: boolean): number {
-    return isVerified ? this.limits.maximumVerifiedHeaderBytes : this.limits.maximumHeaderBytes;
-  }
-
-  unfinishedHeads(isVerified: boolean): UnfinishedHeads {
-    return isVerified ? this.#unfinishedOfVerified : this.#unfinishedOfOthers;
+  shareOf(isVerified: boolean): BudgetShare {
+    return isVerified ? this.#memory.verified : this.#memory.others;
   }
 
   headTooLarge(stream: ServerStream): void {
@@ -182,13 +178,9 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
 
   #resolveIfClosed(): void {
     if (this.#sessions.size > 0) return;
-    clearInterval(this.#idleTimer);
-    this.#idleTimer = undefined;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
     this.#closed?.resolve();
-  }
-
-  #closeIdle(): void {
-    for (const session of this.#sessions) if (session.checkIdle() > idleChecksBeforeClose) session.close();
   }
 
   #refuse(stream: ServerStream, status: RefusalStatus): void {

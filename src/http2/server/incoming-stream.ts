@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { HeaderLines } from '../fields/header-fields.ts';
+import type { HeldBytes } from '../sockets/held-bytes.ts';
 import type { RequestHead } from './request-head.ts';
 
 /** Is told of the progress of a response that it writes. */
@@ -11,8 +12,10 @@ export interface ResponseWriter {
   onClosed(): void;
 }
 
-/** Is told when a stream is closed. */
+/** Is told of the progress of a stream. */
 export interface StreamFollower {
+  /** The head of the response was written; that of the request has only what is still needed. */
+  onResponded?(): void;
   /** The stream is closed, complete or not. Called once. */
   onClosed(): void;
 }
@@ -24,7 +27,10 @@ export interface StreamFollower {
 export interface IncomingStream {
   /** The connection, for its addresses and its certificate. */
   readonly socket: TLSSocket;
+  /** Once the response has begun it has no header lines but `User-Agent`. */
   readonly head: RequestHead;
+  /** Counts what a handler holds for this request elsewhere. Beyond the budget the stream is reset. */
+  readonly held: HeldBytes;
   /** Whether content follows the head. */
   readonly hasContent: boolean;
   /** The content, for one reader. Destroyed early when the client resets the stream or has its response. */

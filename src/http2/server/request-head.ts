@@ -84,6 +84,31 @@ export function parseRequestHead(decoded: readonly string[]): RequestHead {
   return { method, target: target ?? '', authority: authority ?? '', headers, contentLength, expectation };
 }
 
+const noLines: readonly string[] = [];
+/** Characters. */
+const maximumKeptLine = 1_024;
+/** Memory of a line in addition to its characters, about. */
+const lineOverhead = 64;
+
+/** Memory of a head, in bytes, about. */
+export function sizeOf({ target, headers }: Pick<RequestHead, 'target' | 'headers'>): number {
+  let bytes = target.length + (headers.length / 2) * lineOverhead;
+  for (const part of headers) bytes += part.length;
+  return bytes;
+}
+
+/**
+ * What is still needed of a head once its response has begun: a watch must not keep the lines in memory for as long as
+ * it lasts. The line by which clients are told apart in logs stays.
+ */
+export function respondedHead(head: RequestHead): RequestHead {
+  const { method, target, authority, contentLength, expectation } = head;
+  const place = head.headers.indexOf('user-agent');
+  const [name, value = ''] = place % 2 === 0 ? head.headers.slice(place, place + 2) : [];
+  const headers = name === undefined || value.length > maximumKeptLine ? noLines : [name, value];
+  return { method, target, authority, headers, contentLength, expectation };
+}
+
 /** The head of a request that exceeds the limits: only its method is known. */
 export function unreadHead(decoded: readonly string[]): RequestHead {
   const place = decoded.indexOf(':method');

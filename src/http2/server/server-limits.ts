@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls';
+import type { BudgetShare } from '../sockets/held-bytes.ts';
 import type { AddressResets } from './client-budgets.ts';
 import type { ServerStream } from './server-stream.ts';
-import type { UnfinishedHeads } from './unfinished-heads.ts';
 
 /** Limits of one client, and of all clients together. */
 export interface Http2ServerLimits {
@@ -9,21 +9,19 @@ export interface Http2ServerLimits {
   readonly maxConcurrentStreams: number;
   /** Requests refused beyond it, as a burst (one a second is forgiven), before the connection ends. Default 100. */
   readonly maxSessionRejectedStreams: number;
-  /** Flow-control window of one request, in bytes. Default 256 KiB. */
+  /** Flow-control window of one request at its begin, in bytes. Default 64 KiB. */
   readonly streamWindow: number;
+  /** To which it grows while its content is taken and there is memory for it. Default 256 KiB. */
+  readonly maximumStreamWindow: number;
   /** Header lines of one request. Default 4,096. */
   readonly maximumHeaderLines: number;
-  /** Bytes of the header lines of one request, with 32 more for each line (RFC 9113 section 6.5.2). Default 64 KiB. */
+  /**
+   * Bytes of the header lines of one request, with 32 more for each line (RFC 9113 section 6.5.2). Default 1 MiB, as in
+   * Go's servers.
+   */
   readonly maximumHeaderBytes: number;
-  /** The same for clients with a verified certificate. Default 1 MiB, as in Go's servers. */
-  readonly maximumVerifiedHeaderBytes: number;
   /** Milliseconds from the first byte of a head or a frame to its last. Default 10,000. */
   readonly headerBlockTimeout: number;
-  /**
-   * Bytes of unfinished heads on all connections of verified clients together, and as many on all other connections.
-   * Default 32 MiB.
-   */
-  readonly maximumUnfinishedHeads: number;
   /** Milliseconds that an idle connection is kept, or up to a quarter more. Default 90,000. */
   readonly keepAliveTimeout: number;
 }
@@ -31,12 +29,11 @@ export interface Http2ServerLimits {
 export const defaultHttp2ServerLimits: Http2ServerLimits = {
   maxConcurrentStreams: 100,
   maxSessionRejectedStreams: 100,
-  streamWindow: 256 * 1024,
+  streamWindow: 64 * 1024,
+  maximumStreamWindow: 256 * 1024,
   maximumHeaderLines: 4_096,
-  maximumHeaderBytes: 64 * 1024,
-  maximumVerifiedHeaderBytes: 1024 * 1024,
+  maximumHeaderBytes: 1024 * 1024,
   headerBlockTimeout: 10_000,
-  maximumUnfinishedHeads: 32 * 1024 * 1024,
   keepAliveTimeout: 90_000,
 };
 
@@ -44,15 +41,20 @@ export const defaultHttp2ServerLimits: Http2ServerLimits = {
 export interface ServerSessionHost {
   readonly limits: Pick<
     Http2ServerLimits,
-    'maxConcurrentStreams' | 'maxSessionRejectedStreams' | 'maximumHeaderLines' | 'streamWindow'
+    | 'maxConcurrentStreams'
+    | 'maxSessionRejectedStreams'
+    | 'maximumHeaderLines'
+    | 'maximumHeaderBytes'
+    | 'streamWindow'
+    | 'maximumStreamWindow'
+    | 'headerBlockTimeout'
+    | 'keepAliveTimeout'
   >;
   readonly addresses: AddressResets;
   /** Whether the client presented a certificate that was verified. */
   isVerified(socket: TLSSocket): boolean;
-  /** The limit for the head of a request, in bytes. */
-  maximumHeaderBytes(isVerified: boolean): number;
-  /** The unfinished heads of all verified clients, or of all others. */
-  unfinishedHeads(isVerified: boolean): UnfinishedHeads;
+  /** Counts what is held for this client. */
+  shareOf(isVerified: boolean): BudgetShare;
   /** A request was received whose head is too large; only its method is known. */
   headTooLarge(stream: ServerStream): void;
   requested(stream: ServerStream): void;

@@ -8,10 +8,10 @@ import { rawClient } from '../../../test/support/node-clients.ts';
 import { servingTls } from '../../../test/support/node-server.ts';
 import { FrameClient, preface, requestLines } from '../../../test/support/raw-http2-client.ts';
 import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
+import { MemoryBudget } from '../sockets/held-bytes.ts';
 import { AddressResets } from './client-budgets.ts';
 import { defaultHttp2ServerLimits } from './server-limits.ts';
 import { ServerSession } from './server-session.ts';
-import { UnfinishedHeads } from './unfinished-heads.ts';
 
 test('a listener that throws at the end of its stream does not disturb other streams or the server', async (context) => {
   const streams: number[] = [];
@@ -25,8 +25,7 @@ test('a listener that throws at the end of its stream does not disturb other str
       limits: defaultHttp2ServerLimits,
       addresses: new AddressResets(),
       isVerified: () => false,
-      maximumHeaderBytes: () => 1_000,
-      unfinishedHeads: () => new UnfinishedHeads({ maximumBytes: 10_000, timeout: 10_000 }),
+      shareOf: () => new MemoryBudget(1_000_000).others,
       headTooLarge: () => {},
       requested(stream) {
         streams.push(stream.id);

@@ -1,4 +1,5 @@
 import type { TLSSocket } from 'node:tls';
+import type { WindowGrowth } from '../frames/flow-window.ts';
 import { errorCode, initialConnectionWindow } from '../frames/frame.ts';
 import { FrameOutput } from '../frames/frame-output.ts';
 import { Preface } from '../frames/frame-reader.ts';
@@ -8,15 +9,15 @@ import { connectionError, Http2Error, malformedRequest } from '../frames/http2-e
 import { onStream, type ReceivingSession } from '../frames/receiving-session.ts';
 import { SessionReceiver } from '../frames/session-receiver.ts';
 import { initialSettings, settingsFrame } from '../frames/settings.ts';
+import type { BudgetShare, Holder, Holding } from '../sockets/held-bytes.ts';
 import { ClientBudgets } from './client-budgets.ts';
 import { clientFrameRules } from './client-frame-rules.ts';
 import { ClosedStreams } from './closed-streams.ts';
 import { lingeringClose } from './lingering-close.ts';
 import type { RequestContent } from './request-content.ts';
-import { parseRequestHead, type RequestHead, unreadHead } from './request-head.ts';
+import { parseRequestHead, type RequestHead, sizeOf, unreadHead } from './request-head.ts';
 import type { ServerSessionHost } from './server-limits.ts';
 import { ServerStream, type StreamConnection } from './server-stream.ts';
-import type { UnfinishedHead, UnfinishedHeads } from './unfinished-heads.ts';
 
 /**
  * Between an early response and the RST_STREAM that stops the rest of its request (RFC 9113 section 8.1). If both arrive
@@ -27,19 +28,27 @@ const resetDelayMilliseconds = 100;
 const lingerMilliseconds = { responses: 5_000, error: 500 } as const;
 
 /** The server's side of one HTTP/2 connection (RFC 9113), without server push. */
-export class ServerSession implements ReceivingSession<ServerStream>, StreamConnection, UnfinishedHead {
+export class ServerSession implements ReceivingSession<ServerStream>, StreamConnection, Holder {
   readonly socket: TLSSocket;
   readonly output: FrameOutput;
+  readonly share: BudgetShare;
+  /** Of the windows of its streams. */
+  readonly windowGrowth: WindowGrowth;
   readonly #host: ServerSessionHost;
   readonly #preface = new Preface();
   readonly #receiver: SessionReceiver<ServerStream>;
   readonly #budgets: ClientBudgets;
   readonly #closedStreams = new ClosedStreams();
-  readonly #unfinishedHeads: UnfinishedHeads;
+  /** What was written and the client does not read. */
+  readonly #unread: Holding;
   /** The header block or the frame that was incomplete after the last read. */
   #unfinished: object | undefined;
-  /** Consecutive checks that found no open stream. */
-  #idleChecks = 0;
+  /** Its bytes; made for the first one. */
+  #unfinishedHead: Holding | undefined;
+  /** For how many milliseconds checks have found it. */
+  #unfinishedFor = 0;
+  /** For how many milliseconds checks have found no open stream. */
+  #idleFor = 0;
   #goAwayReceived = false;
   #isEnding = false;
   /** Content that the current read brought. */
@@ -48,23 +57,29 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   constructor(socket: TLSSocket, host: ServerSessionHost) {
     this.socket = socket;
     this.#host = host;
-    const { maxConcurrentStreams, maxSessionRejectedStreams, maximumHeaderLines, streamWindow } = host.limits;
+    const { maxConcurrentStreams, maxSessionRejectedStreams, maximumHeaderLines } = host.limits;
+    const { maximumHeaderBytes, streamWindow, maximumStreamWindow } = host.limits;
     const isVerified = host.isVerified(socket);
-    this.#unfinishedHeads = host.unfinishedHeads(isVerified);
+    this.share = host.shareOf(isVerified);
+    this.#unread = this.share.content(this);
+    this.windowGrowth = {
+      maximum: maximumStreamWindow,
+      hasRoomFor: (bytes) => this.share.hasRoomFor(bytes),
+    };
     this.#budgets = new ClientBudgets({
       maximumRefused: maxSessionRejectedStreams,
       isVerified,
       address: socket.remoteAddress ?? '',
       addresses: host.addresses,
     });
-    this.output = new FrameOutput(socket, {
-      onDataSent: (bytes) => this.#budgets.dataSent(bytes),
-      onFailure: (error) => this.#fail(error),
-    });
+    const listener = {
+      onDataSent: (bytes: number) => this.#budgets.dataSent(bytes),
+      onFailure: (error: unknown) => this.#fail(error),
+    };
+    this.output = new FrameOutput(socket, listener, this.#unread);
     // With the initial connection window of 64 KiB one slow upload would starve the others (kubernetes#67902). The
     // windows of the streams limit a client instead.
-    const window = streamWindow * maxConcurrentStreams;
-    const maximumHeaderBytes = host.maximumHeaderBytes(isVerified);
+    const window = maximumStreamWindow * maxConcurrentStreams;
     const limits = { maximumLines: maximumHeaderLines, maximumSize: maximumHeaderBytes };
     this.#receiver = new SessionReceiver(this, {
       peer: 'client',
@@ -94,10 +109,13 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#endIfUnused();
   }
 
-  /** @returns how many consecutive checks found no open stream and none closed since the check before */
-  checkIdle(): number {
-    this.#idleChecks = this.#receiver.streams.size > 0 ? 0 : this.#idleChecks + 1;
-    return this.#idleChecks;
+  /** Ends a connection with a late head, or without a request for too long. @param passed milliseconds since the last check */
+  checkTimeouts(passed: number): void {
+    const { headerBlockTimeout, keepAliveTimeout } = this.#host.limits;
+    this.#unfinishedFor = this.#unfinished === undefined ? 0 : this.#unfinishedFor + passed;
+    this.#idleFor = this.#receiver.streams.size > 0 ? 0 : this.#idleFor + passed;
+    if (this.#unfinishedFor > headerBlockTimeout) this.giveUp('a request head did not end in time');
+    else if (this.#idleFor > keepAliveTimeout) this.close();
   }
 
   giveUp(reason: string): void {
@@ -112,7 +130,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#receiver.streams.delete(stream.id);
     // Frames in transit may still arrive.
     if (!stream.isReceived) this.#closedStreams.giveUp(stream.id, stream.receiveWindow);
-    this.#idleChecks = 0;
+    this.#idleFor = 0;
     if (this.#closedStreams.isGoAwaySent || this.#goAwayReceived) this.#endIfUnused();
   }
 
@@ -180,10 +198,17 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       return;
     }
     const head = parseRequestHead(lines);
+    const headBytes = sizeOf(head);
+    if (!this.share.hasRoomFor(headBytes)) {
+      // The client may send it again at once (RFC 9113 section 8.7), and is charged for nothing.
+      this.#refused(headers);
+      this.output.reset(streamId, errorCode.refusedStream);
+      return;
+    }
     // RFC 9113 section 8.1.1.
     if (endStream && (head.contentLength ?? 0) > 0)
       throw malformedRequest('it is shorter than its Content-Length');
-    const stream = this.#newStream(streamId, endStream, head);
+    const stream = this.#newStream(streamId, endStream, head, headBytes);
     this.#budgets.requested();
     this.#host.requested(stream);
   }
@@ -193,11 +218,12 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     if (!endStream) this.#closedStreams.giveUp(streamId, this.#host.limits.streamWindow);
   }
 
-  #newStream(id: number, endStream: boolean, head: RequestHead): ServerStream {
+  #newStream(id: number, endStream: boolean, head: RequestHead, headBytes = 0): ServerStream {
     const stream = new ServerStream({
       id,
       connection: this,
       head,
+      headBytes,
       endStream,
       receiveWindow: this.#host.limits.streamWindow,
       sendWindow: (this.#receiver.settings ?? initialSettings).initialWindowSize,
@@ -212,10 +238,9 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       const received = this.#received;
       if (received.length > 0) {
         this.#received = [];
-        for (const content of received) if (content.deliver()) this.#budgets.count('small data');
+        for (const content of received) content.deliver();
       }
-      const { unread, unreadHeads, unreadContent } = this.output;
-      this.#budgets.leftUnread(unread + unreadHeads, unreadContent);
+      this.#budgets.leftUnread(this.output.unread + this.output.unreadHeads);
       this.#accountForUnfinished();
     } catch (error) {
       this.#fail(error);
@@ -224,12 +249,15 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
 
   /** Counts the bytes kept of an incomplete head or frame; mostly there are none. */
   #accountForUnfinished(): void {
-    const { unfinished } = this.#receiver;
-    if (unfinished === undefined) {
-      if (this.#unfinished !== undefined) this.#unfinishedHeads.release(this);
-    } else {
-      this.#unfinishedHeads.hold(this, this.#receiver.heldBytes, unfinished !== this.#unfinished);
+    const { unfinished, heldBytes } = this.#receiver;
+    if (unfinished === undefined && this.#unfinished === undefined) return;
+    this.#unfinishedHead ??= this.share.head(this);
+    if (unfinished !== this.#unfinished) {
+      // Another one: the connection is the last in the order of age again.
+      this.#unfinishedHead.set(0);
+      this.#unfinishedFor = 0;
     }
+    this.#unfinishedHead.set(heldBytes);
     this.#unfinished = unfinished;
   }
 
@@ -258,7 +286,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     this.#isEnding = true;
     // A request that arrives from now on would get no response, so it must not be processed.
     this.#receiver.stop();
-    this.#unfinishedHeads.release(this);
+    this.#unfinishedHead?.end();
     this.output.flush();
     lingeringClose(this.socket, lingerMilliseconds[after]);
   }
@@ -277,7 +305,8 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
   #closed(): void {
     this.#isEnding = true;
     this.#receiver.stop();
-    this.#unfinishedHeads.release(this);
+    this.#unfinishedHead?.end();
+    this.#unread.end();
     this.#abandonStreams();
   }
 }

@@ -1,19 +1,22 @@
 import type { TLSSocket } from 'node:tls';
 import type { HeaderLines } from '../fields/header-fields.ts';
-import { ReceiveWindow, SendWindow } from '../frames/flow-window.ts';
+import { ReceiveWindow, SendWindow, type WindowGrowth } from '../frames/flow-window.ts';
 import { errorCode } from '../frames/frame.ts';
 import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
 import { malformedRequest } from '../frames/http2-error.ts';
 import { PieceQueue } from '../frames/piece-queue.ts';
 import type { ReceivingStream } from '../frames/receiving-session.ts';
+import type { BudgetShare, Holder, Holding } from '../sockets/held-bytes.ts';
 import type { IncomingStream, ResponseWriter, StreamFollower } from './incoming-stream.ts';
 import { RequestContent } from './request-content.ts';
-import { checkTrailers, type RequestHead } from './request-head.ts';
+import { checkTrailers, type RequestHead, respondedHead } from './request-head.ts';
 import { hasContent, interimBlock, responseBlock } from './response-head.ts';
 
 export interface StreamConnection {
   readonly socket: TLSSocket;
   readonly output: FrameOutput;
+  readonly share: BudgetShare;
+  readonly windowGrowth: WindowGrowth;
   /** A piece of content was received: `deliver` is called once after all that the same read brought. */
   contentReceived(content: RequestContent): void;
   streamClosed(stream: ServerStream): void;
@@ -29,6 +32,8 @@ export interface ServerStreamOptions {
   readonly id: number;
   readonly connection: StreamConnection;
   readonly head: RequestHead;
+  /** Memory of the head. */
+  readonly headBytes: number;
   /** Whether nothing follows the head. */
   readonly endStream: boolean;
   /** Flow-control window for the request, in bytes. */
@@ -38,9 +43,9 @@ export interface ServerStreamOptions {
 }
 
 /** One request and its response on a connection (RFC 9113 section 5). */
-export class ServerStream implements IncomingStream, ReceivingStream, WaitingStream {
+export class ServerStream implements IncomingStream, ReceivingStream, WaitingStream, Holder {
   readonly id: number;
-  readonly head: RequestHead;
+  head: RequestHead;
   readonly sendWindow: SendWindow;
   isWaiting = false;
   writer: ResponseWriter | undefined;
@@ -60,14 +65,20 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
   #isClosed = false;
   /** Content that waits for flow control or for the client. */
   #queued: PieceQueue | undefined;
+  /** Bytes of the head that are counted. */
+  #headBytes: number;
+  /** Content of both directions that nobody has taken; made for the first piece. */
+  #held: Holding | undefined;
 
   constructor(options: ServerStreamOptions) {
     const { id, connection, head, endStream } = options;
     this.id = id;
     this.#connection = connection;
     this.head = head;
+    this.#headBytes = options.headBytes;
+    connection.share.add(options.headBytes);
     this.#isReceived = endStream;
-    this.#window = endStream ? undefined : new ReceiveWindow(options.receiveWindow);
+    this.#window = endStream ? undefined : new ReceiveWindow(options.receiveWindow, connection.windowGrowth);
     this.sendWindow = new SendWindow(options.sendWindow);
   }
 
@@ -100,13 +111,23 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     return this.#isResponseSent;
   }
 
+  get held(): Holding {
+    this.#held ??= this.#connection.share.content(this);
+    if (this.#isClosed) this.#held.end();
+    return this.#held;
+  }
+
+  giveUp(): void {
+    this.#resetWith(errorCode.enhanceYourCalm);
+  }
+
   get hasQueuedContent(): boolean {
     return this.#queued !== undefined && !this.#queued.isEmpty;
   }
 
   get content(): RequestContent {
     if (this.#content === undefined) {
-      this.#content = new RequestContent((bytes) => this.#release(bytes));
+      this.#content = new RequestContent(this.held, (bytes) => this.#release(bytes));
       // A late reader must see that it ended early.
       if (this.#isClosed) this.#content.destroy();
     }
@@ -136,6 +157,17 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     this.status = status;
     this.takesContent = this.head.method !== 'HEAD' && hasContent(status);
     this.#connection.output.headers(this.id, block, false);
+    this.head = respondedHead(this.head);
+    this.#countHead(this.head.target.length);
+    if (Array.isArray(this.#followers)) for (const follower of this.#followers) follower.onResponded?.();
+    else this.#followers?.onResponded?.();
+  }
+
+  /** @param bytes fewer than before */
+  #countHead(bytes: number): void {
+    if (bytes >= this.#headBytes) return;
+    this.#connection.share.add(bytes - this.#headBytes);
+    this.#headBytes = bytes;
   }
 
   write(piece: Uint8Array): boolean {
@@ -148,6 +180,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     if (sent < piece.length) {
       this.#queued ??= new PieceQueue('lent');
       this.#queued.add(sent === 0 ? piece : piece.subarray(sent));
+      this.held.add(piece.length - sent);
     } else if (!output.needsDrain) return true;
     output.wait(this);
     return false;
@@ -174,6 +207,7 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
       }
       const piece = queued.take() as Buffer;
       const sent = output.data(this.id, this.sendWindow, piece);
+      this.#held?.add(-sent);
       if (sent === piece.length) {
         queued.release();
         continue;
@@ -202,8 +236,12 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
   }
 
   breakOff(): void {
+    this.#resetWith(errorCode.internalError);
+  }
+
+  #resetWith(code: number): void {
     if (this.#isClosed) return;
-    this.#connection.output.reset(this.id, errorCode.internalError);
+    this.#connection.output.reset(this.id, code);
     this.#close();
   }
 
@@ -271,6 +309,8 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#queued?.clear();
+    this.#held?.end();
+    this.#countHead(0);
     this.#connection.output.stopWaiting(this);
     // A reader of the content must see that it ended early.
     if (this.#content?.readableEnded === false) this.#content.destroy();

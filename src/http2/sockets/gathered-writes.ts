@@ -1,3 +1,5 @@
+import type { HeldBytes } from './held-bytes.ts';
+
 /** Bytes of one buffer: two reads from a connection at their largest (`client-session-options.ts`), eight TLS records. */
 export const transferBufferBytes = 128 * 1024;
 
@@ -57,16 +59,21 @@ const needsDrainFrom = transferBufferBytes / 2;
 export class GatheredWrites {
   readonly #writable: PieceWriter;
   readonly #onRoom: () => void;
+  readonly #held: HeldBytes | undefined;
   #buffer: Buffer | undefined;
   #length = 0;
   #underWay = 0;
   #isDue = false;
   #needsDrain = false;
 
-  /** @param onRoom called when more may be added after `needsDrain` */
-  constructor(writable: PieceWriter, onRoom: () => void) {
+  /**
+   * @param onRoom called when more may be added after `needsDrain`
+   * @param held counts the buffers in use
+   */
+  constructor(writable: PieceWriter, onRoom: () => void, held?: HeldBytes) {
     this.#writable = writable;
     this.#onRoom = onRoom;
+    this.#held = held;
   }
 
   /**
@@ -112,11 +119,14 @@ export class GatheredWrites {
     const buffer = this.#buffer;
     const isSmall = this.#length + bytes <= smallBufferBytes;
     if (buffer === undefined) {
-      this.#buffer = (isSmall ? smallBuffers : largeBuffers).take();
-      return this.#buffer;
+      const first = (isSmall ? smallBuffers : largeBuffers).take();
+      this.#held?.add(first.length);
+      this.#buffer = first;
+      return first;
     }
     if (isSmall || buffer.length > smallBufferBytes) return buffer;
     const larger = largeBuffers.take();
+    this.#held?.add(larger.length - buffer.length);
     larger.set(buffer.subarray(0, this.#length));
     smallBuffers.release(buffer);
     this.#buffer = larger;
@@ -159,6 +169,7 @@ export class GatheredWrites {
   }
 
   #written(buffer: Buffer): void {
+    this.#held?.add(-buffer.length);
     (buffer.length > smallBufferBytes ? largeBuffers : smallBuffers).release(buffer);
     this.#underWay--;
     if (this.#underWay > 0) return;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { createAuthority } from '../../../test/support/certificates.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import {
   type StartedRouter,
@@ -306,4 +307,10 @@ it('changed snapshot keys count for the next snapshot; a private key among them 
   const again = openHttp2(context, { ...clientOf(started), pair });
   const taken = await askOverHttp2(again, '/.mixed-version-proxy/v1/snapshot', { method: 'PUT', body });
   assert.equal(taken.status, 200, taken.text);
+});
+
+it('files are looked at by themselves, as often as the flag says', async (context) => {
+  const started = await startRouterWithFiles(context, { flags: { 'file-check-interval': ['1s'] } });
+  await started.write('ca.crt', '');
+  await eventually(() => started.logs.some(({ level }) => level === 'error'));
 });

@@ -3,7 +3,12 @@ import type { TLSSocket } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import { Http2Pool } from '../../http2/client/http2-pool.ts';
 import { type Destination, isSameTrust } from '../../request/destination.ts';
-import { maximumHeaderBytes, streamWindow } from '../exchange/serving-limits.ts';
+import {
+  maximumHeaderBytes,
+  maximumStreamWindow,
+  memoryForOthers,
+  streamWindow,
+} from '../exchange/serving-limits.ts';
 import { http1Pool } from './http1-pool.ts';
 import { maximumResponseHeaderBytes, maximumResponseLines } from './limited-responses.ts';
 import type { TlsDialer } from './tls-dialer.ts';
@@ -123,6 +128,12 @@ const defaultLimits: ConnectionLimits = {
   keepAliveTimeout: 30_000,
 };
 
+/** What a server sends ahead has to be held if the client does not read. */
+const windowGrowth = {
+  maximum: maximumStreamWindow,
+  hasRoomFor: (bytes: number) => memoryForOthers.hasRoomFor(bytes),
+};
+
 /** What destinations at an origin end. */
 export interface ConnectionEvents {
   /** Called if one sent GOAWAY, or broke off a response. */
@@ -163,6 +174,7 @@ export function mutualTlsDispatchers(
       settingsTimeout: () => dialer.connectTimeout,
       limits: {
         streamWindow,
+        windowGrowth,
         maximumHeaderLines: maximumResponseLines,
         maximumHeaderBytes: maximumResponseHeaderBytes,
         maximumRequestHead: maximumHeaderBytes,

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { LineHandler } from '../../http2/client/dispatched-request.ts';
+import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import type { Exchange } from './exchange.ts';
 import { invalidResponse, LineCount, refuseOtherCodings, responseProgressed } from './limited-responses.ts';
 
@@ -16,6 +17,10 @@ export class ExchangeHandler implements LineHandler {
 
   constructor(exchange: Exchange) {
     this.#exchange = exchange;
+  }
+
+  get held(): HeldBytes | undefined {
+    return this.#exchange.held;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -1,4 +1,5 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import type { SendResult } from '../../request/outcome.ts';
 import type { ByteCounter } from '../../request/request-observation.ts';
 import type { OnResponseHead } from '../../request/transport.ts';
@@ -22,8 +23,8 @@ export interface ExchangeOptions {
   readonly headTimeout: number;
   /** Called once after `headTimeout`: on `false` the exchange keeps waiting. Default: it fails. */
   readonly givesUp?: (() => boolean) | undefined;
-  /** Whether reading the request's body has begun. */
-  readonly bodyOpened: () => boolean;
+  /** The request's body: reading it may have begun. */
+  readonly body?: { readonly opened: boolean } | undefined;
   /** Called if the destination broke off a response: its health should be checked. */
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
 }
@@ -43,7 +44,7 @@ export class Exchange {
   readonly #sink: ResponseSink;
   readonly #headTimeout: number;
   readonly #givesUp: (() => boolean) | undefined;
-  readonly #bodyOpened: () => boolean;
+  readonly #body: ExchangeOptions['body'];
   readonly #onBrokenOff: ((origin: string) => void) | undefined;
   /** Dropped with the head: it refers to the request, which an open watch must not keep in memory. */
   #onResponseHead: OnResponseHead | undefined;
@@ -57,13 +58,13 @@ export class Exchange {
   #discardTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ExchangeOptions) {
-    const { origin, sink, onResponseHead, headTimeout, bodyOpened, onBrokenOff } = options;
+    const { origin, sink, onResponseHead, headTimeout, body, onBrokenOff } = options;
     this.#origin = origin;
     this.#sink = sink;
     this.#onResponseHead = onResponseHead;
     this.#headTimeout = headTimeout;
     this.#givesUp = options.givesUp;
-    this.#bodyOpened = bodyOpened;
+    this.#body = body;
     this.#onBrokenOff = onBrokenOff;
     const { promise, resolve, reject } = Promise.withResolvers<SendResult>();
     this.result = promise;
@@ -75,6 +76,11 @@ export class Exchange {
       () => this.#source?.resume(),
       () => this.#clientGone(),
     );
+  }
+
+  /** Counts what waits for the client. */
+  get held(): HeldBytes | undefined {
+    return this.#sink.held;
   }
 
   /** The exchange was cancelled or has ended: the request must not be sent. */
@@ -174,7 +180,7 @@ export class Exchange {
   #discard(headers: RawHeaders): void {
     const length = contentLength(headers);
     const isShort = length !== undefined && length <= maximumDiscarded;
-    if (!isShort || this.#bodyOpened()) this.#source?.abort(cancelled());
+    if (!isShort || this.#body?.opened === true) this.#source?.abort(cancelled());
     else this.#discardTimer = setTimeout(() => this.#source?.abort(cancelled()), discardMilliseconds);
   }
 

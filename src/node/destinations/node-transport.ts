@@ -110,7 +110,7 @@ export class NodeTransport implements Transport {
       onResponseHead,
       headTimeout,
       givesUp,
-      bodyOpened: () => source?.opened === true,
+      body: source,
       onBrokenOff: this.#onBrokenOff,
     });
     // One turn of the event loop later a short body has mostly arrived, and is sent in one piece with the head.

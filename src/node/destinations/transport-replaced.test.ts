@@ -76,7 +76,6 @@ test('a short response that is not wanted and does not come is given up after fi
       sink,
       onResponseHead: replace,
       headTimeout: 0,
-      bodyOpened: () => false,
     });
     exchange.started({ pause: () => {}, resume: () => {}, abort: () => aborted++ });
     exchange.head(404, '', ['Content-Length', '9']);

@@ -1,6 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { auditIdHeader, auditIdOf } from '../../request/audit-id.ts';
 import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
 import type { ObservedRequest } from '../../request/request-observer.ts';
@@ -41,7 +42,8 @@ export interface NodeInboundOptions {
 export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequest {
   readonly method: string;
   readonly target: string;
-  readonly headers: RawHeaders;
+  /** Once a response has begun, only what observers read at its end. */
+  headers: RawHeaders;
   readonly httpVersion: string;
   auditId: string | undefined;
   observed: ObservedRequest | undefined;
@@ -71,6 +73,8 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
   protected abstract get bodyStream(): Readable;
   /** Whether the body is incomplete although its stream has ended. */
   protected abstract get isBodyCutShort(): boolean;
+  /** Counts what is held for this request on its way; beyond the memory for that the exchange ends. */
+  abstract get held(): HeldBytes;
   /** A sink for the response; a second try gets a new one. */
   abstract responseSink(): ResponseSink;
   /** Whether the exchange is over, complete or not. */

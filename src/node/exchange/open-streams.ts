@@ -1,5 +1,6 @@
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type WatchEventBoundary, watchEventBoundary } from '../../apimachinery/watch-event-boundary.ts';
+import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import type { Outcome } from '../../request/outcome.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import type { ResponseSink } from './response-sink.ts';
@@ -125,6 +126,10 @@ export class LongRunningResponse implements ResponseSink, OpenStream {
     this.#isWatch = isWatch;
     this.isMisplaced = isMisplaced;
     this.#streams = streams;
+  }
+
+  get held(): HeldBytes | undefined {
+    return this.#sink.held;
   }
 
   attach(onDrain: () => void, onGone: () => void): void {

@@ -1,9 +1,12 @@
 import { firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { hasContent } from '../../http2/server/response-head.ts';
+import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { type Outcome, passedOnResponse } from '../../request/outcome.ts';
 
 /** Writes the response to one request. */
 export interface ResponseSink {
+  /** Counts what waits for the client. */
+  readonly held?: HeldBytes | undefined;
   /** Watches the client: when it can take more, and when it has gone. Undone by `release`. */
   attach(onDrain: () => void, onGone: () => void): void;
   /** Stops watching the client. */

@@ -1,3 +1,6 @@
+import { totalmem } from 'node:os';
+import { MemoryBudget } from '../../http2/sockets/held-bytes.ts';
+
 /**
  * Header lines of one message, enough for a user in 1,000 groups. Node allows 128 lines on HTTP/2 (measured: 124
  * X-Remote-Group lines pass, 128 end the stream with ENHANCE_YOUR_CALM) and 1,000 on HTTP/1.1.
@@ -10,18 +13,28 @@ export const maximumHeaderLines = 4_096;
  */
 export const maximumHeaderBytes = 1024 * 1024;
 
-/**
- * The same for clients without a verified certificate. A user in 1,000 groups comes through a front proxy, which has
- * one. Tokens take a few KiB; Node's own servers allow 16 KiB, Go's 1 MiB.
- */
-const maximumAnonymousHeaderBytes = 64 * 1024;
+/** Flow-control window of an HTTP/2 stream in bytes: what may have to be held for whoever does not take it. */
+export const streamWindow = 64 * 1024;
 
-export function maximumHeaderBytesOf(isVerified: boolean): number {
-  return isVerified ? maximumHeaderBytes : maximumAnonymousHeaderBytes;
+/** To which it grows for a quick reader, as that of kube-apiserver (kubernetes#67902). */
+export const maximumStreamWindow = 256 * 1024;
+
+/** Part of the memory that may be held for others. Connections, the router itself and V8's heap need the rest. */
+const partForOthers = 8;
+const maximumForOthers = 1024 * 1024 * 1024;
+
+/**
+ * Bytes that may be held for others, from what the process may use.
+ * @param constrained of the container or unit (`process.constrainedMemory`); 0 or more than there is: no limit
+ * @param total of the machine
+ */
+export function heldForOthers(constrained: number, total: number): number {
+  const memory = constrained > 0 ? Math.min(constrained, total) : total;
+  return Math.min(memory / partForOthers, maximumForOthers);
 }
 
-/** Flow-control window of an HTTP/2 stream in bytes, as that of kube-apiserver (kubernetes#67902). */
-export const streamWindow = 256 * 1024;
+/** The budget of this process. */
+export const memoryForOthers = new MemoryBudget(heldForOthers(process.constrainedMemory(), totalmem()));
 
 /** Limits of the server for its clients. */
 export interface ServerLimits {
@@ -45,13 +58,8 @@ export interface ServerLimits {
   readonly headersTimeout: number;
   /** Milliseconds from the first byte of an HTTP/2 head or frame to its last. */
   readonly headerBlockTimeout: number;
-  /**
-   * Bytes of unfinished heads on all connections of clients without a verified certificate, for HTTP/2 and HTTP/1.1 each.
-   * Over HTTP/2 as many again for clients with one.
-   */
-  readonly maximumUnfinishedHeads: number;
-  /** Milliseconds between two checks of unfinished HTTP/1.1 heads. */
-  readonly unfinishedHeadsInterval: number;
+  /** Milliseconds between two looks at what is held for HTTP/1.1 clients. */
+  readonly heldBytesInterval: number;
   /** Milliseconds between two checks for late heads and requests; Node's default. */
   readonly connectionsCheckingInterval: number;
   /**
@@ -69,8 +77,7 @@ export const defaultServerLimits: ServerLimits = {
   keepAliveTimeout: 90_000,
   headersTimeout: 60_000,
   headerBlockTimeout: 10_000,
-  maximumUnfinishedHeads: 32 * 1024 * 1024,
-  unfinishedHeadsInterval: 500,
+  heldBytesInterval: 100,
   connectionsCheckingInterval: 30_000,
   requestTimeout: 0,
 };

@@ -95,8 +95,12 @@ test('a client that says that it sends no more is gone', async (context) => {
   await eventually(() => signal.aborted);
 });
 
-test('a connection whose requests sent ahead have heads of more than one may have is ended', async (context) => {
-  const { port, handled } = await serverOf(context, { clientCertificateOf: everyoneVerified });
+test('attack: a connection whose requests sent ahead take more memory than there is for them is ended', async (context) => {
+  const { port, handled } = await serverOf(context, {
+    clientCertificateOf: everyoneVerified,
+    heldForOthers: 100_000,
+    limits: { heldBytesInterval: 5 },
+  });
   const client = await rawClient(context, port);
   client.write(get('/1'));
   await eventually(() => handled.length === 1);

@@ -4,6 +4,7 @@ import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
 import { connectionSpecific, contentLengthValue } from '../../http2/fields/header-fields.ts';
 import { hasContent } from '../../http2/server/response-head.ts';
 import { GatheredWrites } from '../../http2/sockets/gathered-writes.ts';
+import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import { type Outcome, sent } from '../../request/outcome.ts';
 import { contentLength, mayHaveLength, type ResponseSink, reasonPhrase } from '../exchange/response-sink.ts';
@@ -36,8 +37,16 @@ export class Http1ResponseSink implements ResponseSink {
   /** Made for the first large piece. */
   #gathered: GatheredWrites | undefined;
 
-  constructor(outgoing: ServerResponse, inbound: Required<Pick<InboundRequest, 'onFinished'>>) {
+  readonly held: HeldBytes | undefined;
+
+  /** @param held counts what the client does not read */
+  constructor(
+    outgoing: ServerResponse,
+    inbound: Required<Pick<InboundRequest, 'onFinished'>>,
+    held?: HeldBytes,
+  ) {
     this.#outgoing = outgoing;
+    this.held = held;
     this.#inbound = inbound;
   }
 
@@ -115,7 +124,7 @@ export class Http1ResponseSink implements ResponseSink {
     this.#begin();
     if (this.#gathered === undefined) {
       if (chunk.length <= maximumCopied && length <= maximumCopied) return this.#writeNow(Buffer.from(chunk));
-      this.#gathered = new GatheredWrites(this.#outgoing, () => this.#onDrain?.());
+      this.#gathered = new GatheredWrites(this.#outgoing, () => this.#onDrain?.(), this.held);
     }
     return this.#gathered.add(chunk);
   }

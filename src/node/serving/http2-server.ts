@@ -4,13 +4,15 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.ts';
 import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/incoming-stream.ts';
+import type { HeldBytes, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
 import { type Outcome, sent } from '../../request/outcome.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import {
-  maximumHeaderBytesOf,
+  maximumHeaderBytes,
   maximumHeaderLines,
+  maximumStreamWindow,
   type ServerLimits,
   streamWindow,
 } from '../exchange/serving-limits.ts';
@@ -21,6 +23,7 @@ export interface Http2ServerOptions
   extends NodeInboundOptions,
     Pick<RequestHandlerOptions, 'fetch' | 'logger'> {
   readonly limits: ServerLimits;
+  readonly memory: MemoryBudget;
   /** Whether the client presented a certificate that was verified. */
   readonly isVerified: (socket: TLSSocket) => boolean;
   /** Called for each request: whether its connection must get a GOAWAY. */
@@ -29,7 +32,8 @@ export interface Http2ServerOptions
 
 /** Serves HTTP/2 with the router's fetch handler, limits and Kubernetes Status responses. */
 export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
-  const { fetch, clientCertificateOf, deadlines, isVerified, isToEnd, logger = silentLogger } = options;
+  const { fetch, clientCertificateOf, deadlines, isVerified, isToEnd, memory } = options;
+  const { logger = silentLogger } = options;
   const inboundOptions = { clientCertificateOf, deadlines };
   return serveHttp2({
     fetch(request, { incoming }) {
@@ -40,12 +44,13 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
     // The router does not use the host: it decides on and forwards the request as it was received.
     host: 'localhost',
     isVerified,
+    memory,
     limits: {
       ...options.limits,
       streamWindow,
+      maximumStreamWindow,
       maximumHeaderLines,
-      maximumHeaderBytes: maximumHeaderBytesOf(false),
-      maximumVerifiedHeaderBytes: maximumHeaderBytesOf(true),
+      maximumHeaderBytes,
     },
     errorHandler: (error) => errorResponse(error, logger),
     refusal(status) {
@@ -86,12 +91,20 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
     return this.carrier.isClosed;
   }
 
+  get held(): HeldBytes {
+    return this.carrier.held;
+  }
+
   get isClosed(): boolean {
     return this.carrier.isClosed;
   }
 
   responseSink(): ResponseSink {
     return new Http2ResponseSink(this.carrier);
+  }
+
+  onResponded(): void {
+    this.headers = this.carrier.head.headers;
   }
 
   onClosed(): void {
@@ -121,6 +134,10 @@ class Http2ResponseSink implements ResponseSink, ResponseWriter {
 
   constructor(stream: IncomingStream) {
     this.#stream = stream;
+  }
+
+  get held(): HeldBytes {
+    return this.#stream.held;
   }
 
   attach(onDrain: () => void, onGone: () => void): void {

@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
 import { createSecureContext, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls';
 import { defaultTlsParameters, type TlsParameters } from '../configuration/serve-config.ts';
-import { maximumHeaderBytesOf, maximumHeaderLines, type ServerLimits } from '../exchange/serving-limits.ts';
+import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits } from '../exchange/serving-limits.ts';
+import { Http1Message } from './http1-message.ts';
 import { NamedCertificates, type NamedPair } from './named-certificates.ts';
 import { certificateError } from './server-error.ts';
 
@@ -29,20 +30,15 @@ function secureContextOf({
 
 export interface HttpsServerListeners {
   /** A request over HTTP/1.1. */
-  readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+  readonly onRequest: (incoming: Http1Message, outgoing: ServerResponse) => void;
   /** Which requests with `Upgrade` are upgrades; all others are ordinary ones. */
   readonly isUpgrade: (incoming: IncomingMessage) => boolean;
   /** A connection that negotiated HTTP/2. Default: HTTP/2 is not offered. */
   readonly onHttp2Connection?: ((socket: TLSSocket) => void) | undefined;
-  /** Whether the client presented a certificate that was verified. */
-  readonly isVerified: (socket: TLSSocket) => boolean;
 }
 
-/** Node reads this limit when a connection's parser is made; its types leave it out. */
-type ServerWithHeaderSize = Server & { maxHeaderSize?: number };
-
 export interface RouterHttpsServer {
-  readonly server: Server;
+  readonly server: Server<typeof Http1Message>;
   /** @throws {ServerError} `InvalidServingCertificate`; the old pairs stay in use then. */
   setSecureContext(tls: ServerTlsOptions): void;
 }
@@ -58,7 +54,9 @@ export function newHttpsServer(
 ): RouterHttpsServer {
   const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
   // `insecureHTTPParser` stays off: the parser refuses ambiguous requests.
-  const options: ServerOptions = {
+  const options: ServerOptions<typeof Http1Message> = {
+    IncomingMessage: Http1Message,
+    maxHeaderSize: maximumHeaderBytes,
     ...secureContextOf(tls),
     ALPNProtocols: listeners.onHttp2Connection === undefined ? ['http/1.1'] : ['h2', 'http/1.1'],
     handshakeTimeout: limits.tlsHandshakeTimeout,
@@ -107,8 +105,8 @@ export function newHttpsServer(
 
 /** Replaces Node's listener for finished handshakes, which would read every connection as HTTP/1.1. */
 function separateHttp2(
-  server: ServerWithHeaderSize,
-  { onHttp2Connection, isVerified }: Omit<HttpsServerListeners, 'onRequest' | 'isUpgrade'>,
+  server: RouterHttpsServer['server'],
+  { onHttp2Connection }: Omit<HttpsServerListeners, 'onRequest' | 'isUpgrade'>,
 ): void {
   const listeners = server.listeners('secureConnection');
   server.removeAllListeners('secureConnection');
@@ -117,7 +115,6 @@ function separateHttp2(
       onHttp2Connection(socket);
       return;
     }
-    server.maxHeaderSize = maximumHeaderBytesOf(isVerified(socket));
     for (const listener of listeners) listener.call(server, socket);
   });
 }

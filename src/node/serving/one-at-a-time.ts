@@ -1,12 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { maximumHeaderBytesOf } from '../exchange/serving-limits.ts';
 
 /** Requests that may wait on one HTTP/1.1 connection; as many as concurrent HTTP/2 streams. */
 const maximumWaiting = 100;
-
-/** Characters of the heads of waiting requests, if there is more than one: Node keeps them in memory. */
-const maximumWaitingHeads = maximumHeaderBytesOf(false);
 
 interface Pipeline {
   /** The response in progress, or the last one. */
@@ -14,8 +10,6 @@ interface Pipeline {
   /** The response to the newest request. */
   last: ServerResponse;
   waiting: number;
-  /** Characters of their heads. */
-  waitingHeads: number;
 }
 
 /**
@@ -51,7 +45,7 @@ export class OneAtATime {
     if (!socket.writable) return;
     const pipeline = this.#pipelines.get(socket);
     if (pipeline === undefined) {
-      this.#pipelines.set(socket, { current: outgoing, last: outgoing, waiting: 0, waitingHeads: 0 });
+      this.#pipelines.set(socket, { current: outgoing, last: outgoing, waiting: 0 });
       handle();
       return;
     }
@@ -62,27 +56,19 @@ export class OneAtATime {
       handle();
       return;
     }
-    const head = lengthOfHead(incoming);
     pipeline.waiting++;
-    pipeline.waitingHeads += head;
-    const exceedsHeads = pipeline.waiting > 1 && pipeline.waitingHeads > maximumWaitingHeads;
-    if (pipeline.waiting > maximumWaiting || exceedsHeads) {
+    if (pipeline.waiting > maximumWaiting) {
       socket.destroy();
       return;
     }
     previous.once('close', () => {
       pipeline.waiting--;
-      pipeline.waitingHeads -= head;
       // The connection ended with that response: later requests are not processed.
       if (!socket.writable) return;
       pipeline.current = outgoing;
       handle();
     });
   }
-}
-
-function lengthOfHead({ url = '', rawHeaders }: IncomingMessage): number {
-  return rawHeaders.reduce((length, part) => length + part.length, url.length);
 }
 
 function isOver(response: ServerResponse): boolean {

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { statusParts, statusResponse } from '../../apimachinery/status.ts';
+import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { announcesBody } from '../../request/inbound.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
@@ -27,7 +28,7 @@ type InboundResponse = ServerResponse & { inbound: NodeInboundRequest };
 /** Handles HTTP/1.1 requests with the fetch handler. */
 export function requestHandler(
   options: RequestHandlerOptions,
-): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+): (incoming: IncomingMessage, outgoing: ServerResponse, held: HeldBytes | undefined) => void {
   const { fetch, observer, logger = silentLogger } = options;
   const listener = getRequestListener(
     (request, bindings) => {
@@ -47,14 +48,19 @@ export function requestHandler(
       errorHandler: (error) => errorResponse(error, logger),
     },
   );
-  return (incoming, outgoing) => {
+  return (incoming, outgoing, held) => {
     const issue = issueOfHead(incoming.httpVersion, incoming.rawHeaders);
     if (issue !== undefined) {
       observer?.malformed();
       refuseHead(outgoing, issue);
       return;
     }
-    const inbound = new Http1Inbound(incoming, outgoing, options);
+    if (held === undefined) {
+      discardUnreadBody(incoming, outgoing);
+      refuseForMemory(outgoing);
+      return;
+    }
+    const inbound = new Http1Inbound(incoming, outgoing, held, options);
     if (inbound.hasBody) discardUnreadBody(incoming, outgoing);
     (outgoing as InboundResponse).inbound = inbound;
     hideFromUrl(incoming);
@@ -66,6 +72,14 @@ function refuseHead(outgoing: ServerResponse, issue: string): void {
   const { code, headers, body } = statusParts('BadRequest', `the request is not valid HTTP: ${issue}`);
   outgoing.writeHead(code, { ...headers, connection: 'close' }).end(body);
 }
+
+/** There is no memory for the request: the client may send it again (client-go does, for a Retry-After). */
+function refuseForMemory(outgoing: ServerResponse): void {
+  const { code, headers, body } = statusParts('TooManyRequests', tooMuchHeld, { retryAfterSeconds: 1 });
+  outgoing.writeHead(code, headers).end(body);
+}
+
+const tooMuchHeld = 'The router has no memory for this request now, please try again later.';
 
 /** Limits for reading the rest of an upload after its response. */
 const drainBytes = 64 * 1024 * 1024;
@@ -95,12 +109,19 @@ function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse):
 /** A request over HTTP/1.1 or 1.0. */
 class Http1Inbound extends NodeInboundRequest {
   protected readonly carrier: IncomingMessage;
+  readonly held: HeldBytes;
   readonly #outgoing: ServerResponse;
   #hasBody: boolean | undefined;
 
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse, options: NodeInboundOptions) {
+  constructor(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    held: HeldBytes,
+    options: NodeInboundOptions,
+  ) {
     super(incoming.method ?? 'GET', incoming.url ?? '', incoming.rawHeaders, incoming.httpVersion, options);
     this.carrier = incoming;
+    this.held = held;
     this.#outgoing = outgoing;
   }
 
@@ -123,7 +144,7 @@ class Http1Inbound extends NodeInboundRequest {
   }
 
   responseSink(): ResponseSink {
-    return new Http1ResponseSink(this.#outgoing, this);
+    return new Http1ResponseSink(this.#outgoing, this, this.held);
   }
 
   protected get isResponseBegun(): boolean {

@@ -2,18 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import { MemoryBudget } from '../../http2/sockets/held-bytes.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { ServerObserver } from '../exchange/connection-observer.ts';
-import { defaultServerLimits, maximumHeaderBytesOf, type ServerLimits } from '../exchange/serving-limits.ts';
+import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { isAfterLastRequest, isHttpError, refusePlainHttp, respondToClientError } from './client-error.ts';
+import { HeldByHttp1 } from './held-by-http1.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { type RequestHandlerOptions, requestHandler } from './request-handler.ts';
 import { limitConnections, ServerConnections } from './server-connections.ts';
 import { listenError } from './server-error.ts';
-import { UnfinishedHttp1Heads } from './unfinished-http1-heads.ts';
 
 export interface RouterServerOptions extends RequestHandlerOptions {
   readonly tls: ServerTlsOptions;
@@ -27,6 +28,8 @@ export interface RouterServerOptions extends RequestHandlerOptions {
    * load balancer (kube-apiserver's `--goaway-chance`). Default 0.
    */
   readonly goawayChance?: number;
+  /** Bytes that may be held for others. Default: the budget of the process, a part of the memory that it may use. */
+  readonly heldForOthers?: number;
   /** Is told of connections, for metrics. */
   readonly observer?: ServerObserver | undefined;
   /** In [0, 1). Default `Math.random`. */
@@ -89,30 +92,25 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { disableHttp2Serving = false, clientCertificateOf } = options;
   const isVerified = (socket: TLSSocket): boolean =>
     clientCertificateOf({ socket }).clientCertificate !== undefined;
+  const memory =
+    options.heldForOthers === undefined ? memoryForOthers : new MemoryBudget(options.heldForOthers);
   const http2 = routerHttp2Server({
     ...options,
     limits,
+    memory,
     isVerified,
     isToEnd: () => goawayChance > 0 && random() < goawayChance,
   });
-  const unfinishedHeads = new UnfinishedHttp1Heads({
-    maximumBytes: limits.maximumUnfinishedHeads,
-    maximumHead: maximumHeaderBytesOf(false),
-    interval: limits.unfinishedHeadsInterval,
-    isBusy: (socket) => pipelines.isBusy(socket),
-  });
+  const held = new HeldByHttp1(limits.heldBytesInterval);
   const { server, setSecureContext } = newHttpsServer(tls, limits, {
-    isVerified,
     isUpgrade: (incoming) => onUpgrade !== undefined && isForTunnel(incoming),
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
     onRequest(incoming, outgoing) {
       if (draining) outgoing.shouldKeepAlive = false;
-      const socket = incoming.socket as TLSSocket;
-      if (unfinishedHeads.counts(socket)) outgoing.once('close', () => unfinishedHeads.requestEnded(socket));
-      pipelines.run(incoming, outgoing, () => handle(incoming, outgoing));
+      pipelines.run(incoming, outgoing, () => handle(incoming, outgoing, held.begin(incoming, outgoing)));
     },
   });
-  server.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+  server.on('checkExpectation', (incoming, outgoing: ServerResponse) => {
     pipelines.run(incoming, outgoing, () => refuseExpectation(outgoing));
   });
   // On `close`, Node would cut responses that are written but not sent yet; `ServerConnections` does not.
@@ -121,7 +119,8 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
-    if (socket.alpnProtocol !== 'h2' && !isVerified(socket)) unfinishedHeads.opened(socket);
+    if (socket.alpnProtocol !== 'h2')
+      held.opened(socket, isVerified(socket) ? memory.verified : memory.others);
     observer?.secured(socket);
   });
   server.on('tlsClientError', (error, socket) => {
@@ -138,6 +137,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   if (onUpgrade !== undefined) {
     server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => {
       connections.handedOver(socket);
+      held.left(socket as TLSSocket);
       // An earlier response is incomplete: it would be written into the upgraded protocol.
       if (pipelines.isBusy(socket)) socket.destroy();
       else onUpgrade(incoming, socket, firstBytes);

@@ -3,7 +3,7 @@ import { AddressResets } from '../../../src/http2/server/client-budgets.ts';
 import type { ResponseWriter } from '../../../src/http2/server/incoming-stream.ts';
 import { defaultHttp2ServerLimits, type ServerSessionHost } from '../../../src/http2/server/server-limits.ts';
 import type { ServerStream } from '../../../src/http2/server/server-stream.ts';
-import { UnfinishedHeads } from '../../../src/http2/server/unfinished-heads.ts';
+import { type BudgetShare, MemoryBudget } from '../../../src/http2/sockets/held-bytes.ts';
 import { limits, longValue, pieceLength, shortLength, wholeAnswer } from './expected-answers.ts';
 
 /** How the host deals with a request. */
@@ -89,7 +89,7 @@ export class Host implements ServerSessionHost {
   /** What nobody foresaw: the session has caught it. */
   failure: unknown;
   readonly #handling: readonly Handling[];
-  readonly #unfinishedHeads = new UnfinishedHeads({ maximumBytes: 2 ** 20, timeout: 10_000 });
+  readonly #memory = new MemoryBudget(2 ** 26);
   #open = 0;
 
   constructor(handling: readonly Handling[]) {
@@ -100,12 +100,8 @@ export class Host implements ServerSessionHost {
     return false;
   }
 
-  maximumHeaderBytes(): number {
-    return 64 * 1024;
-  }
-
-  unfinishedHeads(): UnfinishedHeads {
-    return this.#unfinishedHeads;
+  shareOf(): BudgetShare {
+    return this.#memory.others;
   }
 
   headTooLarge(stream: ServerStream): void {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { streamWindow } from '../../../src/node/exchange/serving-limits.ts';
+import { maximumStreamWindow, streamWindow } from '../../../src/node/exchange/serving-limits.ts';
 import { statusOf } from '../../support/security/hpack.ts';
 import { type Frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
 import { initialWindow } from './client-frames.ts';
@@ -111,7 +111,10 @@ export class Answers {
   #grant(stream: number, increment: number): void {
     add(this.#granted, stream, increment);
     const uploaded = this.client.uploaded.get(stream) ?? 0;
-    const ahead = stream === 0 ? limits.maxConcurrentStreams * streamWindow - initialWindow : 0;
+    const ahead =
+      stream === 0
+        ? limits.maxConcurrentStreams * maximumStreamWindow - initialWindow
+        : maximumStreamWindow - streamWindow;
     assert.ok((this.#granted.get(stream) ?? 0) <= ahead + uploaded, `too much is granted on ${stream}`);
   }
 

@@ -1,0 +1,201 @@
+/** Has bytes of a peer that are of no use until it, or somebody else, goes on. */
+export interface Holder {
+  /** Ends what they are held for. */
+  giveUp(reason: string): void;
+}
+
+/** Where bytes that are held for one peer are counted. */
+export interface HeldBytes {
+  /** @param bytes more; fewer if it is negative */
+  add(bytes: number): void;
+}
+
+/** A request may take this part of what is left: however much is held, small requests find room. */
+const partOfRoom = 16;
+/** Beyond this part something is given up, so that there is room for new requests. */
+const heldAtMost = 7 / 8;
+
+/**
+ * One budget for all bytes that a process holds for others: incomplete heads, heads of requests without a response,
+ * content that a server or a client does not take. Beyond it what makes no progress ends: first the oldest incomplete
+ * head, then the content that nobody has taken for the longest time. What flows is never among these.
+ */
+export class MemoryBudget {
+  /** Clients that presented a certificate that was verified. */
+  readonly verified: BudgetShare;
+  /** All others; half of the budget at most. */
+  readonly others: BudgetShare;
+  readonly #maximum: number;
+  #isDue = false;
+
+  /** @param maximum bytes */
+  constructor(maximum: number) {
+    this.#maximum = maximum;
+    this.verified = new BudgetShare(this, maximum);
+    this.others = new BudgetShare(this, maximum / 2);
+  }
+
+  get bytes(): number {
+    return this.verified.bytes + this.others.bytes;
+  }
+
+  get isExceeded(): boolean {
+    return this.bytes > this.#maximum * heldAtMost;
+  }
+
+  /** Whether so many bytes more are a small part of what is left. */
+  hasRoomFor(bytes: number): boolean {
+    return bytes * partOfRoom <= this.#maximum - this.bytes;
+  }
+
+  /** Gives up what is too much, after the current turn: whoever holds it may be at work on it. */
+  relieveSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setImmediate(() => {
+      this.#isDue = false;
+      this.#relieve();
+    });
+  }
+
+  #relieve(): void {
+    const { verified, others } = this;
+    while (others.isExceeded && others.giveUpOne()) {}
+    while (this.isExceeded) {
+      const [larger, smaller] = verified.bytes > others.bytes ? [verified, others] : [others, verified];
+      if (!larger.giveUpOne() && !smaller.giveUpOne()) return;
+    }
+  }
+}
+
+/** The part of the budget for clients of one kind. */
+export class BudgetShare implements HeldBytes {
+  readonly #budget: MemoryBudget;
+  readonly #maximum: number;
+  readonly #heads = new HoldingList();
+  readonly #content = new HoldingList();
+  #bytes = 0;
+
+  constructor(budget: MemoryBudget, maximum: number) {
+    this.#budget = budget;
+    this.#maximum = maximum;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get isExceeded(): boolean {
+    return this.#bytes > this.#maximum * heldAtMost;
+  }
+
+  /** As that of the budget, for this share as well. */
+  hasRoomFor(bytes: number): boolean {
+    return bytes * partOfRoom <= this.#maximum - this.#bytes && this.#budget.hasRoomFor(bytes);
+  }
+
+  /** Counts bytes that cannot be given up: of a request that is being served. */
+  add(bytes: number): void {
+    this.#bytes += bytes;
+    if (bytes > 0 && (this.isExceeded || this.#budget.isExceeded)) this.#budget.relieveSoon();
+  }
+
+  /** An incomplete head. */
+  head(holder: Holder): Holding {
+    return new Holding(this, this.#heads, holder);
+  }
+
+  /** Content that waits for somebody. */
+  content(holder: Holder): Holding {
+    return new Holding(this, this.#content, holder);
+  }
+
+  /** @returns false if nothing can be given up */
+  giveUpOne(): boolean {
+    const oldest = this.#heads.first ?? this.#content.first;
+    oldest?.giveUp();
+    return oldest !== undefined;
+  }
+}
+
+/** The bytes of one holder. */
+export class Holding implements HeldBytes {
+  readonly #share: BudgetShare;
+  readonly #list: HoldingList;
+  readonly #holder: Holder;
+  #bytes = 0;
+  #isOver = false;
+  /** Its neighbours in the list, which it is in while it has bytes. */
+  previous: Holding | undefined;
+  next: Holding | undefined;
+
+  constructor(share: BudgetShare, list: HoldingList, holder: Holder) {
+    this.#share = share;
+    this.#list = list;
+    this.#holder = holder;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Fewer bytes mean progress: it is the youngest then. */
+  add(bytes: number): void {
+    if (this.#isOver || bytes === 0) return;
+    const before = this.#bytes;
+    this.#bytes += bytes;
+    this.#share.add(bytes);
+    if (before > 0 && (bytes < 0 || this.#bytes <= 0)) this.#list.remove(this);
+    if (this.#bytes > 0 && (before <= 0 || bytes < 0)) this.#list.append(this);
+  }
+
+  /** Something of it was taken, though as much came in its place. */
+  progressed(): void {
+    if (this.#bytes <= 0) return;
+    this.#list.remove(this);
+    this.#list.append(this);
+  }
+
+  /** @param bytes in all */
+  set(bytes: number): void {
+    this.add(bytes - this.#bytes);
+  }
+
+  /** Nothing is held any more, nor will be. */
+  end(): void {
+    this.set(0);
+    this.#isOver = true;
+  }
+
+  giveUp(): void {
+    this.end();
+    this.#holder.giveUp('too many bytes are held for others');
+  }
+}
+
+/** Holdings in order, the one without progress for the longest time first. */
+class HoldingList {
+  #first: Holding | undefined;
+  #last: Holding | undefined;
+
+  get first(): Holding | undefined {
+    return this.#first;
+  }
+
+  append(holding: Holding): void {
+    holding.previous = this.#last;
+    if (this.#last === undefined) this.#first = holding;
+    else this.#last.next = holding;
+    this.#last = holding;
+  }
+
+  remove(holding: Holding): void {
+    const { previous, next } = holding;
+    if (previous === undefined) this.#first = next;
+    else previous.next = next;
+    if (next === undefined) this.#last = previous;
+    else next.previous = previous;
+    holding.previous = undefined;
+    holding.next = undefined;
+  }
+}

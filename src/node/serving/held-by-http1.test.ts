@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
+import { eventually } from '../../../test/support/eventually.ts';
+import { rawClient } from '../../../test/support/node-clients.ts';
+import { everyoneVerified, startServer } from '../../../test/support/node-server.ts';
+import { readUntil } from '../../../test/support/tls-client.ts';
+
+const part = (name: string) => `GET /${name} HTTP/1.1\r\nHost: a\r\nX-Filler: ${'x'.repeat(15_000)}`;
+const request = (name: string, body = '') =>
+  `POST /${name} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+const chunked = (name: string) =>
+  `POST /${name} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${'3\r\nabc\r\n'.repeat(500)}0\r\n\r\n`;
+const limits = { heldBytesInterval: 5 };
+
+describe('unfinished HTTP/1.1 heads on many connections', () => {
+  for (const [what, first, options] of [
+    ['of clients without a certificate', '', { heldForOthers: 400_000 }],
+    ['behind a complete request in the same packet', request('first'), { heldForOthers: 400_000 }],
+    // Of the whole budget.
+    ['of clients with a certificate', '', { heldForOthers: 200_000, clientCertificateOf: everyoneVerified }],
+  ] as const) {
+    test(`attack: ${what}: the oldest are closed, others stay`, async (context) => {
+      const { port } = await startServer(context, (_request, { inbound }) => new Response(inbound.target), {
+        limits,
+        ...options,
+      });
+      // Connections whose requests were whole hold nothing, however long those were.
+      const served = await Promise.all(Array.from({ length: 4 }, () => rawClient(context, port)));
+      for (const [index, client] of served.entries()) {
+        client.write(request(`served-${index}`, 'x'.repeat(5_000)));
+        await readUntil(client, `/served-${index}`);
+        client.write(chunked(`in-chunks-${index}`));
+        await readUntil(client, `/in-chunks-${index}`);
+      }
+      const attackers: TLSSocket[] = [];
+      for (let index = 0; index < 20; index++) {
+        const attacker = await rawClient(context, port);
+        attacker.on('error', () => {});
+        attacker.write(first + part(`attacker-${index}`));
+        if (first !== '') await readUntil(attacker, '/first');
+        attacker.resume();
+        attackers.push(attacker);
+      }
+      await eventually(() => attackers.filter(({ destroyed }) => destroyed).length >= 8);
+      const left = attackers.filter(({ destroyed }) => !destroyed);
+      assert.ok(left.length > 0, 'as many as there is memory for go on');
+      assert.deepEqual(left, attackers.slice(-left.length), 'the oldest went');
+      for (const [index, client] of served.entries()) {
+        client.write(request(`again-${index}`));
+        await readUntil(client, `/again-${index}`);
+      }
+      const [last] = served;
+      last?.end();
+      if (last !== undefined) await once(last, 'close');
+    });
+  }
+});
+
+test('tunnels hold no head: many live on while heads are given up', async (context) => {
+  const { port } = await startServer(context, () => new Response(), {
+    heldForOthers: 400_000,
+    limits,
+    onUpgrade(_incoming, socket) {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+      socket.pipe(socket);
+    },
+  });
+  const upgrade = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+  const tunnels: TLSSocket[] = [];
+  for (let index = 0; index < 10; index++) {
+    const tunnel = await rawClient(context, port);
+    tunnel.write(upgrade);
+    await readUntil(tunnel, '101');
+    tunnel.write(`${'x'.repeat(100_000)}sent-${index}.`);
+    await readUntil(tunnel, `sent-${index}.`);
+    tunnels.push(tunnel);
+  }
+  const attackers = await Promise.all(Array.from({ length: 20 }, () => rawClient(context, port)));
+  for (const attacker of attackers) {
+    attacker.on('error', () => {}).resume();
+    attacker.write(part('attacker'));
+  }
+  await eventually(() => attackers.some(({ destroyed }) => destroyed));
+  for (const [index, tunnel] of tunnels.entries()) {
+    tunnel.write(`alive-${index}.`);
+    await readUntil(tunnel, `alive-${index}.`);
+  }
+});
+
+test('a request for which there is no memory gets a 429 that clients repeat, and the connection goes on', async (context) => {
+  const { port } = await startServer(context, (_request, { inbound }) => new Response(inbound.target), {
+    heldForOthers: 200_000,
+    limits,
+  });
+  const client = await rawClient(context, port);
+  client.write(
+    `POST /large HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(8_000)}\r\nContent-Length: 4\r\n\r\nbody`,
+  );
+  const refused = await readUntil(client, '"code":429}');
+  assert.match(refused, /^HTTP\/1\.1 429 Too Many Requests\r\n.*retry-after: 1\r\n/is);
+  client.write(request('small'));
+  await readUntil(client, '/small');
+});
+
+test('of the head of a request only what is still needed is kept once its response has begun', async (context) => {
+  let headers: readonly string[] = [];
+  const { port } = await startServer(
+    context,
+    (_request, { inbound }) => {
+      headers = inbound.headers;
+      return new Response(
+        new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('begun')) }),
+      );
+    },
+    { limits },
+  );
+  const client = await rawClient(context, port);
+  client.write(`GET / HTTP/1.1\r\nHost: a\r\nX-Large: ${'a'.repeat(10_000)}\r\nUser-Agent: kubectl\r\n\r\n`);
+  await readUntil(client, 'begun');
+  await eventually(() => headers.length === 2);
+  assert.deepEqual(headers, ['User-Agent', 'kubectl']);
+});
