@@ -33,7 +33,7 @@ export interface DemoCertificates {
 
 /** Common name of the front-proxy client, for `--requestheader-allowed-names`. */
 export const frontProxyName = 'front-proxy-client';
-/** Common name of the sync job, for `--allowed-users`. */
+/** Common name of the sync job. */
 export const syncJobName = 'mixed-version-proxy-sync';
 
 /** The names that API servers and what stands in front of them are called by, whatever their address. */

@@ -3,7 +3,7 @@ import { validateServeOptions } from '../src/cli/serve/validate-serve-options.ts
 import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
 import { startRouter } from '../src/node/process/start-router.ts';
 import type { Logger } from '../src/runtime/logger.ts';
-import { type DemoCertificates, frontProxyName, syncJobName } from './certificates.ts';
+import { type DemoCertificates, frontProxyName } from './certificates.ts';
 import type { ExampleApiServer } from './example-api-server/index.ts';
 
 export interface DemoRouterOptions {
@@ -35,7 +35,6 @@ export function serveFlags(options: DemoRouterOptions): Record<string, readonly 
     'requestheader-allowed-names': [frontProxyName],
     'snapshot-keys': [options.snapshotKeys],
     'snapshot-file': [options.snapshotFile],
-    'allowed-users': [syncJobName],
     'allow-loopback-peers': ['true'],
     ...options.flags,
   };

@@ -1,11 +1,12 @@
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
 import { pageStateSource } from './dashboard/page-state.ts';
 import type { OidcIssuer } from './identity/outgoing/oidc-issuer.ts';
-import { type AllowedCallers, defaultAllowedCallers } from './own-paths/allowed-callers.ts';
+import { createDelegatedAuthorizer } from './own-paths/delegated-authorizer.ts';
 import { healthEndpoints } from './own-paths/health-checks/health-endpoints.ts';
 import { routerHealthChecks } from './own-paths/health-checks/router-health-checks.ts';
 import { createServerChecks } from './own-paths/health-checks/server-checks.ts';
 import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoints.ts';
+import { onlyAuthorizedCallers } from './own-paths/only-authorized-callers.ts';
 import {
   acceptOwnRequest,
   identifyCaller,
@@ -22,8 +23,6 @@ import { silentLogger } from './runtime/logger.ts';
 
 /** Options of the paths that the router serves itself. */
 export interface OwnAppOptions extends OwnPathsOptions, Pick<MiddlewareOptions, 'inbound'> {
-  /** Who may use `/.mixed-version-proxy/`. Default: the group `system:masters`. */
-  readonly allowedCallers?: AllowedCallers;
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
   readonly recentDecisions?: RecentDecisions | undefined;
   /** Whose tokens `identityTokens` signs: API servers fetch its public keys here. Default: no issuer. */
@@ -44,7 +43,6 @@ export function createOwnApp(
   router: Router,
   toApiServer: Handler<HandlerEnvironment>,
 ): Hono<HandlerEnvironment> {
-  const { allowedCallers = defaultAllowedCallers } = options;
   const { inbound = webInbound, logger = silentLogger, clock = Date.now } = options;
   const { metrics, oidcIssuer } = options;
   const healthChecks = routerHealthChecks(options);
@@ -59,15 +57,17 @@ export function createOwnApp(
   // The OIDC issuer's two documents, open to everyone, where there is an issuer.
   if (oidcIssuer !== undefined) app.route('/', oidcDocuments(oidcIssuer, accept));
 
-  // /.mixed-version-proxy/: who is calling is established first (401).
+  // /.mixed-version-proxy/: who is calling is established first (401), and a server is asked whether they may (403, 503).
+  const authorize = createDelegatedAuthorizer({ ...options, router });
+  const onlyAuthorized = onlyAuthorizedCallers(authorize);
   app.use(`${ownPathsPrefix}/*`, accept, identifyCaller(router));
-  // Metrics, for allowed callers and for monitors (403). Under their plain names these paths are the API server's.
+  // Metrics. Under their plain names these paths are the API server's.
   if (metrics !== undefined) {
-    app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, allowedCallers));
+    app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, onlyAuthorized));
   }
-  // Snapshot, explain, status and its page: for allowed callers only.
+  // Snapshot, explain, status and its page.
   const statusPage = (parts: StatusPageParts) => statusPageHandler(options, clock, parts);
-  const parts = { allowed: allowedCallers, readinessChecks: healthChecks.readyz, statusPage };
+  const parts = { authorize, readinessChecks: healthChecks.readyz, statusPage };
   app.route(ownPathsPrefix, ownPaths(options, parts));
 
   app.all('*', toApiServer);

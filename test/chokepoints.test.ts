@@ -54,6 +54,7 @@ const chokepoints = {
     calledIn: [
       'src/apimachinery/remembered-requests.ts',
       'src/cli/doctor/ask-as-router.ts',
+      'src/own-paths/delegated-authorizer.ts',
       'src/proxy/delivery/ask-server.ts',
       'src/proxy/explain.ts',
     ],
@@ -82,19 +83,19 @@ const chokepoints = {
     ],
   },
   // Who may use the router's own paths.
-  onlyAllowedCallers: {
-    definedIn: 'src/own-paths/only-allowed-callers.ts',
-    // By itself, and in `onlyMonitors`.
-    calledIn: ['src/own-paths/only-allowed-callers.ts', 'src/own-paths/own-paths.ts'],
+  onlyAuthorizedCallers: {
+    definedIn: 'src/own-paths/only-authorized-callers.ts',
+    calledIn: ['src/own-app.ts', 'src/own-paths/own-paths.ts'],
   },
-  onlyMonitors: {
-    definedIn: 'src/own-paths/only-allowed-callers.ts',
-    calledIn: ['src/own-paths/metrics-endpoints.ts'],
+  // For what is signed alone.
+  onlyAuthorizedOrUnknownCallers: {
+    definedIn: 'src/own-paths/only-authorized-callers.ts',
+    calledIn: ['src/own-paths/own-paths.ts'],
   },
-  // What is asked in a caller's name on the side: servers for their health checks.
+  // What is asked in a caller's name on the side: servers for their health checks, and whether the caller may use an own path.
   askInCallersName: {
     definedIn: 'src/proxy/ask-in-callers-name.ts',
-    calledIn: ['src/own-paths/health-checks/server-checks.ts'],
+    calledIn: ['src/own-paths/delegated-authorizer.ts', 'src/own-paths/health-checks/server-checks.ts'],
   },
   // Which of the servers of a snapshot is the local one.
   localServerIdIn: {

@@ -43,7 +43,6 @@ async function node(context: TestContext, host = hostname()) {
     '--bind-address=127.0.0.1',
     '--secure-port=0',
     '--allow-loopback-peers',
-    '--allowed-users=mixed-version-proxy-sync',
   ];
   return { cluster, own, peer, manifest, flags };
 }

@@ -59,7 +59,6 @@ async function nodes(context: TestContext, versions: readonly KubernetesVersionN
         '--bind-address=127.0.0.1',
         '--secure-port=0',
         '--allow-loopback-peers',
-        '--allowed-users=mixed-version-proxy-sync',
       ];
     }),
   );

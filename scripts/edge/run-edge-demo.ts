@@ -97,7 +97,6 @@ async function startDemoEdge(
       ASSERTION_SIGNING_KEY: await readFile(join(path(edgeKeysDirectory), signingKeyFile), 'utf8'),
       ASSERTION_ISSUER: edgeName,
       AUTHENTICATION_CONFIG: tokens.authenticationConfiguration,
-      ALLOWED_USERS: JSON.stringify([syncJobName]),
       ALLOW_LOOPBACK_PEERS: 'true',
     },
   });

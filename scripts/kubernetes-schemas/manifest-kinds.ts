@@ -3,6 +3,7 @@ import type { GroupVersionKind } from './prune-definitions.ts';
 /** Manifests of Kubernetes objects in deploy/ that every version takes, from the root of the repository. */
 export const manifestPaths = [
   'deploy/kubernetes/mixed-version-proxy.yaml',
+  'deploy/kubernetes/own-paths.yaml',
   'deploy/static-pod/mixed-version-proxy.yaml',
   'deploy/static-pod/kube-apiserver+strategic.yaml',
   'deploy/sync/deployment.yaml',

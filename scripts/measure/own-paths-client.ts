@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
 import type { SyncCredentials } from './embedded-cluster.ts';
 
-/** Asks a router what it knows, as the sync job's user. */
+/** Asks a router what it knows, as an administrator. */
 export interface OwnPathsClient {
   /** `v1/status`. */
   status(): Promise<RouterStatusView>;

@@ -1,4 +1,4 @@
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { statusResponse } from '../apimachinery/status.ts';
 import { inboundFromRequest } from '../request/inbound.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
@@ -32,7 +32,7 @@ export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvi
   });
   const onChecked = metrics?.healthChecked.bind(metrics);
   app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked }));
-  if (metrics !== undefined) app.route('/', metricsEndpoints({ metrics, healthChecks }, 'everyone'));
+  if (metrics !== undefined) app.route('/', metricsEndpoints({ metrics, healthChecks }, openToEveryone));
   app.notFound(({ req }) => statusResponse('NotFound', `there is no ${req.method} ${req.path} here`));
   return app;
 }
@@ -41,3 +41,5 @@ function isAddressOrLocalhost(hostname: string): boolean {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return host === 'localhost' || parseIpAddress(host) !== undefined;
 }
+
+const openToEveryone: MiddlewareHandler<HandlerEnvironment> = (_context, next) => next();

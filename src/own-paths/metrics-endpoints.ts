@@ -1,12 +1,10 @@
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { textResponse } from '../apimachinery/content-coding.ts';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
-import type { AllowedCallers } from './allowed-callers.ts';
 import type { HealthCheck } from './health-checks/health.ts';
 import type { HealthEndpoint } from './health-checks/health-endpoints.ts';
-import { onlyMonitors } from './only-allowed-callers.ts';
 
 interface MetricsEndpointsOptions {
   readonly metrics: MetricsSource;
@@ -15,15 +13,14 @@ interface MetricsEndpointsOptions {
 }
 
 /**
- * `metrics` and `metrics/slis`, for allowed callers and for the group `system:monitoring`.
- * @param allowed `everyone` where it is the address that keeps others away.
+ * `metrics` and `metrics/slis`.
+ * @param guard stands before both; at an address that keeps others away it lets everyone through
  */
 export function metricsEndpoints(
   { metrics, healthChecks }: MetricsEndpointsOptions,
-  allowed: AllowedCallers | 'everyone',
+  guard: MiddlewareHandler<HandlerEnvironment>,
 ): Hono<HandlerEnvironment> {
   const app = new Hono<HandlerEnvironment>();
-  const guard = onlyMonitors(allowed);
   app.get('/metrics', guard, async ({ var: { inbound } }) =>
     respond(inbound, await metrics.scrape(firstHeader(inbound.headers, 'accept'))),
   );

@@ -8,10 +8,10 @@ import { withAuditId } from '../request/audit-id.ts';
 import type { GetInboundRequest, HandlerEnvironment, Router } from '../request/router.ts';
 import type { SnapshotReceiver } from '../snapshot/receiving/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
-import type { AllowedCallers } from './allowed-callers.ts';
+import type { Authorize } from './delegated-authorizer.ts';
 import { type HealthCheck, reportHealth } from './health-checks/health.ts';
 import type { RouterHistory } from './history/router-history.ts';
-import { onlyAllowedCallers } from './only-allowed-callers.ts';
+import { onlyAuthorizedCallers, onlyAuthorizedOrUnknownCallers } from './only-authorized-callers.ts';
 import { refuseDisguisedOwnPath } from './refuse-own-path.ts';
 import { type RouterStatus, type RouterStatusOptions, routerStatus } from './status/router-status.ts';
 import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-address.ts';
@@ -32,7 +32,7 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions, Omit<RouterSt
 }
 
 interface OwnPathsParts {
-  readonly allowed: AllowedCallers;
+  readonly authorize: Authorize;
   /** What `/readyz` asks. */
   readonly readinessChecks: readonly HealthCheck[];
   /** Serves the status page, and leaves other paths to the next handler. */
@@ -40,13 +40,13 @@ interface OwnPathsParts {
 }
 
 /**
- * The router's own paths for allowed callers only (metrics, which monitors may read, stand beside them):
- * `v1/snapshot` (GET, PUT), `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history`
- * (GET), and the status page (GET), `/` and what its script asks for.
+ * The router's own paths (metrics stand beside them), for callers whom an API server authorizes: `v1/snapshot` (GET, PUT),
+ * `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), and the status page
+ * (GET), `/` and what its script asks for.
  */
 export function ownPaths(
   options: OwnPathsOptions,
-  { allowed, readinessChecks, statusPage }: OwnPathsParts,
+  { authorize, readinessChecks, statusPage }: OwnPathsParts,
 ): Hono<HandlerEnvironment> {
   const receiver = options.routingTable;
   const clock = options.clock ?? Date.now;
@@ -54,13 +54,20 @@ export function ownPaths(
   const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options);
   const app = new Hono<HandlerEnvironment>();
 
-  app.use(onlyAllowedCallers(allowed));
-  app.use('/v1/snapshot/*', tellAdvertisedAddress(options.advertised));
+  const tellAddress = tellAdvertisedAddress(options.advertised);
+  // Before all other handlers, which the guard behind them stands before.
+  const signed = onlyAuthorizedOrUnknownCallers(authorize);
+  app.put('/v1/snapshot', signed, tellAddress, ({ var: { inbound } }) =>
+    putSnapshot(inbound.body(), receiver),
+  );
+  app.put('/v1/snapshot/renewal', signed, tellAddress, ({ var: { inbound } }) =>
+    putRenewal(inbound.body(), receiver),
+  );
+  app.use(onlyAuthorizedCallers(authorize));
+  app.use('/v1/snapshot', tellAddress);
   app.get('/v1/snapshot', ({ var: { inbound } }) =>
     getSnapshot(firstHeader(inbound.headers, 'accept'), receiver),
   );
-  app.put('/v1/snapshot', ({ var: { inbound } }) => putSnapshot(inbound.body(), receiver));
-  app.put('/v1/snapshot/renewal', ({ var: { inbound } }) => putRenewal(inbound.body(), receiver));
   app.get('/v1/status', () => Response.json(status()));
   app.get('/v1/history', () => {
     const view = options.history?.view();

@@ -43,6 +43,8 @@ interface Question {
   /** As it is sent, for example `/readyz?verbose`. */
   readonly target: string;
   readonly accept: string;
+  /** JSON that is sent by POST. Default: the question is a GET. */
+  readonly body?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -50,19 +52,27 @@ interface Question {
 const leftOut =
   /^(?:accept|accept-encoding|cookie|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
 
-/** A GET on the connection, and with the credentials, of `inbound`. */
-export function questionOf(inbound: InboundRequest, { target, accept, signal }: Question): InboundRequest {
+/** A question on the connection, and with the credentials, of `inbound`. */
+export function questionOf(
+  inbound: InboundRequest,
+  { target, accept, body, signal }: Question,
+): InboundRequest {
+  const bytes = body === undefined ? undefined : new TextEncoder().encode(body);
   const headers: string[] = ['accept', accept, 'accept-encoding', 'identity'];
   for (const [name, value] of headerLines(inbound.headers)) {
     if (!leftOut.test(name)) headers.push(name, value);
   }
+  if (bytes !== undefined) {
+    headers.push('content-type', 'application/json', 'content-length', String(bytes.length));
+  }
   return {
-    method: 'GET',
+    method: bytes === undefined ? 'GET' : 'POST',
     target,
     headers: headers satisfies RawHeaders,
     ...(inbound.httpVersion === undefined ? {} : { httpVersion: inbound.httpVersion }),
     connection: inbound.connection,
-    body: () => null,
+    body: () => (bytes === undefined ? null : new Blob([bytes]).stream()),
+    rewindBody: () => true,
     signal,
     auditId: inbound.auditId,
   };

@@ -6,7 +6,7 @@ import { TLSSocket } from 'node:tls';
 import { firstHeader, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { type Listening, listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { frontProxyAuthority, serverPair } from './credentials.ts';
-import { assertedUserName, peerAssertionOf } from './told-identity.ts';
+import { assertedUserName, identityLines, peerAssertionOf } from './told-identity.ts';
 import { ByteReader } from './wire/byte-reader.ts';
 
 /** Under which name a router asks on its own account, to merge documents. */
@@ -118,6 +118,10 @@ export async function startPeer(id: string, protocols: 'h2 and http/1.1' | 'http
       answer.end();
       return;
     }
+    if (request.target === reviews) {
+      answerReview(request, answer).catch(() => outgoing.destroy());
+      return;
+    }
     peer.keep(request);
     peer.script(request, answer);
   };
@@ -132,6 +136,26 @@ export async function startPeer(id: string, protocols: 'h2 and http/1.1' | 'http
     peer.upgradeScript(request, socket);
   });
   return { peer, close: await listen(server, peer) };
+}
+
+const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+
+/** The token of one who may read `v1/status` of routers. Nobody else may use their paths. */
+export const monitorToken = 'of-a-monitor';
+
+/** RBAC's word on who may use the router's own paths; by default anonymous callers may not even ask. */
+async function answerReview({ headers, body }: PeerRequest, answer: PeerAnswer): Promise<void> {
+  const bearer = firstHeader(headers, 'authorization');
+  const isKnown =
+    bearer !== undefined || identityLines(headers).length > 0 || peerAssertionOf(headers) !== undefined;
+  const { spec } = JSON.parse(await body.toEnd()) as {
+    readonly spec: { readonly nonResourceAttributes: { readonly path: string; readonly verb: string } };
+  };
+  const { path, verb } = spec.nonResourceAttributes;
+  const allowed =
+    bearer === `Bearer ${monitorToken}` && path === '/.mixed-version-proxy/v1/status' && verb === 'get';
+  answer.head(isKnown ? 201 : 403, ['Content-Type', 'application/json']);
+  answer.end(JSON.stringify({ kind: 'SelfSubjectAccessReview', status: { allowed } }));
 }
 
 async function listen(server: Listening, peer: Peer): Promise<() => Promise<void>> {

@@ -62,7 +62,6 @@ function surroundingsOf(path: string): Readonly<Record<string, unknown>> {
   if (path.startsWith('certManager.'))
     return { 'certManager.enabled': true, 'certManager.issuerRef.name': 'issuer' };
   if (path === 'networkPolicy.monitoringNamespace') return withSyncJob;
-  if (path === 'serviceMonitor.clientSecret') return { ...withSyncJob, 'serviceMonitor.enabled': true };
   const isOfCertificate = path === 'gateway.servingSecret' || path === 'gateway.servingNames';
   return isOfCertificate ? {} : { 'gateway.servingSecret': 'serving' };
 }

@@ -56,7 +56,7 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
     }
     assert.doesNotMatch(seen.headers.join('\n'), /192\.0\.2\.1/);
     const own = await askEdge(edge, cluster, '/.mixed-version-proxy/v1/status', { headers: forged });
-    assert.equal(own.status, 401);
+    assert.equal(own.status, 403);
   });
 
   test('tells the peer who calls in X-Remote lines, one a group, with the front-proxy certificate', async (context) => {

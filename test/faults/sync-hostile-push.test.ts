@@ -170,7 +170,7 @@ for (const [name, jws, code, reason] of hostile) {
 test('a stranger may push nothing', async () => {
   const stranger = new Agent({ connect: { ca: cluster.credentials.certificateAuthorities } });
   try {
-    assert.equal((await push(await sealSnapshot(good(generation + 1), key), stranger)).status, 401);
+    assert.equal((await push(await sealSnapshot(good(generation + 1), key), stranger)).status, 403);
   } finally {
     await stranger.destroy();
   }

@@ -100,7 +100,7 @@ describe('the moments that observers are told of', () => {
       'begin GET /.mixed-version-proxy/v1/status',
       'accepted get',
       'identified authenticated',
-      'answered 403',
+      'answered 503',
       'finished',
     ]);
   });

@@ -257,7 +257,7 @@ describe('metrics of a running router', () => {
     assert.deepEqual(await as(['system:monitoring']), [200, 200]);
     assert.deepEqual(await as(['system:masters']), [200, 200]);
     assert.deepEqual(await as(['developers']), [403, 403]);
-    assert.deepEqual(await as(undefined), [401, 401]);
+    assert.deepEqual(await as(undefined), [403, 403]);
   });
 
   it('leaves metrics under their plain names to the local server', async (context) => {

@@ -158,7 +158,7 @@ test('S6: without any authority nobody is believed, and the router’s own paths
       authorization: [],
     });
     const own = await ask(router.port, { ...request, path: '/.mixed-version-proxy/v1/snapshot' });
-    assert.equal(own.status, 401);
+    assert.equal(own.status, 403);
   }
 });
 

@@ -126,7 +126,7 @@ test('S20: only allowed callers may push, whatever they push and whoever signed 
   const body = await sealSnapshot(clusterSnapshot(router, { generation: 6 }), snapshotKey);
   for (const protocol of ['http/1.1', 'h2'] as const) {
     const request = { protocol, method: 'PUT', path: '/.mixed-version-proxy/v1/snapshot', body } as const;
-    assert.equal((await ask(router.port, request)).status, 401);
+    assert.equal((await ask(router.port, request)).status, 403);
     assert.equal((await ask(router.port, { ...request, client: 'alice' })).status, 403);
   }
   await assertUnchanged(router);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { Agent } from 'undici';
 import { createEmbeddedCluster, type EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
@@ -34,7 +35,13 @@ export async function startSync(context: TestContext, options: RunSyncOptions): 
 
 /** What a router knows and would do, asked as the sync job's user until the test is over. */
 export function askRouter(context: TestContext, origin: string, cluster: EmbeddedCluster): OwnPathsClient {
-  const client = ownPathsClient(origin, cluster.credentials);
+  const { admin } = cluster.certificates;
+  // Whom a router lets in at once, whatever becomes of its API servers.
+  const clientCertificate = {
+    certificate: readFileSync(admin.certificate, 'utf8'),
+    key: readFileSync(admin.privateKey, 'utf8'),
+  };
+  const client = ownPathsClient(origin, { ...cluster.credentials, clientCertificate });
   context.after(() => client.close());
   return client;
 }

@@ -70,10 +70,11 @@ serving:
 timeouts:
   request: soon
 peers: none
-ownPaths:
-  allowedUsers:
-    - alice
-    - 7
+authentication:
+  requestHeader:
+    allowedNames:
+      - alice
+      - 7
 featureGates:
   UnknownVersionInteroperabilityProxy: "true"
 logging: { format: xml }
@@ -85,9 +86,9 @@ logging: { format: xml }
       '6:3: serving.colour is no key of this configuration',
       '8:12: timeouts.request must be a duration such as 10s or 1m30s, not "soon"',
       '9:8: peers must be an object',
-      '13:7: ownPaths.allowedUsers[1] must be text, not 7',
-      '15:40: featureGates.UnknownVersionInteroperabilityProxy must be true or false, not "true"',
-      '16:20: logging.format must be one of text, json, not "xml"',
+      '14:9: authentication.requestHeader.allowedNames[1] must be text, not 7',
+      '16:40: featureGates.UnknownVersionInteroperabilityProxy must be true or false, not "true"',
+      '17:20: logging.format must be one of text, json, not "xml"',
     ]);
   });
 

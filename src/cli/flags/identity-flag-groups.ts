@@ -88,19 +88,6 @@ export const authenticationFlagGroup = {
       description:
         'Service account tokens must be for one of these audiences. Defaults to the values of --service-account-issuer.',
     },
-    {
-      name: 'allowed-groups',
-      key: 'ownPaths.allowedGroups',
-      value: list('group'),
-      default: 'system:masters',
-      description: "Groups that may use the router's own paths (/.mixed-version-proxy/).",
-    },
-    {
-      name: 'allowed-users',
-      key: 'ownPaths.allowedUsers',
-      value: list('user'),
-      description: "Users that may use the router's own paths, such as the sync job's user.",
-    },
   ],
 } as const satisfies FlagGroup;
 

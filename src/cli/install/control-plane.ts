@@ -9,6 +9,7 @@ import type { TextChange } from './file-change.ts';
 import { controlPlaneNodes, nodeList } from './objects/control-plane-node.ts';
 import { notItsTurn, takenTurn, turnCollection, turnLease, turnName } from './objects/installation-turn.ts';
 import { type MirrorPod, mirrorPod, mirrorPodPath } from './objects/mirror-pod.ts';
+import { ownPathRights } from './objects/own-path-rights.ts';
 import { readerRights } from './objects/reader-rights.ts';
 import { InstallationRefused } from './wait-until.ts';
 
@@ -141,9 +142,9 @@ export class ControlPlane {
     await this.#ask(turnPath, { method: 'DELETE' }).catch(() => {});
   }
 
-  /** Makes or replaces the rights of the routers' user. */
+  /** Makes or replaces the rights of the routers' user, and those to use routers' own paths. */
   async grantRights(): Promise<void> {
-    for (const { collection, object } of readerRights) {
+    for (const { collection, object } of [...readerRights, ...ownPathRights]) {
       const made = await this.#askCluster(collection, { method: 'POST', object });
       const { status } =
         made.status === 409
@@ -160,7 +161,7 @@ export class ControlPlane {
   /** What `grantRights` would change. @throws {InstallationRefused} */
   async rightsChanges(): Promise<readonly TextChange[]> {
     const changes: TextChange[] = [];
-    for (const { collection, object } of readerRights) {
+    for (const { collection, object } of [...readerRights, ...ownPathRights]) {
       const { kind, metadata } = object;
       const url = `${collection}/${metadata.name}`;
       const found = await this.#askCluster(url);

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
+import { ownPathRights } from './objects/own-path-rights.ts';
 import { readerName, readerRights } from './objects/reader-rights.ts';
 import { flagPatch, probePatch, routerConfiguration, routerManifest } from './router-files.ts';
 
@@ -56,4 +57,12 @@ test('the user of a router has the rules of deploy/sync/rbac.yaml, but for leade
     );
     assert.equal(`${roleRef.kind}Binding`, kind);
   }
+});
+
+test('own paths are for those of deploy/kubernetes/own-paths.yaml', () => {
+  const shipped = parseAllDocuments(deploy('kubernetes/own-paths.yaml')).map((document) => document.toJS());
+  assert.deepEqual(
+    ownPathRights.map(({ object }) => object),
+    shipped,
+  );
 });

@@ -66,15 +66,4 @@ describe('request-header flags', () => {
     assert.equal((await check.config(without)).requestHeader, undefined);
     assert.match((await check.warnings(without)).join('\n'), /no caller is authenticated/);
   });
-
-  it('may not be left out, nor the client CA, where callers are named that nothing could know', async () => {
-    const without: FlagChanges = {
-      'client-ca-file': undefined,
-      'requestheader-client-ca-file': undefined,
-      'requestheader-allowed-names': undefined,
-    };
-    for (const flag of ['allowed-users', 'allowed-groups'] as const) {
-      assert.deepEqual(await check.issues({ ...without, [flag]: ['sync'] }), [`--${flag}`]);
-    }
-  });
 });

@@ -80,13 +80,13 @@ describe('serve', () => {
       ...complete,
       '--bind-address',
       '127.0.0.1',
-      '--allowed-users=alice,bob',
-      '--allowed-users',
+      '--requestheader-allowed-names=alice,bob',
+      '--requestheader-allowed-names',
       'carol',
       '--logging-format=json',
     ]);
     assert.equal(config?.bindAddress, '127.0.0.1');
-    assert.deepEqual(config?.allowedUsers, ['alice', 'bob', 'carol']);
+    assert.deepEqual(config?.requestHeader?.allowedNames.slice(-3), ['alice', 'bob', 'carol']);
     assert.equal(config?.logging.format, 'json');
   });
 

@@ -17,6 +17,7 @@ serving:
   keyFile: serving.key
 peers:
   caFile: ca.crt
+  allowedCIDRs: [10.0.0.0/8]
 frontProxy:
   certFile: front-proxy-client.crt
   keyFile: front-proxy-client.key
@@ -27,9 +28,6 @@ authentication:
     allowedNames: ["front-proxy-client", "three, and a \\"half\\""]
 snapshot:
   keysFile: snapshot-keys.json
-ownPaths:
-  allowedGroups: []
-  allowedUsers: [alice]
 `;
 
 const nothing: readonly string[] = [];
@@ -68,7 +66,7 @@ describe('serve --config', () => {
         '/etc/router/router.yaml:5:8: localServer.url',
         '/etc/router/router.yaml:8:3: serving.portt',
         '/etc/router/router.yaml:9:3: serving.http2MaxStreams',
-        '/etc/router/router.yaml:23:13: snapshot.keysFile: --snapshot-keys: cannot read',
+        '/etc/router/router.yaml:24:13: snapshot.keysFile: --snapshot-keys: cannot read',
         '--dial-timeout',
       ],
     );
@@ -80,8 +78,7 @@ describe('serve --config', () => {
     assert.deepEqual(lines, []);
     assert.equal(config?.securePort, 7443);
     assert.equal(config?.serving.certificate.path, '/etc/router/serving.crt');
-    assert.deepEqual(config?.allowedGroups, []);
-    assert.deepEqual(config?.allowedUsers, ['alice']);
+    assert.deepEqual(config?.peerAddresses.allowedCidrs, ['10.0.0.0/8']);
     assert.equal(config?.commandLine.flags['secure-port'], '7443');
   });
 
@@ -91,10 +88,14 @@ describe('serve --config', () => {
   });
 
   it('lets flags win, value by value, with their paths relative to the working directory', async () => {
-    const flags = { 'secure-port': ['8443'], 'allowed-users': ['bob'], 'peer-ca-file': ['elsewhere.crt'] };
+    const flags = {
+      'secure-port': ['8443'],
+      'allowed-peer-cidrs': ['10.1.0.0/16'],
+      'peer-ca-file': ['elsewhere.crt'],
+    };
     const { config } = await read(complete, flags);
     assert.equal(config?.securePort, 8443);
-    assert.deepEqual(config?.allowedUsers, ['bob']);
+    assert.deepEqual(config?.peerAddresses.allowedCidrs, ['10.1.0.0/16']);
     assert.equal(config?.peerCa?.path, 'elsewhere.crt');
     assert.equal(config?.serverId, 'cp-a');
   });

@@ -33,8 +33,6 @@ describe('the options of serve', () => {
       group: ['X-Remote-Group'],
       extraPrefix: ['X-Remote-Extra-'],
     });
-    assert.deepEqual(config.allowedGroups, ['system:masters']);
-    assert.deepEqual(config.allowedUsers, []);
     assert.equal(config.snapshot.keys?.pinned.size, 1);
     assert.deepEqual(config.peerAddresses, { allowLoopbackPeers: false, allowedCidrs: undefined });
     assert.deepEqual(config.advertisedAddress, { host: '10.0.0.7', port: 6443, source: 'default-interface' });
@@ -72,11 +70,9 @@ describe('the options of serve', () => {
     const config = await check.config({
       'server-id': ['cp-a', 'cp-b'],
       'requestheader-allowed-names': ['one,two', '"three, and a half"', 'four'],
-      'allowed-users': ['alice', 'bob'],
     });
     assert.equal(config.serverId, 'cp-b');
     assert.deepEqual(config.requestHeader?.allowedNames, ['one', 'two', 'three, and a half', 'four']);
-    assert.deepEqual(config.allowedUsers, ['alice', 'bob']);
   });
 });
 

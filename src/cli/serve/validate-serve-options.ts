@@ -104,8 +104,6 @@ export async function validateServeOptions(
     required: 'preferred-version-required',
   });
   const peerAddresses = readPeerAddressPolicy(flags);
-  const allowedGroups = flags.list('allowed-groups', { mayBeBlank: true });
-  const allowedUsers = flags.list('allowed-users', { mayBeBlank: true });
   const traffic = readTrafficFlags(flags);
   const observability = flags.values({ metrics: 'enable-metrics' });
   const logging = flags.values({ format: 'logging-format', verbosity: 'v' });
@@ -145,8 +143,6 @@ export async function validateServeOptions(
     requestHeader,
     jwt,
     identityHeaderNames,
-    allowedGroups,
-    allowedUsers,
     embeddedSync,
     commandLine: {
       version: packageVersion(),
@@ -217,19 +213,12 @@ function rejectSharedAuthority(
   );
 }
 
-/** Callers can only be known where something establishes who they are; to name some without it is a mistake. */
+/** Somebody who forgot should learn it at the start, not from a 401 of the API server. */
 function checkAuthentication(flags: ServeFlagValues): void {
   if (authenticatingFlags.some((name) => flags.isGiven(name))) return;
-  for (const name of ['allowed-users', 'allowed-groups'] as const) {
-    if (!flags.isGiven(name)) continue;
-    flags.issue(
-      name,
-      `--${name} names callers, but nothing here establishes who a caller is: set --client-ca-file to know them by their certificates`,
-    );
-  }
   flags.warn(
     'client-ca-file',
-    `none of ${inWords.format(authenticatingFlags.map((name) => `--${name}`))} is set: no caller is authenticated here, and the router's own paths are closed to everyone`,
+    `none of ${inWords.format(authenticatingFlags.map((name) => `--${name}`))} is set: no caller is authenticated here, so callers are known by their bearer tokens alone`,
   );
 }
 

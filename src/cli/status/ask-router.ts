@@ -66,7 +66,7 @@ function nameOf({ origin, from }: RouterConnection): string {
 }
 
 const advice: Readonly<Partial<Record<number, string>>> = {
-  403: 'the caller is neither in its --allowed-users nor in its --allowed-groups',
+  403: 'bind the caller to the ClusterRole mixed-version-proxy-monitor, or to cluster-admin',
   404: 'it has no such path: is it an API server, or a router of an earlier release?',
 };
 

@@ -29,7 +29,7 @@ export function registerStatus(program: CliCommand, context: CommandContext, rep
     .helpGroup('Inspect:')
     .summary('Show what a running router knows')
     .description(
-      'Show what a running router knows: whether it is ready, its servers with version and health, which groups they serve differently, its snapshot, and what needs attention. Several routers: a row each, and whether they agree. Exits with 1 unless all are ready and agree. The caller must be one of --allowed-users or --allowed-groups of the router.',
+      'Show what a running router knows: whether it is ready, its servers with version and health, which groups they serve differently, its snapshot, and what needs attention. Several routers: a row each, and whether they agree. Exits with 1 unless all are ready and agree. RBAC must allow the caller the path (ClusterRole mixed-version-proxy-monitor).',
     )
     .examples(
       {

@@ -186,22 +186,6 @@ describe('status of several routers', () => {
     assert.ok(output.includes(`127.0.0.1:${second.port}`));
   });
 
-  it('shows with --all no more of a router than that tells the caller itself', async (context) => {
-    const flags = { 'allow-loopback-peers': ['true'] };
-    const others = { 'allowed-users': ['somebody'], 'allowed-groups': ['others'] };
-    const { first, second, serverFlag, status, push } = await twoRouters(context, flags, () => others);
-    const address = `127.0.0.1:${second.port}`;
-    await push(first, 1, {
-      'cp-a': older,
-      'cp-b': { ...newer, advertised: { address, by: 'advertise-address' } },
-    });
-    const { code, output } = await status(serverFlag(first), '--all', '-o', 'json');
-    assert.equal(code, 1);
-    const { routers } = JSON.parse(output);
-    assert.match(routers[1].error, new RegExp(`^https://${address} returned 403: `));
-    assert.equal(routers[1].status, null);
-  });
-
   it('finds with --all routers that no sync job knows: on the same port, at the hosts of their servers', async (context) => {
     const flags = { 'allowed-peer-cidrs': ['127.0.0.0/8'] };
     const { first, second, serverFlag, status, push } = await twoRouters(context, flags, ({ port }) => ({

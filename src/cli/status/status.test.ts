@@ -53,7 +53,7 @@ describe('status', () => {
     assert.equal(stranger.code, 1);
     assert.match(
       stranger.errors,
-      /returned 403: forbidden: User "stranger" cannot get path "\/\.mixed-version-proxy\/v1\/status": the caller is neither in its --allowed-users/,
+      /returned 403: forbidden: User "stranger" cannot get path "\/\.mixed-version-proxy\/v1\/status": bind the caller to the ClusterRole mixed-version-proxy-monitor/,
     );
     const wrongName = await ask('admin', '--tls-server-name=example.com');
     assert.equal(wrongName.code, 1);
@@ -66,7 +66,7 @@ describe('status', () => {
     assert.equal(token.code, 1);
     assert.match(token.errors, /returned 401: it does not accept the token in token$/m);
     const nobody = await askBy('--certificate-authority=ca.crt');
-    assert.match(nobody.errors, /returned 401: it does not know who asks: give --client-certificate/);
+    assert.match(nobody.errors, /returned 403: forbidden: User "system:anonymous" cannot get path/);
     const home = await temporaryDirectory(context);
     const kubeconfig = join(home, 'config');
     const cluster = {

@@ -1,7 +1,6 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
-import type { AllowedCallers } from '../../own-paths/allowed-callers.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
@@ -57,7 +56,5 @@ export interface WorkerConfiguration {
   readonly destinations: Fetcher | undefined;
   readonly destinationIdentity: DestinationIdentityConfiguration;
   readonly callers: CallerMethods;
-  /** Who may use the router's own paths. */
-  readonly allowedCallers: AllowedCallers;
   readonly snapshot: SnapshotConfiguration;
 }

@@ -3,7 +3,6 @@ import {
   type ExternalIssuerConfig,
   parseAuthenticationConfiguration,
 } from '../../identity/jwt/parse-jwt-configuration.ts';
-import { type AllowedCallers, defaultAllowedCallers } from '../../own-paths/allowed-callers.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
 import type { CallerMethods } from './configuration.ts';
@@ -28,13 +27,6 @@ export async function readCallers(
     certificate: certificates === 'cf' ? certificates : undefined,
     token: issuers.length === 0 ? undefined : issuers,
     access: readAccess(reader),
-  };
-}
-
-export function readAllowedCallers(reader: EnvironmentReader): AllowedCallers {
-  return {
-    groups: reader.texts('ALLOWED_GROUPS') ?? defaultAllowedCallers.groups,
-    users: reader.texts('ALLOWED_USERS') ?? defaultAllowedCallers.users,
   };
 }
 

@@ -39,7 +39,7 @@ async function issuesOf(environment: object): Promise<{ names: readonly string[]
 
 test('the least that is needed, as text or as values', async () => {
   for (const SNAPSHOT_KEYS of [least.SNAPSHOT_KEYS, JSON.stringify(least.SNAPSHOT_KEYS)]) {
-    const { local, snapshot, destinationIdentity, callers, allowedCallers } = await readConfiguration({
+    const { local, snapshot, destinationIdentity, callers } = await readConfiguration({
       ...least,
       SNAPSHOT_KEYS,
     });
@@ -53,7 +53,6 @@ test('the least that is needed, as text or as values', async () => {
     assert.equal(snapshot.object, undefined);
     assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);
     assert.ok(Object.values(callers).every((method) => method === undefined));
-    assert.deepEqual(allowedCallers, { users: [], groups: ['system:masters'] });
   }
 });
 
@@ -68,7 +67,6 @@ test('everything at once', async () => {
     CLIENT_CERTIFICATES: 'cf',
     ACCESS_CONFIG: accessConfig,
     ASSERTION_KEYS: assertionKeysFile([edge]),
-    ALLOWED_GROUPS: '["admins"]',
     SNAPSHOT_OBJECT: object,
     PEER_PORTS: [6443],
   });
@@ -96,7 +94,6 @@ test('every error is told at once, under its name, and no value is repeated', as
     CLIENT_CERTIFICATES: 'yes',
     AUTHENTICATION_CONFIG: '{}',
     ACCESS_CONFIG: 'secret-text',
-    ALLOWED_GROUPS: 'system:masters',
     PEER_CIDRS: ['secret'],
   });
   for (const name of [
@@ -110,7 +107,6 @@ test('every error is told at once, under its name, and no value is repeated', as
     'CLIENT_CERTIFICATES',
     'AUTHENTICATION_CONFIG',
     'ACCESS_CONFIG',
-    'ALLOWED_GROUPS',
   ]) {
     assert.ok(names.includes(name), name);
   }

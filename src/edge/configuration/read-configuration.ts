@@ -6,7 +6,7 @@ import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/key
 import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 import type { SnapshotConfiguration, WorkerConfiguration } from './configuration.ts';
 import { EnvironmentReader } from './environment-reader.ts';
-import { readAllowedCallers, readCallers } from './read-callers.ts';
+import { readCallers } from './read-callers.ts';
 import { readDestinationIdentity } from './read-destination-identity.ts';
 
 /**
@@ -21,7 +21,6 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   const destinations = reader.binding<Fetcher>('DESTINATIONS', ['fetch']);
   const destinationIdentity = await readDestinationIdentity(reader);
   const callers = await readCallers(reader, local?.server?.id);
-  const allowedCallers = readAllowedCallers(reader);
   const snapshot = await readSnapshot(reader);
   reader.throwIssues();
   if (snapshot === undefined || local === undefined) {
@@ -34,7 +33,6 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
     destinations,
     destinationIdentity,
     callers,
-    allowedCallers,
     snapshot,
   };
 }

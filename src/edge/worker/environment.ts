@@ -75,10 +75,6 @@ export interface WorkerEnvironment {
    * isolates. Asked only for requests that carry one. Left out: once in each isolate.
    */
   readonly REPLAY_OBJECT?: DurableObjectNamespace;
-  /** JSON array: who may use `/.mixed-version-proxy/`. Default `["system:masters"]`. */
-  readonly ALLOWED_GROUPS?: JsonVariable;
-  /** JSON array. Default none. */
-  readonly ALLOWED_USERS?: JsonVariable;
 
   // What the cluster serves.
 

@@ -14,10 +14,7 @@ import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
 
 /** What requests need, made once for an isolate. */
 export interface PreparedWorker extends Omit<CallerIdentification, 'keys'>, Signing {
-  readonly configuration: Pick<
-    WorkerConfiguration,
-    'local' | 'frontProxy' | 'destinations' | 'allowedCallers' | 'snapshot'
-  >;
+  readonly configuration: Pick<WorkerConfiguration, 'local' | 'frontProxy' | 'destinations' | 'snapshot'>;
   readonly receiver: SharingReceiver;
   /** This Worker's name in `Via`, the same in all its isolates. */
   readonly pseudonym: string;

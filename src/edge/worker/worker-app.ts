@@ -33,7 +33,7 @@ interface PlatformRequest extends Request {
  */
 export function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
   const { configuration, receiver, certificateOf, oidcIssuer } = prepared;
-  const { local, allowedCallers, snapshot } = configuration;
+  const { local, snapshot } = configuration;
   const send = createFetchSender({
     fetch: fetchOf(configuration.destinations),
     frontProxyFetch: fetchOf(configuration.frontProxy),
@@ -51,7 +51,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
   };
   const router = createRouter(routerOptions);
   const inbound = (context: HandlerContext) => (context.env as Bindings).inbound;
-  const app = createApp({ ...routerOptions, router, allowedCallers, oidcIssuer, inbound });
+  const app = createApp({ ...routerOptions, router, oidcIssuer, inbound });
 
   async function upgrade(inbound: WorkerInboundRequest): Promise<Response> {
     const { upgradeWebSocket } = await import('./websocket-upgrade.ts');

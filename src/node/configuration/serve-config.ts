@@ -175,8 +175,6 @@ export interface ServeConfig {
   readonly identityHeaderNames: IdentityHeaderNames;
   readonly destinationIdentity: DestinationIdentityConfig;
   /** Who may use `/.mixed-version-proxy/`. */
-  readonly allowedGroups: readonly string[];
-  readonly allowedUsers: readonly string[];
   readonly snapshot: {
     /** Where the last good snapshot is kept, as it was signed, and read from at start. */
     readonly file: string | undefined;

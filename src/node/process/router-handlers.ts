@@ -59,7 +59,6 @@ export async function createRouterHandlers(
     gate: traffic.gate,
     isShuttingDown: () => traffic.isShuttingDown,
     oidcIssuer: issuer,
-    allowedCallers: { users: config.allowedUsers, groups: config.allowedGroups },
     settings,
   };
   const plain = createRouter(options);

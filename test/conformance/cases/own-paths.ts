@@ -9,6 +9,7 @@ import { admin, user } from '../callers.ts';
 import { clusterSnapshot } from '../cluster.ts';
 import type { CaseGroup, WholeAnswer, World } from '../conformance-case.ts';
 import { snapshotKey } from '../credentials.ts';
+import { monitorToken } from '../peers.ts';
 import { assertStatus } from '../status-answer.ts';
 
 const snapshotPath = '/.mixed-version-proxy/v1/snapshot';
@@ -19,8 +20,8 @@ export const ownPaths: CaseGroup = {
   cases: [
     {
       id: 'own-paths/allowed-callers',
-      rule: 'Snapshot, status and explain are for allowed callers: 401 without credentials, 403 for others',
-      citation: 'docs/explanation/architecture.md, Single chokepoints',
+      rule: 'Snapshot, status and explain are for whom RBAC allows path and verb, asked in the caller’s own name; 403 for others',
+      citation: 'k8s.io/apiserver pkg/server/options/authorization.go',
       async run(world) {
         for (const target of [
           snapshotPath,
@@ -28,11 +29,15 @@ export const ownPaths: CaseGroup = {
           '/.mixed-version-proxy/v1/explain?url=/apis/batch/v1/jobs',
         ]) {
           const forged = ['X-Remote-User', 'admin', 'X-Remote-Group', 'system:masters'];
-          assertStatus(await world.ask({ target, headers: forged }), 401, 'Unauthorized');
+          assertStatus(await world.ask({ target, headers: forged }), 403, 'Forbidden');
           assertStatus(await world.ask({ target, headers: forged }, user('alice')), 403, 'Forbidden');
           const answer = await world.ask({ target }, admin);
           assert.equal(answer.status, 200, answer.body);
         }
+        const monitor = ['Authorization', `Bearer ${monitorToken}`];
+        const status = '/.mixed-version-proxy/v1/status';
+        assert.equal((await world.ask({ target: status, headers: monitor })).status, 200);
+        assertStatus(await world.ask({ target: snapshotPath, headers: monitor }), 403, 'Forbidden');
         for (const { requests } of world.cluster.all) assert.deepEqual(requests, []);
       },
     },

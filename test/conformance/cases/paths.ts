@@ -93,7 +93,7 @@ export const paths: CaseGroup = {
           const answer = await world.ask({ target }, undefined);
           const arrived = world.cluster.all.flatMap(({ requests }) => requests);
           if (arrived.length === 0) {
-            assert.ok(answer.status === 400 || answer.status === 401, `${target}: ${answer.status}`);
+            assert.ok(answer.status === 400 || answer.status === 403, `${target}: ${answer.status}`);
             continue;
           }
           assert.equal(arrived.length, 1);

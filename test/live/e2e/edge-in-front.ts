@@ -61,7 +61,6 @@ export async function startEdgeInFront(
       ASSERTION_SIGNING_KEY: await readFile(join(path(keysDirectory), signingKeyFile), 'utf8'),
       ASSERTION_ISSUER: edgeName,
       AUTHENTICATION_CONFIG: tokens.authenticationConfiguration,
-      ALLOWED_USERS: JSON.stringify([syncJobName]),
       ALLOW_LOOPBACK_PEERS: 'true',
       ...variables,
     },

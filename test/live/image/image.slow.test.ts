@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node
 import { basename, dirname, join, resolve } from 'node:path';
 import { before, describe, type TestContext, test } from 'node:test';
 import { stringify } from 'yaml';
-import { createDemoCertificates, syncJobName } from '../../../demo/certificates.ts';
+import { createDemoCertificates } from '../../../demo/certificates.ts';
 import { sharedByServers } from '../../../demo/cluster.ts';
 import { startExampleApiServer } from '../../../demo/example-api-server/index.ts';
 import { startDemoSync } from '../../../demo/sync.ts';
@@ -88,7 +88,6 @@ async function prepare(context: TestContext, container: RouterContainer) {
     peers: { caFile: 'cluster-ca.crt', allowLoopback: true },
     frontProxy: { certFile: 'front-proxy-client.crt', keyFile: 'front-proxy-client.key' },
     snapshot: { keysFile: publicKeysFile, file: join(container.stateDirectory, 'snapshot') },
-    ownPaths: { allowedUsers: [syncJobName] },
   };
   await writeFile(join(path('config'), basename(container.configFile)), stringify(configuration));
   // Root without a capability reads what everybody may read; a kubelet would set the group of the volumes.

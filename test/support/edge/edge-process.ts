@@ -44,7 +44,6 @@ export async function edgeProcessCluster(context: TestContext): Promise<EdgeProc
       LOCAL_SERVER: local.origin,
       SNAPSHOT_KEYS: JSON.stringify({ keys: [syncKey.publicJwk] }),
       AUTHENTICATION_CONFIG: authenticationConfiguration(provider),
-      ALLOWED_USERS: JSON.stringify(['sync']),
       ALLOW_LOOPBACK_PEERS: 'true',
     },
     token: (user, groups = []) => bearerToken(signer, provider, user, groups),

@@ -62,6 +62,10 @@ export class RecordingBackend {
   readonly requests: ReceivedRequest[] = [];
   /** What the router asks on its own account, for health; answered with 404. */
   readonly ownRequests: ReceivedRequest[] = [];
+  /** What the router asks for callers of its own paths: whether they may. */
+  readonly reviews: ReceivedRequest[] = [];
+  /** Users whom its RBAC lets use the router's own paths. It knows no tokens, and anonymous callers may not even ask. */
+  lets: readonly string[] = [];
   #bytes = '';
   port = 0;
   /** Accepted so far. */
@@ -104,6 +108,7 @@ export class RecordingBackend {
   /** Forgets what it got. */
   clear(): void {
     this.requests.length = 0;
+    this.reviews.length = 0;
     this.#bytes = '';
   }
 
@@ -143,6 +148,8 @@ export async function startRecordingBackend(
       if (isOwn(request)) {
         outgoing.writeHead(404);
         outgoing.end();
+      } else if (request.target === reviewsPath) {
+        answerReview(backend, outgoing, request);
       } else if (request.complete) {
         backend.answer(outgoing, request);
       }
@@ -183,6 +190,17 @@ export async function startRecordingBackend(
   return backend;
 }
 
+const reviewsPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+
+function answerReview({ lets }: RecordingBackend, outgoing: BackendOutgoing, request: ReceivedRequest): void {
+  const user = firstHeader(request.headers, 'x-remote-user');
+  // Whose word it is the router proves by its certificate.
+  const isKnown = user !== undefined && request.clientCertificate !== undefined;
+  const status = isKnown ? 201 : firstHeader(request.headers, 'authorization') === undefined ? 403 : 401;
+  outgoing.writeHead(status, { 'content-type': 'application/json' });
+  outgoing.end(JSON.stringify({ status: { allowed: isKnown && lets.includes(user) } }));
+}
+
 function take(backend: RecordingBackend, incoming: IncomingMessage | Http2ServerRequest): ReceivedRequest {
   const socket = incoming instanceof Http2ServerRequest ? incoming.stream.session?.socket : incoming.socket;
   const lines = incoming.rawHeaders;
@@ -197,6 +215,7 @@ function take(backend: RecordingBackend, incoming: IncomingMessage | Http2Server
     aborted: false,
   };
   if (isOwn(request)) backend.ownRequests.push(request);
+  else if (request.target === reviewsPath) backend.reviews.push(request);
   else backend.requests.push(request);
   return request;
 }

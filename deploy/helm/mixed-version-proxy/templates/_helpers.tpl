@@ -76,10 +76,7 @@ authentication:
     allowedNames: [front-proxy-client]
   {{- end }}
 {{- end }}
-{{- if .Values.sync.enabled }}
-ownPaths:
-  allowedUsers: [mixed-version-proxy-sync]
-{{- else }}
+{{- if not .Values.sync.enabled }}
 apiServers:
   inCluster: true
 {{- end }}
