@@ -17,11 +17,7 @@ export type { FileGroup, WatchedFile } from './credentials/file-reloader.ts';
 export type { DispatcherFor } from './destinations/destination-dispatchers.ts';
 export {
   NodeTransport,
-  /** @deprecated Called `NodeTransport` now. */
-  NodeTransport as UndiciTransport,
   type NodeTransportOptions,
-  /** @deprecated Called `NodeTransportOptions` now. */
-  type NodeTransportOptions as UndiciTransportOptions,
 } from './destinations/node-transport.ts';
 export type { TransportCredentials } from './destinations/tls-dialer.ts';
 export { type NodeBindings, NodeInboundRequest, nodeInbound } from './exchange/node-inbound.ts';

@@ -26,7 +26,6 @@ export type { TargetStatus } from './delivery/target-delivery.ts';
 export type {
   ServerDocument,
   ServerDocuments,
-  WatchAnswer,
   WatchConnection,
   WatchResponse,
 } from './documents/server-documents.ts';

@@ -23,8 +23,6 @@ export interface SyncTiming extends ReadTiming, DeliveryTiming {
   readonly restInterval?: number | undefined;
   /** How long a round waits for slow servers; their readings count in a later round. Default 2,000. */
   readonly longestWait: number;
-  /** @deprecated Called `longestWait` now. */
-  readonly patience?: number | undefined;
   /**
    * How often APIServices, CustomResourceDefinitions and the Services of APIServices are read without watches. The first
    * two are also read when discovery changes. Default 30,000.
@@ -106,7 +104,6 @@ export function resolveSyncOptions(options: SyncOptions): ResolvedSyncOptions {
     ...options,
     timing: {
       ...defaultTiming,
-      ...(options.timing?.patience === undefined ? {} : { longestWait: options.timing.patience }),
       ...options.timing,
     },
     clock: steadyClock(options.clock ?? systemClock),

@@ -92,9 +92,7 @@ const rightsOfPods = [
   ...objectsOf('deploy/sync/rbac.yaml'),
   ...objectsOf('deploy/kubernetes/own-paths.yaml'),
 ].map(({ subjects, ...object }) =>
-  Array.isArray(subjects)
-    ? { ...object, subjects: subjects.filter(({ kind }) => kind !== 'User') }
-    : object,
+  Array.isArray(subjects) ? { ...object, subjects: subjects.filter(({ kind }) => kind !== 'User') } : object,
 );
 
 function rightsIn(among: readonly KubernetesObject[]): readonly KubernetesObject[] {

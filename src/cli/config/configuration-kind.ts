@@ -1,11 +1,5 @@
 import * as v from 'valibot';
-import { type RemovedFlag, removedServeFlags } from '../flags/deprecated-flags.ts';
-import {
-  type ConfigurableFlagGroup,
-  deprecationNotice,
-  descriptionOf,
-  type FlagDefinition,
-} from '../flags/flag.ts';
+import { type ConfigurableFlagGroup, descriptionOf, type FlagDefinition } from '../flags/flag.ts';
 import { type ServeFlagName, serveFlagGroups } from '../flags/serve-flags.ts';
 import { type SyncFlagName, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 
@@ -20,15 +14,12 @@ export interface ConfigurationSection<Name extends string = string> {
 /** A kind of configuration file, with its keys other than apiVersion and kind as they nest. */
 export interface ConfigurationKind<Name extends string = string> extends ConfigurationSection<Name> {
   readonly kind: string;
-  /** Whose keys are gone. */
-  readonly removed: readonly RemovedFlag[];
 }
 
 /** Of `serve`. */
 export const routerConfiguration: ConfigurationKind<ServeFlagName> = configurationKind(
   'RouterConfiguration',
   serveFlagGroups,
-  removedServeFlags,
 );
 
 /** Of `sync`. */
@@ -44,10 +35,9 @@ export const syncConfiguration: ConfigurationKind<SyncFlagName> = configurationK
 export function configurationKind<Name extends string>(
   kind: string,
   groups: readonly ConfigurableFlagGroup<Name>[],
-  removed: readonly RemovedFlag[] = [],
 ): ConfigurationKind<Name> {
   const flags = groups.flatMap((group) => group.flags.map((flag) => ({ flag, path: flag.key.split('.') })));
-  return { kind, removed, ...sectionOf(flags) };
+  return { kind, ...sectionOf(flags) };
 }
 
 interface FlagAt<Name extends string> {
@@ -89,7 +79,5 @@ function entriesOf({ members }: ConfigurationSection): v.ObjectEntries {
 function describedSchema(flag: FlagDefinition): v.GenericSchema {
   const schema = flag.value.configured;
   const description = `${descriptionOf(flag)} As --${flag.name}.`;
-  if (flag.deprecated === undefined) return v.pipe(schema, v.description(description));
-  const notice = deprecationNotice(flag.deprecated);
-  return v.pipe(schema, v.metadata({ description: `${description} ${notice}`, deprecated: true }));
+  return v.pipe(schema, v.description(description));
 }

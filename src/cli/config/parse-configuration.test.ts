@@ -105,19 +105,6 @@ logging: { format: xml }
     ]);
   });
 
-  it('says of a key whose flag was removed what to do instead', () => {
-    assert.deepEqual(issuesOf(`${header}performance:\n  plainRequests: true\n`), [
-      "4:3: performance.plainRequests was removed: leave it out, every HTTP/1.1 request is read by Node's parser",
-    ]);
-    assert.deepEqual(issuesOf(`${header}performance:\n  http1ReadConnections: 0\n  speed: high\n`), [
-      '4:3: performance.http1ReadConnections was removed: leave it out, every request takes HTTP/2 where the server speaks it',
-      '5:3: performance.speed is no key of this configuration',
-    ]);
-    assert.deepEqual(issuesOf(`${header}performance:\n`), [
-      '3:1: performance is no key of this configuration',
-    ]);
-  });
-
   it('is refused where a key is given twice, at either level', () => {
     assert.deepEqual(issuesOf(`${header}gateway: true\ngateway: false\nserving:\n  port: 1\n  port: 2\n`), [
       '4:1: gateway is a key that was given before',

@@ -155,19 +155,13 @@ class ConfigurationReader<Name extends string> {
 
   /** @param candidates what may have been meant */
   #unknownKey(pair: Pair, path: string, candidates: readonly string[]): void {
-    const gone = this.#kind.removed.find(({ key }) => key === path);
-    if (gone !== undefined) {
-      this.#issue(startOf(pair.key), path, `was removed: ${gone.instead}`);
-      return;
-    }
     if (isMap(pair.value) && candidates.length === 0) {
       const members = pair.value.items.map((member) => {
         const name = keyOf(member) ?? '';
         return { member, memberPath: fieldPath(path, name), elsewhere: pathsOf(name, this.#kind) };
       });
-      // Of a section nothing may be left, and what it holds may belong to others.
-      const isGone = this.#kind.removed.some(({ key }) => key.startsWith(`${path}.`));
-      if (isGone || members.some(({ elsewhere }) => elsewhere.length > 0)) {
+      // What a section holds that there is not may belong to others.
+      if (members.some(({ elsewhere }) => elsewhere.length > 0)) {
         for (const { member, memberPath, elsewhere } of members) {
           this.#unknownKey(member, memberPath, elsewhere);
         }

@@ -26,8 +26,6 @@ export interface FlagDefinition<Name extends string = string> {
   readonly isOfLocalServer?: true;
   /** It establishes who a caller is. */
   readonly authenticates?: true;
-  /** Whoever uses it is warned; help, reference pages and schema say so. */
-  readonly deprecated?: Deprecation;
 }
 
 export interface FlagGroup<Name extends string = string> {
@@ -50,14 +48,6 @@ export interface FlagNeed {
   readonly because?: string;
 }
 
-/** That a flag, and the key of a configuration file that stands for it, will go. */
-interface Deprecation {
-  /** The version in which it was deprecated, for example `v0.2.0`. */
-  readonly since: string;
-  /** The replacement, or why none is needed; the end of a sentence: `use --other`. */
-  readonly instead: string;
-}
-
 /** What was given under each flag, as it was given, occurrence by occurrence. */
 export type RawOptions<Name extends string> = Readonly<Partial<Record<Name, readonly string[]>>>;
 
@@ -69,9 +59,8 @@ export function flagOption(flag: FlagDefinition): Option {
   const short = flag.short === undefined ? '' : `-${flag.short}, `;
   const { kind, placeholder } = flag.value;
   const value = kind === 'boolean' ? `[${placeholder}]` : `<${placeholder}>`;
-  const notice = flag.deprecated === undefined ? '' : ` ${deprecationNotice(flag.deprecated)}`;
   return (
-    new Option(`${short}--${flag.name} ${value}`, `${descriptionOf(flag)}${notice}`)
+    new Option(`${short}--${flag.name} ${value}`, descriptionOf(flag))
       // What a boolean flag means when it stands alone.
       .preset('true')
       .argParser((given: string, previous: readonly string[] | undefined) => [
@@ -115,9 +104,4 @@ export function addFlags<Name extends string>(
 /** For help and schemas: with the default, where there is one. */
 export function descriptionOf({ description, default: usual }: FlagDefinition): string {
   return usual === undefined ? description : `${description} (default ${usual})`;
-}
-
-/** For help, reference pages and schemas. */
-export function deprecationNotice({ since, instead }: Deprecation): string {
-  return `Deprecated since ${since}: ${instead}.`;
 }

@@ -1,5 +1,4 @@
 import type { Option } from 'commander';
-import { removedServeFlags } from '../flags/deprecated-flags.ts';
 import { addFlags, type FlagGroup, type GivenOptions } from '../flags/flag.ts';
 import { boolean, file } from '../flags/flag-types.ts';
 import { type ServeFlagName, serveFlagGroups } from '../flags/serve-flags.ts';
@@ -67,7 +66,7 @@ export function addExaminedServeFlags(command: CliCommand): ReadServeArguments {
 
 /**
  * One line for each argument that `command`, which takes flags only, does not know. The value of an unknown flag
- * follows it as a word of its own and is not named twice. Of a flag that is gone it says what to do instead.
+ * follows it as a word of its own and is not named twice.
  */
 function unknownArguments(command: CliCommand): readonly string[] {
   const flags = command.args.filter((argument) => argument.startsWith('-'));
@@ -83,8 +82,6 @@ function unknownArguments(command: CliCommand): readonly string[] {
   return flags.map((flag) => {
     const given = flag.split('=')[0] ?? flag;
     const name = given.replace(/^-+/, '');
-    const removed = removedServeFlags.find((flag) => flag.name === name);
-    if (removed !== undefined) return `${given} was removed: ${removed.instead}`;
     const similar = similarName(name, known);
     const hint = similar === undefined ? whoseFlag(given, command.parent) : `: did you mean --${similar}?`;
     return `unknown flag ${given}${hint}`;

@@ -176,14 +176,6 @@ describe('serve', () => {
     );
   });
 
-  it('says of a removed flag what to do instead', async () => {
-    const { code, lines } = await start([...complete, '--plain-requests=false']);
-    assert.equal(code, 2);
-    assert.deepEqual(lines, [
-      "--plain-requests was removed: leave it out, every HTTP/1.1 request is read by Node's parser",
-    ]);
-  });
-
   it('checks everything and starts nothing with --dry-run', async () => {
     const whole = await start(['--dry-run', ...complete, '--secure-port=0']);
     assert.equal(whole.code, 0);

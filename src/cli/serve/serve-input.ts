@@ -8,10 +8,9 @@ import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { fileErrorMessage } from '../../runtime/error-message.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
 import { readGivenConfiguration } from '../config/configured-options.ts';
-import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { parseBoolean } from '../flags/flag-types.ts';
 import type { FlagIssue, ReadTextFile } from '../flags/flag-values.ts';
-import { type RawServeOptions, serveFlags } from '../flags/serve-flags.ts';
+import type { RawServeOptions } from '../flags/serve-flags.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { helpHint } from '../terminal/usage-error.ts';
 import { createConfigurationSource } from './configuration-file-source.ts';
@@ -92,10 +91,7 @@ export async function readServeInput(
   /** All is in order, but that the ID of the local server may not be known. */
   let checked: ServeConfig | undefined;
   const result = await checkedOptions();
-  const warnings = read.certain(
-    [...deprecationWarnings(serveFlags, options), ...onMachine.warnings, ...result.warnings],
-    isKnown,
-  );
+  const warnings = read.certain([...onMachine.warnings, ...result.warnings], isKnown);
   const printed = [...read.located(warnings), ...(isDryRun === true ? await portWarnings(checked) : [])];
   for (const warning of printed) context.writeError(`warning: ${warning}\n`);
   if (!result.ok) {

@@ -1,7 +1,6 @@
 import type { LoggingConfig } from '../../node/configuration/serve-config.ts';
 import { syncConfiguration } from '../config/configuration-kind.ts';
 import { readGivenConfiguration } from '../config/configured-options.ts';
-import { deprecationWarnings } from '../flags/deprecated-flags.ts';
 import { FlagValues } from '../flags/flag-values.ts';
 import { type SyncArguments, type SyncFlagValues, syncFlags } from '../flags/sync-flag-groups.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
@@ -25,9 +24,6 @@ export function readSyncInput(given: SyncArguments, context: CommandContext): Sy
   // A flag that this call has no use for is a mistake; in a file, which is the same for all calls, it is not.
   const useless = flagsOf(given).useless();
   const read = readGivenConfiguration(context, given.config?.at(-1), syncConfiguration, given, useless);
-  for (const warning of read.located(deprecationWarnings(syncFlags, read.options))) {
-    context.writeError(`warning: ${warning}\n`);
-  }
   const flags = flagsOf(read.options);
   const logging = flags.values({ verbosity: 'v', format: 'logging-format' });
   const plan = planSync(flags);

@@ -43,8 +43,6 @@ export interface IncomingStream {
   readonly takesContent: boolean;
   /** Whether the whole response was written to the connection. */
   readonly isResponseSent: boolean;
-  /** @deprecated Called `isResponseSent` now. */
-  readonly hasResponded: boolean;
   /** Whether the stream is closed, complete or not. */
   readonly isClosed: boolean;
   /** Is told when more can be written. A new writer replaces the one before. */

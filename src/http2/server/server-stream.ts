@@ -107,10 +107,6 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     return this.#isResponseSent;
   }
 
-  get hasResponded(): boolean {
-    return this.#isResponseSent;
-  }
-
   get held(): Holding {
     this.#held ??= this.#connection.share.content(this);
     if (this.#isClosed) this.#held.end();

@@ -87,11 +87,6 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
   /** Calls `listener` when the exchange is over. Is called once at most. */
   protected abstract onClose(listener: () => void): void;
 
-  /** @deprecated Called `responseSink` now. */
-  answerSink(): ResponseSink {
-    return this.responseSink();
-  }
-
   get connection(): ConnectionInfo {
     if (this.#connection === undefined) {
       const { remoteAddress } = this.carrier.socket;

@@ -31,9 +31,6 @@ export interface WatchResponse {
   readonly chunks: AsyncIterable<string>;
 }
 
-/** @deprecated Use `WatchResponse`. */
-export type WatchAnswer = WatchResponse;
-
 /** An API server, or a load balancer in front of several, to list and watch through. */
 export interface WatchConnection extends ServerDocuments {
   /**

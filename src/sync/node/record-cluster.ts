@@ -30,8 +30,6 @@ interface RecordClusterOptions {
 export interface RecordResult {
   /** What could not be recorded, and why. Empty: the folder has everything. */
   readonly issues: readonly string[];
-  /** @deprecated Called `issues` now. */
-  readonly faults: readonly string[];
   /** Files written. */
   readonly files: number;
 }
@@ -89,7 +87,7 @@ export async function recordCluster({
       await recordServer(id, documents, { ...recording, write: writeOwn });
     }),
   ]);
-  return { issues, faults: issues, files };
+  return { issues, files };
 }
 
 /**
