@@ -7,6 +7,7 @@ import {
   questionOf,
 } from '../../proxy/ask-in-callers-name.ts';
 import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
+import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 
 export type CheckOutcome = 'ok' | 'excluded' | 'failed';
@@ -61,6 +62,7 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
 
   async function ask(
     { inbound, requestInfo }: CallersRequest,
+    caller: Caller,
     target: string,
     id: string | undefined,
     signal: AbortSignal,
@@ -68,8 +70,6 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
     const unknown = () => notKnown(id, signal.aborted ? 'late' : 'unknown');
     try {
       const question = questionOf(inbound, { target, accept: '*/*', signal });
-      const caller = await router.identify(question);
-      if (caller.kind === 'response') return unknown();
       const decision = id === undefined ? router.decide(question, requestInfo, caller) : decisionFor(id);
       // Another server's checks are not this one's.
       if (decision === undefined || (id === undefined && decision.decision !== 'local')) return unknown();
@@ -103,6 +103,7 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
 
   async function askAll(
     request: CallersRequest,
+    caller: Caller,
     target: string,
     ids: readonly (string | undefined)[],
     end: AbortSignal,
@@ -112,7 +113,7 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
     try {
       const reports = await allInTime(
         ids.map((id) => ({
-          run: (signal: AbortSignal) => ask(request, target, id, signal),
+          run: (signal: AbortSignal) => ask(request, caller, target, id, signal),
           late: notKnown(id, 'late'),
         })),
         { timeout, signal: end },
@@ -126,6 +127,7 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
   /** Asked once for all who come within a second. */
   function askForAnonymous(
     request: CallersRequest,
+    caller: Caller,
     target: string,
     ids: readonly (string | undefined)[],
   ): Promise<readonly ServerReport[]> {
@@ -139,7 +141,7 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
     // The others wait for the same answer: neither does it end as the first caller leaves, nor has it that caller's headers.
     const { signal } = new AbortController();
     const inbound = { ...questionOf(request.inbound, { target, accept: '*/*', signal }), headers: [] };
-    const reports = askAll({ ...request, inbound }, target, ids, signal);
+    const reports = askAll({ ...request, inbound }, caller, target, ids, signal);
     toAnonymous.set(target, { until: now + anonymousAnswerLife, reports });
     return reports;
   }
@@ -152,9 +154,13 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
         : [undefined];
     const target = `/${endpoint}?${['verbose', ...exclude.map((name) => `exclude=${encodeURIComponent(name)}`)].join('&')}`;
     const { inbound } = request;
-    const { kind } = await router.identify(inbound);
-    const isAnonymous = kind === 'passthrough' && firstHeader(inbound.headers, 'authorization') === undefined;
-    return isAnonymous ? askForAnonymous(request, target, ids) : askAll(request, target, ids, inbound.signal);
+    const caller = await router.identify(inbound);
+    if (caller.kind === 'response') return ids.map((id) => withHealth(notKnown(id, 'unknown')));
+    const isAnonymous =
+      caller.kind === 'passthrough' && firstHeader(inbound.headers, 'authorization') === undefined;
+    return isAnonymous
+      ? askForAnonymous(request, caller, target, ids)
+      : askAll(request, caller, target, ids, inbound.signal);
   };
 }
 
