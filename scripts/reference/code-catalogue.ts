@@ -34,6 +34,8 @@ export const codeUnions: readonly CodeUnion[] = [
       PeerAddressUnknown: 'Peers serve it and none has a usable address: 503.',
       ServerDeparted:
         'Only departed servers serve it, and they may come back (`sync --departed-server-grace`): 503.',
+      ServerNotKnown:
+        'Nobody else is known to serve it, and what a server serves is not known: it was lost, or another process runs it, and it has not been read since: 503.',
       NotServedByAnyServer: 'No server serves it: local, a 404.',
       LocalServerDown: 'The local server is down: a peer takes its place where one can.',
       FeatureGateDisabled: 'UnknownVersionInteroperabilityProxy is off: everything goes to the local server.',

@@ -103,7 +103,7 @@ function since({ since: text }: ServerHealthStatus, now: number): Markup | strin
 
 const outcomes: Readonly<Record<ProbeOutcome, string>> = {
   ready: 'ready',
-  upgraded: 'ready, in a version that the snapshot does not have yet',
+  changed: 'ready, and not as the snapshot has it',
   alive: 'alive, but not allowed to say more',
   'not-ready': 'not ready',
   unreachable: 'no response',

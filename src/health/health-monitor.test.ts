@@ -84,9 +84,26 @@ test('a doubt brings the next probe forward, a thousand of them no faster than t
   assert.equal(times().length, 4);
 });
 
+test('doubts that come all the time, in bursts and one by one, bring no probe sooner than the least distance', async (context) => {
+  const { clock, health, monitor, times } = monitored(context);
+  monitor.follow([server('a')]);
+  await clock.advance(hasty + interval);
+  const before = times().length;
+  for (let passed = 0; passed < 10 * hasty; passed += 10) {
+    for (let request = 0; request < 1 + (passed % 70); request++) health.notResponded('a');
+    await clock.advance(10);
+  }
+  const probes = times().slice(before - 1);
+  for (const [index, at] of probes.entries()) {
+    const last = probes[index - 1];
+    if (last !== undefined) assert.ok(at - last >= hasty, `${at} after ${last}`);
+  }
+  assert.equal(times().length - before, 10);
+});
+
 test('a server whose connection was lost is looked at sooner and more often, until it is ready', async (context) => {
   const { clock, health, monitor, outcomes, times } = monitored(context);
-  const quick = 500;
+  const quick = 100;
   monitor.follow([server('a')]);
   await clock.advance(hasty + interval / 2);
   outcomes.set('a', 'not-ready');
@@ -95,7 +112,7 @@ test('a server whose connection was lost is looked at sooner and more often, unt
   const begun = hasty + interval / 2;
   await clock.advance(2 * quick);
   assert.deepEqual(times().slice(2), [begun, begun + quick, begun + 2 * quick]);
-  assert.equal(health.isRestarting('a'), true);
+  assert.equal(health.missing('a'), 'readiness');
   // Nobody waits for one that has been away for long: as often as any unhealthy server then.
   await clock.advance(60_000);
   const before = times().length;
@@ -103,7 +120,7 @@ test('a server whose connection was lost is looked at sooner and more often, unt
   assert.equal(times().length - before, 10);
   outcomes.set('a', 'ready');
   await clock.advance(hasty);
-  assert.equal(health.isRestarting('a'), false);
+  assert.equal(health.missing('a'), undefined);
 });
 
 test('a server that has left the snapshot loses its probes and its state', async (context) => {

@@ -14,8 +14,8 @@ export interface HealthMonitorOptions {
 
 /** A server that is unhealthy or in doubt is probed so many times as often (HAProxy's `fastinter`). */
 const hastePerInterval = 5;
-/** And so many times while it is worth waiting for: a connection to it was lost a short while ago. */
-const hasteWhenLost = 10;
+/** Milliseconds while it is worth waiting for: it was lost a short while ago, and what it serves is not known. */
+const whenLost = 100;
 /** A pause is up to this share shorter or longer, so that the probes of many routers do not fall together. */
 const jitter = 0.1;
 
@@ -89,23 +89,27 @@ export class HealthMonitor {
     }
   }
 
-  /** Until the next probe is due; a doubt makes it due sooner, but never sooner than for an unhealthy server. */
+  /**
+   * Until the next probe is due. A doubt makes it due sooner, but never sooner than the least distance, whatever comes
+   * and however often.
+   */
   async #rest(followed: Followed, begun: number): Promise<void> {
     const { health, clock } = this.#options;
     const spread = 1 - jitter + 2 * jitter * clock.random();
     // Asked again after a pause: the interval may have become shorter meanwhile.
     const { id } = followed.destination;
-    const hasty = () =>
-      (this.#options.interval() / (health.isLostLately(id) ? hasteWhenLost : hastePerInterval)) * spread;
-    const usual = health.isInDoubt(id) ? hasty() : this.#options.interval() * spread;
-    const rest = async (pause: number): Promise<void> => {
-      followed.pause = new AbortController();
-      if (followed.ending.signal.aborted) return;
-      await clock.sleep(Math.max(0, pause - (clock.monotonic() - begun)), followed.pause.signal);
+    const least = () => {
+      const hasty = this.#options.interval() / hastePerInterval;
+      return (health.isLostLately(id) ? Math.min(whenLost, hasty) : hasty) * spread;
     };
-    await rest(usual);
-    // Not yet: it was woken by a doubt, or by another interval.
-    if (clock.monotonic() - begun < hasty()) await rest(hasty());
+    let due = health.isInDoubt(id) ? least() : this.#options.interval() * spread;
+    while (!followed.ending.signal.aborted) {
+      const left = due - (clock.monotonic() - begun);
+      if (left <= 0) return;
+      followed.pause = new AbortController();
+      await clock.sleep(left, followed.pause.signal);
+      if (followed.pause.signal.aborted) due = Math.min(due, least());
+    }
   }
 }
 

@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import {
+  afterChangeOfHands,
   afterLostConnection,
+  afterReading,
   type HealthSignal,
   type HealthState,
   healthAfterResponse,
   initialHealth,
   isInDoubt,
-  isRestarting,
-  mayBeUpgraded,
+  isToBeVerified,
+  missingKnowledge,
   nextHealth,
   slowStartWeight,
   whileProbed,
@@ -144,7 +146,7 @@ describe('a server whose connection was refused or broke', () => {
   test('is not back when it refuses /readyz that it has shown before, for its RBAC rules are not read yet', () => {
     for (const doubted of [lost, { ...healthy, suspected: true }]) {
       const refusing = probed(doubted, 'alive');
-      assert.equal(isRestarting(refusing, 21), true);
+      assert.equal(missingKnowledge(refusing, 21), 'readiness');
       assert.equal(probed(refusing, 'ready', 30).lost, undefined);
     }
     // Where it never let the router read that path, a refusal says nothing.
@@ -155,33 +157,41 @@ describe('a server whose connection was refused or broke', () => {
     assert.equal(probed(healthy, 'alive').status, 'healthy');
   });
 
-  test('is ready, and not back yet, when it was upgraded: until the snapshot has it', () => {
+  test('is ready, and not known yet, when it says something else of itself than the snapshot: until the snapshot says that', () => {
     const starting = probed(lost, 'not-ready');
     for (const before of [lost, starting]) {
-      const upgraded = probed(before, 'upgraded', 30);
-      assert.equal(isRestarting(upgraded, 31), false);
-      assert.equal(upgraded.lost?.isUpgraded, true);
-      assert.equal(probed(upgraded, 'ready', 40).lost, undefined);
+      const changed = probed(before, 'changed', 30);
+      assert.equal(missingKnowledge(changed, 31), 'served-set');
+      assert.equal(probed(changed, 'ready', 40).lost, undefined);
+      assert.equal(afterReading(changed).lost, undefined);
       // It has ended again.
-      assert.equal(afterLostConnection(upgraded, 50).lost?.isUpgraded, undefined);
-      assert.equal(isRestarting(probed(upgraded, 'not-ready', 40), 41), true);
+      assert.equal(missingKnowledge(afterLostConnection(changed, 50), 51), 'readiness');
+      assert.equal(missingKnowledge(probed(changed, 'not-ready', 40), 41), 'readiness');
+      // Nobody is left out for good: the sync job may be down.
+      assert.equal(missingKnowledge(changed, 60_010), undefined);
     }
+    const early = nextHealth(lost, 'changed', thresholds, 20);
+    assert.equal(missingKnowledge(early, 20), undefined, 'before it was lost');
     assert.equal(
-      nextHealth(lost, 'upgraded', thresholds, 20).lost?.isUpgraded,
-      undefined,
-      'before it was lost',
-    );
-    assert.equal(
-      after(['unreachable', 'unreachable', 'unreachable', 'upgraded', 'upgraded']).status,
+      after(['unreachable', 'unreachable', 'unreachable', 'changed', 'changed']).status,
       'healthy',
     );
   });
 
-  test('may be of another version for a minute after it was lost for the last time', () => {
-    assert.equal(mayBeUpgraded(healthy, 20), false);
+  test('is asked what it serves for a minute after it was lost for the last time, and by the first probe of all', () => {
+    assert.equal(isToBeVerified(initialHealth(0), 20), true);
+    assert.equal(missingKnowledge(after(['changed']), 20), 'served-set');
+    assert.equal(isToBeVerified(healthy, 20), false);
     const again = afterLostConnection(lost, 100_000);
-    assert.equal(mayBeUpgraded(again, 159_999), true);
-    assert.equal(mayBeUpgraded(again, 160_000), false);
+    assert.equal(isToBeVerified(again, 159_999), true);
+    assert.equal(isToBeVerified(again, 160_000), false);
+  });
+
+  test('is not known either when the snapshot says that another process runs it', () => {
+    const changed = afterChangeOfHands(healthy, 10);
+    assert.equal(missingKnowledge(changed, 11), 'served-set');
+    assert.equal(missingKnowledge(nextHealth(changed, 'ready', thresholds, 20), 21), 'served-set');
+    assert.equal(probed(changed, 'ready').lost, undefined);
   });
 
   test('is not cleared by a probe of the process of before, nor by a response to a request', () => {
@@ -191,19 +201,19 @@ describe('a server whose connection was refused or broke', () => {
     assert.deepEqual(healthAfterResponse(lost).lost, lost.lost);
   });
 
-  test('is taken to be restarting once a probe has failed, for a minute after the last lost connection', () => {
-    assert.equal(isRestarting(lost, 20), false);
+  test('is not known to be ready once a probe has failed, and down when it has been away for a minute', () => {
+    assert.equal(missingKnowledge(lost, 20), undefined);
     const starting = probed(lost, 'not-ready');
-    assert.equal(isRestarting(starting, 20), true);
-    assert.equal(isRestarting(starting, 60_009), true);
+    assert.equal(missingKnowledge(starting, 20), 'readiness');
+    assert.equal(missingKnowledge(starting, 60_009), 'readiness');
     // Its /readyz has another reason to fail, and must not keep everybody out for ever.
-    assert.equal(isRestarting(starting, 60_010), false);
-    assert.equal(isRestarting(afterLostConnection(starting, 70_000), 70_001), true);
+    assert.equal(missingKnowledge(starting, 60_010), undefined);
+    assert.equal(missingKnowledge(afterLostConnection(starting, 70_000), 70_001), 'down');
   });
 
   test('is noticed too when it says GOAWAY, or does not respond, and then that it is not ready', () => {
     const suspected: HealthState = { ...healthy, suspected: true };
-    assert.equal(isRestarting(probed(suspected, 'not-ready'), 20), true);
+    assert.equal(missingKnowledge(probed(suspected, 'not-ready'), 20), 'readiness');
     assert.equal(probed(suspected, 'ready').lost, undefined);
     assert.equal(probed(healthy, 'not-ready').lost, undefined, 'nothing has broken off');
     const looked = probed(suspected, 'ready');

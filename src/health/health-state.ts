@@ -2,8 +2,8 @@
 export type ProbeOutcome =
   /** 200. */
   | 'ready'
-  /** 200, after its connection was lost, and its version is not the one that the snapshot has: it was upgraded meanwhile. */
-  | 'upgraded'
+  /** 200, and what it says of itself is not what the snapshot has: it was upgraded, or restarted with other flags. */
+  | 'changed'
   /** It responds, but not to that question (401, 403, 404, 429): alive, and nothing is known against it. */
   | 'alive'
   /** 5xx: it runs and asks not to be used, as kube-apiserver does while it starts and shuts down. */
@@ -39,11 +39,17 @@ export interface LostConnection {
   readonly at: number;
   /** Whether a probe has begun after the last one. */
   readonly probing: boolean;
-  /** Whether a probe since has failed: it has ended indeed, or is not ready yet. */
-  readonly failed: boolean;
-  /** It is ready, and what the snapshot says of it is said of the version of before. Left out: it is not known to be so. */
-  readonly isUpgraded?: boolean;
+  /** What probes since have found to be missing. Left out before the first has ended. */
+  readonly missing?: MissingKnowledge | undefined;
 }
+
+/**
+ * What is missing of a server before what it serves is known: read since it last came up. It gets no requests meanwhile.
+ *
+ * `readiness`: it has ended, or does not say that it is ready. `served-set`: it is ready, and another process runs it, or
+ * may, than the one whose resources the snapshot has. `down`: it has been away for long, and serves nothing.
+ */
+export type MissingKnowledge = 'readiness' | 'served-set' | 'down';
 
 /** What is known of one server. Immutable; times are milliseconds of a clock that only rises. */
 export interface HealthState {
@@ -64,6 +70,8 @@ export interface HealthState {
   readonly lost?: LostConnection | undefined;
   /** Whether a probe has been responded to with 200: this router may read its `/readyz`. */
   readonly hasShownReadiness?: boolean | undefined;
+  /** It has once said of itself what the snapshot says of it. Until then it is asked with each probe. */
+  readonly isVerified?: boolean | undefined;
   /** A request gave reason to probe it (no response, a GOAWAY), and no probe has ended since. */
   readonly suspected?: boolean | undefined;
   /** Left out before the first one has ended. */
@@ -102,12 +110,13 @@ export function nextHealth(
   now: number,
 ): HealthState {
   const heard = isBeforeItsRoles(state, signal, now) ? 'not-ready' : signal;
-  if (heard === 'upgraded') {
-    const lost = state.lost?.probing ? { ...state.lost, failed: false, isUpgraded: true } : state.lost;
+  if (heard === 'changed') {
+    const { lost: before = { since: now, at: now, probing: true } } = state;
+    const lost: LostConnection = before.probing ? { ...before, missing: 'served-set' } : before;
     return afterSuccess({ ...state, lost, suspected: undefined, hasShownReadiness: true }, thresholds, now);
   }
   if (heard === 'ready' || heard === 'alive') {
-    const better = afterSuccess(withoutDoubt(state), thresholds, now);
+    const better = afterSuccess({ ...withoutDoubt(state), isVerified: true }, thresholds, now);
     return heard === 'ready' ? { ...better, hasShownReadiness: true } : better;
   }
   const failed =
@@ -133,8 +142,20 @@ function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number)
 }
 
 export function afterLostConnection(state: HealthState, now: number): HealthState {
-  const { since = now, failed = false } = state.lost ?? {};
-  return { ...state, lost: { since, at: now, probing: false, failed } };
+  const { since = now, missing } = state.lost ?? {};
+  // One that is lost once more after it was ready has ended, or has not: a probe says which.
+  return { ...state, lost: { since, at: now, probing: false, missing: missing && 'readiness' } };
+}
+
+/** The state after the snapshot has said that another process runs it than the one that was read. */
+export function afterChangeOfHands(state: HealthState, now: number): HealthState {
+  const { since = now } = state.lost ?? {};
+  return { ...state, lost: { since, at: now, probing: false, missing: 'served-set' } };
+}
+
+/** The state after a snapshot that says what the server has said of itself since it was lost. */
+export function afterReading(state: HealthState): HealthState {
+  return state.lost?.missing === 'served-set' ? { ...state, lost: undefined, isVerified: true } : state;
 }
 
 /** The state when a probe begins. */
@@ -152,11 +173,13 @@ function withoutDoubt(state: HealthState): HealthState {
 function afterFailedProbe(state: HealthState, signal: HealthSignal, now: number): HealthState {
   // Who broke off and then says that it is not ready was restarted in the meantime.
   const isRestarted = state.suspected === true && signal === 'not-ready';
-  const lost = state.lost ?? (isRestarted ? { since: now, at: now, probing: true, failed: true } : undefined);
+  const lost: LostConnection | undefined =
+    state.lost ?? (isRestarted ? { since: now, at: now, probing: true } : undefined);
+  const isFound = lost?.missing !== undefined || lost?.probing === true || signal === 'unreachable';
   return {
     ...state,
     suspected: undefined,
-    lost: lost && { ...lost, failed: lost.failed || lost.probing || signal === 'unreachable' },
+    lost: lost && { ...lost, missing: isFound ? 'readiness' : undefined },
   };
 }
 
@@ -166,17 +189,29 @@ function afterFailedProbe(state: HealthState, signal: HealthSignal, now: number)
  */
 const startDuration = 60_000;
 
-/** Whether it was lost and has not come back: it gets nothing, even where no other server could respond. */
-export function isRestarting({ lost }: HealthState, now: number): boolean {
-  return lost?.failed === true && now - lost.at < startDuration;
+/**
+ * What is missing of a server that was lost, and gets nothing until it is known again, even where no other server could
+ * respond. A minute after it was lost for the last time it is used all the same: its `/readyz` may be wrong, and the sync
+ * job may be down.
+ */
+export function missingKnowledge({ lost }: HealthState, now: number): MissingKnowledge | undefined {
+  if (lost === undefined || now - lost.at >= startDuration) return undefined;
+  return lost.missing === 'readiness' && now - lost.since >= startDuration ? 'down' : lost.missing;
+}
+
+/** Milliseconds until `missingKnowledge` changes by itself. */
+export function missingFor({ lost }: HealthState, now: number): number {
+  if (lost?.missing === undefined) return Number.POSITIVE_INFINITY;
+  const ends = [lost.since, lost.at].map((time) => time + startDuration - now);
+  return Math.min(...ends.filter((left) => left > 0));
 }
 
 /**
- * Whether it may have been upgraded while it was away, so that what the snapshot says of it is of the version of before.
- * A minute after it was lost for the last time what is said of it is believed all the same: the sync job may be down.
+ * Whether the next probe is to find out if what the snapshot says of a server still holds: it may have been upgraded while
+ * it was away, or while this router was.
  */
-export function mayBeUpgraded({ lost }: HealthState, now: number): boolean {
-  return lost !== undefined && now - lost.at < startDuration;
+export function isToBeVerified({ lost, isVerified }: HealthState, now: number): boolean {
+  return lost === undefined ? isVerified !== true : now - lost.at < startDuration;
 }
 
 /** Whether it was lost a short while ago, so that it is worth asking often. */

@@ -57,17 +57,30 @@ test('a lost server is put aside until a probe clears it, and who waits for that
   health.probed('a', 'ready', 1);
   health.connectionLost('a');
   health.connectionLost('a');
-  assert.deepEqual([health.isAvoided('a'), health.isRestarting('a'), put], [true, false, ['a']]);
+  assert.deepEqual([health.isAvoided('a'), health.missing('a'), put], [true, undefined, ['a']]);
   const waiting = health.settled('a');
   assert.ok(waiting);
   health.probing('a');
   health.probed('a', 'not-ready', 1);
   await waiting;
-  assert.equal(health.isRestarting('a'), true);
+  assert.equal(health.missing('a'), 'readiness');
+  assert.deepEqual([...health.notKnown()], [['a', 'readiness']]);
+  assert.equal(health.notKnown(), health.notKnown());
   assert.equal(health.settled('a'), undefined);
   health.probing('a');
   health.probed('a', 'ready', 1);
-  assert.deepEqual([health.isAvoided('a'), health.isRestarting('a')], [false, false]);
+  assert.deepEqual([health.isAvoided('a'), health.missing('a')], [false, undefined]);
+});
+
+test('what is not known ends by itself where nobody learns more', () => {
+  const { health, pass } = followed('a');
+  health.probing('a');
+  health.changedHands('a');
+  assert.deepEqual([...health.notKnown()], [['a', 'served-set']]);
+  pass(59_999);
+  assert.equal(health.notKnown().size, 1);
+  pass(1);
+  assert.equal(health.notKnown().size, 0);
 });
 
 test('nobody waits for a probe of a server that has left', async () => {

@@ -1,5 +1,7 @@
 import {
+  afterChangeOfHands,
   afterLostConnection,
+  afterReading,
   type HealthSignal,
   type HealthState,
   type HealthStatus,
@@ -8,8 +10,10 @@ import {
   initialHealth,
   isInDoubt,
   isLostLately,
-  isRestarting,
-  mayBeUpgraded,
+  isToBeVerified,
+  type MissingKnowledge,
+  missingFor,
+  missingKnowledge,
   nextHealth,
   type ProbeOutcome,
   slowStartWeight,
@@ -76,6 +80,9 @@ export class ServerHealth {
   readonly #probed = new Set<string>();
   /** Those who wait for the end of the next probe. */
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
+  /** As `notKnown` gave it last, and until when it holds; `undefined`: it is to be worked out. */
+  #notKnown: ReadonlyMap<string, MissingKnowledge> = new Map();
+  #notKnownUntil: number | undefined = Number.POSITIVE_INFINITY;
   readonly #options: ServerHealthOptions;
   readonly #monotonic: () => number;
 
@@ -94,11 +101,12 @@ export class ServerHealth {
 
   /** Begins to follow a server, or resets the state of one that was replaced under its ID. */
   follow(id: string): void {
-    this.#states.set(id, initialHealth(this.#monotonic()));
+    this.#set(id, initialHealth(this.#monotonic()));
   }
 
   unfollow(id: string): void {
     this.#states.delete(id);
+    this.#notKnownUntil = undefined;
     this.#probed.delete(id);
     this.#endWaiting(id);
   }
@@ -108,7 +116,7 @@ export class ServerHealth {
     const state = this.#states.get(id);
     if (state === undefined) return;
     this.#probed.add(id);
-    if (state.lost !== undefined) this.#states.set(id, whileProbed(state));
+    if (state.lost !== undefined) this.#set(id, whileProbed(state));
   }
 
   probed(id: string, outcome: ProbeOutcome, milliseconds: number): void {
@@ -116,7 +124,7 @@ export class ServerHealth {
     this.#signal(id, outcome);
     const state = this.#states.get(id);
     if (state !== undefined) {
-      this.#states.set(id, { ...state, lastProbe: { outcome, endedAt: this.#monotonic(), milliseconds } });
+      this.#set(id, { ...state, lastProbe: { outcome, endedAt: this.#monotonic(), milliseconds } });
     }
     this.#endWaiting(id);
   }
@@ -135,7 +143,7 @@ export class ServerHealth {
     const state = this.#states.get(id);
     if (state === undefined) return;
     if (this.#probed.has(id)) {
-      this.#states.set(id, afterLostConnection(state, this.#monotonic()));
+      this.#set(id, afterLostConnection(state, this.#monotonic()));
       if (state.lost === undefined) for (const observer of this.#observers) observer.lost?.(id);
     }
     this.#doubt(id);
@@ -148,7 +156,7 @@ export class ServerHealth {
   notResponded(id: string): void {
     const state = this.#states.get(id);
     if (state === undefined) return;
-    if (state.suspected !== true) this.#states.set(id, { ...state, suspected: true });
+    if (state.suspected !== true) this.#set(id, { ...state, suspected: true });
     this.#doubt(id);
   }
 
@@ -157,7 +165,7 @@ export class ServerHealth {
     const state = this.#states.get(id);
     if (state === undefined) return;
     const next = healthAfterResponse(state);
-    if (next !== state) this.#states.set(id, next);
+    if (next !== state) this.#set(id, next);
   }
 
   isUnhealthy(id: string): boolean {
@@ -170,22 +178,62 @@ export class ServerHealth {
     return state !== undefined && (state.status === 'unhealthy' || state.lost !== undefined);
   }
 
-  /**
-   * Whether it has ended, and has not come back or is not ready yet: it gets nothing at all, for it would refuse what
-   * it should not. That lasts for a minute after the last lost connection at most.
-   */
-  isRestarting(id: string): boolean {
+  /** Another process runs it than the one that the snapshot speaks of: it gets nothing before it has been verified. */
+  changedHands(id: string): void {
     const state = this.#states.get(id);
-    // Nearly always: no look at the clock, then.
-    return state?.lost !== undefined && isRestarting(state, this.#monotonic());
+    if (state === undefined || !this.#probed.has(id)) return;
+    this.#set(id, afterChangeOfHands(state, this.#monotonic()));
+    this.#doubt(id);
+  }
+
+  /** The snapshot says of it what it has said of itself. */
+  read(id: string): void {
+    const state = this.#states.get(id);
+    if (state !== undefined) this.#set(id, afterReading(state));
+  }
+
+  /** What is missing before it gets requests again; `undefined` of a server that is known, as nearly always. */
+  missing(id: string): MissingKnowledge | undefined {
+    const state = this.#states.get(id);
+    // No look at the clock, then.
+    return state?.lost === undefined ? undefined : missingKnowledge(state, this.#monotonic());
+  }
+
+  /** Whether it has ever said of itself what the snapshot said of it. */
+  isVerified(id: string): boolean {
+    return this.#states.get(id)?.isVerified === true;
   }
 
   /**
-   * Once it is known whether a server that was lost is ready, or restarting: one probe later. `undefined` where it is.
+   * The servers that are not known, with what is missing of each. The same map as long as it says the same, and
+   * `isVerified` does.
+   */
+  notKnown(): ReadonlyMap<string, MissingKnowledge> {
+    const until = this.#notKnownUntil;
+    if (until === Number.POSITIVE_INFINITY) return this.#notKnown;
+    const now = this.#monotonic();
+    if (until !== undefined && now < until) return this.#notKnown;
+    const found = new Map<string, MissingKnowledge>();
+    let holdsFor = Number.POSITIVE_INFINITY;
+    for (const [id, state] of this.#states) {
+      const missing = missingKnowledge(state, now);
+      if (missing === undefined) continue;
+      found.set(id, missing);
+      holdsFor = Math.min(holdsFor, missingFor(state, now));
+    }
+    const before = this.#notKnown;
+    const isSame = before.size === found.size && [...found].every(([id, each]) => before.get(id) === each);
+    if (!isSame) this.#notKnown = found;
+    this.#notKnownUntil = now + holdsFor;
+    return this.#notKnown;
+  }
+
+  /**
+   * Once it is known what is missing of a server that was lost, if anything: one probe later. `undefined` where it is.
    */
   settled(id: string): Promise<void> | undefined {
     const lost = this.#states.get(id)?.lost;
-    if (lost === undefined || lost.failed || lost.isUpgraded) return undefined;
+    if (lost === undefined || lost.missing !== undefined) return undefined;
     let waiting = this.#waiting.get(id);
     if (waiting === undefined) {
       waiting = Promise.withResolvers<void>();
@@ -201,10 +249,10 @@ export class ServerHealth {
     return state?.lost !== undefined && isLostLately(state, this.#monotonic());
   }
 
-  /** Whether a probe has to find out whether it has come back in another version (`'upgraded'`). */
-  mayBeUpgraded(id: string): boolean {
+  /** Whether a probe has to find out whether it serves what the snapshot says of it (`'changed'`: it does not). */
+  isToBeVerified(id: string): boolean {
     const state = this.#states.get(id);
-    return state !== undefined && mayBeUpgraded(state, this.#monotonic());
+    return state !== undefined && isToBeVerified(state, this.#monotonic());
   }
 
   /** Whether probes tell how it is. */
@@ -257,11 +305,18 @@ export class ServerHealth {
     const state = this.#states.get(id);
     if (state === undefined) return;
     const next = nextHealth(state, signal, this.#options, this.#monotonic());
-    this.#states.set(id, next);
+    this.#set(id, next);
     if (next.status !== state.status) {
       const change = { id, from: state.status, to: next.status, cause: next.cause };
       for (const observer of this.#observers) observer.changed?.(change);
     }
+  }
+
+  #set(id: string, state: HealthState): void {
+    const before = this.#states.get(id);
+    if (before?.lost !== state.lost) this.#notKnownUntil = undefined;
+    if (before?.isVerified !== state.isVerified) this.#notKnown = new Map(this.#notKnown);
+    this.#states.set(id, state);
   }
 
   #endWaiting(id: string): void {

@@ -8,6 +8,7 @@ import { decide, isServedByDepartedServer } from '../routing/decide.ts';
 import type { Decision, DecisionContext } from '../routing/decision.ts';
 import { defaultPreferredVersion, goesElsewhere } from '../routing/preferred-version.ts';
 import { type Candidates, noCandidates, type ServerLoad } from './delivery/server-choice.ts';
+import { tableOfKnownServers } from './known-servers.ts';
 import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 
 /** Decides by the routing table and the servers as they are when it is asked. */
@@ -32,7 +33,8 @@ const gateIsOff: Decision = Object.freeze({
 export function createDecider(options: MixedVersionProxyOptions, load: ServerLoad): Decider {
   const { routingTable, isVerifiedPeer = () => false } = options;
   const { preferredVersion = defaultPreferredVersion } = options;
-  const { enabled = true } = options;
+  const { enabled = true, health } = options;
+  const currentTable = () => tableOfKnownServers(routingTable.current(), health);
   const local = { ...options, load };
   const isDown = () => isLocalServerDown(local);
 
@@ -51,19 +53,19 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
 
   const othersThanLocal = ({ inbound, requestInfo, caller }: AdmittedRequest): Candidates => {
     if (!enabled) return noCandidates;
-    const decision = decide(requestInfo, routingTable.current(), contextOf(inbound, caller, true));
+    const decision = decide(requestInfo, currentTable(), contextOf(inbound, caller, true));
     return decision.decision === 'peer' ? decision : noCandidates;
   };
 
   return {
     decide(inbound, requestInfo, caller) {
       if (!enabled) return gateIsOff;
-      return decide(requestInfo, routingTable.current(), contextOf(inbound, caller, isDown()));
+      return decide(requestInfo, currentTable(), contextOf(inbound, caller, isDown()));
     },
     isMisplaced(requestInfo, before, { id, kind }) {
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
-      const now = decide(requestInfo, routingTable.current(), {
+      const now = decide(requestInfo, currentTable(), {
         preferredVersion,
         serverId: localServerId(options),
         localServerIsDown: isDown(),
@@ -73,8 +75,7 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
     },
     othersThanLocal,
     inPlaceOfLocal: othersThanLocal,
-    isServedByDepartedServer: ({ requestInfo }) =>
-      isServedByDepartedServer(requestInfo, routingTable.current()),
+    isServedByDepartedServer: ({ requestInfo }) => isServedByDepartedServer(requestInfo, currentTable()),
   };
 }
 

@@ -17,6 +17,7 @@ import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown } from './decider.ts';
 import { peerDestination } from './delivery/destinations.ts';
+import { tableOfKnownServers } from './known-servers.ts';
 import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 
 /** A request to explain. Nothing is sent anywhere. */
@@ -213,7 +214,7 @@ export function explainHere(
   options: MixedVersionProxyOptions,
 ): Explanation {
   const { health } = options;
-  return explainRequest(request, table, {
+  return explainRequest(request, tableOfKnownServers(table, health), {
     serverId: localServerId(options),
     localServerIsDown: isLocalServerDown(options),
     preferredVersion: options.preferredVersion,

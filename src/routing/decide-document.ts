@@ -9,7 +9,8 @@ import { decideByVersion } from './preferred-version.ts';
 const mergedByTheRouter = localDecision('MergedDocument');
 const heldByLocal = localDecision('NotAResourceRequest');
 const outOfReach = unavailableDecision('PeerAddressUnknown');
-const documentOfDepartedServer = unavailableDecision('ServerDeparted');
+const ofDepartedServer = unavailableDecision('ServerDeparted');
+const notKnown = unavailableDecision('ServerNotKnown');
 
 /**
  * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller
@@ -24,7 +25,7 @@ export function decideDocument(
 ): Decision | undefined {
   if (table === undefined || context.reroutedByVerifiedPeer) return undefined;
   if (isMerged(requestInfo, table)) {
-    const decision = inPlaceOfLocal(mergedByTheRouter, table.reachable, context);
+    const decision = inPlaceOfLocal(mergedByTheRouter, table.reachable, table, context);
     return decision.decision === 'peer' ? { ...decision, isInOrder: true } : decision;
   }
   if (requestInfo.path === openApiV2Path) return decideOpenApiV2(requestInfo, table, context);
@@ -41,9 +42,17 @@ export function decideDocument(
   const isHeldLocally = serverId !== undefined && holders.serverIds.has(serverId);
   if (isHeldLocally && !localServerIsDown) return undefined;
   // Without another holder the local server is tried nevertheless: any other server would respond with 404.
-  if (isHeldLocally && others.length === 0) return heldByLocal;
+  if (isHeldLocally && others.length === 0) {
+    return table.server(serverId)?.missing === undefined ? heldByLocal : notKnown;
+  }
   if (others.length > 0) return { decision: 'peer', reason: 'MergedDocument', candidates: others };
-  return holders.servers.some(({ departed }) => departed) ? documentOfDepartedServer : outOfReach;
+  return withoutReachableServer(holders.servers);
+}
+
+/** What becomes of a request that only servers without an address can respond to. */
+export function withoutReachableServer(servers: readonly RoutingServer[]): Decision {
+  if (servers.some(({ missing }) => missing !== undefined)) return notKnown;
+  return servers.some(({ departed }) => departed) ? ofDepartedServer : outOfReach;
 }
 
 /**
@@ -84,15 +93,18 @@ function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
 export function inPlaceOfLocal(
   local: Decision,
   candidates: readonly RoutingServer[],
+  table: RoutingTable,
   { serverId, localServerIsDown }: Pick<DecisionContext, 'serverId' | 'localServerIsDown'>,
 ): Decision {
   if (serverId === undefined) {
-    return candidates.length === 0 ? outOfReach : { decision: 'peer', reason: local.reason, candidates };
+    return candidates.length === 0
+      ? withoutReachableServer(table.servers)
+      : { decision: 'peer', reason: local.reason, candidates };
   }
   if (localServerIsDown !== true) return local;
   const others = candidates.filter(({ id }) => id !== serverId);
-  // Without another candidate the local server is tried nevertheless: it may be back.
-  if (others.length === 0) return local;
+  // Without another candidate the local server is tried nevertheless: it may be back. One that is not known is not.
+  if (others.length === 0) return table.server(serverId)?.missing === undefined ? local : notKnown;
   // A merged document stays one: what the server says is only whether the caller may read it.
   if (local.reason === 'MergedDocument') {
     return { decision: 'peer', reason: local.reason, candidates: others };

@@ -2,11 +2,12 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { SnapshotApiService } from '../snapshot/format/types.ts';
 import type {
   ResourceRoute,
+  RoutingServer,
   RoutingTable,
   ServedBy,
   ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
-import { decideDocument, inPlaceOfLocal, isClusterPath } from './decide-document.ts';
+import { decideDocument, inPlaceOfLocal, isClusterPath, withoutReachableServer } from './decide-document.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
 import { decideByVersion, serversByPreference } from './preferred-version.ts';
 
@@ -18,8 +19,7 @@ const unavailableWithoutSnapshot = unavailableDecision('NoSnapshot');
 const servedLocally = localDecision('ServedLocally');
 const extensionThroughLocalAggregator = localDecision('ExtensionAPIServer');
 const customResource = localDecision('CustomResource');
-const peerAddressUnknown = unavailableDecision('PeerAddressUnknown');
-const serverDeparted = unavailableDecision('ServerDeparted');
+const serverNotKnown = unavailableDecision('ServerNotKnown');
 const notServedByAnyServer = localDecision('NotServedByAnyServer');
 const reroutedToGateway = unavailableDecision('AlreadyRerouted');
 
@@ -40,8 +40,9 @@ const reroutedToGateway = unavailableDecision('AlreadyRerouted');
 export function decide(
   requestInfo: RequestInfo,
   table: RoutingTable | undefined,
-  context: DecisionContext,
+  given: DecisionContext,
 ): Decision {
+  const context = isLocalServerKnown(table, given) ? given : { ...given, localServerIsDown: true };
   const { trace } = context;
 
   if (!requestInfo.isResourceRequest) {
@@ -87,7 +88,7 @@ export function decide(
     matched: local,
     detail: `served by ${describeServers(servedBy)}; ${describeLocal(context)}`,
   });
-  if (local) return inPlaceOfLocal(servedLocally, servedBy.reachable, context);
+  if (local) return inPlaceOfLocal(servedLocally, servedBy.reachable, table, context);
 
   const extension = table.extension(apiGroup, apiVersion);
   trace?.push({
@@ -97,7 +98,7 @@ export function decide(
   });
   // Every server aggregates: they share their APIService objects.
   if (extension !== undefined)
-    return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, context);
+    return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, table, context);
 
   const custom = table.isCustomResource(apiGroup, apiVersion);
   trace?.push({
@@ -105,7 +106,7 @@ export function decide(
     matched: custom,
     detail: custom ? 'every server serves custom resources' : 'it is not',
   });
-  if (custom) return inPlaceOfLocal(customResource, table.reachable, context);
+  if (custom) return inPlaceOfLocal(customResource, table.reachable, table, context);
 
   const reachable = servedBy === undefined ? none : servedBy.reachable;
   trace?.push({
@@ -121,16 +122,28 @@ export function decide(
     matched: withoutAddress,
     detail: `served by ${describeServers(servedBy)}`,
   });
-  if (withoutAddress) {
-    return servedBy.servers.some(({ departed }) => departed) ? serverDeparted : peerAddressUnknown;
-  }
+  if (withoutAddress) return withoutReachableServer(servedBy.servers);
 
+  const notKnown = table.isEveryServerKnown ? none : table.servers.filter(isNotKnown);
   trace?.push({
     rule: '9 no server serves it',
     matched: true,
-    detail: `${serverId === undefined ? 'any' : 'the local'} server responds with 404 itself`,
+    detail:
+      notKnown.length === 0
+        ? `${serverId === undefined ? 'any' : 'the local'} server responds with 404 itself`
+        : `but what these serve is not known yet: ${notKnown.map(describeServer).join(', ')}`,
   });
-  return inPlaceOfLocal(notServedByAnyServer, table.reachable, context);
+  if (notKnown.length > 0) return serverNotKnown;
+  return inPlaceOfLocal(notServedByAnyServer, table.reachable, table, context);
+}
+
+/** The local server gets nothing that depends on what it serves while that is not table. */
+function isLocalServerKnown(table: RoutingTable | undefined, { serverId }: DecisionContext): boolean {
+  return serverId === undefined || table?.server(serverId)?.missing === undefined;
+}
+
+function isNotKnown({ missing }: RoutingServer): boolean {
+  return missing !== undefined && missing !== 'down';
 }
 
 /** Rule 3a: the servers that could respond are of several versions, and it matters which one does. */
@@ -187,13 +200,16 @@ function decideOtherPath(
     // A 404 for the discovery of a group version proves as little as one for its resources.
     return localWithoutSnapshot;
   }
-  return inPlaceOfLocal(notAResourceRequest, table.reachable, context);
+  return inPlaceOfLocal(notAResourceRequest, table.reachable, table, context);
 }
 
-/** Whether a server that left for a while is known to serve this. Pure. */
+/** Whether a server that left for a while, or is not known, is said to serve this. Pure. */
 export function isServedByDepartedServer(requestInfo: RequestInfo, table: RoutingTable | undefined): boolean {
   return (
-    table !== undefined && serversOf(requestInfo, table)?.servers.some(({ departed }) => departed) === true
+    table !== undefined &&
+    serversOf(requestInfo, table)?.servers.some(
+      ({ departed, missing }) => departed || missing !== undefined,
+    ) === true
   );
 }
 
@@ -208,7 +224,12 @@ function serversOf(
 
 function describeServers(servedBy: ServedBy | undefined): string {
   if (servedBy === undefined) return 'no server';
-  return servedBy.servers.map(({ id, departed }) => (departed ? `${id} (departed)` : id)).join(', ');
+  return servedBy.servers.map(describeServer).join(', ');
+}
+
+function describeServer({ id, departed, missing }: RoutingServer): string {
+  if (missing !== undefined) return `${id} (not known: ${missing})`;
+  return departed ? `${id} (departed)` : id;
 }
 
 function describeLocal({ serverId, localServerIsDown }: DecisionContext): string {

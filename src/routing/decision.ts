@@ -53,6 +53,7 @@ export type DecisionReason =
   | 'ServedByPeer'
   | 'PeerAddressUnknown'
   | 'ServerDeparted'
+  | 'ServerNotKnown'
   | 'NotServedByAnyServer'
   | 'LocalServerDown'
   | 'PreferredVersion'

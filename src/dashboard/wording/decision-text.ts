@@ -18,6 +18,8 @@ export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
     'Servers of several versions serve it and differ: it is for the preferred version, or for the next one while no server of that is healthy.',
   PeerAddressUnknown: 'Peers serve it, but none of them has a usable address.',
   ServerDeparted: 'The API server that serves it has left, and may come back.',
+  ServerNotKnown:
+    'What an API server serves is not known yet: it was lost, or another process runs it, and it has not been read since.',
   NotServedByAnyServer: 'No server serves it.',
   LocalServerDown: 'No local server can serve it, and others can.',
   FeatureGateDisabled: 'The feature gate is off.',

@@ -4,6 +4,7 @@ import { ServerHealth } from '../../health/server-health.ts';
 import type { AskOptions } from '../../proxy/delivery/ask-server.ts';
 import { peerDestination } from '../../proxy/delivery/destinations.ts';
 import { createProbe } from '../../proxy/delivery/probe.ts';
+import { isAsTheSnapshotSays, type ServerWord } from '../../proxy/server-word.ts';
 import type { Destination } from '../../request/destination.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -41,11 +42,18 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
     ...options,
     timeoutMilliseconds: () => config.timeout,
     onNotConnected: (id) => health.connectionLost(id),
-    versionToCheck: (id) => (health.mayBeUpgraded(id) ? current?.server(id)?.minor : undefined),
+    isToBeVerified: (id) => health.isToBeVerified(id),
+    isAsSaid(id, word) {
+      if (isAsTheSnapshotSays(id, word, current)) return true;
+      words.set(id, word);
+      return false;
+    },
   });
   const monitor = new HealthMonitor({ health, probe, interval: () => config.interval, clock: systemClock });
   let destinations: ReadonlyMap<string, Destination> = new Map();
   let current: RoutingTable | undefined;
+  /** What servers have last said of themselves that the snapshot does not say. */
+  const words = new Map<string, ServerWord>();
   health.observe({
     changed({ id, to, cause }) {
       if (to === 'unhealthy') logger.warn({ server: id, cause }, 'An API server is unhealthy');
@@ -74,6 +82,7 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
   return {
     health,
     follow(table) {
+      const before = current;
       current = table;
       const peers = (table?.reachable ?? []).filter(({ id }) => id !== local?.id);
       const followed = [
@@ -82,6 +91,17 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
       ];
       destinations = new Map(followed.map((destination) => [destination.id, destination]));
       monitor.follow(followed);
+      for (const { id, unread } of table?.snapshot.servers ?? []) {
+        const wasUnread = before?.snapshot.servers.some(
+          (server) => server.id === id && server.unread === true,
+        );
+        if (unread === true && wasUnread !== true) health.changedHands(id);
+      }
+      for (const [id, word] of words) {
+        if (!isAsTheSnapshotSays(id, word, table)) continue;
+        words.delete(id);
+        health.read(id);
+      }
     },
     brokenOff: (origin) => forEachAt(origin, (id) => health.notResponded(id)),
     connectionLost: (origin) => forEachAt(origin, (id) => health.connectionLost(id)),

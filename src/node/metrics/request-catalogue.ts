@@ -170,7 +170,7 @@ export const destinationCatalogue = {
   ),
   probes: counter(
     'mixed_version_proxy_destination_probes_total',
-    'Health probes of a server by outcome: ready, upgraded, alive, not-ready, unreachable.',
+    'Health probes of a server by outcome: ready, changed, alive, not-ready, unreachable.',
     ['destination', 'outcome'],
   ),
   putAside: counter(

@@ -53,7 +53,7 @@ function filesCheck(files: CredentialFiles, settings: SettingsState | undefined)
 }
 
 interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'serverId' | 'local'> {
-  readonly health: Pick<ServerHealth, 'isHealthy' | 'isRestarting' | 'reports'>;
+  readonly health: Pick<ServerHealth, 'isHealthy' | 'missing' | 'reports'>;
 }
 
 /**
@@ -62,7 +62,7 @@ interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'serverId' 
  *
  * A peer that asks is told of the local server alone, which is all that what it sends here may be served by. With
  * routers that count each other, a control plane whose API servers are all down would be ready for ever. While what
- * it sends is refused (`isRestarting`), it is told so. The status comes later, after several failures, so that load
+ * it sends is refused (it is not known to be ready), it is told so. The status comes later, after several failures, so that load
  * balancers do not see every restart.
  */
 export function serversCheck(options: ServersCheckOptions): HealthCheck {
@@ -71,7 +71,8 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
     name: serversCheckName,
     check({ byPeer }) {
       const serverId = localServerId(options);
-      const refusesPeers = serverId !== undefined && health.isRestarting(serverId);
+      const missing = serverId === undefined ? undefined : health.missing(serverId);
+      const refusesPeers = missing !== undefined && missing !== 'served-set';
       if (serverId !== undefined && health.isHealthy(serverId) && !(byPeer && refusesPeers)) return undefined;
       const peersCount = serverId === undefined || !byPeer;
       if (peersCount && health.reports().some(({ status }) => status === 'healthy')) return undefined;

@@ -4,6 +4,7 @@ import { type Outcome, ownResponse, type Refusal } from '../../request/outcome.t
 import { isRead, maySafelyTryAnother, type RetryBudget } from '../../request/retry.ts';
 import type { AdmittedRequest, Router, Send } from '../../request/router.ts';
 import type { TransportError } from '../../request/transport-error.ts';
+import type { DecisionReason } from '../../routing/decision.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { type AttemptOptions, createAttempt } from './attempt.ts';
 import { DeniedEverywhere } from './denied-everywhere.ts';
@@ -44,6 +45,14 @@ export interface DeliveryOptions extends AttemptOptions {
 /** Others that are asked at most before what a server denies to have is taken not to exist. */
 const maximumOthersAsked = 3;
 
+/** What the local server gets whatever it serves: it only has to be ready. */
+const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
+  'AlreadyRerouted',
+  'NotAResourceRequest',
+  'MergedDocument',
+  'FeatureGateDisabled',
+]);
+
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   const { local, load, health, budget, random, logger } = options;
@@ -59,8 +68,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     options.monotonicClock,
     () => options.routingTable.current()?.snapshot,
   );
-  const isRestarting = (id: string): boolean => health?.isRestarting(id) === true;
-  const choice = new ServerChoice({ state, random, isRestarting, local });
+  const isNotKnown = (id: string): boolean => health?.missing(id) !== undefined;
+  const choice = new ServerChoice({ state, random, isNotKnown, local });
 
   /** Asked when a server has been silent for long. */
   function mayTryAnother(candidates: Candidates, tried?: RoutingServer): boolean {
@@ -234,7 +243,9 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
 
   function deliverToLocal(request: AdmittedRequest, destination: Destination, send: Send): Promise<Outcome> {
     // By the decision no server can take its place.
-    if (isRestarting(destination.id)) return Promise.resolve(notReady(request));
+    const missing = health?.missing(destination.id);
+    const isDecidedByServed = missing !== 'served-set' || !anyServerResponds.has(request.decision.reason);
+    if (missing !== undefined && isDecidedByServed) return Promise.resolve(notReady(request));
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
     const hints = {
@@ -271,6 +282,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       case 'peer':
         return deliverToPeer(request, decision, send);
       case 'unavailable':
+        if (decision.reason === 'ServerNotKnown') request.inbound.observed?.dropped('ServerNotReady');
         if (decision.reason === 'PreferredVersion') {
           request.inbound.observed?.dropped('PreferredVersionUnavailable');
         }

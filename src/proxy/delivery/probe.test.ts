@@ -6,7 +6,20 @@ import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import type { Destination } from '../../request/destination.ts';
 import { defaultIdentityHeaderNames } from '../../request/identity-header-names.ts';
 import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
+import type { ServerWord } from '../server-word.ts';
 import { createProbe } from './probe.ts';
+
+/** Aggregated discovery with one group, of which v1 is served. */
+function aggregated(group: string, resources: readonly string[]): string {
+  const discovered = resources.map((resource) => ({
+    resource,
+    responseKind: { group, version: 'v1', kind: 'Thing' },
+    scope: 'Namespaced',
+    verbs: ['get'],
+  }));
+  const items = [{ metadata: { name: group }, versions: [{ version: 'v1', resources: discovered }] }];
+  return JSON.stringify({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2', items });
+}
 
 const destination = (kind: 'local' | 'peer'): Destination => ({
   kind,
@@ -16,9 +29,12 @@ const destination = (kind: 'local' | 'peer'): Destination => ({
   trust: { kind: 'peer-ca' },
 });
 
-/** @param versionToCheck the one that the snapshot has, of a server that was lost */
-function probing(answer: () => Response | Promise<Response>, versionToCheck?: string) {
-  const transport = recordingTransport(answer);
+/** @param isAsSaid of a server that was lost */
+function probing(
+  answer: (target: string) => Response | Promise<Response>,
+  isAsSaid?: (word: ServerWord) => boolean,
+) {
+  const transport = recordingTransport((outbound) => answer(outbound.target));
   const { logger, lines } = recordingLogger();
   const notConnected: string[] = [];
   const probe = createProbe({
@@ -28,7 +44,8 @@ function probing(answer: () => Response | Promise<Response>, versionToCheck?: st
     pseudonym: 'router-under-test',
     timeoutMilliseconds: () => 5_000,
     onNotConnected: (id) => notConnected.push(id),
-    versionToCheck: () => versionToCheck,
+    isToBeVerified: () => isAsSaid !== undefined,
+    isAsSaid: (_id, word) => isAsSaid?.(word) ?? assert.fail('not to be verified'),
     logger,
   });
   const ask = (kind: 'local' | 'peer' = 'peer') => probe(destination(kind), new AbortController().signal);
@@ -45,22 +62,45 @@ test('a probe asks for /readyz as the router itself, over the connections that c
   assert.deepEqual(allHeaders(outbound?.headers ?? [], 'x-remote-user'), ['system:mixed-version-proxy']);
 });
 
-test('a server that may have been upgraded is asked for its version, too', async () => {
-  for (const [version, outcome] of [
-    ['{"gitVersion":"v1.31.0"}', 'upgraded'],
-    ['{"gitVersion":"v1.30.9-eks-1"}', 'ready'],
-    ['{"gitVersion":"what?"}', 'ready'],
-    ['{}', 'ready'],
-    ['ok', 'ready'],
+test('a server that may be another process is asked what it is and serves, too', async () => {
+  const responses = (target: string) => {
+    if (target === '/version') return new Response('{"gitVersion":"v1.30.9-eks-1"}');
+    if (target === '/apis') return new Response(aggregated('batch', ['jobs']));
+    return new Response(target === '/api' ? aggregated('', []) : 'ok');
+  };
+  for (const [isAsSaid, outcome] of [
+    [true, 'ready'],
+    [false, 'changed'],
   ] as const) {
-    const { ask, sent } = probing(() => new Response(version), '1.30');
-    assert.equal(await ask(), outcome, version);
+    const words: ServerWord[] = [];
+    const { ask, sent } = probing(responses, (word) => {
+      words.push(word);
+      return isAsSaid;
+    });
+    assert.equal(await ask(), outcome);
     assert.deepEqual(
       sent.map(({ target }) => target),
-      ['/readyz', '/version'],
+      ['/readyz', '/version', '/api', '/apis'],
     );
+    assert.equal(words[0]?.version, 'v1.30.9-eks-1');
+    assert.deepEqual(words[0]?.served?.storageVersions, { 'batch.jobs': ['v1'] });
   }
-  assert.equal(await probing(() => new Response(null, { status: 500 }), '1.30').ask(), 'not-ready');
+});
+
+test('what a server that may be another process does not say is left out', async () => {
+  for (const text of ['{"gitVersion":2}', '{}', 'ok', '[']) {
+    const words: ServerWord[] = [];
+    await probing(
+      () => new Response(text),
+      (word) => words.push(word) > 0,
+    ).ask();
+    assert.deepEqual(words, [{ version: undefined, served: undefined }]);
+  }
+  const notReady = probing(
+    () => new Response(null, { status: 500 }),
+    () => assert.fail('it is not asked before it is ready'),
+  );
+  assert.equal(await notReady.ask(), 'not-ready');
 });
 
 test('a peer is asked for its local server alone, by the reroute mark', async () => {

@@ -1,10 +1,14 @@
 import * as v from 'valibot';
-import { minorVersion } from '../../apimachinery/server-version.ts';
+import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
+import { parseAggregated } from '../../discovery/forms/aggregated.ts';
+import { ownDiscoveryAccept } from '../../discovery/own-document.ts';
+import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
 import type { ProbeOutcome } from '../../health/health-state.ts';
 import type { Destination } from '../../request/destination.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { readText } from '../../runtime/read-text.ts';
+import type { ServerWord } from '../server-word.ts';
 import { type AskOptions, askServer } from './ask-server.ts';
 
 export interface ProbeOptions extends AskOptions {
@@ -12,11 +16,10 @@ export interface ProbeOptions extends AskOptions {
   readonly timeoutMilliseconds: () => number;
   /** The probe could not connect, and neither could a request. Default: ignored. */
   readonly onNotConnected?: (id: string) => void;
-  /**
-   * The minor version that a server is taken to have, if it may have another one by now: then it is asked, too. Default:
-   * no server is.
-   */
-  readonly versionToCheck?: (id: string) => string | undefined;
+  /** Whether what is said of a server may no longer hold: then it is asked what it is and serves. Default: it holds. */
+  readonly isToBeVerified?: (id: string) => boolean;
+  /** Whether what a server says of itself is what is said of it. Default: it is. */
+  readonly isAsSaid?: (id: string, word: ServerWord) => boolean;
   readonly logger: Logger;
 }
 
@@ -48,24 +51,46 @@ export interface ProbeOptions extends AskOptions {
 export function createProbe(
   options: ProbeOptions,
 ): (destination: Destination, signal: AbortSignal) => Promise<ProbeOutcome> {
-  const { timeoutMilliseconds, onNotConnected, versionToCheck = () => undefined, logger } = options;
+  const { timeoutMilliseconds, onNotConnected, logger } = options;
+  const { isToBeVerified = () => false, isAsSaid = () => true } = options;
   const failures = new FailureLog({ logger, clock: () => performance.now() });
 
-  async function ask(destination: Destination, target: string, signal: AbortSignal) {
-    const headers = ['accept', '*/*', 'user-agent', 'mixed-version-proxy'];
+  async function ask(
+    destination: Destination,
+    target: string,
+    signal: AbortSignal,
+    accept = '*/*',
+    maximumBytes = shortResponse,
+  ): Promise<string | undefined | number> {
+    const headers = ['accept', accept, 'user-agent', 'mixed-version-proxy'];
     const { response } = await askServer({ destination, target, headers, signal }, options);
-    return { status: response.status, text: await readToEnd(response) };
+    const text = await readToEnd(response, maximumBytes);
+    return response.status === 200 ? text : response.status;
+  }
+
+  /** What it says it is and serves; what it does not let be read is left out. */
+  async function wordOf(destination: Destination, signal: AbortSignal): Promise<ServerWord> {
+    const [version, ...groups] = await Promise.all([
+      ask(destination, '/version', signal),
+      ...['/api', '/apis'].map((path) =>
+        ask(destination, path, signal, ownDiscoveryAccept, discoveryDocument),
+      ),
+    ]);
+    const lists = groups.map(parsedGroups);
+    const isWhole = lists.every((list) => list !== undefined);
+    return {
+      version: gitVersionIn(version),
+      served: isWhole ? servedSetFromDiscovery(lists.flatMap((list) => list ?? [])) : undefined,
+    };
   }
 
   return async (destination, cancelled) => {
     const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeoutMilliseconds())]);
     try {
-      const { status } = await ask(destination, '/readyz', signal);
-      const outcome = outcomeOf(status);
-      const known = outcome === 'ready' ? versionToCheck(destination.id) : undefined;
-      if (known === undefined) return outcome;
-      const version = minorOf(await ask(destination, '/version', signal));
-      return version === undefined || version === known ? outcome : 'upgraded';
+      const readiness = await ask(destination, '/readyz', signal);
+      const outcome = outcomeOf(typeof readiness === 'number' ? readiness : 200);
+      if (outcome !== 'ready' || !isToBeVerified(destination.id)) return outcome;
+      return isAsSaid(destination.id, await wordOf(destination, signal)) ? 'ready' : 'changed';
     } catch (error) {
       if (error instanceof TransportError) {
         // Not for a probe that was cancelled because the server is no longer watched.
@@ -92,10 +117,12 @@ function unreachable(
 }
 
 /** Bytes of a response that are read; a failing `/readyz` names its checks in a few thousand. */
-const maximumBytes = 64 * 1024;
+const shortResponse = 64 * 1024;
+/** The same of discovery: that of Kubernetes 1.36 has 200 KiB, and each custom resource adds one. */
+const discoveryDocument = 16 * 1024 * 1024;
 
 /** So that the connection can be used again: what is given up costs an HTTP/1.1 connection. */
-async function readToEnd({ body }: Response): Promise<string | undefined> {
+async function readToEnd({ body }: Response, maximumBytes: number): Promise<string | undefined> {
   try {
     return body === null ? undefined : await readText(body, maximumBytes);
   } catch {
@@ -107,9 +134,19 @@ async function readToEnd({ body }: Response): Promise<string | undefined> {
 /** k8s.io/apimachinery pkg/version/types.go. Everybody may read it, by the same ClusterRole as `/readyz`. */
 const versionInfo = v.pipe(v.string(), v.parseJson(), v.object({ gitVersion: v.string() }));
 
-function minorOf({ status, text }: { readonly status: number; readonly text: string | undefined }) {
-  const info = v.safeParse(versionInfo, text);
-  return status === 200 && info.success ? minorVersion(info.output.gitVersion) : undefined;
+function gitVersionIn(response: string | undefined | number): string | undefined {
+  const info = v.safeParse(versionInfo, response);
+  return info.success ? info.output.gitVersion : undefined;
+}
+
+/** The groups of a discovery document in aggregated form; `undefined`: there is none, or in another form (before 1.26). */
+function parsedGroups(response: string | undefined | number): readonly APIGroupDiscovery[] | undefined {
+  if (typeof response !== 'string') return undefined;
+  try {
+    return parseAggregated(JSON.parse(response));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Redirects count as alive: nothing but a 5xx says that the server itself cannot respond. */

@@ -37,7 +37,7 @@ function choiceWith({ avoided = [], restarting = [] }: Record<string, readonly s
   return new ServerChoice({
     state: { inFlight: () => 0, isAvoided: (id) => avoided.includes(id), weight: () => 1 },
     random: () => 0,
-    isRestarting: (id) => restarting.includes(id),
+    isNotKnown: (id) => restarting.includes(id),
     local: undefined,
   });
 }

@@ -25,8 +25,8 @@ export interface Choice {
 export interface ServerChoiceOptions {
   readonly state: ServerState;
   readonly random: () => number;
-  /** Shutting down, or not ready yet: it may refuse requests that it would normally serve. */
-  readonly isRestarting: (id: string) => boolean;
+  /** Whether it was lost and is not known again: it may refuse what it would normally serve, or serve something else. */
+  readonly isNotKnown: (id: string) => boolean;
   /** Left out in the gateway form. */
   readonly local: Destination | undefined;
 }
@@ -75,22 +75,22 @@ export class ServerChoice {
   }
 
   #firstHealthy(candidates: readonly RoutingServer[], except?: RoutingServer): RoutingServer | undefined {
-    const { state, isRestarting } = this.#options;
+    const { state, isNotKnown } = this.#options;
     return candidates.find(
-      (candidate) => candidate !== except && !state.isAvoided(candidate.id) && !isRestarting(candidate.id),
+      (candidate) => candidate !== except && !state.isAvoided(candidate.id) && !isNotKnown(candidate.id),
     );
   }
 
   /**
-   * One that is not restarting. A server that has ended and is not ready yet would refuse what it should not: its false
-   * 403 ends a client's work, a 503 with Retry-After has it ask again. Every other unhealthy server is used when nothing
-   * else is left, for its `/readyz` may be wrong.
+   * One that is known. A server that has ended and is not ready yet would refuse what it should not: its false 403 ends a
+   * client's work, a 503 with Retry-After has it ask again. Every other unhealthy server is used when nothing else is
+   * left, for its `/readyz` may be wrong.
    */
   #usable(candidates: readonly RoutingServer[], except?: RoutingServer): RoutingServer | undefined {
-    const { state, random, isRestarting } = this.#options;
+    const { state, random, isNotKnown } = this.#options;
     const chosen = chooseServer(candidates, state, random, except);
-    if (chosen === undefined || !isRestarting(chosen.id)) return chosen;
-    const usable = candidates.filter((candidate) => candidate !== except && !isRestarting(candidate.id));
+    if (chosen === undefined || !isNotKnown(chosen.id)) return chosen;
+    const usable = candidates.filter((candidate) => candidate !== except && !isNotKnown(candidate.id));
     return chooseServer(usable, state, random);
   }
 

@@ -11,6 +11,7 @@ export function unavailable(reason: string): Response {
   if (reason === 'AlreadyRerouted') return reroutedToGateway();
   if (reason === 'PeerAddressUnknown') return addressUnknown();
   if (reason === 'ServerDeparted') return serverDeparted();
+  if (reason === 'ServerNotKnown') return serverNotKnown();
   if (reason === 'PreferredVersion') return preferredVersionUnavailable();
   return knowledgeMissing();
 }
@@ -38,6 +39,15 @@ export function serverNotReady(): Response {
   return statusResponse(
     'ServiceUnavailable',
     'the API server that serves this resource could not be reached a moment ago and is not ready yet, please try again; the request was not carried out',
+    { retryAfterSeconds },
+  );
+}
+
+/** Nobody else is known to serve it; the server that does may be the one that has just come up. */
+function serverNotKnown(): Response {
+  return statusResponse(
+    'ServiceUnavailable',
+    'an API server was lost or started a moment ago, and what it serves is not known yet, please try again; the request was not carried out',
     { retryAfterSeconds },
   );
 }

@@ -87,6 +87,8 @@ export const server = v.pipe(
     serves: shortText,
     /** True when `serves` is the last known set of a server that could not be read this time. */
     stale: v.optional(boolean),
+    /** True when another process runs the server than the one that `serves` was read of: what it serves is not known. */
+    unread: v.optional(boolean),
     /**
      * When the sync job found that the server had left in order. What it served stays known, but no request goes to its
      * address until it is back.

@@ -1,4 +1,5 @@
 import { minorVersion } from '../../apimachinery/server-version.ts';
+import type { MissingKnowledge } from '../../health/health-state.ts';
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { Snapshot, SnapshotApiService, SnapshotServer } from '../format/types.ts';
 import { indexResources, mapValues, usedSetsOf } from './resource-index.ts';
@@ -15,6 +16,7 @@ const defaultServerName = 'kubernetes.default.svc';
  * number of differing sets, not of servers.
  *
  * @param snapshot one that `parseSnapshot` accepted. Not copied: it must not be changed afterwards.
+ * @param notKnown servers that are not known, by ID. Default: those that the snapshot says so of
  * @throws {TypeError} when it is one that `parseSnapshot` would have refused and no table can be made of it.
  *
  * @example
@@ -26,8 +28,13 @@ const defaultServerName = 'kubernetes.default.svc';
  * }
  * ```
  */
-export function buildRoutingTable(snapshot: Snapshot): RoutingTable {
-  const servers = Object.freeze(snapshot.servers.map(routingServer).sort(byId));
+export function buildRoutingTable(
+  snapshot: Snapshot,
+  notKnown: ReadonlyMap<string, MissingKnowledge> = notReadIn(snapshot),
+): RoutingTable {
+  const servers = Object.freeze(
+    snapshot.servers.map((server) => routingServer(server, notKnown.get(server.id))).sort(byId),
+  );
   const serversById = new Map(servers.map((server) => [server.id, server]));
   if (serversById.size !== servers.length) throw new TypeError('Two servers of the snapshot have one ID.');
 
@@ -45,6 +52,7 @@ export function buildRoutingTable(snapshot: Snapshot): RoutingTable {
     servers,
     reachable: everyServer.reachable,
     everyServer,
+    isEveryServerKnown: servers.every(({ missing }) => missing === undefined || missing === 'down'),
     comparison: compareVersions(usedSets),
     server: (id) => serversById.get(id),
     resource: (group, version, resource) => index.get(group)?.get(version)?.get(resource),
@@ -68,7 +76,13 @@ function timeOf(createdAt: string): number {
   return created;
 }
 
-function routingServer(server: SnapshotServer): RoutingServer {
+/** Servers of which the snapshot itself says that another process runs them than the one that was read. */
+export function notReadIn({ servers }: Snapshot): ReadonlyMap<string, MissingKnowledge> {
+  const unread = servers.filter((server) => server.unread === true);
+  return new Map(unread.map(({ id }) => [id, 'served-set']));
+}
+
+function routingServer(server: SnapshotServer, missing: MissingKnowledge | undefined): RoutingServer {
   const { id, url, serverName, version, stale, departedAt, advertised } = server;
   const departed = departedAt !== undefined;
   const address = advertised?.address ?? server.address;
@@ -76,14 +90,15 @@ function routingServer(server: SnapshotServer): RoutingServer {
   const addressSource = advertised === undefined ? server.addressSource : 'advertised';
   return Object.freeze({
     id,
-    // What responds there meanwhile need not be it.
-    origin: departed ? undefined : origin,
+    // What responds there meanwhile need not be it, or may serve something else.
+    origin: departed || missing !== undefined ? undefined : origin,
     ...(departed || addressSource === undefined ? {} : { addressSource }),
     serverName: serverName ?? defaultServerName,
     version,
     minor: minorVersion(version),
     stale: stale === true,
     departed,
+    ...(missing === undefined ? {} : { missing }),
   });
 }
 

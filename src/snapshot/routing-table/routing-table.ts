@@ -1,9 +1,10 @@
+import type { MissingKnowledge } from '../../health/health-state.ts';
 import type { AddressSource, Snapshot, SnapshotApiService } from '../format/types.ts';
 
 /** One API server, ready for routing. */
 export interface RoutingServer {
   readonly id: string;
-  /** `https://host:port`; `undefined` when the snapshot has no usable address. */
+  /** `https://host:port`; `undefined` when the snapshot has no usable address, or it has departed, or is not known. */
   readonly origin: string | undefined;
   /** Where `origin` comes from: `advertised` by the router in front of it. `undefined`: none, or unknown. */
   readonly addressSource?: AddressSource | 'advertised' | undefined;
@@ -14,6 +15,8 @@ export interface RoutingServer {
   readonly stale: boolean;
   /** It has left and may come back; `origin` is `undefined` meanwhile. */
   readonly departed: boolean;
+  /** Left out: it is known. */
+  readonly missing?: MissingKnowledge | undefined;
 }
 
 /** Who serves one thing. Both fields are made once, with the table. */
@@ -73,6 +76,8 @@ export interface RoutingTable {
   readonly reachable: readonly RoutingServer[];
   /** All servers of custom resources. */
   readonly everyServer: ServedBy;
+  /** Whether what each server serves is known, be it nothing: else not to be served by any is not the same as not to exist. */
+  readonly isEveryServerKnown: boolean;
   /** `undefined` when all servers are of one minor version. */
   readonly comparison: VersionComparison | undefined;
   /**

@@ -38,6 +38,7 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
     ),
   });
   const table: RoutingTable = {
+    isEveryServerKnown: true,
     snapshot: {
       apiVersion: 'mixed-version-proxy/v1alpha1',
       kind: 'StorageVersionSnapshot',

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import { ServerHealth } from '../health/server-health.ts';
+import { decide } from '../routing/decide.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { tableOfKnownServers } from './known-servers.ts';
+import { isAsTheSnapshotSays } from './server-word.ts';
+
+const servers = {
+  a: { serves: ['v1/pods', 'batch/v1/jobs'], version: 'v1.35.0' },
+  b: { serves: ['v1/pods'], version: 'v1.35.0' },
+  c: { serves: ['v1/pods', 'apps/v1/deployments'], version: 'v1.35.0' },
+};
+const customResourceGroups = [{ group: 'example.com', version: 'v1' }];
+const snapshot = snapshotOf(servers, { customResourceGroups });
+const base = buildRoutingTable(snapshot);
+
+function probedHealth(...ids: readonly string[]) {
+  let now = 0;
+  const health = new ServerHealth({ rise: 1, fall: 3, slowStart: 0, monotonic: () => now });
+  const probe = (id: string, outcome: 'ready' | 'changed' | 'not-ready') => {
+    health.probing(id);
+    health.probed(id, outcome, 1);
+  };
+  for (const id of ids) {
+    health.follow(id);
+    probe(id, 'ready');
+  }
+  const lose = (id: string) => {
+    health.connectionLost(id);
+    probe(id, 'not-ready');
+  };
+  return { health, probe, lose, pass: (milliseconds: number) => (now += milliseconds) };
+}
+
+/** As a router in front of `serverId` decides, which knows what `health` does. */
+function decided(target: string, serverId: string | undefined, table: RoutingTable | undefined): string {
+  const { decision, reason, candidates } = decide(parseRequestInfo('GET', target), table, {
+    serverId,
+    reroutedByVerifiedPeer: false,
+  });
+  return [decision, reason, ...candidates.map(({ id }) => id)].join(' ');
+}
+
+const pods = '/api/v1/pods';
+const jobs = '/apis/batch/v1/jobs';
+const deployments = '/apis/apps/v1/deployments';
+const unheardOf = '/apis/new.example.com/v1/things';
+const custom = '/apis/example.com/v1/widgets';
+
+describe('a server that was lost', () => {
+  for (const outcome of ['not-ready', 'changed'] as const) {
+    test(`is not known while it is ${outcome}: nothing is decided by what it served before`, () => {
+      const { health, probe } = probedHealth('a', 'b', 'c');
+      health.connectionLost('c');
+      probe('c', outcome);
+      const table = tableOfKnownServers(base, health);
+      assert.equal(decided(pods, 'c', table), 'peer LocalServerDown a b');
+      assert.equal(
+        decided(pods, undefined, table),
+        'peer ServedLocally a b'.replace('ServedLocally', 'ServedByPeer'),
+      );
+      assert.equal(decided(jobs, 'c', table), 'peer ServedByPeer a');
+      assert.equal(decided(jobs, 'b', table), 'peer ServedByPeer a');
+      // What it alone served, and what nobody is known to serve: it may serve either now.
+      for (const target of [deployments, unheardOf]) {
+        for (const serverId of ['a', 'c', undefined]) {
+          assert.equal(decided(target, serverId, table), 'unavailable ServerNotKnown', target);
+        }
+      }
+      assert.equal(decided(custom, 'c', table), 'peer LocalServerDown a b');
+      assert.equal(decided(custom, 'a', table), 'local CustomResource');
+      assert.equal(decided('/version', 'c', table), 'peer LocalServerDown a b');
+      assert.equal(decided('/metrics', 'c', table), 'local NotAResourceRequest');
+    });
+  }
+
+  test('is known again when it says what the snapshot says, or the snapshot what it says', () => {
+    const { health, probe, lose } = probedHealth('a', 'b', 'c');
+    lose('c');
+    assert.notEqual(tableOfKnownServers(base, health), base);
+    probe('c', 'ready');
+    assert.equal(tableOfKnownServers(base, health), base);
+    lose('c');
+    probe('c', 'changed');
+    health.read('c');
+    assert.equal(tableOfKnownServers(base, health), base);
+  });
+
+  test('serves nothing after a minute, and is used all the same where its /readyz fails without a lost connection', () => {
+    const { health, lose, pass } = probedHealth('a', 'b', 'c');
+    lose('c');
+    pass(60_000);
+    assert.equal(tableOfKnownServers(base, health), base);
+    lose('c');
+    const table = tableOfKnownServers(base, health);
+    assert.equal(decided(unheardOf, 'a', table), 'local NotServedByAnyServer');
+    assert.equal(decided(deployments, 'a', table), 'unavailable ServerNotKnown');
+  });
+
+  test('makes one table for as long as nothing else is learnt', () => {
+    const { health, probe, lose } = probedHealth('a', 'b', 'c');
+    lose('c');
+    const table = tableOfKnownServers(base, health);
+    probe('a', 'ready');
+    assert.equal(tableOfKnownServers(base, health), table);
+    lose('b');
+    assert.notEqual(tableOfKnownServers(base, health), table);
+  });
+});
+
+test('a server that another process runs than the one that was read is not known, unless this router has verified it', () => {
+  const changed = buildRoutingTable(snapshotOf({ ...servers, c: { ...servers.c, unread: true } }));
+  assert.equal(decided(deployments, 'a', changed), 'unavailable ServerNotKnown');
+  assert.equal(decided(unheardOf, 'a', changed), 'unavailable ServerNotKnown');
+  assert.equal(decided(pods, 'c', changed), 'peer LocalServerDown a b');
+  const nobody = probedHealth();
+  assert.equal(
+    decided(deployments, 'a', tableOfKnownServers(changed, nobody.health)),
+    'unavailable ServerNotKnown',
+  );
+  const verified = probedHealth('a', 'b', 'c');
+  assert.equal(
+    decided(deployments, 'a', tableOfKnownServers(changed, verified.health)),
+    'peer ServedByPeer c',
+  );
+});
+
+test('with every server known, nothing is decided otherwise, and the table is the snapshot’s', () => {
+  assert.equal(tableOfKnownServers(base, probedHealth('a', 'b', 'c').health), base);
+  assert.equal(tableOfKnownServers(base, undefined), base);
+});
+
+test('what a server says is compared with what the snapshot says of it', () => {
+  const said = { 'core.pods': ['v1'], 'batch.jobs': ['v1'] };
+  const is = (storageVersions: Record<string, string[]> | undefined, version?: string, id = 'a') =>
+    isAsTheSnapshotSays(id, { version, served: storageVersions && { storageVersions } }, base);
+  assert.equal(is(said, 'v1.35.0'), true);
+  assert.equal(is(undefined), true, 'what it does not say contradicts nothing');
+  assert.equal(is(undefined, 'v1.35.1'), false);
+  assert.equal(is({ 'core.pods': ['v1'] }), false);
+  assert.equal(is({ ...said, 'batch.jobs': ['v1', 'v2'] }), false);
+  assert.equal(is({ ...said, 'new.example.com.things': ['v1'] }), false);
+  assert.equal(is({ ...said, 'example.com.widgets': ['v1'] }), true, 'custom resources are every server’s');
+  assert.equal(is({}, 'v1.36.0', 'unheard-of'), true);
+});
