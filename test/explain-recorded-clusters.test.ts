@@ -162,7 +162,10 @@ for (const cluster of Object.keys(byHand)) {
             assert.equal(decision, held ? 'local' : 'peer', `${method} ${url}: ${reason}`);
             continue;
           }
-          assert.equal(decision, expected, `${method} ${url}: ${reason}`);
+          // It comes from a server of the newest version: from b, of 1.26, where a is of 1.25.
+          const isNewest = cluster !== 'kubernetes-1.25-1.26' || view === 'b';
+          const way = url.startsWith('/openapi/v2') && !isNewest ? 'peer' : expected;
+          assert.equal(decision, way, `${method} ${url}: ${reason}`);
           assert.deepEqual(
             candidates.map(({ id }) => id),
             decision === 'peer' ? [peer] : [],

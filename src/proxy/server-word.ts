@@ -1,3 +1,4 @@
+import { minorVersion } from '../apimachinery/server-version.ts';
 import type { ServedSet } from '../snapshot/format/types.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
@@ -10,7 +11,7 @@ export interface ServerWord {
 }
 
 /**
- * Whether a snapshot says of a server what it says of itself: its version, and every resource that it serves. Custom
+ * Whether a snapshot says of a server what it says of itself: its minor version, and every resource that it serves. Custom
  * resources and those of extension API servers are every server's, and come and go. A server that the snapshot does not
  * have, and what a server does not say, contradicts nothing. Pure.
  */
@@ -21,7 +22,8 @@ export function isAsTheSnapshotSays(
 ): boolean {
   const server = table?.snapshot.servers.find((listed) => listed.id === id);
   if (table === undefined || server === undefined) return true;
-  if (version !== undefined && server.version !== undefined && version !== server.version) return false;
+  const [minor, minorSaid] = [minorVersion(version), minorVersion(server.version)];
+  if (minor !== undefined && minorSaid !== undefined && minor !== minorSaid) return false;
   if (served === undefined) return true;
   const said = new Map(Object.entries(table.snapshot.servedSets[server.serves]?.storageVersions ?? {}));
   const isShared = (name: string, each: string): boolean => {

@@ -19,6 +19,8 @@ export interface OutboundRequest {
   readonly presentFrontProxyCertificate: boolean;
   /** Watch, log, exec and the like: never cut for being quiet. */
   readonly longRunning: boolean;
+  /** An application behind the API server responds: that its response breaks off is no news of the server itself. */
+  readonly passesThrough?: boolean;
   /** Its response is a stream of watch events, which can be ended between two of them. */
   readonly isWatch?: boolean;
   /**

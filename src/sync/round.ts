@@ -85,6 +85,7 @@ export async function runRound(
   const output = await buildValidSnapshot({
     servers,
     readings,
+    unread: readers.unread(),
     clusterObjects,
     advertised: advertised?.addresses,
     schemas: schemas.byServer,

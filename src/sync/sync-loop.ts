@@ -37,6 +37,8 @@ export interface SyncStatus {
 export interface SyncLoop {
   /** Resolves when `signal` aborts; never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
+  /** Begins the next round at once: something is known to have changed. */
+  hurry(): void;
   status(): SyncStatus;
 }
 
@@ -166,10 +168,13 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       });
       // With jitter, sync jobs that started together do not send their requests together.
       const rest = clock.sleep(pause() * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
+      const resting = new AbortController();
       await Promise.race([
         rest,
         ...(last?.outcome.moreSchemas === undefined ? [] : [last.outcome.moreSchemas]),
+        ...(context.readers.isAnyLost() ? [context.readers.untilReady(resting.signal)] : []),
       ]);
+      resting.abort();
     }
   }
 
@@ -222,6 +227,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
         for (const stop of stopListening) stop?.();
       }
     },
+    hurry: wakeUp,
     status: () => ({
       leader: leadership.isLeader(),
       generation: isPublished() ? known?.metadata.generation : undefined,

@@ -37,7 +37,7 @@ export function viewsOf(table: RoutingTable): DiscoveryView[] {
       groups,
       storageVersionHashes,
       stale: stale === true && !everyServerIsStale,
-      reachable: table.server(id)?.origin !== undefined,
+      reachable: table.everyServer.reachable.some((server) => server.id === id),
     });
   }
   return views;

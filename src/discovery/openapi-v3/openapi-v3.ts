@@ -89,7 +89,9 @@ export function openApiV3Servers(
     having.push(server);
     if (hash !== null && hashOf(urls[name]) === hash) holding.push(server);
   }
-  const isHeld = holding.some(({ id, origin }) => origin !== undefined && id !== downServerId);
+  const isHeld = holding.some(
+    ({ id, origin, missing }) => origin !== undefined && missing === undefined && id !== downServerId,
+  );
   const chosen = new Set(isHeld ? holding : having);
   if (chosen.size === 0) return undefined;
   const servers = table.servers.filter((server) => chosen.has(server));

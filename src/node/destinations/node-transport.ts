@@ -111,7 +111,7 @@ export class NodeTransport implements Transport {
       headTimeout,
       givesUp,
       body: source,
-      onBrokenOff: this.#onBrokenOff,
+      onBrokenOff: outbound.passesThrough === true ? undefined : this.#onBrokenOff,
     });
     // One turn of the event loop later a short body has mostly arrived, and is sent in one piece with the head.
     if (source?.isAwaited === true) setImmediate(() => this.#begin(outbound, exchange, source));

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ConnectionCloser, type ConnectionEnd } from '../../health/connection-closer.ts';
 import { HealthMonitor } from '../../health/health-monitor.ts';
 import { ServerHealth } from '../../health/server-health.ts';
@@ -16,6 +17,8 @@ export interface FollowedServersOptions extends AskOptions {
   /** A gateway has none. */
   readonly local: Destination | undefined;
   readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
+  /** A server says of itself what the snapshot does not say, for the first time. Default: nobody can do anything. */
+  readonly onChanged?: () => void;
   readonly logger: Logger;
 }
 
@@ -36,7 +39,7 @@ export interface FollowedServers {
 
 /** Connects state, probes and the closing of connections. Nothing is probed before the first `follow`. */
 export function followServers(options: FollowedServersOptions): FollowedServers {
-  const { local, endConnections, logger, config } = options;
+  const { local, endConnections, onChanged, logger, config } = options;
   const health = new ServerHealth(config);
   const probe = createProbe({
     ...options,
@@ -44,8 +47,13 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
     onNotConnected: (id) => health.connectionLost(id),
     isToBeVerified: (id) => health.isToBeVerified(id),
     isAsSaid(id, word) {
-      if (isAsTheSnapshotSays(id, word, current)) return true;
+      if (isAsTheSnapshotSays(id, word, current)) {
+        words.delete(id);
+        return true;
+      }
+      const isNews = !isDeepStrictEqual(words.get(id), word);
       words.set(id, word);
+      if (isNews) onChanged?.();
       return false;
     },
   });
@@ -84,7 +92,7 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
     follow(table) {
       const before = current;
       current = table;
-      const peers = (table?.reachable ?? []).filter(({ id }) => id !== local?.id);
+      const peers = (table?.servers ?? []).filter(({ id }) => id !== local?.id);
       const followed = [
         ...(local === undefined ? [] : [local]),
         ...peers.flatMap((server) => peerDestination(server) ?? []),

@@ -22,6 +22,8 @@ export interface EmbeddedSync {
    * @throws {Error} when its kubeconfig cannot be used
    */
   prepare(config: ServeConfig): Promise<() => void>;
+  /** Reads all servers at once: one is not as the snapshot has it. */
+  hurry(): void;
   status(): EmbeddedSyncStatus;
   /** Resolves when nothing is read any more. */
   stop(): Promise<void>;

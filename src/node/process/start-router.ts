@@ -146,6 +146,7 @@ async function start(
       ...outboundOptions,
       config: config.health,
       endConnections: (destination, how) => transport.endConnections(destination, how),
+      onChanged: () => embeddedSync?.hurry(),
       logger,
     });
   // Before the transport, whose end would look like the servers'.

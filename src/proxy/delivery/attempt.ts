@@ -3,13 +3,17 @@ import type { ServerHealth } from '../../health/server-health.ts';
 import { IdentityTokenError } from '../../identity/outgoing/identity-token.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
 import type { Destination } from '../../request/destination.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
 import { ownResponse, type ResponseToSend, type SendResult } from '../../request/outcome.ts';
 import type { AttemptFailure } from '../../request/request-observation.ts';
 import type { AdmittedRequest, Send } from '../../request/router.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
-import { buildOutboundRequest, type OutboundHints, type OutboundOptions } from './outbound.ts';
+import {
+  buildOutboundRequest,
+  type OutboundHints,
+  type OutboundOptions,
+  passesThrough,
+} from './outbound.ts';
 import type { ServerLoad } from './server-choice.ts';
 
 export interface AttemptOptions extends OutboundOptions {
@@ -65,7 +69,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
     };
     const failed = (error: unknown): ResponseToSend | NoResponse => {
       end();
-      return failedAttempt(inbound, destination, error);
+      return failedAttempt(request, destination, error);
     };
     return sendTo(request, destination, send, hints).then(responded, failed);
   }
@@ -86,7 +90,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
 
   /** @throws an internal error of the router. */
   function failedAttempt(
-    inbound: InboundRequest,
+    { inbound, requestInfo }: AdmittedRequest,
     destination: Destination,
     error: unknown,
   ): ResponseToSend | NoResponse {
@@ -103,7 +107,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
       }
       // No connection counts against it; no response on one only makes it be looked at (`ServerHealth`).
       if (foundNoConnection(error)) health?.notConnected(destination.id);
-      else health?.notResponded(destination.id);
+      else if (!passesThrough(requestInfo)) health?.notResponded(destination.id);
     }
     const { code, message, mayHaveBeenProcessed } = error;
     // A client that leaves says nothing about the destination; in a reset flood thousands leave at once.

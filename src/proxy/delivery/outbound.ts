@@ -76,6 +76,7 @@ function ready(
     // The certificate vouches for X-Remote headers; a token vouches for itself.
     presentFrontProxyCertificate: caller.kind === 'authenticated' && token === undefined,
     longRunning: isLongRunning(requestInfo),
+    passesThrough: passesThrough(requestInfo),
     isWatch,
     // Nothing of the caller and of the connection: it lives as long as the watch.
     isMisplaced:
@@ -85,6 +86,11 @@ function ready(
     othersLeft,
     mayBeDenied,
   };
+}
+
+/** To a pod, a service or a kubelet, whatever it is that answers there. */
+export function passesThrough({ subresource }: RequestInfo): boolean {
+  return subresource === 'proxy';
 }
 
 /** Appends the client's address, as Go's ReverseProxy does, so that the destination's audit log can name it. */

@@ -80,7 +80,7 @@ export function createProbe(
     const isWhole = lists.every((list) => list !== undefined);
     return {
       version: gitVersionIn(version),
-      served: isWhole ? servedSetFromDiscovery(lists.flatMap((list) => list ?? [])) : undefined,
+      served: isWhole ? storageVersionsIn(lists.flatMap((list) => list ?? [])) : undefined,
     };
   }
 
@@ -133,6 +133,11 @@ async function readToEnd({ body }: Response, maximumBytes: number): Promise<stri
 
 /** k8s.io/apimachinery pkg/version/types.go. Everybody may read it, by the same ClusterRole as `/readyz`. */
 const versionInfo = v.pipe(v.string(), v.parseJson(), v.object({ gitVersion: v.string() }));
+
+/** Without the document itself, which is large. */
+function storageVersionsIn(groups: readonly APIGroupDiscovery[]): ServerWord['served'] {
+  return { storageVersions: servedSetFromDiscovery(groups).storageVersions };
+}
 
 function gitVersionIn(response: string | undefined | number): string | undefined {
   const info = v.safeParse(versionInfo, response);

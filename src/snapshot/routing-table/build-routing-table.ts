@@ -90,8 +90,8 @@ function routingServer(server: SnapshotServer, missing: MissingKnowledge | undef
   const addressSource = advertised === undefined ? server.addressSource : 'advertised';
   return Object.freeze({
     id,
-    // What responds there meanwhile need not be it, or may serve something else.
-    origin: departed || missing !== undefined ? undefined : origin,
+    // What responds there meanwhile need not be it.
+    origin: departed ? undefined : origin,
     ...(departed || addressSource === undefined ? {} : { addressSource }),
     serverName: serverName ?? defaultServerName,
     version,

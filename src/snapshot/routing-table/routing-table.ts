@@ -4,7 +4,7 @@ import type { AddressSource, Snapshot, SnapshotApiService } from '../format/type
 /** One API server, ready for routing. */
 export interface RoutingServer {
   readonly id: string;
-  /** `https://host:port`; `undefined` when the snapshot has no usable address, or it has departed, or is not known. */
+  /** `https://host:port`; `undefined` when the snapshot has no usable address, or it has departed. */
   readonly origin: string | undefined;
   /** Where `origin` comes from: `advertised` by the router in front of it. `undefined`: none, or unknown. */
   readonly addressSource?: AddressSource | 'advertised' | undefined;
@@ -24,7 +24,7 @@ export interface ServedBy {
   readonly serverIds: ReadonlySet<string>;
   /** All of them, in the order of their IDs. */
   readonly servers: readonly RoutingServer[];
-  /** Those of `servers` that have an address. */
+  /** Those of `servers` that have an address and are known. */
   readonly reachable: readonly RoutingServer[];
   /**
    * The same servers by minor version, in the order in which they are to serve requests where the versions differ and `preferred`
@@ -72,7 +72,7 @@ export interface RoutingTable {
   /** When the snapshot was made or last renewed, milliseconds since the epoch. */
   readonly createdAt: number;
   readonly servers: readonly RoutingServer[];
-  /** Those of `servers` that have an address. */
+  /** Those of `servers` that have an address and are known. */
   readonly reachable: readonly RoutingServer[];
   /** All servers of custom resources. */
   readonly everyServer: ServedBy;

@@ -46,5 +46,5 @@ function idsOf(servers: readonly RoutingServer[]): ReadonlySet<string> {
 }
 
 function reachableOf(servers: readonly RoutingServer[]): RoutingServer[] {
-  return servers.filter(({ origin }) => origin !== undefined);
+  return servers.filter(({ origin, missing }) => origin !== undefined && missing === undefined);
 }

@@ -22,6 +22,8 @@ export interface SnapshotInput {
   readonly servers: readonly ServerDescription[];
   /** By server ID. A server without a reading is treated as one that could not be read. */
   readonly readings: ReadonlyMap<string, ServerReading>;
+  /** IDs of servers that another process runs than the one that was read. Default: none. */
+  readonly unread?: ReadonlySet<string> | undefined;
   readonly clusterObjects: ClusterObjects;
   /** What servers serve by their StorageVersions, by server ID. */
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
@@ -111,7 +113,8 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     const { set, keptAs } = withUndecodable(content, undecodable?.get(id));
     if (keptAs !== undefined) sets.keep(keptAs, set);
     const serves = keptAs ?? (await sets.add(set));
-    servers.push(snapshotServer(description, input.advertised?.get(id), content, serves));
+    const server = snapshotServer(description, input.advertised?.get(id), content, serves);
+    servers.push(input.unread?.has(id) === true ? { ...server, unread: true } : server);
     for (const source of content.sources) sources.add(source);
   }
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };

@@ -52,7 +52,7 @@ export type ReadErrorCode =
   | 'UnexpectedContentType'
   /** JSON that breaks off, or that is another document. */
   | 'InvalidDocument'
-  /** Complete documents without a single resource: the server is still starting. */
+  /** Complete documents without a single resource, or a `/readyz` that says so: the server is still starting. */
   | 'NothingServed';
 
 /** A document, and with it a server, that could not be read. It never means that the server serves less. */

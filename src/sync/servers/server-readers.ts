@@ -3,6 +3,7 @@ import { type BackOff, backOffDelay, type Clock, waitAtMost } from '../../runtim
 import { createLimiter } from '../../runtime/limiter.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { SyncServer } from '../cluster/sync-server.ts';
+import { withReadTimeout } from '../documents/server-documents.ts';
 import { groupVersionsOf } from './exclude-group-versions.ts';
 import { readServer } from './read-server.ts';
 import { lastKnown, type ServerReading } from './server-reading.ts';
@@ -44,7 +45,24 @@ interface ReaderState {
   readonly hashReader: StorageVersionHashReader;
   /** By the monotonic clock, so that a clock that is set back delays no read. */
   dueAt: number;
+  /** It was lost, or another process runs it, and it has not been read since. */
+  lost: LostServer | undefined;
 }
+
+interface LostServer {
+  /** By the monotonic clock. */
+  readonly since: number;
+  /** Its Lease has another holder than when it was read: what is known of it is said of another process. */
+  readonly changedHands: boolean;
+}
+
+/** Milliseconds between two questions whether a server that was lost is ready. */
+const readinessInterval = 100;
+/**
+ * How long such a server is waited for, milliseconds. After that it is read whatever its `/readyz` says, and what is known
+ * of it is believed all the same: nobody is left out for good.
+ */
+const lostFor = 60_000;
 
 /** Reads servers, round after round. A slow or failing server does not delay the others. */
 export function createServerReaders(servers: readonly ReadableServer[], options: ServerReadersOptions) {
@@ -63,13 +81,35 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
       hashReader: createStorageVersionHashReader({ clock, previous }),
       dueAt: -Infinity,
+      lost: undefined,
     };
+  }
+
+  const isLost = ({ lost }: ReaderState): boolean =>
+    lost !== undefined && clock.monotonic() - lost.since < lostFor;
+
+  /**
+   * A server that has just started serves a part of what it will: discovery lacks what its controllers have not put there
+   * yet, and `/readyz` says when they have. Whoever may not read that is taken to be ready.
+   */
+  async function isReady({ documents }: ReadableServer, signal: AbortSignal): Promise<boolean> {
+    try {
+      const { status } = await withReadTimeout(timing.readTimeout, signal, (deadline) =>
+        documents.get('/readyz', '*/*', deadline),
+      );
+      return status < 500;
+    } catch {
+      return false;
+    }
   }
 
   async function read(state: ReaderState, end: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([end, state.drop.signal]);
     const [reading, seconds] = await limit(async () => {
       const begun = clock.monotonic();
+      if (isLost(state) && !(await isReady(state.server, signal))) {
+        return [notReady, (clock.monotonic() - begun) / 1000] as const;
+      }
       const result = await readServer(state.server.documents, {
         signal,
         timeoutMilliseconds: timing.readTimeout,
@@ -83,6 +123,8 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
     if (signal.aborted) return;
     options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     latest.set(state.server.id, reading);
+    if (reading.ok) state.lost = undefined;
+    else if (reading.code === 'Unreachable') state.lost ??= { since: clock.monotonic(), changedHands: false };
     if (reading.ok) state.knownGroupVersions = groupVersionsOf(reading.set);
     // A server may come back as another process.
     else state.hashReader.outdate();
@@ -112,7 +154,8 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
           // The versions that it stored at stay known until those of the new process have been read.
           const { hashReader } = state;
           hashReader.outdate();
-          Object.assign(state, newState(server), { hashReader });
+          const lost = latest.has(server.id) ? { since: clock.monotonic(), changedHands: true } : undefined;
+          Object.assign(state, newState(server), { hashReader, lost });
         } else state.server = server;
       }
     },
@@ -144,12 +187,38 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       }
       return new Map(latest);
     },
+    /** Resolves when a server that was lost is ready to be read, or when `signal` aborts. Never rejects. */
+    async untilReady(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        await clock.sleep(readinessInterval, signal);
+        const lost = [...states.values()].filter(isLost);
+        const ready = await Promise.all(lost.map((state) => isReady(state.server, signal)));
+        if (signal.aborted || !ready.includes(true)) continue;
+        for (const [index, state] of lost.entries()) if (ready[index] === true) state.dueAt = -Infinity;
+        return;
+      }
+    },
+    /** IDs of servers that another process runs than the one that was read last. */
+    unread: (): ReadonlySet<string> =>
+      new Set(
+        [...states.values()]
+          .filter((state) => isLost(state) && state.lost?.changedHands === true)
+          .map(({ server }) => server.id),
+      ),
+    /** Whether a server was lost and has not been read since. */
+    isAnyLost: (): boolean => [...states.values()].some(isLost),
     /** The latest reading of a server; `undefined` if there is none. */
     reading: (id: string) => latest.get(id),
     /** Whether a read of the server has not ended yet, because it is slow. */
     isUnderWay: (id: string) => states.get(id)?.underWay !== undefined,
   };
 }
+
+const notReady: ServerReading = {
+  ok: false,
+  code: 'NothingServed',
+  reason: 'its /readyz does not say that it is ready: it is still starting',
+};
 
 function isOther(before: ReadableServer, after: ReadableServer): boolean {
   if (before.documents !== after.documents) return true;

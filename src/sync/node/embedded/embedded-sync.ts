@@ -79,6 +79,7 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
         running = running.then(() => run(next, isLocalServerAddress(config), signal));
       };
     },
+    hurry: () => loop?.hurry(),
     status(): EmbeddedSyncStatus {
       const status = loop?.status();
       const [delivered] = status?.targets.flatMap(({ lastResult }) => lastResult ?? []) ?? [];
