@@ -33,7 +33,7 @@ const gateIsOff: Decision = Object.freeze({
 export function createDecider(options: MixedVersionProxyOptions, load: ServerLoad): Decider {
   const { routingTable, isVerifiedPeer = () => false } = options;
   const { preferredVersion = defaultPreferredVersion } = options;
-  const { enabled = true, health } = options;
+  const { enabled = true, health, clock = Date.now } = options;
   const currentTable = () => tableOfKnownServers(routingTable.current(), health);
   const local = { ...options, load };
   const isDown = () => isLocalServerDown(local);
@@ -46,6 +46,7 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
     preferredVersion,
     serverId: localServerId(options),
     localServerIsDown,
+    now: clock(),
     query: queryOf(inbound.target),
     // Upstream's peers send upgrades without a user: there the connection's own certificate is what counts.
     reroutedByVerifiedPeer: hasVerifiedRerouteMark(inbound.headers, caller, isVerifiedPeer(inbound)),
@@ -69,6 +70,7 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
         preferredVersion,
         serverId: localServerId(options),
         localServerIsDown: isDown(),
+        now: clock(),
         reroutedByVerifiedPeer: false,
       });
       return goesElsewhere(before, now, id, kind === 'local');

@@ -213,10 +213,11 @@ export function explainHere(
   table: RoutingTable | undefined,
   options: MixedVersionProxyOptions,
 ): Explanation {
-  const { health } = options;
+  const { health, clock = Date.now } = options;
   return explainRequest(request, tableOfKnownServers(table, health), {
     serverId: localServerId(options),
     localServerIsDown: isLocalServerDown(options),
+    now: clock(),
     preferredVersion: options.preferredVersion,
     fromVerifiedPeer: false,
     enabled: options.enabled,

@@ -32,10 +32,6 @@ export function tableOfKnownServers(
 }
 
 /** Without what a renewal or a preferred version has added to the table. */
-function serversOf({
-  createdAt: _createdAt,
-  leadingMinor: _leadingMinor,
-  ...servers
-}: RoutingTable) {
+function serversOf({ createdAt: _createdAt, leadingMinor: _leadingMinor, ...servers }: RoutingTable) {
   return servers;
 }

@@ -81,7 +81,8 @@ export class DocumentMerger {
       acceptEncoding: firstHeader(headers, 'accept-encoding'),
       ifNoneMatch: firstHeader(headers, 'if-none-match'),
     };
-    return mergedDiscovery(asked, ledByPreference(table, this.#options.preferredVersion), {
+    const { preferredVersion, clock = Date.now } = this.#options;
+    return mergedDiscovery(asked, ledByPreference(table, preferredVersion, clock()), {
       localServerId: localServerId(this.#options),
       onAggregated: (wasMade) => inbound.observed?.aggregatedDiscovery(wasMade),
     });

@@ -9,7 +9,7 @@ import type {
 } from '../snapshot/routing-table/routing-table.ts';
 import { decideDocument, inPlaceOfLocal, isClusterPath, withoutReachableServer } from './decide-document.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
-import { decideByVersion, serversByPreference } from './preferred-version.ts';
+import { comingPreference, decideByVersion, serversByPreference } from './preferred-version.ts';
 
 const none = [] as const;
 const notAResourceRequest = localDecision('NotAResourceRequest');
@@ -159,7 +159,15 @@ function decideAmongVersions(
   const isCustom = servedBy === undefined && table.isCustomResource(apiGroup, apiVersion);
   const byPreference =
     table.extension(apiGroup, apiVersion) === undefined
-      ? serversByPreference(requestInfo, route, servedBy, table, isCustom, context.preferredVersion)
+      ? serversByPreference(
+          requestInfo,
+          route,
+          servedBy,
+          table,
+          isCustom,
+          context.now,
+          context.preferredVersion,
+        )
       : undefined;
   const decision =
     byPreference &&
@@ -167,13 +175,14 @@ function decideAmongVersions(
   context.trace?.push({
     rule: '3a it matters which version responds',
     matched: decision !== undefined,
-    detail: describePreference(byPreference, context),
+    detail: describePreference(byPreference, table, context),
   });
   return decision;
 }
 
 function describePreference(
   byPreference: readonly ServersOfVersion[] | undefined,
+  table: RoutingTable,
   context: DecisionContext,
 ): string {
   const [first] = byPreference ?? [];
@@ -181,7 +190,10 @@ function describePreference(
   const order = byPreference.map(({ minor = 'unknown' }) => minor).join(', ');
   const { serverId } = context;
   const isLocals = serverId !== undefined && first.serverIds.has(serverId);
-  return `its servers differ; versions in order of preference: ${order}${isLocals ? '; the local server has the first' : ''}`;
+  const coming = comingPreference(table, context.preferredVersion, context.now);
+  const changes = coming && `; from ${new Date(coming.at).toISOString()} on ${coming.minor} is the first`;
+  const why = table.comparison?.isComplete === false ? 'are not compared yet' : 'differ';
+  return `its servers ${why}; versions in order of preference: ${order}${isLocals ? '; the local server has the first' : ''}${changes ?? ''}`;
 }
 
 /** Rule 1, for paths whose response is one server's own. */

@@ -24,6 +24,8 @@ export interface DecisionContext {
   readonly serverId?: string | undefined;
   /** Send requests that the local server and others serve to one of the others. Default false. */
   readonly localServerIsDown?: boolean | undefined;
+  /** Milliseconds since the epoch. Left out: whatever changes of versions the snapshot foresees count. */
+  readonly now?: number | undefined;
   /** Query of the request target without `?`; it chooses between OpenAPI documents. */
   readonly query?: string | undefined;
   /** The request carries the reroute mark, and its sender is a verified peer. */

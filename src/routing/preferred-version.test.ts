@@ -9,7 +9,13 @@ import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { decide } from './decide.ts';
 import type { Decision, DecisionContext, PreferredVersion } from './decision.ts';
-import { goesElsewhere, isPreferredVersion, ledByPreference } from './preferred-version.ts';
+import {
+  comingPreference,
+  goesElsewhere,
+  isPreferredVersion,
+  ledByPreference,
+  preferredMinor,
+} from './preferred-version.ts';
 
 const serves = ['v1/pods', 'v1/pods/status', 'v1/pods/exec', 'autoscaling/v2/horizontalpodautoscalers'];
 const autoscalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web';
@@ -353,7 +359,11 @@ describe('documents', () => {
     });
   const table = tableOf({ a: held('1.31'), b: held('1.33'), c: held('1.36') });
   const indexed = (version: PreferredVersion) =>
-    JSON.stringify(openApiV3Index(ledByPreference(table, { version, scope: 'differing', required: false })));
+    JSON.stringify(
+      openApiV3Index(
+        ledByPreference(table, { version, scope: 'differing', required: false }, table.createdAt),
+      ),
+    );
 
   test('are those of the version that responds', () => {
     assert.match(indexed('oldest'), /hash=131/);
@@ -394,4 +404,77 @@ test('a preferred version is one of four words or a minor version', () => {
   for (const bad of ['', '1', 'v1.36', '1.36.0', '01.3', '1.', 'Majority', '1.36 ']) {
     assert.ok(!isPreferredVersion(bad), bad);
   }
+});
+
+describe('a change of a moment ago', () => {
+  const start = Date.UTC(2026, 0, 31);
+  const at = (seconds: number) => new Date(start + seconds * 1_000).toISOString();
+  /** Two of three have been upgraded: c counts from the tenth second on, b from the twentieth. */
+  const versionChanges = [
+    { server: 'b', from: '1.35', to: '1.36', at: at(20) },
+    { server: 'c', from: '1.35', to: '1.36', at: at(10) },
+  ];
+  const servers = { a: server('1.35'), b: server('1.36'), c: server('1.36') };
+  const table = buildRoutingTable(
+    snapshotOf(servers, { versionChanges, customResourceGroups: customResources }),
+  );
+  const answering = (version: PreferredVersion, seconds: number) =>
+    ['a', 'b', undefined].map((serverId) => {
+      const { decision, candidates } = decisionAt(table, serverId, autoscalers, {
+        version,
+        now: start + seconds * 1_000,
+      });
+      return decision === 'local' ? serverId : candidates.map(({ id }) => id).join();
+    });
+
+  test('counts at its instant, at every router: until then the version of before goes on', () => {
+    for (const seconds of [0, 10, 19.999]) assert.deepEqual(answering('majority', seconds), ['a', 'a', 'a']);
+    for (const seconds of [20, 100]) assert.deepEqual(answering('majority', seconds), ['b,c', 'b', 'b,c']);
+    assert.deepEqual(answering('newest', 9.999), ['a', 'a', 'a']);
+    assert.deepEqual(answering('newest', 10), ['b,c', 'b', 'b,c']);
+    assert.deepEqual(answering('1.36', 9.999), ['a', 'a', 'a']);
+    assert.deepEqual(answering('oldest', 100), ['a', 'a', 'a']);
+  });
+
+  test('is told before: the version, and from when on', () => {
+    const majority = { version: 'majority', scope: 'differing', required: false } as const;
+    assert.deepEqual(comingPreference(table, majority, start), { minor: '1.36', at: start + 20_000 });
+    assert.equal(comingPreference(table, majority, start + 20_000), undefined);
+    const newest = { ...majority, version: 'newest' } as const;
+    assert.deepEqual(comingPreference(table, newest, start), { minor: '1.36', at: start + 10_000 });
+    assert.equal(comingPreference(table, { ...majority, version: 'oldest' }, start), undefined);
+  });
+
+  test('does not hold up a request where no server of the version of before is left', () => {
+    const gone = buildRoutingTable(
+      snapshotOf({ ...servers, a: { ...servers.a, withoutAddress: true } }, { versionChanges }),
+    );
+    assert.equal(told(decisionAt(gone, 'b', autoscalers, { now: start })), 'peer PreferredVersion b,c');
+  });
+
+  test('comes out alike in however many snapshots, and in whatever order, the changes were noticed', () => {
+    const minor = fc.constantFrom('1.34', '1.35', '1.36', undefined);
+    const change = fc.record({ from: minor, to: minor, seconds: fc.integer({ min: 0, max: 60 }) });
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 6 }), fc.integer({ min: -1, max: 61 }), (given, seconds) => {
+        const changes = given.map(({ from, to, seconds: after }, index) => ({
+          server: `s${index}`,
+          at: at(after),
+          ...(from === undefined ? {} : { from }),
+          ...(to === undefined ? {} : { to }),
+        }));
+        const [one, other] = [changes, changes.toReversed()].map((each) => {
+          const { comparison } = buildRoutingTable(snapshotOf(servers, { versionChanges: each }));
+          return preferredMinor({ comparison }, undefined, start + seconds * 1_000);
+        });
+        assert.equal(one, other);
+        const over = buildRoutingTable(snapshotOf(servers, { versionChanges: changes }));
+        assert.equal(
+          preferredMinor(over, undefined, start + 61_000),
+          '1.36',
+          'once all is past, what is there counts',
+        );
+      }),
+    );
+  });
 });

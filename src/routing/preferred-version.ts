@@ -1,12 +1,15 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { compareServerVersions } from '../apimachinery/server-version.ts';
 import type {
+  MinorVersions,
   ResourceRoute,
   RoutingServer,
   RoutingTable,
   ServedBy,
   ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
+import { comparePreference } from '../snapshot/routing-table/served-by.ts';
+import { versionsAt } from '../snapshot/routing-table/version-comparison.ts';
 import {
   type Decision,
   type DecisionContext,
@@ -29,16 +32,47 @@ export function isPreferredVersion(text: string): text is PreferredVersion {
 }
 
 /**
- * The minor version that responds, by the snapshot alone: of a named one that no server has, the next. `undefined` where no
- * version is preferred.
+ * The minor version that responds at a time, by the snapshot alone: of a named one that no server has, the next.
+ * `undefined` where no version is preferred.
+ * @param now milliseconds since the epoch
  */
 export function preferredMinor(
-  { comparison, everyServer }: Pick<RoutingTable, 'comparison' | 'everyServer'>,
+  { comparison }: Pick<RoutingTable, 'comparison'>,
   { version }: PreferredVersionOptions = defaultPreferredVersion,
+  now = Number.POSITIVE_INFINITY,
 ): string | undefined {
   if (comparison === undefined || version === 'local') return undefined;
-  if (version === 'majority' || version === 'newest' || version === 'oldest') return comparison[version];
-  return everyServer.byPreference(version)[0]?.minor;
+  return minorAmong(versionsAt(comparison, now), version);
+}
+
+function minorAmong(
+  versions: MinorVersions,
+  version: Exclude<PreferredVersion, 'local'>,
+): string | undefined {
+  if (version === 'majority' || version === 'newest' || version === 'oldest') return versions[version];
+  return versions.minors.toSorted((left, right) => comparePreference(left, right, version))[0];
+}
+
+/** Another version will be preferred. */
+export interface ComingPreference {
+  readonly minor: string;
+  /** Milliseconds since the epoch: every router changes then. */
+  readonly at: number;
+}
+
+/** The next change of the preferred version that the snapshot foresees. @param now milliseconds since the epoch */
+export function comingPreference(
+  { comparison }: Pick<RoutingTable, 'comparison'>,
+  { version }: PreferredVersionOptions = defaultPreferredVersion,
+  now = Number.POSITIVE_INFINITY,
+): ComingPreference | undefined {
+  if (comparison === undefined || version === 'local') return undefined;
+  const steps = comparison.before.filter(({ until }) => now < until);
+  for (const [index, { until, ...versions }] of steps.entries()) {
+    const next = minorAmong(steps[index + 1] ?? comparison, version);
+    if (next !== undefined && next !== minorAmong(versions, version)) return { minor: next, at: until };
+  }
+  return undefined;
 }
 
 const ledTables = new WeakMap<RoutingTable, RoutingTable>();
@@ -50,8 +84,9 @@ const ledTables = new WeakMap<RoutingTable, RoutingTable>();
 export function ledByPreference(
   table: RoutingTable,
   options: PreferredVersionOptions | undefined,
+  now: number,
 ): RoutingTable {
-  const leadingMinor = preferredMinor(table, options);
+  const leadingMinor = preferredMinor(table, options, now);
   if (leadingMinor === undefined) return table;
   const known = ledTables.get(table);
   if (known?.leadingMinor === leadingMinor) return known;
@@ -73,10 +108,11 @@ export function serversByPreference(
   servedBy: ServedBy | undefined,
   table: RoutingTable,
   isCustomResource: boolean,
+  now: number | undefined,
   options: PreferredVersionOptions = defaultPreferredVersion,
 ): readonly ServersOfVersion[] | undefined {
   const { comparison } = table;
-  const preferred = preferredMinor(table, options);
+  const preferred = preferredMinor(table, options, now);
   if (comparison === undefined || preferred === undefined) return undefined;
   const candidates = servedBy ?? (isCustomResource ? table.everyServer : undefined);
   if (candidates === undefined) return undefined;

@@ -16,6 +16,7 @@ export function leaseOf(id: string, rest: Partial<IdentityLease> = {}): Identity
     address: undefined,
     holderIdentity: `${id}_1`,
     renewedAt: startOfTime - 1000,
+    createdAt: undefined,
     durationMilliseconds: 3_600_000,
     ...rest,
   };

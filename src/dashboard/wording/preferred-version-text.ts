@@ -9,6 +9,7 @@ interface Preference {
     | {
         readonly configured: string;
         readonly minor: string | null;
+        readonly coming?: { readonly minor: string; readonly at: string } | null | undefined;
         readonly enforcementDiffers: boolean;
         readonly required: boolean;
       }
@@ -20,7 +21,13 @@ interface Preference {
  * Which version responds where servers of several versions differ, by what is known of their health: a sentence that
  * begins with the version and has no full stop. `undefined` where none is preferred now. Pure.
  */
-export function preferenceText({ enabled, preferredVersion, servers }: Preference): string | undefined {
+export function preferenceText(preference: Preference): string | undefined {
+  const now = currentPreferenceText(preference);
+  const coming = preference.preferredVersion?.coming ?? undefined;
+  return now && coming ? `${now}; from ${coming.at} on it is ${coming.minor}, at every router` : now;
+}
+
+function currentPreferenceText({ enabled, preferredVersion, servers }: Preference): string | undefined {
   if (!enabled || preferredVersion === undefined || preferredVersion.minor === null) return undefined;
   const { configured, minor, enforcementDiffers, required } = preferredVersion;
   const version = preferredVersionText(configured, minor, servers);

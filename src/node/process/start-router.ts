@@ -6,7 +6,7 @@ import { destinationsOf } from '../../proxy/delivery/destinations.ts';
 import { ServerLoad } from '../../proxy/delivery/server-choice.ts';
 import { RetryBudget } from '../../request/retry.ts';
 import { newPseudonym } from '../../request/via.ts';
-import { ledByPreference, preferredMinor } from '../../routing/preferred-version.ts';
+import { comingPreference, ledByPreference, preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
@@ -160,15 +160,29 @@ async function start(
   });
   const checkOwnServer = localServerId && ownServerCheck(localServerId, logger);
   const history = new RouterHistory({
-    preferredMinor: (table) => preferredMinor(table, config.preferredVersion),
+    preferredMinor: (table) => preferredMinor(table, config.preferredVersion, Date.now()),
   });
   servers?.health.observe(history);
   const prepareDocuments = (table: RoutingTable): void => {
-    prewarmDiscovery(ledByPreference(table, config.preferredVersion)).catch((error: unknown) => {
+    prewarmDiscovery(ledByPreference(table, config.preferredVersion, Date.now())).catch((error: unknown) => {
       logger.error({ err: error }, 'The merged discovery documents could not be built');
     });
   };
   let last: RoutingTable | undefined;
+  let preferenceTimer: NodeJS.Timeout | undefined;
+  opened.push(() => clearTimeout(preferenceTimer));
+  /** What follows from another preferred version, at the instant that the snapshot foresees. */
+  const followPreference = (table: RoutingTable): void => {
+    clearTimeout(preferenceTimer);
+    const coming = comingPreference(table, config.preferredVersion, Date.now());
+    if (coming === undefined) return;
+    preferenceTimer = setTimeout(() => {
+      history.tableInUse(table);
+      traffic.openStreams.endMisplaced({ over: watchesMovedOver });
+      if (config.featureGateEnabled) prepareDocuments(table);
+      followPreference(table);
+    }, coming.at - Date.now()).unref();
+  };
   receiver.onChange((table) => {
     checkOwnServer?.(table);
     servers?.follow(table);
@@ -182,6 +196,7 @@ async function start(
       traffic.openStreams.endMisplaced({ over: watchesMovedOver });
     }
     last = table;
+    followPreference(table);
     if (config.featureGateEnabled) prepareDocuments(table);
   });
   const retryBudget = new RetryBudget();

@@ -1,7 +1,12 @@
 import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
 import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
-import { defaultPreferredVersion, preferredMinor } from '../../routing/preferred-version.ts';
+import type { PreferredVersionOptions } from '../../routing/decision.ts';
+import {
+  comingPreference,
+  defaultPreferredVersion,
+  preferredMinor,
+} from '../../routing/preferred-version.ts';
 import type { RefusedPush } from '../../snapshot/receiving/receiver-options.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
@@ -52,6 +57,8 @@ export interface RouterStatus extends DocumentStatus {
     readonly scope: string;
     /** What that comes to by the snapshot; `null` while the servers are of one version, or have not been compared. */
     readonly minor: string | null;
+    /** What it comes to from an instant on that is the same at every router; `null` while no change is foreseen. */
+    readonly coming: { readonly minor: string; readonly at: string } | null;
     /** Servers enforce different admission policies, so that every write goes to that version. */
     readonly enforcementDiffers: boolean;
     /** A write gets 503 when only servers of older versions are left. */
@@ -166,7 +173,8 @@ export function routerStatus(
     preferredVersion: {
       configured: preferredVersion.version,
       scope: preferredVersion.scope,
-      minor: (table && preferredMinor(table, preferredVersion)) ?? null,
+      minor: (table && preferredMinor(table, preferredVersion, now)) ?? null,
+      coming: comingState(table, preferredVersion, now),
       enforcementDiffers: table?.comparison?.enforcementDiffers === true,
       required: preferredVersion.required,
     },
@@ -234,6 +242,15 @@ function embeddedSyncState({
     lastReadAt: lastReadAt === undefined ? null : new Date(lastReadAt).toISOString(),
     servers: servers.map(({ id, state, failure = null }) => ({ id, state, failure })),
   };
+}
+
+function comingState(
+  table: RoutingTable | undefined,
+  preferredVersion: PreferredVersionOptions,
+  now: number,
+): RouterStatus['preferredVersion']['coming'] {
+  const coming = table && comingPreference(table, preferredVersion, now);
+  return coming === undefined ? null : { minor: coming.minor, at: new Date(coming.at).toISOString() };
 }
 
 function refusedPushWarnings(refused: RefusedPush | undefined): readonly string[] {

@@ -38,6 +38,7 @@ export const statusViewSchema = open({
       configured: v.string(),
       scope: v.optional(v.string()),
       minor: v.nullable(v.string()),
+      coming: v.nullish(open({ minor: v.string(), at: time }), null),
       enforcementDiffers: v.boolean(),
       /** Left out by routers of the release before. */
       required: v.optional(v.boolean(), false),

@@ -39,11 +39,28 @@ export const timestamp = v.pipe(
 );
 export const generation = wholeNumber(1, Number.MAX_SAFE_INTEGER);
 
+const minorVersionText = v.pipe(
+  v.string(expected('a minor version')),
+  v.regex(/^(?:0|[1-9]\d{0,3})\.(?:0|[1-9]\d{0,3})$/, expected('a minor version such as 1.36')),
+);
+
+/** A server that has come, left, or changed its version, and from when on that counts for which version is preferred. */
+export const versionChange = strict({
+  server: dns1123Subdomain,
+  /** Left out: it was not there, or of no known version. */
+  from: v.optional(minorVersionText),
+  /** Left out: it is no longer there, or of no known version. */
+  to: v.optional(minorVersionText),
+  at: timestamp,
+});
+
 export const metadata = strict({
   /** Only ever rising. */
   generation,
   createdAt: timestamp,
   cluster: v.optional(shortText),
+  /** Of the last minute. Every router changes the preferred version at the instant that is written here. */
+  versionChanges: v.optional(listOf(versionChange, snapshotLimits.servers)),
   source: v.picklist(
     ['storageversions', 'discovery', 'both'],
     expected('"storageversions", "discovery" or "both"'),

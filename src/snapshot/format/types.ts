@@ -27,6 +27,7 @@ export interface Snapshot {
 }
 
 export type SnapshotMetadata = Immutable<v.InferOutput<typeof metadata>>;
+export type VersionChange = NonNullable<SnapshotMetadata['versionChanges']>[number];
 export type SnapshotServer = Immutable<v.InferOutput<typeof server>>;
 /** An APIService (apiregistration.k8s.io/v1). Without `service` it is served by the API servers themselves. */
 export type SnapshotApiService = Immutable<v.InferOutput<typeof apiService>>;

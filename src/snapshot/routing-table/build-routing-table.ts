@@ -53,7 +53,7 @@ export function buildRoutingTable(
     reachable: everyServer.reachable,
     everyServer,
     isEveryServerKnown: servers.every(({ missing }) => missing === undefined || missing === 'down'),
-    comparison: compareVersions(usedSets),
+    comparison: compareVersions(usedSets, snapshot.metadata.versionChanges),
     server: (id) => serversById.get(id),
     resource: (group, version, resource) => index.get(group)?.get(version)?.get(resource),
     extension: (group, version) => extensions.get(group)?.get(version),

@@ -93,12 +93,23 @@ export interface RoutingTable {
   isCustomResource(group: string, version: string): boolean;
 }
 
-/** The minor versions of a cluster that has several. Of the snapshot alone: every router that has it says the same. */
-export interface VersionComparison {
+/** The minor versions that servers have at one time. */
+export interface MinorVersions {
   /** The one that most servers have, stale and departed ones too, so that a restart moves nothing; the newer when equal. */
   readonly majority: string;
   readonly newest: string;
   readonly oldest: string;
+  /** All of them. */
+  readonly minors: readonly string[];
+}
+
+/** The minor versions of a cluster that has several. Of the snapshot alone: every router that has it says the same. */
+export interface VersionComparison extends MinorVersions {
+  /**
+   * What counts until changes of a moment ago do (`SnapshotMetadata.versionChanges`), the soonest first: an entry counts
+   * while `until`, in milliseconds since the epoch, is not reached and none before it counts.
+   */
+  readonly before: readonly (MinorVersions & { readonly until: number })[];
   /** Whether the schemas of all servers have been read. What is not compared yet counts as different. */
   readonly isComplete: boolean;
   /** Some servers lack kinds of admission policies: writes through those servers escape the policies. */

@@ -1,6 +1,6 @@
 import { compareServerVersions } from '../../apimachinery/server-version.ts';
-import type { ServedSet } from '../format/types.ts';
-import type { RoutingServer, VersionComparison } from './routing-table.ts';
+import type { ServedSet, VersionChange } from '../format/types.ts';
+import type { MinorVersions, RoutingServer, VersionComparison } from './routing-table.ts';
 
 /** One of the snapshot's sets, and the servers that serve it. */
 export interface ComparedServers {
@@ -46,25 +46,67 @@ export function cannotDecode(compared: readonly ComparedServers[], name: string)
 const policyResource = /^admissionregistration\.k8s\.io\.[a-z]*polic(?:y|ies|ybindings)$/;
 
 /** @returns `undefined` when the servers are of one minor version. */
-export function compareVersions(compared: readonly ComparedServers[]): VersionComparison | undefined {
+export function compareVersions(
+  compared: readonly ComparedServers[],
+  changes: readonly VersionChange[] = [],
+): VersionComparison | undefined {
   const counts = new Map<string, number>();
   for (const { minor } of compared.flatMap(({ servers }) => servers)) {
     if (minor !== undefined) counts.set(minor, (counts.get(minor) ?? 0) + 1);
   }
-  const newestFirst = [...counts.keys()].sort((left, right) => compareServerVersions(right, left));
-  const [newest] = newestFirst;
-  const oldest = newestFirst.at(-1);
-  if (newest === undefined || oldest === undefined || newest === oldest) return undefined;
-  const most = Math.max(...counts.values());
-  const majority = newestFirst.find((minor) => counts.get(minor) === most) ?? newest;
+  const now = minorVersionsOf(counts);
+  if (now === undefined || now.newest === now.oldest) return undefined;
   const isComplete = compared.every(({ set }) => set.schemas !== undefined);
   return Object.freeze({
-    majority,
-    newest,
-    oldest,
+    ...now,
+    before: Object.freeze(versionsBefore(counts, changes)),
     isComplete,
     enforcementDiffers: !isComplete || enforcementDiffers(compared),
   });
+}
+
+/** @param counts minor version to the servers that have it; `undefined` where none has any */
+function minorVersionsOf(counts: ReadonlyMap<string, number>): MinorVersions | undefined {
+  const present = [...counts].filter(([, count]) => count > 0);
+  const newestFirst = present
+    .map(([minor]) => minor)
+    .sort((left, right) => compareServerVersions(right, left));
+  const [newest] = newestFirst;
+  const oldest = newestFirst.at(-1);
+  if (newest === undefined || oldest === undefined) return undefined;
+  const most = Math.max(...present.map(([, count]) => count));
+  const majority = newestFirst.find((minor) => counts.get(minor) === most) ?? newest;
+  return { majority, newest, oldest, minors: Object.freeze(newestFirst) };
+}
+
+/**
+ * Undoes one change after the other, the last first. It does not matter in how many snapshots they were noticed: routers
+ * that read the cluster themselves come to the same.
+ */
+function versionsBefore(
+  counts: ReadonlyMap<string, number>,
+  changes: readonly VersionChange[],
+): VersionComparison['before'] {
+  const counting = new Map(counts);
+  const add = (minor: string | undefined, count: number): void => {
+    if (minor !== undefined) counting.set(minor, (counting.get(minor) ?? 0) + count);
+  };
+  const undone = new Map<number, MinorVersions | undefined>();
+  const lastFirst = changes.map((change) => ({ ...change, until: Date.parse(change.at) }));
+  for (const { from, to, until } of lastFirst.sort((one, other) => other.until - one.until)) {
+    add(to, -1);
+    add(from, 1);
+    undone.set(until, minorVersionsOf(counting));
+  }
+  return [...undone]
+    .flatMap(([until, versions]) => (versions === undefined ? [] : Object.freeze({ ...versions, until })))
+    .reverse();
+}
+
+/** What counts at a time. @param now milliseconds since the epoch */
+export function versionsAt(comparison: VersionComparison, now: number): MinorVersions {
+  const { before } = comparison;
+  return before.length === 0 ? comparison : (before.find(({ until }) => now < until) ?? comparison);
 }
 
 function enforcementDiffers(compared: readonly ComparedServers[]): boolean {

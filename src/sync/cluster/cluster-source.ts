@@ -181,6 +181,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
               ...server,
               hostname: server.hostname ?? leased?.hostname,
               incarnation: leased?.holderIdentity,
+              acquiredAt: leased?.acquiredAt,
             };
           }),
           ...state.servers.map((server) => readable(server)),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { clusterStates, leaseOf, placesOf, startOfTime } from '../../../test/support/cluster-states.ts';
 import { type ClusterState, initialClusterState } from './cluster-state.ts';
+import type { IdentityLease } from './identity-lease.ts';
 
 const a = 'apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq';
 const olderA = 'kube-apiserver-hxhuy3rsmzqt3nvdbfa4wlpycq';
@@ -29,9 +30,22 @@ describe('a server is found', () => {
         addressSource: 'lease',
         hostname: 'cp-a',
         holderIdentity: `${a}_1`,
+        acquiredAt: startOfTime - 1000,
         missingSince: undefined,
       },
     ]);
+  });
+
+  it('with the time at which its process acquired the Lease, which renewals do not move and another process does', () => {
+    const { look } = clusterStates();
+    const acquired = (rest: Partial<IdentityLease>) =>
+      look({ leases: [leaseOf(a, { address: '10.0.0.1:6443', ...rest })] }).servers[0]?.acquiredAt;
+    assert.equal(acquired({}), startOfTime - 1000);
+    assert.equal(acquired({ renewedAt: startOfTime + 9_000 }), startOfTime - 1000);
+    assert.equal(
+      acquired({ holderIdentity: `${a}_2`, renewedAt: startOfTime + 12_000 }),
+      startOfTime + 12_000,
+    );
   });
 
   it('by the endpoint whose host names lead to its Lease', () => {
@@ -122,7 +136,11 @@ describe('a server listed by hand', () => {
       endpoints: ['10.0.0.1:6443', '10.0.0.2:6443'],
     });
     assert.deepEqual(placesOf(state), ['endpoint-10-0-0-2-6443@10.0.0.2:6443']);
-    assert.deepEqual(state.listed.get('cp-a'), { hostname: 'host-a', holderIdentity: `${a}_1` });
+    assert.deepEqual(state.listed.get('cp-a'), {
+      hostname: 'host-a',
+      holderIdentity: `${a}_1`,
+      acquiredAt: startOfTime - 1000,
+    });
   });
 
   it('is that of a Lease of the same ID, and of one that its certificate leads to', () => {

@@ -21,7 +21,7 @@ import {
   leasesPath,
   parseIdentityLease,
 } from './identity-lease.ts';
-import { endpointServers, leasedServers } from './named-servers.ts';
+import { acquisitionOf, endpointServers, leasedServers } from './named-servers.ts';
 import { parseStorageVersion, storageVersionsPath } from './storage-versions.ts';
 
 /** The state that the next call of `nextClusterState` starts from. */
@@ -29,7 +29,7 @@ export interface ClusterState {
   /** Sorted by ID. */
   readonly servers: readonly FoundServer[];
   /** From Leases of servers that are listed by hand, by their ID. */
-  readonly listed: ReadonlyMap<string, Pick<FoundServer, 'hostname' | 'holderIdentity'>>;
+  readonly listed: ReadonlyMap<string, Pick<FoundServer, 'hostname' | 'holderIdentity' | 'acquiredAt'>>;
   readonly renewals: ReadonlyMap<string, LeaseRenewal>;
   /** Expired Leases whose servers could not be read, with the time of their last renewal. */
   readonly givenUp: ReadonlyMap<string, number>;
@@ -78,7 +78,7 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
   const settled = settleServers({ named, before, owners, standings, input, listedIds: owned.listedIds });
   return {
     servers: settled.servers,
-    listed: ofListedServers(credible, owned.listedIds),
+    listed: ofListedServers(credible, owned.listedIds, previous.listed),
     renewals,
     givenUp: givenUp(previous, leases, standings, settled.left),
     warnings: [...misnamed(held), ...unmatched(credible, standings, owned)],
@@ -102,12 +102,19 @@ function byCredibility(
 function ofListedServers(
   leases: readonly IdentityLease[],
   listedIds: ReadonlyMap<string, string>,
+  before: ClusterState['listed'],
 ): ClusterState['listed'] {
-  const listed = new Map<string, Pick<FoundServer, 'hostname' | 'holderIdentity'>>();
-  for (const { id, hostname, holderIdentity } of leases) {
-    const listedId = listedIds.get(id);
+  const listed = new Map<string, Pick<FoundServer, 'hostname' | 'holderIdentity' | 'acquiredAt'>>();
+  for (const lease of leases) {
+    const listedId = listedIds.get(lease.id);
     // The most credible one comes first.
-    if (listedId !== undefined && !listed.has(listedId)) listed.set(listedId, { hostname, holderIdentity });
+    if (listedId === undefined || listed.has(listedId)) continue;
+    const { hostname, holderIdentity } = lease;
+    listed.set(listedId, {
+      hostname,
+      holderIdentity,
+      acquiredAt: acquisitionOf(lease, before.get(listedId)),
+    });
   }
   return listed;
 }

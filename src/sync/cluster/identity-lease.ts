@@ -25,6 +25,8 @@ export interface IdentityLease {
   readonly holderIdentity: string;
   /** Milliseconds since the epoch by the server's clock; `-Infinity` if it was never renewed. */
   readonly renewedAt: number;
+  /** Milliseconds since the epoch by etcd's leader's clock; `undefined`: the object does not say. */
+  readonly createdAt: number | undefined;
   readonly durationMilliseconds: number;
 }
 
@@ -34,6 +36,7 @@ const defaultDurationSeconds = 3600;
 const lease = v.object({
   metadata: v.object({
     name: v.string(),
+    creationTimestamp: v.nullish(v.string(), ''),
     labels: v.nullish(v.record(v.string(), v.string())),
     annotations: v.nullish(v.record(v.string(), v.string())),
   }),
@@ -64,8 +67,22 @@ export function parseIdentityLease(object: unknown): IdentityLease {
     address: address !== undefined && parseHostPort(address).ok ? address : undefined,
     holderIdentity: spec.holderIdentity,
     renewedAt: parseRfc3339(spec.renewTime) ?? Number.NEGATIVE_INFINITY,
+    createdAt: parseRfc3339(metadata.creationTimestamp),
     durationMilliseconds: spec.leaseDurationSeconds * 1000,
   };
+}
+
+/** A renewal is at most this much later than the one before, milliseconds: kube-apiserver renews every 10 s. */
+const renewedWithin = 15_000;
+
+/**
+ * When its holder acquired a Lease, as far as the Lease tells somebody who has just seen this holder for the first time.
+ * kube-apiserver writes no `acquireTime`. One that it has created a renewal ago at most it has acquired then, to the
+ * second; else the first renewal that was seen counts, which is the first of all for whoever was watching.
+ */
+export function acquiredAt({ createdAt, renewedAt }: IdentityLease): number {
+  const isNew = createdAt !== undefined && Math.abs(renewedAt - createdAt) <= renewedWithin;
+  return isNew ? createdAt : renewedAt;
 }
 
 /** Whether an identity Lease still says that its server runs. */

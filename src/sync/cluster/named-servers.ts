@@ -3,7 +3,7 @@ import { cidr, contains, ipAddressKey } from '../../snapshot/addresses/ip-addres
 import type { AddressOwners } from './address-owners.ts';
 import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './api-endpoints.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
-import type { IdentityLease, LeaseStanding } from './identity-lease.ts';
+import { acquiredAt, type IdentityLease, type LeaseStanding } from './identity-lease.ts';
 
 /** A server that a Lease or an endpoint names. `firm`: it stays even if it cannot be read. */
 export interface NamedServer {
@@ -20,7 +20,8 @@ export function leasedServers(
   { endpoints, isReadable, hasStorageVersions }: ClusterInput,
 ): [string, NamedServer][] {
   const endpointPlaces = new Set((endpoints ?? []).map(({ address }) => placeOf(address)));
-  return leases.flatMap(({ id, hostname, holderIdentity }) => {
+  return leases.flatMap((lease) => {
+    const { id, hostname, holderIdentity } = lease;
     if (listedIds.has(id)) return [];
     const known = before.get(id);
     const address = addresses.get(id) ?? addressUntilReplaced(known, owners, isReadable);
@@ -28,9 +29,25 @@ export function leasedServers(
     if (address === undefined && known === undefined && !hasStorageVersions(id)) return [];
     const isEndpoint = address !== undefined && endpointPlaces.has(placeOf(address));
     const addressSource = sources.get(id) ?? known?.addressSource;
-    const server = { id, address, addressSource, hostname: hostname ?? known?.hostname, holderIdentity };
+    const server = {
+      id,
+      address,
+      addressSource,
+      hostname: hostname ?? known?.hostname,
+      holderIdentity,
+      acquiredAt: acquisitionOf(lease, known),
+    };
     return [[id, { server, firm: standings.get(id)?.kind === 'held' || isEndpoint }]];
   });
+}
+
+/** As it was first seen of this holder: later renewals say nothing of it. */
+export function acquisitionOf(
+  lease: IdentityLease,
+  known: Pick<FoundServer, 'holderIdentity' | 'acquiredAt'> | undefined,
+): number {
+  const isSame = known?.holderIdentity === lease.holderIdentity && known.acquiredAt !== undefined;
+  return isSame ? (known.acquiredAt ?? acquiredAt(lease)) : acquiredAt(lease);
 }
 
 /** An address that now belongs to another server stays in use until that one has been read there. */

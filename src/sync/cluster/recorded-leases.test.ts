@@ -90,6 +90,7 @@ test('a Lease is read as upstream writes it, and its odd forms do no harm', () =
     address: '[fd00::1]:6443',
     holderIdentity: 'apiserver-x_1',
     renewedAt: Date.UTC(2026, 0, 31, 0, 0, 0, 123),
+    createdAt: undefined,
     durationMilliseconds: 3_600_000,
   });
   const odd = parseIdentityLease({

@@ -4,6 +4,8 @@ import type { ServerDocuments } from '../documents/server-documents.ts';
 /** An API server as the sync job knows it before reading it. */
 export interface ServerDescription
   extends Pick<SnapshotServer, 'id' | 'address' | 'url' | 'addressSource' | 'serverName' | 'hostname'> {
+  /** When its process acquired its Lease, milliseconds since the epoch by its own clock, as all who watch Leases read it. */
+  readonly acquiredAt?: number | undefined;
   /** When it departed, milliseconds since the epoch; it may come back. */
   readonly departedAt?: number | undefined;
 }

@@ -13,6 +13,7 @@ import { hashesOfDefinitions, withDefinedHashes } from '../servers/storage-versi
 import { acceptableSet } from './acceptable-set.ts';
 import { type ServerContent, serverContent } from './server-content.ts';
 import { type UndecodableVersions, undecodableVersions } from './undecodable-versions.ts';
+import { versionChanges } from './version-changes.ts';
 
 export interface SnapshotOptions {
   readonly cluster?: string | undefined;
@@ -119,6 +120,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   }
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
+  const changes = versionChanges(previous, servers, input.servers, now);
   const candidate: Snapshot = {
     apiVersion: snapshotApiVersion,
     kind: snapshotKind,
@@ -126,6 +128,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
       generation: nextGeneration(previous?.metadata.generation, input.heldGeneration, now),
       createdAt: new Date(now).toISOString(),
       ...(input.options?.cluster === undefined ? {} : { cluster: input.options.cluster }),
+      ...(changes.length === 0 ? {} : { versionChanges: changes }),
       source: sources.size === 2 ? 'both' : ([...sources][0] ?? 'discovery'),
     },
     servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),

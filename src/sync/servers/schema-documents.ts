@@ -33,7 +33,7 @@ export interface SchemaDocument {
   readonly key: string;
   /** Whether the content under this key never changes. */
   readonly isImmutable: boolean;
-  /** The servers that have it. */
+  /** The servers that have it and can be read. */
   readonly from: readonly ServerDocuments[];
 }
 
@@ -162,9 +162,9 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic'>) {
     read(documents: readonly SchemaDocument[], signal: AbortSignal): Promise<unknown> {
       const now = clock.monotonic();
       const bounded = documents.slice(0, rememberedDocuments);
-      const due = bounded.filter(({ key }) => {
+      const due = bounded.filter(({ key, from }) => {
         const { isUnderWay, dueAt } = used(key);
-        return !isUnderWay && now >= dueAt;
+        return !isUnderWay && now >= dueAt && from.length > 0;
       });
       const unknown = due.filter(({ key }) => stateOf(key).kind === 'waiting');
       const others = due.filter((document) => !unknown.includes(document));

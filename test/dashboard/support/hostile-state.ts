@@ -121,6 +121,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       configured: hostile('preferred-version'),
       scope: 'differing',
       minor: hostile('minor-version'),
+      coming: { minor: hostile('coming-minor'), at: new Date(now).toISOString() },
       enforcementDiffers: true,
       required: false,
     },

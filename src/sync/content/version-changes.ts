@@ -1,0 +1,66 @@
+import { minorVersion } from '../../apimachinery/server-version.ts';
+import { parseRfc3339 } from '../../runtime/rfc3339.ts';
+import { addressOf } from '../../snapshot/addresses/host-port.ts';
+import type { Snapshot, SnapshotServer, VersionChange } from '../../snapshot/format/types.ts';
+import type { ServerDescription } from '../cluster/sync-server.ts';
+
+/**
+ * How long after a server has acquired its Lease its version begins to count, milliseconds. All who watch Leases have read
+ * it by then, and its schemas as well, mostly: they change the preferred version at the same instant.
+ */
+const countsAfter = 10_000;
+/** How long a change that counts stays in the snapshot, milliseconds: the clocks of routers differ. */
+const keptFor = 60_000;
+
+/**
+ * The changes of versions of the last minute, each with the instant at which it begins to count. Pure.
+ *
+ * The instant follows from the Lease of the server, which is the same for all who read it, be it one sync job or each router
+ * by itself. Where there is none, or one from the future, it follows from when the change was noticed.
+ * @param now milliseconds since the epoch
+ */
+export function versionChanges(
+  previous: Snapshot | undefined,
+  servers: readonly SnapshotServer[],
+  descriptions: readonly ServerDescription[],
+  now: number,
+): readonly VersionChange[] {
+  if (previous === undefined) return [];
+  const kept = (previous.metadata.versionChanges ?? []).filter(
+    ({ at }) => now < (parseRfc3339(at) ?? 0) + keptFor,
+  );
+  const before = new Map(previous.servers.map((server) => [server.id, server]));
+  const after = new Map(servers.map((server) => [server.id, server]));
+  const acquired = new Map(descriptions.map(({ id, acquiredAt }) => [id, acquiredAt]));
+  const added = servers.filter(({ id }) => !before.has(id));
+  const changes = [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
+    const [from, to] = [before.get(id), after.get(id)].map((server) => minorVersion(server?.version));
+    if (from === to) return [];
+    // One that another has replaced leaves when that one comes.
+    const by = after.has(id) ? id : (added.find((server) => isAt(server, before.get(id)))?.id ?? id);
+    const at = Math.min(acquired.get(by) ?? now, now) + countsAfter;
+    return [
+      {
+        server: id,
+        ...(from === undefined ? {} : { from }),
+        ...(to === undefined ? {} : { to }),
+        at: new Date(at).toISOString(),
+      },
+    ];
+  });
+  const all = [...kept, ...changes.filter(({ at }) => now < Date.parse(at) + keptFor)];
+  const minors = new Set([...all.flatMap(({ from, to }) => [from, to]), ...servers.map(minorOf)]);
+  minors.delete(undefined);
+  return minors.size > 1 ? all : [];
+}
+
+function minorOf({ version }: SnapshotServer): string | undefined {
+  return minorVersion(version);
+}
+
+function isAt(server: SnapshotServer, other: SnapshotServer | undefined): boolean {
+  if (other === undefined) return false;
+  const [address, otherAddress] = [addressOf(server), addressOf(other)];
+  if (address !== undefined && address === otherAddress) return true;
+  return server.hostname !== undefined && server.hostname === other.hostname;
+}
