@@ -66,7 +66,7 @@ describe('where routers differ', () => {
     const preferring = (host: string, configured: string, minor: string | null) =>
       router(host, {
         snapshot: minor === null ? null : snapshot,
-        preferredVersion: { configured, minor, enforcementDiffers: false, required: false },
+        preferredVersion: { configured, minor, coming: null, enforcementDiffers: false, required: false },
       });
     assert.deepEqual(subjects(preferring('a', 'majority', '1.36'), preferring('b', 'majority', null)), []);
     assert.deepEqual(subjects(preferring('a', 'majority', '1.36'), preferring('b', 'oldest', '1.35')), [

@@ -103,6 +103,7 @@ describe('the text of status', () => {
     const preferredVersion = {
       configured: 'majority',
       minor: '1.25',
+      coming: null,
       enforcementDiffers: false,
       required: false,
     };
@@ -126,6 +127,7 @@ describe('the text of status', () => {
     const preferredVersion = {
       configured: 'newest',
       minor: '1.36',
+      coming: null,
       enforcementDiffers: true,
       required: false,
     };
