@@ -1,3 +1,5 @@
+import type { MissingKnowledge } from '../snapshot/routing-table/routing-table.ts';
+
 /** The result of one probe (`GET /readyz`). */
 export type ProbeOutcome =
   /** 200. */
@@ -42,14 +44,6 @@ export interface LostConnection {
   /** What probes since have found to be missing. Left out before the first has ended. */
   readonly missing?: MissingKnowledge | undefined;
 }
-
-/**
- * What is missing of a server before what it serves is known: read since it last came up. It gets no requests meanwhile.
- *
- * `readiness`: it has ended, or does not say that it is ready. `served-set`: it is ready, and another process runs it, or
- * may, than the one whose resources the snapshot has. `down`: it has been away for long, and serves nothing.
- */
-export type MissingKnowledge = 'readiness' | 'served-set' | 'down';
 
 /** What is known of one server. Immutable; times are milliseconds of a clock that only rises. */
 export interface HealthState {

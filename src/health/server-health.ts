@@ -1,3 +1,4 @@
+import type { MissingKnowledge } from '../snapshot/routing-table/routing-table.ts';
 import {
   afterChangeOfHands,
   afterLostConnection,
@@ -11,7 +12,6 @@ import {
   isInDoubt,
   isLostLately,
   isToBeVerified,
-  type MissingKnowledge,
   missingFor,
   missingKnowledge,
   nextHealth,

@@ -5,7 +5,7 @@ import { ServerHealth } from '../../health/server-health.ts';
 import type { AskOptions } from '../../proxy/delivery/ask-server.ts';
 import { peerDestination } from '../../proxy/delivery/destinations.ts';
 import { createProbe } from '../../proxy/delivery/probe.ts';
-import { isAsTheSnapshotSays, type ServerWord } from '../../proxy/server-word.ts';
+import { isAsTheSnapshotSays, type ServerWord } from '../../proxy/delivery/server-word.ts';
 import type { Destination } from '../../request/destination.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';

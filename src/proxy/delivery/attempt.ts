@@ -8,12 +8,7 @@ import type { AttemptFailure } from '../../request/request-observation.ts';
 import type { AdmittedRequest, Send } from '../../request/router.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
-import {
-  buildOutboundRequest,
-  type OutboundHints,
-  type OutboundOptions,
-  passesThrough,
-} from './outbound.ts';
+import { buildOutboundRequest, type OutboundHints, type OutboundOptions, passesThrough } from './outbound.ts';
 import type { ServerLoad } from './server-choice.ts';
 
 export interface AttemptOptions extends OutboundOptions {

@@ -6,8 +6,8 @@ import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import type { Destination } from '../../request/destination.ts';
 import { defaultIdentityHeaderNames } from '../../request/identity-header-names.ts';
 import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
-import type { ServerWord } from '../server-word.ts';
 import { createProbe } from './probe.ts';
+import type { ServerWord } from './server-word.ts';
 
 /** Aggregated discovery with one group, of which v1 is served. */
 function aggregated(group: string, resources: readonly string[]): string {

@@ -1,15 +1,15 @@
 import * as v from 'valibot';
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { parseAggregated } from '../../discovery/forms/aggregated.ts';
-import { ownDiscoveryAccept } from '../../discovery/own-document.ts';
 import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
+import { ownDiscoveryAccept } from '../../discovery/own-document.ts';
 import type { ProbeOutcome } from '../../health/health-state.ts';
 import type { Destination } from '../../request/destination.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import { readText } from '../../runtime/read-text.ts';
-import type { ServerWord } from '../server-word.ts';
 import { type AskOptions, askServer } from './ask-server.ts';
+import type { ServerWord } from './server-word.ts';
 
 export interface ProbeOptions extends AskOptions {
   /** Milliseconds for the whole probe, a connection that it has to open included. Asked for before each. */

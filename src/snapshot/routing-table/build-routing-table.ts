@@ -1,9 +1,8 @@
 import { minorVersion } from '../../apimachinery/server-version.ts';
-import type { MissingKnowledge } from '../../health/health-state.ts';
 import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import type { Snapshot, SnapshotApiService, SnapshotServer } from '../format/types.ts';
 import { indexResources, mapValues, usedSetsOf } from './resource-index.ts';
-import type { RoutingServer, RoutingTable } from './routing-table.ts';
+import type { MissingKnowledge, RoutingServer, RoutingTable } from './routing-table.ts';
 import { servedByServers } from './served-by.ts';
 import { compareVersions } from './version-comparison.ts';
 

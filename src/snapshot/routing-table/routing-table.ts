@@ -1,5 +1,12 @@
-import type { MissingKnowledge } from '../../health/health-state.ts';
 import type { AddressSource, Snapshot, SnapshotApiService } from '../format/types.ts';
+
+/**
+ * What is missing of a server before what it serves is known: read since it last came up. It gets no requests meanwhile.
+ *
+ * `readiness`: it has ended, or does not say that it is ready. `served-set`: it is ready, and another process runs it, or
+ * may, than the one whose resources the snapshot has. `down`: it has been away for long, and serves nothing.
+ */
+export type MissingKnowledge = 'readiness' | 'served-set' | 'down';
 
 /** One API server, ready for routing. */
 export interface RoutingServer {

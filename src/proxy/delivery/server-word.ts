@@ -1,6 +1,6 @@
-import { minorVersion } from '../apimachinery/server-version.ts';
-import type { ServedSet } from '../snapshot/format/types.ts';
-import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import { minorVersion } from '../../apimachinery/server-version.ts';
+import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
 /** What a server says of itself. */
 export interface ServerWord {
