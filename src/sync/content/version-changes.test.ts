@@ -14,7 +14,10 @@ function snapshotAt(
   changes: Snapshot['metadata']['versionChanges'] = [],
 ) {
   const servers = Object.entries(versions).map(([id, version]) => [id, { serves, version }] as const);
-  return snapshotOf(Object.fromEntries(servers), changes.length === 0 ? {} : { versionChanges: changes });
+  return snapshotOf(Object.fromEntries(servers), {
+    createdAt: new Date(start).toISOString(),
+    ...(changes.length === 0 ? {} : { versionChanges: changes }),
+  });
 }
 
 /** What the next snapshot says. @param acquired seconds after the start, by server */
@@ -85,4 +88,16 @@ test('a Lease that its holder has created was acquired then; else the first rene
   );
   assert.equal(acquiredAt(leaseOf('a', { createdAt, renewedAt: start + 3_600_000 })), start + 3_600_000);
   assert.equal(acquiredAt(leaseOf('a', { renewedAt: start })), start);
+});
+
+test('a version that is read before the Lease of its process is seen counts as the Lease says once it is', () => {
+  const before = snapshotAt(old);
+  const createdAt = (seconds: number) => new Date(start + seconds * 1_000).toISOString();
+  const previous = { ...before, metadata: { ...before.metadata, createdAt: createdAt(600) } };
+  const mixed = { ...old, c: 'v1.36.0' };
+  const noticed = changesOf(previous, mixed, 620, { c: 1 });
+  assert.deepEqual(noticed, ['c 1.35 1.36 630'], 'by the Lease of the process before it would be long past');
+  const next = snapshotAt(mixed, [{ server: 'c', from: '1.35', to: '1.36', at: createdAt(630) }]);
+  assert.deepEqual(changesOf(next, mixed, 621, { c: 1 }), noticed);
+  assert.deepEqual(changesOf(next, mixed, 622, { c: 618 }), ['c 1.35 1.36 628']);
 });

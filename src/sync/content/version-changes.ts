@@ -26,19 +26,23 @@ export function versionChanges(
   now: number,
 ): readonly VersionChange[] {
   if (previous === undefined) return [];
-  const kept = (previous.metadata.versionChanges ?? []).filter(
-    ({ at }) => now < (parseRfc3339(at) ?? 0) + keptFor,
-  );
+  const acquired = new Map(descriptions.map(({ id, acquiredAt }) => [id, acquiredAt]));
+  const kept = (previous.metadata.versionChanges ?? [])
+    .filter(({ at }) => now < (parseRfc3339(at) ?? 0) + keptFor)
+    .map((change) => byItsLease(change, acquired.get(change.server), now));
+  const readAt = parseRfc3339(previous.metadata.createdAt) ?? now;
   const before = new Map(previous.servers.map((server) => [server.id, server]));
   const after = new Map(servers.map((server) => [server.id, server]));
-  const acquired = new Map(descriptions.map(({ id, acquiredAt }) => [id, acquiredAt]));
   const added = servers.filter(({ id }) => !before.has(id));
   const changes = [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id) => {
     const [from, to] = [before.get(id), after.get(id)].map((server) => minorVersion(server?.version));
     if (from === to) return [];
     // One that another has replaced leaves when that one comes.
     const by = after.has(id) ? id : (added.find((server) => isAt(server, before.get(id)))?.id ?? id);
-    const at = Math.min(acquired.get(by) ?? now, now) + countsAfter;
+    const leasedAt = acquired.get(by) ?? now;
+    // The version before was read long after that: it is the Lease of the process before, the new one is not seen yet.
+    const isOfBefore = leasedAt + countsAfter < readAt;
+    const at = (isOfBefore ? now : Math.min(leasedAt, now)) + countsAfter;
     return [
       {
         server: id,
@@ -52,6 +56,15 @@ export function versionChanges(
   const minors = new Set([...all.flatMap(({ from, to }) => [from, to]), ...servers.map(minorOf)]);
   minors.delete(undefined);
   return minors.size > 1 ? all : [];
+}
+
+/** A change that was noticed before the Lease of the new process was seen counts from when all others have it count. */
+function byItsLease(change: VersionChange, acquired: number | undefined, now: number): VersionChange {
+  const at = parseRfc3339(change.at) ?? 0;
+  if (acquired === undefined || at <= now) return change;
+  const noticed = at - countsAfter;
+  const leased = acquired + countsAfter;
+  return leased > noticed && leased < at ? { ...change, at: new Date(leased).toISOString() } : change;
 }
 
 function minorOf({ version }: SnapshotServer): string | undefined {
