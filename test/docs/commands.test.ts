@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { faultsOfCalls } from './support/command-flags.ts';
+import { faultsOfCalls, isOurFlag } from './support/command-flags.ts';
 import { commandsOf, isCommandBlock } from './support/command-lines.ts';
 import { declarations } from './support/declarations.ts';
 import type { FencedBlock } from './support/markdown-page.ts';
@@ -12,6 +12,48 @@ const pages = await readPages();
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   scripts: Record<string, string>;
 };
+
+/** Flags of other programs that sentences name. */
+const flagsOfOthers: ReadonlySet<string> = new Set([
+  // kube-apiserver
+  ...['--anonymous-auth', '--authentication-kubeconfig', '--authorization-kubeconfig'],
+  ...['--endpoint-reconciler-type', '--runtime-config', '--service-account-extend-token-expiration'],
+  // kubeadm, Node.js, h2load, workerd
+  ...[
+    '--patches',
+    '--experimental',
+    '--memory-reducer-gc-count',
+    '--no-allocation-site-pretenuring',
+    '--rps',
+  ],
+  // This project's scripts and test suites
+  ...[
+    '--after',
+    '--against',
+    '--directory',
+    '--find',
+    '--first-run',
+    '--focus',
+    '--forms',
+    '--grace',
+    '--only',
+    '--patience',
+    '--pause',
+    '--processes',
+    '--quick',
+    '--record',
+    '--rounds',
+    '--runs',
+    '--seed',
+    '--start',
+    '--steps',
+    '--stops',
+    '--times',
+    '--upgrades',
+    '--upgrade-interval',
+    '--ways',
+  ],
+]);
 
 describe('the commands that the pages show', () => {
   test('are run, or say why they are not', () => {
@@ -40,6 +82,17 @@ describe('the commands that the pages show', () => {
         .filter(isCommandBlock)
         .flatMap(commandsOf)
         .flatMap(({ line, command }) => faultsOfCalls(command).map((fault) => `${path}:${line}: ${fault}`)),
+    );
+    assert.deepEqual(faults, []);
+  });
+
+  test('and the sentences around them name flags that there are', () => {
+    const faults = pages.flatMap(({ path, prose }) =>
+      prose.flatMap(({ line, text }) =>
+        [...text.matchAll(/`(--[a-z][a-z0-9-]*)(\*|…)?[^`]*`/g)]
+          .filter(([, flag = '', rest]) => !flagsOfOthers.has(flag) && !isOurFlag(flag, rest !== undefined))
+          .map(([code]) => `${path}:${line}: no command has ${code}`),
+      ),
     );
     assert.deepEqual(faults, []);
   });

@@ -22,6 +22,12 @@ function flagsByCommand(): ReadonlyMap<string, ReadonlySet<string>> {
 }
 
 const known = flagsByCommand();
+const allFlags = [...new Set([...known.values()].flatMap((flags) => [...flags]))];
+
+/** Whether a command has it. @param isBeginning `--requestheader-*` stands for several flags */
+export function isOurFlag(flag: string, isBeginning: boolean): boolean {
+  return allFlags.some((ours) => (isBeginning ? ours.startsWith(flag) : ours === flag));
+}
 
 /** What is wrong with the calls of mixed-version-proxy in one line for a shell; empty when nothing is. */
 export function faultsOfCalls(command: string): readonly string[] {
