@@ -185,12 +185,16 @@ const startDuration = 60_000;
 
 /**
  * What is missing of a server that was lost, and gets nothing until it is known again, even where no other server could
- * respond. A minute after it was lost for the last time it is used all the same: its `/readyz` may be wrong, and the sync
+ * respond. One that has never been ready since this router started is down: it serves nothing new that others lack. A minute after it was lost for the last time it is used all the same: its `/readyz` may be wrong, and the sync
  * job may be down.
  */
-export function missingKnowledge({ lost }: HealthState, now: number): MissingKnowledge | undefined {
+export function missingKnowledge(
+  { lost, hasShownReadiness }: HealthState,
+  now: number,
+): MissingKnowledge | undefined {
   if (lost === undefined || now - lost.at >= startDuration) return undefined;
-  return lost.missing === 'readiness' && now - lost.since >= startDuration ? 'down' : lost.missing;
+  const isDown = now - lost.since >= startDuration || hasShownReadiness !== true;
+  return lost.missing === 'readiness' && isDown ? 'down' : lost.missing;
 }
 
 /** Milliseconds until `missingKnowledge` changes by itself. */
