@@ -12,8 +12,10 @@ export function createGreeter() {
   app.post('/echo', (context) => new Response(context.req.raw.body));
   // For who needs the stream itself: its header lines one by one, its socket, and the way back for the answer.
   app.get('/lines', ({ env: { incoming } }) => {
+    // Before the response: behind its head the lines of the request are not kept.
+    const lines = JSON.stringify(incoming.head.headers);
     incoming.respond(200, ['content-type', 'application/json']);
-    incoming.write(Buffer.from(JSON.stringify(incoming.head.headers)));
+    incoming.write(Buffer.from(lines));
     incoming.end();
     return RESPONSE_ALREADY_SENT;
   });

@@ -14,8 +14,11 @@ export const local: Destination = {
   trust: { kind: 'peer-ca' },
 };
 
+/** Of a schema, as the sync job makes it. */
+const digest = `sha256:${'0'.repeat(64)}`;
+
 /**
- * @param createdAt milliseconds since the epoch; the table is good for an hour from then on
+ * @param createdAt milliseconds since the epoch
  * @param newAddress where the new server is
  */
 export function twoVersions(createdAt: number, newAddress = '10.0.0.2:6443'): RoutingTable {
@@ -32,8 +35,12 @@ export function twoVersions(createdAt: number, newAddress = '10.0.0.2:6443'): Ro
       { id: newServer, address: newAddress, version: 'v1.21.0', serves: 'new' },
     ],
     servedSets: {
-      old: { storageVersions: { 'batch.jobs': ['v1'] } },
-      new: { storageVersions: { 'batch.jobs': ['v1'], 'batch.cronjobs': ['v1'] } },
+      // Equal digests: both understand Jobs alike. Without digests one version would answer for both.
+      old: { storageVersions: { 'batch.jobs': ['v1'] }, schemas: { 'batch.jobs': { v1: digest } } },
+      new: {
+        storageVersions: { 'batch.jobs': ['v1'], 'batch.cronjobs': ['v1'] },
+        schemas: { 'batch.jobs': { v1: digest }, 'batch.cronjobs': { v1: digest } },
+      },
     },
     apiServices: [],
     customResourceGroups: [],

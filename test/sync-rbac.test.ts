@@ -15,7 +15,9 @@ test('the manifest allows every request of the sync job, and nothing that it doe
 
   const requests: RequestRecord[] = [];
   const onRequest = (record: RequestRecord) => {
-    if (record.user?.name === 'mixed-version-proxy-sync') requests.push(record);
+    // Everybody may ask what they may do (ClusterRole system:basic-user): a router asks in the job's name.
+    const isOwn = !record.url.endsWith('/selfsubjectaccessreviews');
+    if (record.user?.name === 'mixed-version-proxy-sync' && isOwn) requests.push(record);
   };
   const cluster = await syncCluster(context);
   const older = await cluster.startServer({ version: '1.25', name: 'older', onRequest });

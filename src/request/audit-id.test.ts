@@ -91,7 +91,7 @@ describe('the audit ID', () => {
       codes.push(response.status);
       assert.equal(response.headers.get('audit-id'), 'given', target);
     }
-    assert.deepEqual(codes, [200, 401, 500, 503]);
+    assert.deepEqual(codes, [200, 503, 500, 503]);
   });
 
   it('stands in the lines that tell of an error, and on the second try', async () => {

@@ -117,7 +117,7 @@ describe('the explain box', inChromium, () => {
 
       const outcome = page.locator('#explanation-outcome');
       await outcome.filter({ hasText: 'ServedByPeer' }).waitFor();
-      assert.equal(await page.locator('.rules li').count(), 7);
+      assert.equal(await page.locator('.rules li').count(), 8);
       assert.match(
         (await page.locator('.rules .matched').textContent()) ?? '',
         /peers serve it\s+Match\s+reachable: control-plane-3/,

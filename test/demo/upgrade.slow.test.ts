@@ -6,7 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { commandModule } from '../../scripts/harness/command.ts';
+
+const demoModule = new URL('../../demo/main.ts', import.meta.url).pathname;
 
 describe('demo --upgrade', () => {
   it('without a terminal upgrades server by server, writes lines, ends, and leaves nothing behind', async (context) => {
@@ -61,7 +62,7 @@ describe('demo --upgrade', () => {
 });
 
 function upgradeDemo(directory: string, interval: string): string[] {
-  return [commandModule, 'demo', '--directory', directory, '--upgrade', '--upgrade-interval', interval];
+  return [demoModule, '--directory', directory, '--upgrade', '--upgrade-interval', interval];
 }
 
 async function demoDirectory(context: TestContext): Promise<string> {

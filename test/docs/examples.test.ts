@@ -30,7 +30,7 @@ describe('examples/test-double.ts', () => {
     assert.deepEqual(await ask('GET', '/apis/batch/v1/jobs', minute), { status: 200, sent: [] });
   });
 
-  test('moves the clock past the lifetime of the snapshot, by which the router goes on', async () => {
+  test('moves the clock, and the router goes on by an old snapshot', async () => {
     const { sent } = await ask('GET', '/apis/batch/v1/cronjobs', 61 * minute);
     assert.deepEqual(
       sent.map(({ destination }) => destination.id),

@@ -99,6 +99,7 @@ for (const { server, client } of pairs) {
           files = await writeCredentialFiles(laboratory.context, config);
           return files.config;
         },
+        source: () => files?.source,
       });
       for (let round = 0; round < rounds; round++) {
         const underWay = [list(client), create(client), list(client)].map((request) =>

@@ -78,6 +78,7 @@ test('v1/status says which version answers', async () => {
     configured: 'newest',
     scope: 'differing',
     minor: '1.36',
+    coming: null,
     enforcementDiffers: false,
     required: false,
   });

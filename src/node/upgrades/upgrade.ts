@@ -37,7 +37,7 @@ export type UpgradeListener = (incoming: IncomingMessage, socket: Duplex, firstB
  *
  * @example
  * ```ts
- * const server = createServer({ cert, key, shouldUpgradeCallback: isForTunnel });
+ * const server = createServer({ cert, key });
  * server.on('upgrade', upgradeListener({ router, dialer: transport.dialer, clientCertificateOf: () => ({}) }));
  * ```
  */

@@ -16,7 +16,7 @@ import {
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
 import type { SyncOptions } from '../sync-options.ts';
-import { loadClusterAccess } from './cluster-access.ts';
+import { type ClusterAccess, loadClusterAccess } from './cluster-access.ts';
 import { fileTarget } from './file-target.ts';
 import { httpsTarget } from './https-target.ts';
 import { type OpenServers, openCluster, openServers } from './open-cluster.ts';
@@ -64,8 +64,9 @@ export async function runSync(
   onStart: (loop: SyncLoop) => void = () => {},
   beforeReading: () => Promise<void> = async () => {},
 ): Promise<void> {
+  const access = options.kubernetes && (await loadClusterAccess(options.kubernetes));
   await beforeReading();
-  const input = await readSyncInput(options);
+  const input = await readSyncInput(options, access);
   const prepared = await openSync(input, signal);
   try {
     const loop = createSyncLoop(prepared.options);
@@ -131,9 +132,9 @@ export async function prepareSync(
   return openSync(await readSyncInput(given), signal, timing);
 }
 
-/** Reads and checks all that is given, and opens nothing. */
-async function readSyncInput(given: RunSyncOptions) {
-  const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
+/** Reads and checks all that is given, and opens nothing. @param loaded the kubeconfig, where it has been read already */
+async function readSyncInput(given: RunSyncOptions, loaded?: ClusterAccess) {
+  const access = loaded ?? (given.kubernetes && (await loadClusterAccess(given.kubernetes)));
   const credentials = await access?.credentials();
   const options = checkRunSyncOptions({
     ...given,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { RunningRouter, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
+import type { ConfigurationSource } from '../../../src/node/credentials/configuration-source.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
 import type { Snapshot } from '../../../src/snapshot/format/types.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -35,6 +36,8 @@ export interface RouterOptions {
   readonly flags?: FlagChanges;
   /** For what no flag sets so low. */
   readonly configure?: (config: ServeConfig) => ServeConfig | Promise<ServeConfig>;
+  /** What the files of credentials are read again by, asked for after `configure`. Default: they are not. */
+  readonly source?: () => ConfigurationSource | undefined;
 }
 
 /** One experiment: servers, a router in front of them, clients, and a record of all they said to each other. */
@@ -87,7 +90,10 @@ export class Laboratory {
       ...flags,
     });
     assert.ok(result.ok, JSON.stringify(result));
-    const running = await startRouter(await configure(result.config), keptLog(this.logLines));
+    const config = await configure(result.config);
+    const running = await startRouter(config, keptLog(this.logLines), {
+      configurationSource: options.source?.(),
+    });
     this.#running = running;
     this.context.after(() => running.close(0));
     this.#port = Number(new URL(running.origin).port);
