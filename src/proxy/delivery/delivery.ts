@@ -84,7 +84,9 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   }
 
   /** Told with the response, wherever it comes from in the end. */
-  function noteVersion({ inbound }: AdmittedRequest, { otherVersion }: Choice): void {
+  function noteVersion({ inbound, requestInfo }: AdmittedRequest, { otherVersion }: Choice): void {
+    // A document of an older server lacks kinds, but nobody writes by it.
+    if (!requestInfo.isResourceRequest) return;
     if (otherVersion === inbound.otherVersion) return;
     inbound.otherVersion = otherVersion;
     if (otherVersion !== undefined) inbound.observed?.otherVersionAsked(otherVersion.isOlder);
