@@ -257,7 +257,7 @@ test('a router whose kube-apiserver is given its port again, as by an upgrade wi
     ofManifest(told).join(),
     /kube-apiserver is to listen on \d+, where the router listens\. kubeadm .* without --patches \S+: then repeat mixed-version-proxy install kubeadm on this node$/,
   );
-  assert.match(router.log(), /Reloaded: the configuration and its files/);
+  assert.match(router.log(), /Reloaded: certificates, keys and kubeconfig/);
 
   await writeFile(manifest, before);
   router.signal('SIGHUP');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { ServerHealth } from '../health/server-health.ts';
@@ -87,10 +88,12 @@ describe('the status page', () => {
   it('is for allowed callers only, with all its parts', async () => {
     for (const path of ['', 'live', 'explanation?url=/api', 'v1/history', 'v1/status']) {
       for (const [caller, status] of [
-        [{}, 401],
+        [{}, 403],
         [userConnection('alice', ['developers']), 403],
       ] as const) {
-        const { app } = await testApp({ snapshot, connection: caller });
+        const review = { kind: 'SelfSubjectAccessReview', status: { allowed: false } };
+        const transport = recordingTransport(() => Response.json(review, { status: 201 }));
+        const { app } = await testApp({ snapshot, connection: caller, transport });
         assert.equal((await app.fetch(new Request(page + path))).status, status, path);
       }
     }

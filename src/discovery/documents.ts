@@ -68,14 +68,17 @@ export function mergedDiscovery(
   const { form } = negotiated;
   const pretty = negotiated.pretty || isPretty(request.query);
   const documents = mergedDocumentsOf(table);
+  const bySnapshot = documents.get(path, form, pretty);
   return {
     path,
-    isKnown: documents.get(path, form, pretty) !== undefined,
+    isKnown: bySnapshot !== undefined,
     accept: path.kind === 'groups' ? ownDiscoveryAccept : 'application/json',
     respond(own) {
       const merged = documents.get(path, form, pretty, own);
       if (merged === undefined) return undefined;
-      if (form !== 'plain') options.onAggregated?.(merged.wasMade);
+      // It may have been made for this very request, above.
+      const { wasMade } = merged.document === bySnapshot?.document ? bySnapshot : merged;
+      if (form !== 'plain') options.onAggregated?.(wasMade);
       return respondWith(
         merged.document,
         request,

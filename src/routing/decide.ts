@@ -206,7 +206,10 @@ function decideOtherPath(
     if (table === undefined) return unavailableWithoutSnapshot;
     // To pass it on would be its second hop.
     if (context.reroutedByVerifiedPeer) return reroutedToGateway;
-  } else if (context.reroutedByVerifiedPeer || !isClusterPath(path)) {
+  } else if (context.reroutedByVerifiedPeer) {
+    // So the peer's router is told when this one's server is down, and asks another.
+    return alreadyRerouted;
+  } else if (!isClusterPath(path)) {
     return notAResourceRequest;
   } else if (table === undefined) {
     // A 404 for the discovery of a group version proves as little as one for its resources.

@@ -133,7 +133,7 @@ describe('while the local server is down', () => {
   test('what only it serves, and what may not travel on, is still its own', () => {
     assert.equal(decided('/apis/apps/v1/deployments', down), 'local ServedLocally');
     assert.equal(decided('/api/v1/pods', { ...down, reroutedByVerifiedPeer: true }), 'local AlreadyRerouted');
-    assert.equal(decided('/version', { ...down, reroutedByVerifiedPeer: true }), 'local NotAResourceRequest');
+    assert.equal(decided('/version', { ...down, reroutedByVerifiedPeer: true }), 'local AlreadyRerouted');
     assert.equal(decided('/api/v1/pods', down, 'none'), 'local NoSnapshot');
   });
 

@@ -58,7 +58,7 @@ describe('OpenAPI v2', () => {
 
   test('is the local server’s own for a peer that has rerouted the request, and while no version is known', () => {
     const rerouted = { serverId: 'older-1', reroutedByVerifiedPeer: true };
-    assert.equal(decided(rerouted), 'local NotAResourceRequest');
+    assert.equal(decided(rerouted), 'local AlreadyRerouted');
     const table = buildRoutingTable(snapshotOf({ a: serves, b: serves }));
     assert.equal(decided({ serverId: 'a' }, { table }), 'local NotAResourceRequest');
     assert.equal(decided({}, { table }), 'peer NotAResourceRequest a,b');

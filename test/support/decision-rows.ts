@@ -131,7 +131,7 @@ export const decisionRows: readonly DecisionRow[] = [
     target: '/apis/batch',
     mark: 'verified-peer',
     decision: 'local',
-    reason: 'NotAResourceRequest',
+    reason: 'AlreadyRerouted',
   },
   {
     name: '1 an OpenAPI document comes from a server that holds it',

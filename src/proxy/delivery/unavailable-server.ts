@@ -28,7 +28,8 @@ export function toldToPeer({ decision }: Pick<AdmittedRequest, 'decision'>, resp
 
 /** Whether the head of a response is an API server's, or its router's: what is aggregated has an extension server's. */
 export function isRespondedToByServer(decision: Decision): boolean {
-  return isServedBySnapshot(decision) || reasonOf(decision) === 'CustomResource';
+  const reason = reasonOf(decision);
+  return isServedBySnapshot(decision) || reason === 'CustomResource' || reason === 'MergedDocument';
 }
 
 function unavailable(response: Response): Refusal {

@@ -1,5 +1,5 @@
 import { schemaDigests } from '../../discovery/openapi-v3/schema-digests.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { backOffDelay, type Clock } from '../../runtime/clock.ts';
 import { withDeadline } from '../../runtime/deadline.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
@@ -9,8 +9,8 @@ import { openApiTypes } from './read-openapi-index.ts';
 
 /** For all documents of one call together, also those that wait for their turn, milliseconds. */
 const timeout = 15_000;
-/** Until a document that could not be read is read again, milliseconds. */
-const retriedAfter = 30_000;
+/** Until a document that could not be read is read again: at first soon, as a server that has just started may not have it yet. */
+const retriedAfter = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
 /** Until a document whose URL has no hash is read again, milliseconds. */
 const refreshedAfter = 600_000;
 /** Documents in memory and digested at once: the largest of Kubernetes 1.36 has 1.6 MB, and takes 15 MB parsed. */
@@ -79,7 +79,7 @@ async function digestsOf(
 }
 
 /** The digests of OpenAPI v3 documents, each read once. */
-export function createSchemaDocuments(clock: Pick<Clock, 'monotonic'>) {
+export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random'>) {
   /** In the order of their last use. */
   const entries = new Map<string, Entry>();
   const limit = createLimiter(concurrentDocuments);
@@ -132,7 +132,7 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic'>) {
     } catch (error) {
       entry.issue = errorMessage(error);
       entry.failures++;
-      entry.dueAt = clock.monotonic() + retriedAfter;
+      entry.dueAt = clock.monotonic() + backOffDelay(retriedAfter, entry.failures, clock.random());
     }
   }
 

@@ -11,7 +11,7 @@ import { groupVersionsIn, type LastKnownServer, lastKnown, type ServerReading } 
 type ServerSchemas = NonNullable<ServedSet['schemas']>;
 
 interface SchemaReaderOptions {
-  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly clock: Pick<Clock, 'monotonic' | 'random'>;
   /** Compare also while all servers have one minor version. Default false. */
   readonly always?: boolean | undefined;
   /** The snapshot of an earlier run: what it has of documents whose URLs have a hash is not read again. */
