@@ -77,10 +77,6 @@ function reroutedToGateway(): Response {
   );
 }
 
-export function serviceUnavailable(): Response {
-  return statusResponse('ServiceUnavailable', 'service unavailable', { retryAfterSeconds });
-}
-
 /**
  * Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error).
  *
