@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
 import * as v from 'valibot';
 import {
@@ -141,13 +140,6 @@ const withSyncJob = [
 ];
 
 describe('the chart', () => {
-  test('has the alerts of deploy/monitoring', () => {
-    assert.equal(
-      readFileSync(join(root, chartPath, 'files/alerts.yaml'), 'utf8'),
-      readFileSync(join(root, 'deploy/monitoring/alerts.yaml'), 'utf8'),
-    );
-  });
-
   test('is without a fault to helm, and makes the plain manifests', { skip }, () => {
     execFileSync(helm, ['lint', '--strict', chartPath], { cwd: root, stdio: 'pipe' });
     assert.deepEqual(objectsIn(renderChart(manifestValues)), objects);
