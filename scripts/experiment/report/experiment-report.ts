@@ -14,16 +14,16 @@ import { serverEnds } from '../upgrade/rolling-upgrade.ts';
 import { upgradeChart } from '../upgrade/upgrade-chart.ts';
 import { type UpgradeResults, upgradeResultsSchema } from '../upgrade/upgrade-results.ts';
 
-const pagePath = 'docs/explanation/upgrade-experiment.md';
+const pagePath = 'bench/results/upgrade.md';
 
-/** docs/explanation/upgrade-experiment.md and its plots. */
+/** bench/results/upgrade.md and its plots. */
 export const experimentReport: readonly GeneratedFile[] = [
   { path: pagePath, text: filledPage },
   ...serverEnds.map((serverEnd) => ({
-    path: `docs/images/upgrade-${serverEnd}.svg`,
+    path: `bench/results/upgrade-${serverEnd}.svg`,
     text: async () => upgradeChart((await recordedResults()).upgrade.upgrades[serverEnd] ?? {}),
   })),
-  { path: 'docs/images/soak.svg', text: async () => soakChart((await recordedResults()).soak) },
+  { path: 'bench/results/soak.svg', text: async () => soakChart((await recordedResults()).soak) },
 ];
 
 /** @throws where one of them has not been recorded. */

@@ -1,6 +1,6 @@
 /**
  * Thousands of watches for a long time, with snapshots that change: `npm run soak`,
- * docs/explanation/upgrade-experiment.md.
+ * bench/results/upgrade.md.
  */
 import { writeGenerated } from '../../generate/generated-file.ts';
 import { countFrom } from '../../harness/command-line.ts';

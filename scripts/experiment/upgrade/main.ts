@@ -1,5 +1,5 @@
 /**
- * A rolling upgrade under load in four set-ups: `npm run experiment:upgrade`, docs/explanation/upgrade-experiment.md.
+ * A rolling upgrade under load in four set-ups: `npm run experiment:upgrade`, bench/results/upgrade.md.
  */
 import { writeGenerated } from '../../generate/generated-file.ts';
 import { namesFrom } from '../../harness/command-line.ts';

@@ -38,7 +38,7 @@ const rerouted = 'x-kubernetes-peer-proxied';
  * A model of the peer proxy of kube-apiserver 1.36 (KEP-4020, k8s.io/apiserver pkg/util/peerproxy): a request for a
  * resource that this server does not serve goes to one random peer that does, once; 503 when that fails.
  *
- * Where it is kinder than the original is listed in docs/explanation/upgrade-experiment.md.
+ * Where it is kinder than the original is listed in bench/results/upgrade.md.
  */
 export function createPeerProxy(options: PeerProxyOptions): RequestFilter {
   const local = groupVersionsOf(options.version);

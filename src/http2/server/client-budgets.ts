@@ -4,7 +4,7 @@ import { connectionError } from '../frames/http2-error.ts';
 import { LeakyBucket, type Tolerance } from '../frames/leaky-bucket.ts';
 
 /**
- * What one connection may do. Well-behaved clients stay far below; docs/explanation/http2-frames.md explains each figure.
+ * What one connection may do. Well-behaved clients stay far below; src/http2/frames.md explains each figure.
  */
 export const connectionTolerances: Readonly<Record<Budget, Tolerance>> = {
   // Burst: twice the number of streams, for a client that cancels all of them. Rate: that of nghttp2.

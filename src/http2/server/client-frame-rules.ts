@@ -15,7 +15,7 @@ const idle = 'idle frames';
 const streamClosed = streamError(errorCode.streamClosed);
 
 /**
- * What each frame of a client does, and which budget counts it. docs/explanation/http2-frames.md shows this table;
+ * What each frame of a client does, and which budget counts it. src/http2/frames.md shows this table;
  * `client-frame-rules.test.ts` tests every cell.
  */
 export const clientFrameRules: FrameRules = {

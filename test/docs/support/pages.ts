@@ -14,7 +14,11 @@ export interface Page extends MarkdownPage {
 /** Every page that is written for readers. */
 export async function readPages(): Promise<readonly Page[]> {
   const paths: string[] = [];
-  for await (const path of glob(['*.md', 'docs/**/*.md', 'deploy/**/*.md'], { cwd: root })) paths.push(path);
+  for await (const path of glob(
+    ['*.md', 'docs/**/*.md', 'deploy/**/*.md', 'test/README.md', 'bench/results/*.md', 'src/http2/*.md'],
+    { cwd: root },
+  ))
+    paths.push(path);
   return paths.sort().map((path) => ({ path, ...readPage(path) }));
 }
 

@@ -1,4 +1,4 @@
-// Runs client libraries over a rolling upgrade: `npm run test:live:clients` (docs/explanation/live-suite.md).
+// Runs client libraries over a rolling upgrade: `npm run test:live:clients` (test/README.md).
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

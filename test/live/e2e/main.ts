@@ -1,4 +1,4 @@
-// Runs Kubernetes' own tests by each way into a cluster: `npm run test:live:e2e` (docs/explanation/kubernetes-e2e.md).
+// Runs Kubernetes' own tests by each way into a cluster: `npm run test:live:e2e` (README.md).
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

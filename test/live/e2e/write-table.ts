@@ -1,12 +1,11 @@
-// Writes the tables of docs/explanation/kubernetes-e2e.md and README.md from results: `npm run docs:e2e -- <directory>`.
+// Writes the tables of README.md from results: `npm run docs:e2e -- <directory>`.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceBetweenMarkers } from '../../../scripts/report/markers.ts';
 import { comparisonTables, type RunToCompare } from './comparison.ts';
 import { reasons } from './reasons.ts';
 
-const countsPage = join(import.meta.dirname, '../../../docs/explanation/kubernetes-e2e.md');
-const testsPage = join(import.meta.dirname, 'README.md');
+const page = join(import.meta.dirname, 'README.md');
 const directory = process.argv[2] ?? 'e2e-results';
 const files = (await readdir(directory)).filter((name) => /^[a-z]+-\d+\.json$/.test(name)).sort();
 const names = new Set((await readFile(join(import.meta.dirname, 'tests.txt'), 'utf8')).split('\n'));
@@ -19,9 +18,9 @@ const runs = await Promise.all(
   }),
 );
 const { counts, tests } = comparisonTables(runs, reasons);
-await fill(countsPage, 'counts', counts);
-await fill(testsPage, 'tests', tests);
+await fill('counts', counts);
+await fill('tests', tests);
 
-async function fill(page: string, place: string, table: string): Promise<void> {
+async function fill(place: string, table: string): Promise<void> {
   await writeFile(page, replaceBetweenMarkers(await readFile(page, 'utf8'), place, table));
 }
