@@ -13,7 +13,7 @@ const acceptableId = /^[\w.:-]{1,64}$/;
  *
  * As in kube-apiserver an ID counts from anyone (pkg/endpoints/filters/audit_init.go): a client's own tools
  * correlate by it, and the upstream API server would accept it anyway. It proves nothing. One that is long, or could
- * look like something else in a log, is replaced (docs/decisions/0013).
+ * look like something else in a log, is replaced.
  */
 export function auditIdOf(inbound: InboundRequest): string {
   if (inbound.auditId === undefined) {

@@ -32,7 +32,7 @@ export const discovery: CaseGroup = {
     {
       id: 'discovery/entity-tags',
       rule: 'Documents and entity tags are the same on every runtime, and `If-None-Match` gives 304',
-      citation: 'docs/decisions/0003-merged-documents-are-equal-on-every-router.md',
+      citation: 'docs/decisions/0001-merged-discovery.md',
       async run(world) {
         for (const [target, accept] of documents) {
           const first = await ask(world, target, accept);
@@ -61,7 +61,7 @@ export const discovery: CaseGroup = {
     {
       id: 'discovery/permission',
       rule: 'Whether the caller may read it is for the local server to say',
-      citation: 'docs/decisions/0001-merged-discovery-asks-the-local-server.md',
+      citation: 'docs/decisions/0001-merged-discovery.md',
       async run(world) {
         world.cluster.local.script = (_request, answer) => {
           answer.head(403, ['Content-Type', 'application/json']);
