@@ -7,8 +7,8 @@ import { CliCommand } from '../../src/cli/terminal/cli-command.ts';
 import { processContext } from '../../src/cli/terminal/command-context.ts';
 
 /** docs/reference/flags.md, from the commands themselves. */
-export function flagsPage(): string {
-  const program = createProgram(
+export async function flagsPage(): Promise<string> {
+  const program = await createProgram(
     processContext(),
     () => {},
     () => {},

@@ -54,7 +54,7 @@ describe('the command line', () => {
   });
 
   it('has help with examples and usage for every command', async () => {
-    const { commands } = createProgram(
+    const { commands } = await createProgram(
       commandContext(files).context,
       () => {},
       () => {},

@@ -12,7 +12,7 @@ export async function runInstall(
   changes: Partial<CommandContext> = {},
 ) {
   const program = new CliCommand('mixed-version-proxy').exitOverride();
-  registerInstall(program, { ...context, ...changes }, () => {}, node);
+  registerInstall(program.command('install'), { ...context, ...changes }, () => {}, node);
   const failure = await program.parseAsync(['install', ...args], { from: 'user' }).then(
     () => undefined,
     (error: unknown) => error,

@@ -21,11 +21,8 @@ export const signingKeyFile = 'snapshot-signing-key.json';
 /** Public, for every router. */
 export const publicKeysFile = 'snapshot-keys.json';
 
-export function registerKeygen(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  program
-    .command('keygen')
-    .helpGroup('Set up:')
-    .summary('Make a key pair for signing snapshots or assertions')
+export function registerKeygen(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  command
     .description(
       `Make a key pair for signing snapshots: ${signingKeyFile} for the sync job, and ${publicKeysFile} for every router. Keys that are in ${publicKeysFile} already stay valid together with the new one, for rotation. A pair of the same kind signs assertions about callers: the private key goes to serve --assertion-signing-key, and the public one, with an "issuer" added, to --assertion-keys of the routers that are to believe it.`,
     )

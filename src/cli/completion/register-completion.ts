@@ -11,14 +11,11 @@ import {
 const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
 
 export function registerCompletion(
-  program: CliCommand,
+  command: CliCommand,
   context: CommandContext,
   report: ReportExitCode,
 ): void {
-  program
-    .command('completion')
-    .helpGroup('Other commands:')
-    .summary('Print a script with which a shell completes this command')
+  command
     .description(
       'Print a script with which a shell completes commands, flags, and the values of flags that have a fixed set of them.',
     )
@@ -34,7 +31,7 @@ export function registerCompletion(
     )
     .addArgument(new Argument('<shell>', 'The shell.').choices(Object.keys(scripts)))
     .action(async (shell: keyof typeof scripts) => {
-      await context.writeOutput(scripts[shell](commandModel(program)));
+      await context.writeOutput(scripts[shell](commandModel(command.parent ?? command)));
       report(0);
     });
 }

@@ -30,11 +30,8 @@ interface DoctorOptions {
   readonly upgradeTo?: string;
 }
 
-export function registerDoctor(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  const command = program
-    .command('doctor')
-    .helpGroup('Inspect:')
-    .summary('Check a router and what it needs, where it runs')
+export function registerDoctor(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  command
     .description(
       'Check what a router needs, on its machine: configuration, certificates and keys, the stored snapshot, and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). Takes the flags of serve, except --dry-run. With --upgrade-to it says what an upgrade changes. Exit code 0: all is well, 1: a warning, 2: something does not work.',
     )
@@ -65,7 +62,7 @@ export function registerDoctor(program: CliCommand, context: CommandContext, rep
       await context.writeOutput(
         output === 'text'
           ? renderLines([...findings.flatMap(findingLines), countsLine(findings)], isColored(color, context))
-          : structuredText(findings, output),
+          : await structuredText(findings, output),
       );
       report(exitCodeOf(findings));
     });

@@ -4,7 +4,6 @@ import { type Explanation, explainRequest, type RequestToExplain } from '../../p
 import type { PreferredVersion } from '../../routing/decision.ts';
 import { isPreferredVersion } from '../../routing/preferred-version.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredForms, structuredText } from '../terminal/structured-text.ts';
@@ -25,11 +24,8 @@ interface ExplainOptions {
   readonly output: 'text' | StructuredForm;
 }
 
-export function registerExplain(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  program
-    .command('explain')
-    .helpGroup('Inspect:')
-    .summary('Say where a request would go, and why')
+export function registerExplain(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  command
     .description(
       'Say where a request would go, and why: by the functions that route, without sending anything.',
     )
@@ -106,7 +102,7 @@ async function runExplain(
   await context.writeOutput(
     options.output === 'text'
       ? explanationText(request, explanation, table)
-      : structuredText({ ...explanation, user: options.as }, options.output),
+      : await structuredText({ ...explanation, user: options.as }, options.output),
   );
   return 0;
 }
@@ -138,6 +134,7 @@ async function readTable(
     if (issues.length > 0) throw new CommandFailure(2, issues);
     return { table: undefined, notes: ['no --snapshot: seen from a router that has none yet'] };
   }
+  const { readSnapshotInput } = await import('../snapshot/snapshot-input.ts');
   const input = await readSnapshotInput(context, '--snapshot', options.snapshot, options.snapshotKeys).catch(
     (cause: unknown) => {
       throw cause instanceof CommandFailure ? new CommandFailure(2, [...issues, ...cause.lines]) : cause;

@@ -21,15 +21,12 @@ interface InstallOptions {
 
 /** @param node what an installation touches of the machine. Tests bring their own. */
 export function registerInstall(
-  program: CliCommand,
+  command: CliCommand,
   context: CommandContext,
   report: ReportExitCode,
   node: KubeadmNode = kubeadmNode(),
 ): void {
-  program
-    .command('install')
-    .helpGroup('Set up:')
-    .summary('Put a router on this kubeadm node, or take it off again')
+  command
     .description(
       'Move the kube-apiserver of this node to another port, also for later kubeadm upgrades, and start a router as a static pod on the port that clients know. Run it as root, on one node at a time: it refuses while another control-plane node is not ready. Everything is put back when something does not become ready. It can be repeated.',
     )

@@ -37,7 +37,7 @@ async function start(
   });
   const program = new CliCommand('mixed-version-proxy').exitOverride();
   registerServe(
-    program,
+    program.command('serve'),
     context,
     (reported) => {
       code = reported;

@@ -7,7 +7,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { GivenOptions } from '../flags/flag.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
-import { packageVersion } from '../terminal/version.ts';
+import { packageVersion } from '../terminal/package-version.ts';
 import { dryRunReport } from './dry-run-report.ts';
 import { addServeFlags } from './serve-arguments.ts';
 import { readServeInput, type ServeArguments } from './serve-input.ts';
@@ -23,17 +23,14 @@ export type StartRouter = (
 /** What the command does with a router: look where it is, reload it, end it. */
 export type ServingRouter = Omit<RunningRouter, 'close'>;
 
-/** @param loadStartRouter asked only when the command runs, so that other commands start without a server's code */
+/** @param loadStartRouter asked only when a router is started, not for help or a dry run. Tests bring their own. */
 export function registerServe(
-  program: CliCommand,
+  command: CliCommand,
   context: CommandContext,
   report: ReportExitCode,
-  loadStartRouter: () => Promise<StartRouter>,
+  loadStartRouter: () => Promise<StartRouter> = loadRouter,
 ): void {
-  const command = program
-    .command('serve')
-    .helpGroup('Run:')
-    .summary('Run the router')
+  command
     .description(
       'Run the router in front of a kube-apiserver. Requests for resources that it does not serve go to a peer that does.',
     )
@@ -67,6 +64,18 @@ export function registerServe(
   command.action(async (options: GivenOptions) => {
     report(await runServe(readArguments(options), context, loadStartRouter));
   });
+}
+
+async function loadRouter(): Promise<StartRouter> {
+  const { setGarbageCollectorForServing } = await import('../../node/process/garbage-collection.ts');
+  setGarbageCollectorForServing();
+  const { startRouter } = await import('../../node/process/start-router.ts');
+  return async (config, logger, options) => {
+    const { embeddedSync } = config;
+    if (embeddedSync === undefined) return startRouter(config, logger, options);
+    const { openEmbeddedSync } = await import('../../sync/node/embedded/embedded-sync.ts');
+    return startRouter(config, logger, { ...options, openEmbeddedSync });
+  };
 }
 
 async function runServe(

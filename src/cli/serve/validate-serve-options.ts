@@ -11,7 +11,7 @@ import {
   type ServeFlagValues,
   serveFlags,
 } from '../flags/serve-flags.ts';
-import { packageVersion } from '../terminal/version.ts';
+import { packageVersion } from '../terminal/package-version.ts';
 import {
   readDestinationIdentityFlags,
   readLocalServer,

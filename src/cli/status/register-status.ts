@@ -23,11 +23,8 @@ interface StatusOptions extends RouterConnectionFlags {
   readonly color: ColorMode;
 }
 
-export function registerStatus(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  program
-    .command('status')
-    .helpGroup('Inspect:')
-    .summary('Show what a running router knows')
+export function registerStatus(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  command
     .description(
       'Show what a running router knows: whether it is ready, its servers with version and health, which groups they serve differently, its snapshot, and what needs attention. Several routers: a row each, and whether they agree. Exits with 1 unless all are ready and agree. RBAC must allow the caller the path (ClusterRole mixed-version-proxy-monitor).',
     )
@@ -111,7 +108,7 @@ async function statusOutput(
 ): Promise<StatusOutput> {
   const status = await readStatus(connection);
   const isGood = saysReady(status);
-  if (output === 'json' || output === 'yaml') return { text: structuredText(status, output), isGood };
+  if (output === 'json' || output === 'yaml') return { text: await structuredText(status, output), isGood };
   const table = status.snapshot === null ? undefined : await readTable(connection);
   const cluster = table && clusterView(table);
   const text = statusText({ status, cluster }, context.clock(), {
@@ -132,7 +129,7 @@ async function routersOutput(
   const areReady = routers.every(({ status }) => status !== null && saysReady(status));
   const isGood = areReady && agree !== false && notAsked.length === 0;
   if (output === 'json' || output === 'yaml') {
-    return { text: structuredText({ agree, differences, notAsked, routers }, output), isGood };
+    return { text: await structuredText({ agree, differences, notAsked, routers }, output), isGood };
   }
   const colored = isColored(color, context);
   return { text: routersText({ agree, differences, notAsked, routers }, context.clock(), colored), isGood };

@@ -11,11 +11,8 @@ import { countOf } from '../terminal/count-of.ts';
 import type { LiveSync, OfflineSync, RecordSync } from './sync-flags.ts';
 import { readSyncInput } from './sync-input.ts';
 
-export function registerSync(program: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  const command = program
-    .command('sync')
-    .helpGroup('Run:')
-    .summary('Read what API servers serve, and push it to routers')
+export function registerSync(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
+  command
     .description(
       'Read what the API servers of a cluster serve, make a signed snapshot of it, and push it to the routers.',
     )

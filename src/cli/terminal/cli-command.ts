@@ -1,8 +1,11 @@
 import { Command, Help, type Option } from 'commander';
-import type { ExitCode } from './command-context.ts';
+import type { CommandContext, ExitCode } from './command-context.ts';
 
 /** Gives what a subcommand's action resolves to back to the caller of the command line. */
 export type ReportExitCode = (code: ExitCode) => void;
+
+/** Gives a subcommand, which has its name and summary, its description, its flags and what it does. */
+export type RegisterCommand = (command: CliCommand, context: CommandContext, report: ReportExitCode) => void;
 
 /** A command whose help reads like kubectl's: what it does, examples, flags in groups, usage. */
 export class CliCommand extends Command {

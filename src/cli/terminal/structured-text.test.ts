@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { structuredForms, structuredText } from './structured-text.ts';
 
-test('no text that a router sends controls the terminal, and programs read it as it was sent', () => {
+test('no text that a router sends controls the terminal, and programs read it as it was sent', async () => {
   const controls = Array.from({ length: 0xa0 }, (_, code) => String.fromCharCode(code)).join('');
   const told = {
     [`name\u009b31m`]: 'a\u007fb',
     list: [controls, 'two\nlines\u0085', '\u009b', '- \u0090', '# \u001b[31m'],
   };
   for (const form of structuredForms) {
-    const text = structuredText(told, form);
+    const text = await structuredText(told, form);
     assert.doesNotMatch(text.replaceAll('\n', ''), /\p{Cc}/u, form);
     assert.deepEqual(form === 'json' ? JSON.parse(text) : parse(text), told, form);
   }

@@ -5,9 +5,9 @@ import { wordsOf } from './command-lines.ts';
 const programName = 'mixed-version-proxy';
 
 /** Flags by subcommand, as the command line itself defines them; `''` are those of the program. */
-function flagsByCommand(): ReadonlyMap<string, ReadonlySet<string>> {
+async function flagsByCommand(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const { context } = commandContext(new Map());
-  const program = createProgram(
+  const program = await createProgram(
     context,
     () => {},
     () => {},
@@ -21,7 +21,7 @@ function flagsByCommand(): ReadonlyMap<string, ReadonlySet<string>> {
   ]);
 }
 
-const known = flagsByCommand();
+const known = await flagsByCommand();
 const allFlags = [...new Set([...known.values()].flatMap((flags) => [...flags]))];
 
 /** Whether a command has it. @param isBeginning `--requestheader-*` stands for several flags */

@@ -1,0 +1,26 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The version in the package's own manifest, for example `v0.1.0`. */
+export function packageVersion(): string {
+  return `v${ownManifest().version}`;
+}
+
+interface Manifest {
+  readonly version: string;
+  /** Only a package that was released says which commit it was made of. */
+  readonly gitHead: string | undefined;
+}
+
+/** Without a schema: it is read before anything else is loaded, and nobody but this project writes it. */
+export function ownManifest(): Manifest {
+  // src/cli in a checkout, dist/src/cli in a package: the first manifest above either is the package's.
+  let directory = import.meta.dirname;
+  while (!existsSync(join(directory, 'package.json'))) directory = dirname(directory);
+  const manifest: unknown = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+  const text = (key: string): string | undefined => {
+    const value: unknown = manifest instanceof Object ? Reflect.get(manifest, key) : undefined;
+    return typeof value === 'string' ? value : undefined;
+  };
+  return { version: text('version') ?? '0.0.0', gitHead: text('gitHead') };
+}
