@@ -53,7 +53,6 @@ const rooms = [
   'src/http2/fields',
   // The sync job.
   'src/sync',
-  'src/sync/election',
   'src/sync/content',
   'src/sync/servers',
   'src/sync/cluster',

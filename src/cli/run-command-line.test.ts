@@ -83,7 +83,7 @@ describe('the command line', () => {
     assert.match(flag.errors, /^error: unknown flag --snapshto: did you mean --snapshot\?$/m);
     for (const [command, unknown, owner] of [
       ['serve', '--record=x', 'sync'],
-      ['doctor', '--leader-elect', 'sync'],
+      ['doctor', '--target', 'sync'],
       ['sync', '--secure-port=1', 'serve'],
       ['explain', '--requestheader-allowed-names', 'serve'],
     ] as const) {

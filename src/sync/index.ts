@@ -30,16 +30,6 @@ export type {
   WatchResponse,
 } from './documents/server-documents.ts';
 export { ReadError, type ReadErrorCode } from './documents/server-documents.ts';
-export type { LeaseClient, LeaseRecord, StoredLease } from './election/leader-election.ts';
-export {
-  createLeaderElector,
-  defaultLeaderElectionTiming,
-  type LeaderElectionOptions,
-  type LeaderElectionTiming,
-  type LeaderElector,
-  type Leadership,
-  leaderElectionTiming,
-} from './election/leader-election.ts';
 export { type ReadServerOptions, readServer } from './servers/read-server.ts';
 export type { OpenApiReading, ServerReading } from './servers/server-reading.ts';
 export { createSyncLoop, type ServerStatus, type SyncLoop, type SyncStatus } from './sync-loop.ts';

@@ -19,9 +19,7 @@ export interface ServerStatus {
 }
 
 export interface SyncStatus {
-  /** Whether this sync job delivers; with leader election, others may. */
-  readonly leader: boolean;
-  /** Generation that is being delivered; `undefined` if no server is known, and on a standby. */
+  /** Generation that is being delivered; `undefined` if no server is known. */
   readonly generation: number | undefined;
   /** End of the last round, milliseconds since the epoch; `undefined` before the first. */
   readonly lastRoundAt: number | undefined;
@@ -61,18 +59,13 @@ export interface SyncLoop {
  */
 export function createSyncLoop(given: SyncOptions): SyncLoop {
   const context = createRoundContext(given);
-  const { clock, logger, timing, leadership, ...options } = context.options;
+  const { clock, logger, timing, ...options } = context.options;
   let known: Snapshot | undefined = options.previous;
   /** Aborts when the next round must start at once. */
   let wake = new AbortController();
   let last: { readonly endedAt: number; readonly outcome: RoundOutcome } | undefined;
   let lastReadAt: number | undefined;
-  /** Rises with every change of leadership, so that a round notices a change that happens during it. */
-  let term = 0;
-  /** The terms in which this sync job has led a round, and has published a snapshot; `undefined`: none. */
-  let ledTerm: number | undefined;
-  let publishedTerm: number | undefined;
-  const isPublished = () => publishedTerm === term;
+  let isPublished = false;
 
   const targets = options.targets.map((target) =>
     createTargetDelivery(target, {
@@ -80,7 +73,6 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       logger,
       timing,
       observer: options.observer,
-      mayDeliver: () => leadership.isLeader(),
       onNewerHeld: (generation) => publication.newerHeld(generation),
       onAccepted: ({ snapshot, sealed }) => {
         if (target.checksCreationTime !== true) return;
@@ -94,33 +86,11 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     renewal: timing.renewal,
     overtakeBackOff: timing.refusalBackOff,
     offer: (delivery) => {
-      // Leadership may have ended while this was sealed.
-      if (delivery !== undefined && !leadership.isLeader()) return;
       for (const target of targets) target.offer(delivery);
     },
   });
 
-  /** Starts from the snapshot of the last leader, so that generations rise across leaders. */
-  async function takeLead(signal: AbortSignal): Promise<void> {
-    // Routers advertise again in their next response; for those that are down, the last leader's snapshot is newer.
-    options.advertised?.forget();
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timing.adopt)]);
-    const adopted = await options.adopt?.(deadline).catch((error: unknown) => {
-      logger.warn({ err: error }, 'The snapshot that targets hold could not be read');
-      return undefined;
-    });
-    if (adopted === undefined) return;
-    known = adopted;
-    // A router held it, and routers refuse creation times in the future.
-    clock.vouch(Date.parse(adopted.metadata.createdAt));
-  }
-
   async function round(signal: AbortSignal): Promise<void> {
-    const leads = leadership.isLeader();
-    const thisTerm = term;
-    // A process that leads from its start has just read the targets' snapshot: `previous`.
-    if (leads && ledTerm !== thisTerm && last !== undefined) await takeLead(signal);
-    ledTerm = leads ? thisTerm : undefined;
     // The very first snapshot waits for the slowest server: resources that only that server serves would be 404.
     const longestWait = known === undefined ? undefined : timing.longestWait;
     const held = publication.heldGeneration();
@@ -130,23 +100,17 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     logChanges(logger, last?.outcome, outcome);
     last = { endedAt: clock.now(), outcome };
     if ([...outcome.readings.values()].some(({ ok }) => ok)) lastReadAt = last.endedAt;
-    if (!leads || term !== thisTerm) {
-      // Another sync job delivers, or did when this round began. The snapshot is kept for when this one leads.
-      known = outcome.snapshot ?? known;
-      return;
-    }
     // The snapshot of an earlier run is delivered too: a router may have started since.
-    if (outcome.snapshot !== undefined && (outcome.changed || !isPublished())) {
+    if (outcome.snapshot !== undefined && (outcome.changed || !isPublished)) {
       await publication.publish(outcome.snapshot);
-      // If leadership changed while it was sealed, the next term publishes.
-      publishedTerm = thisTerm;
+      isPublished = true;
       known = outcome.snapshot;
     }
   }
 
   /** The age of a snapshot says when the cluster was last read: a round that could read no server renews nothing. */
   async function keepInForce(): Promise<void> {
-    if (!isPublished() || !leadership.isLeader()) return;
+    if (!isPublished) return;
     known = (await publication.keepInForce(lastReadAt === last?.endedAt)) ?? known;
   }
 
@@ -191,12 +155,6 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     return isCalm ? restInterval : interval;
   }
 
-  function onLeadershipChange(isLeader: boolean): void {
-    term++;
-    if (!isLeader) publication.withdraw();
-    wakeUp();
-  }
-
   function wakeUp(): void {
     wake.abort();
     wake = new AbortController();
@@ -213,7 +171,6 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
 
   return {
     async run(signal) {
-      const unsubscribe = leadership.onChange(onLeadershipChange);
       const sources = [options.clusterSource, options.advertised];
       const stopListening = sources.map((source) => source?.onChange(() => void onClusterChange(signal)));
       try {
@@ -223,14 +180,12 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
           ...targets.map((target) => target.run(signal)),
         ]);
       } finally {
-        unsubscribe();
         for (const stop of stopListening) stop?.();
       }
     },
     hurry: wakeUp,
     status: () => ({
-      leader: leadership.isLeader(),
-      generation: isPublished() ? known?.metadata.generation : undefined,
+      generation: isPublished ? known?.metadata.generation : undefined,
       lastRoundAt: last?.endedAt,
       lastReadAt,
       servers: (last?.outcome.servers ?? options.servers).map(({ id, departedAt }) => {

@@ -9,7 +9,6 @@ import type { AdvertisedAddresses } from './content/advertised-addresses.ts';
 import type { SnapshotOptions } from './content/build-snapshot.ts';
 import type { SnapshotTarget } from './delivery/deliver.ts';
 import type { DeliveryTiming } from './delivery/target-delivery.ts';
-import { type Leadership, soleLeader } from './election/leader-election.ts';
 import type { ReadTiming } from './servers/server-readers.ts';
 
 /** Milliseconds, unless a name says otherwise. */
@@ -32,8 +31,6 @@ export interface SyncTiming extends ReadTiming, DeliveryTiming {
   readonly renewal: number;
   /** From an event of a watch to the next round, because changes come in bursts. Default 50. */
   readonly settle: number;
-  /** How long a new leader waits for the snapshots that routers hold. Default 2,000. */
-  readonly adopt: number;
 }
 
 export const defaultTiming: SyncTiming = {
@@ -48,7 +45,6 @@ export const defaultTiming: SyncTiming = {
   confirm: 30_000,
   renewal: 60_000,
   settle: 50,
-  adopt: 2_000,
   concurrentServers: 16,
   concurrentDocuments: 8,
 };
@@ -63,13 +59,6 @@ export interface SyncOptions {
   readonly signingKey?: SigningKey | undefined;
   /** The last snapshot of an earlier run, with the known resources and the generation to start from. */
   readonly previous?: Snapshot | undefined;
-  /** Whether this one of several sync jobs delivers. The others only read. Default: always. */
-  readonly leadership?: Leadership | undefined;
-  /**
-   * The newest snapshot that targets hold, which a new leader starts from; `undefined` if there is none.
-   * @throws when `signal` aborts
-   */
-  readonly adopt?: ((signal: AbortSignal) => Promise<Snapshot | undefined>) | undefined;
   /** The addresses that routers advertise. Default: none are used. */
   readonly advertised?: AdvertisedAddresses | undefined;
   readonly observer?: SyncObserver | undefined;
@@ -86,7 +75,6 @@ export interface ResolvedSyncOptions extends SyncOptions {
   readonly timing: SyncTiming;
   readonly clock: SteadyClock;
   readonly logger: Logger;
-  readonly leadership: Leadership;
 }
 
 /** @throws {TypeError} naming every error: no server, an ID twice, both address and url. */
@@ -107,7 +95,6 @@ export function resolveSyncOptions(options: SyncOptions): ResolvedSyncOptions {
       ...options.timing,
     },
     clock: steadyClock(options.clock ?? systemClock),
-    leadership: options.leadership ?? soleLeader,
     logger: options.logger ?? silentLogger,
   };
 }

@@ -46,7 +46,6 @@ const others: Readonly<Record<string, unknown>> = {
   'sync.nodeSelector': pair,
   'sync.affinity': { nodeAffinity: {} },
   'sync.tolerations': tolerations,
-  'sync.topologySpreadConstraints': spread,
   'sync.extraEnv': variables,
 };
 

@@ -67,7 +67,7 @@ for (const version of ['1.25', '1.33']) {
         `${container}.readinessProbe.httpGet.port is missing`,
         `${container}.readinessProbe.httpGet.prot does not exist`,
       ]);
-      assert.deepEqual(faultsWith('replicas: 2', 'replicas: "2"'), [
+      assert.deepEqual(faultsWith('replicas: 1', 'replicas: "1"'), [
         'Deployment mixed-version-proxy-sync: .spec.replicas is not of type int32',
       ]);
       assert.deepEqual(faultsWith('apiVersion: apps/v1', 'apiVersion: apps/v1beta1'), [

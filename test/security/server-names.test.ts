@@ -11,7 +11,6 @@ import { TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
 import type { DestinationTrust } from '../../src/request/destination.ts';
 import { httpsTarget } from '../../src/sync/node/https-target.ts';
 import { kubernetesConnection } from '../../src/sync/node/kubernetes-connection.ts';
-import { httpLeaseClient } from '../../src/sync/node/lease-client.ts';
 import { createAuthority } from '../support/certificates.ts';
 
 const authority = await createAuthority('serving-ca');
@@ -90,22 +89,6 @@ const waysOut: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
       await connection.get('/api', 'application/json', signal);
     } finally {
       await connection.close();
-    }
-  },
-  "the sync job's Lease": async (port) => {
-    const client = httpLeaseClient({
-      servers: [{ origin: `https://127.0.0.1:${port}`, serverName: name }],
-      certificateAuthorities: ca,
-      namespace: 'kube-system',
-      name: 'sync',
-    });
-    try {
-      // This server returns no Lease, which shows only after its certificate was accepted.
-      await client.get(signal).catch((error: unknown) => {
-        if (!/is not a Lease/.test(String(error))) throw error;
-      });
-    } finally {
-      await client.close();
     }
   },
   "the sync job's pushes": async (port) => {

@@ -20,7 +20,6 @@ routers: { targets: ["https://10.0.0.1:7443"] }
 snapshot: { signingKeyFile: key.json, departedServerGrace: 30m, cluster: blue }
 interval: 5s
 endpoints: { port: 8080 }
-leaderElection: { enabled: true, leaseDuration: 20s }
 logging: { verbosity: 4, format: json }
 `;
 let key: GeneratedSigningKey;
@@ -96,7 +95,6 @@ describe('sync --config', () => {
     assert.deepEqual(plan.options.clientCertificate, { certificate: client.chain, key: client.privateKey });
     assert.deepEqual(plan.options.timing, { interval: 5000 });
     assert.equal(plan.options.departedServerGraceMilliseconds, 1_800_000);
-    assert.equal(plan.options.leaderElection?.leaseDuration, 20_000);
     assert.equal(plan.endpoints?.port, 8080);
     assert.deepEqual(logging, { verbosity: 4, format: 'json' });
   });
@@ -105,7 +103,6 @@ describe('sync --config', () => {
     const { plan } = read(complete, { once: ['false'] });
     assert.ok(plan.kind === 'live');
     assert.deepEqual(plan.options.timing, { interval: 5000 });
-    assert.equal(plan.options.leaderElection?.leaseDuration, 20_000);
     assert.equal(plan.endpoints?.port, 8080);
   });
 
@@ -141,9 +138,9 @@ describe('sync --config', () => {
     ]);
   });
 
-  it('has no key that a router once had', () => {
+  it('has no key that is unknown', () => {
     assert.deepEqual(issuesOf(`${complete}processes: 2\n`), [
-      '/etc/sync/sync.yaml:13:1: processes is no key of this configuration',
+      '/etc/sync/sync.yaml:12:1: processes is no key of this configuration',
     ]);
   });
 
@@ -164,7 +161,7 @@ describe('sync --config', () => {
   it('is the file of every call: what one round, a recording or an offline run has no use for is left out', () => {
     const once = read(complete, { once: ['true'] });
     assert.ok(once.plan.kind === 'live' && once.plan.once);
-    assert.equal(once.plan.options.leaderElection, undefined);
+    assert.equal(once.plan.endpoints, undefined);
     assert.equal(read(complete, { record: ['/tmp/recording'] }).plan.kind, 'record');
     assert.equal(read(complete, { from: ['folder'], out: ['snapshot'] }).plan.kind, 'offline');
     assert.match(

@@ -51,7 +51,7 @@ const syncTargetFlagGroup = {
   ],
 } as const satisfies FlagGroup;
 
-/** The sync job as a process: its endpoints, and leader election. */
+/** The endpoints of the process. */
 const syncProcessFlagGroup = {
   heading: 'Process flags:',
   flags: [
@@ -81,40 +81,6 @@ const syncProcessFlagGroup = {
       key: 'endpoints.keyFile',
       value: file,
       description: 'Private key for --tls-cert-file.',
-    },
-    {
-      name: 'leader-elect',
-      key: 'leaderElection.enabled',
-      value: boolean,
-      uselessWith: ['from', 'record', 'once'],
-      description: 'Run several sync jobs, of which one delivers and the others stand by.',
-    },
-    {
-      name: 'leader-elect-lease-name',
-      key: 'leaderElection.leaseName',
-      value: text('name'),
-      default: 'mixed-version-proxy-sync',
-      needs: [{ oneOf: ['leader-elect'] }],
-      uselessWith: ['from', 'record', 'once'],
-      description: 'The Lease they share.',
-    },
-    {
-      name: 'leader-elect-lease-namespace',
-      key: 'leaderElection.leaseNamespace',
-      value: text('name'),
-      default: 'kube-system',
-      needs: [{ oneOf: ['leader-elect'] }],
-      uselessWith: ['from', 'record', 'once'],
-      description: 'Its namespace.',
-    },
-    {
-      name: 'leader-elect-lease-duration',
-      key: 'leaderElection.leaseDuration',
-      value: duration('1s', undefined, 'whole seconds, such as 15s', 1000),
-      default: '15s',
-      needs: [{ oneOf: ['leader-elect'] }],
-      uselessWith: ['from', 'record', 'once'],
-      description: 'How long after a leader fell silent another one takes over.',
     },
   ],
 } as const satisfies FlagGroup;

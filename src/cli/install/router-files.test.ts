@@ -37,13 +37,11 @@ test('the patch of the flag is appended to the command, whatever kubeadm has wri
   ]);
 });
 
-test('the user of a router has the rules of deploy/sync/rbac.yaml, but for leader election', () => {
+test('the user of a router has the rules of deploy/sync/rbac.yaml', () => {
   const objects = parseAllDocuments(deploy('sync/rbac.yaml')).map((document) => document.toJS());
   const key = ({ kind, metadata }: { kind: string; metadata: { namespace?: string } }) =>
     `${kind} ${metadata.namespace}`;
-  const shipped = objects.filter(
-    ({ kind, metadata }) => kind.endsWith('Role') && !metadata.name.endsWith('leader-election'),
-  );
+  const shipped = objects.filter(({ kind }) => kind.endsWith('Role'));
   const granted = readerRights.map(({ object }) => object);
   assert.deepEqual(
     new Map(granted.flatMap((each) => (each['rules'] === undefined ? [] : [[key(each), each['rules']]]))),

@@ -103,10 +103,10 @@ test('--record saves a folder that --from makes a snapshot of', async (context) 
 test('--record reads and does nothing else', async () => {
   const { code, errors } = await runCommand(new Map(), [
     ...['sync', '--record', 'folder', '--server', 'a=https://10.0.0.1:6443'],
-    ...['--target', 'https://10.0.0.1:7443', '--out', 'file', '--unsigned', '--leader-elect'],
+    ...['--target', 'https://10.0.0.1:7443', '--out', 'file', '--unsigned'],
   ]);
   assert.equal(code, 2);
-  for (const flag of ['--target', '--out', '--leader-elect']) {
+  for (const flag of ['--target', '--out']) {
     assert.match(errors, new RegExp(`${flag} has no use with --record`));
   }
 });

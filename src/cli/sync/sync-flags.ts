@@ -1,12 +1,7 @@
 import type { JWK } from 'jose';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
-import type {
-  ReadingOptions,
-  RunSyncLeaderElection,
-  RunSyncOptions,
-  RunSyncServer,
-} from '../../sync/node/run-sync-options.ts';
+import type { ReadingOptions, RunSyncOptions, RunSyncServer } from '../../sync/node/run-sync-options.ts';
 import { readListedServers } from '../flags/shared-flag-groups.ts';
 import type { SyncFlagValues } from '../flags/sync-flag-groups.ts';
 import { readSyncTargets, targetFlags } from './sync-target-flags.ts';
@@ -112,7 +107,6 @@ function planLive(
       ...readSyncTargets(flags),
       files: file === undefined ? [] : [{ file, unsigned: flags.value('unsigned') === true }],
       stateFile: flags.text('state-file'),
-      leaderElection: readLeaderElectionFlags(flags),
       departedServerGraceMilliseconds: flags.value('departed-server-grace'),
       ...(interval === undefined ? {} : { timing: { interval } }),
     },
@@ -188,13 +182,4 @@ export function readEndpointFlags(flags: SyncFlagValues): EndpointOptions | unde
   const isTls = flags.isGiven('tls-cert-file') || flags.isGiven('tls-private-key-file');
   const tls = isTls ? readPair(flags, 'tls-cert-file', 'tls-private-key-file') : undefined;
   return port === 0 || port === undefined || address === undefined ? undefined : { address, port, tls };
-}
-
-export function readLeaderElectionFlags(flags: SyncFlagValues): RunSyncLeaderElection | undefined {
-  if (flags.value('leader-elect') !== true) return undefined;
-  return flags.values({
-    name: 'leader-elect-lease-name',
-    namespace: 'leader-elect-lease-namespace',
-    leaseDuration: 'leader-elect-lease-duration',
-  });
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { messagesOf, plannedSync, syncFlagValues } from '../../../test/support/sync-plan.ts';
+import { messagesOf, syncFlagValues } from '../../../test/support/sync-plan.ts';
 import type { SyncArguments } from '../flags/sync-flag-groups.ts';
-import { readEndpointFlags, readLeaderElectionFlags } from './sync-flags.ts';
+import { readEndpointFlags } from './sync-flags.ts';
 
 function endpoints(given: SyncArguments) {
   const files = new Map([
@@ -11,11 +11,6 @@ function endpoints(given: SyncArguments) {
   ]);
   const flags = syncFlagValues(given, files);
   return { result: readEndpointFlags(flags), issues: messagesOf(flags) };
-}
-
-function leaderElection(given: SyncArguments) {
-  const flags = syncFlagValues(given, new Map());
-  return { result: readLeaderElectionFlags(flags), issues: messagesOf(flags) };
 }
 
 describe('the endpoints of a sync job', () => {
@@ -50,38 +45,5 @@ describe('the endpoints of a sync job', () => {
     assert.match(issues[1] ?? '', /--bind-address must be an IP address, not "localhost"/);
     assert.match(issues[2] ?? '', /--tls-cert-file: cannot read missing/);
     assert.match(issues[3] ?? '', /--tls-private-key-file is required/);
-  });
-});
-
-describe('leader election', () => {
-  it('is off unless asked for, and has names and a duration of its own', () => {
-    assert.deepEqual(leaderElection({}), { result: undefined, issues: [] });
-    assert.deepEqual(leaderElection({ 'leader-elect': ['true'] }).result, {
-      name: 'mixed-version-proxy-sync',
-      namespace: 'kube-system',
-      leaseDuration: 15_000,
-    });
-    const flags = {
-      'leader-elect': ['true'],
-      'leader-elect-lease-name': ['x'],
-      'leader-elect-lease-namespace': ['y'],
-      'leader-elect-lease-duration': ['1m'],
-    };
-    assert.deepEqual(leaderElection(flags), {
-      result: { name: 'x', namespace: 'y', leaseDuration: 60_000 },
-      issues: [],
-    });
-  });
-
-  it('takes whole seconds, since a Lease holds no others, and nothing without being on', () => {
-    for (const duration of ['500ms', '1.5s', '0s', 'soon']) {
-      const { issues } = leaderElection({
-        'leader-elect': ['true'],
-        'leader-elect-lease-duration': [duration],
-      });
-      assert.match(issues.join(), /must be whole seconds/, duration);
-    }
-    const { issues } = plannedSync({ 'leader-elect-lease-name': ['x'] }, new Map());
-    assert.match(issues, /--leader-elect-lease-name needs --leader-elect$/m);
   });
 });

@@ -25,8 +25,8 @@ export interface AdvertisedServer extends AdvertisedAddress {
 
 /**
  * Carries `AdvertisedServer` on every response below `v1/snapshot`: pushes, renewals, and the question whether the
- * router still holds what it took. So a sync job that has just started, or has just taken the lead, hears it
- * before it makes a snapshot.
+ * router still holds what it took. So a sync job that has just started hears it before it makes a
+ * snapshot.
  */
 export const advertisedAddressHeader = 'mixed-version-proxy-advertised-address';
 

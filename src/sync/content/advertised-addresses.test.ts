@@ -97,14 +97,6 @@ test('an address disappears when its router is in front of another server, or is
   assert.deepEqual(addresses(createAdvertisedAddresses([]), before), {});
 });
 
-test('a new leader uses the published addresses until routers have responded', () => {
-  const advertised = createAdvertisedAddresses(['router-b']);
-  advertised.heard('router-b', says('cp-b', '10.1.0.9:7443'));
-  advertised.forget();
-  const before = snapshotWith({ address: '10.1.0.2:7443', by: 'peer-advertise-ip' });
-  assert.deepEqual(addresses(advertised, before), { 'cp-b': '10.1.0.2:7443' });
-});
-
 test('only a changed address calls listeners', () => {
   const advertised = createAdvertisedAddresses(['router-a']);
   let told = 0;

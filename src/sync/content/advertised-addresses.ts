@@ -16,8 +16,6 @@ export interface AdvertisedAddresses {
    * @param advertised `undefined`: it advertises nothing
    */
   heard(router: string, advertised: AdvertisedServer | undefined): void;
-  /** Forgets what routers have advertised: another sync job was the leader meanwhile, and it may be out of date. */
-  forget(): void;
   /** @param previous has the addresses of routers that have not responded yet */
   resolve(servers: readonly ServerDescription[], previous: Snapshot | undefined): ResolvedAddresses;
   /** Calls `listener` when a router advertises something new. @returns a function that stops it */
@@ -38,8 +36,8 @@ interface ResolvedAddresses {
  * - An address that an operator gave to a router has priority over that of the Lease and of the EndpointSlice. The
  *   default address of a router is used only for a server without any address.
  * - If two routers disagree about one server, neither address is used; an address that was in use stays.
- * - While a router does not respond, its last address stays, across restarts and changes of the leader too, because it
- *   is in the previous snapshot.
+ * - While a router does not respond, its last address stays, across restarts too, because it is in the
+ *   previous snapshot.
  *
  * Each router decides by its own policy which addresses it accepts (`withoutRefusedAddresses`).
  *
@@ -48,7 +46,7 @@ interface ResolvedAddresses {
 export function createAdvertisedAddresses(routers: readonly string[]): AdvertisedAddresses {
   const known = new Set(routers);
   const listeners = new Set<() => void>();
-  let advertised = new Map<string, AdvertisedServer | undefined>();
+  const advertised = new Map<string, AdvertisedServer | undefined>();
 
   function addressFor(
     server: ServerDescription,
@@ -92,9 +90,6 @@ export function createAdvertisedAddresses(routers: readonly string[]): Advertise
       const hasChanged = !advertised.has(router) || JSON.stringify(before) !== JSON.stringify(now);
       advertised.set(router, now);
       if (hasChanged) for (const listener of listeners) listener();
-    },
-    forget() {
-      advertised = new Map();
     },
     resolve(servers, previous) {
       const warnings: string[] = [];

@@ -145,7 +145,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
 /**
  * The generation of the next snapshot: one more than that of the previous one. Without a previous one (first start, or
  * state lost) it is the time in seconds since the epoch. Snapshots change less than once a second on average, so that is
- * more than any generation that an earlier run or another leader has reached from such a start.
+ * more than any generation that an earlier run or another sync job has reached from such a start.
  *
  * @param held the highest generation that a router is known to hold (from its 409), in case clocks were wrong
  * @param now milliseconds since the epoch

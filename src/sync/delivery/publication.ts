@@ -10,8 +10,8 @@ interface PublicationOptions {
   readonly renewal: number;
   /** Between attempts to overtake a router that holds a higher generation. */
   readonly overtakeBackOff: BackOff;
-  /** Called with what is to be delivered from now on; `undefined`: nothing. */
-  readonly offer: (delivery: Delivery | undefined) => void;
+  /** Called with what is to be delivered from now on. */
+  readonly offer: (delivery: Delivery) => void;
 }
 
 /** The snapshot that is being delivered, with its renewals and its generation. */
@@ -27,7 +27,7 @@ export function createPublication(options: PublicationOptions) {
   /** Delivers this from now on. @throws {SnapshotError} if it cannot be sealed; the last one stays then. */
   async function publish(snapshot: Snapshot): Promise<void> {
     current = await sealDelivery(snapshot, signingKey);
-    // A snapshot of an earlier run or another leader may be due for renewal.
+    // A snapshot of an earlier run may be due for renewal.
     const age = Math.max(0, clock.now() - Date.parse(snapshot.metadata.createdAt));
     renewAt = clock.monotonic() + options.renewal - age;
     offer(current);
@@ -35,7 +35,7 @@ export function createPublication(options: PublicationOptions) {
 
   async function overtake({ snapshot }: Delivery, held: number): Promise<void> {
     overtakes++;
-    // Two sync jobs without leader election overtake each other for ever: the back-off makes that slow.
+    // Two sync jobs that push to one router overtake each other for ever: the back-off makes that slow.
     overtakeAt = clock.monotonic() + backOffDelay(options.overtakeBackOff, overtakes, clock.random());
     const createdAt = new Date(clock.now()).toISOString();
     await publish({ ...snapshot, metadata: { ...snapshot.metadata, generation: held + 1, createdAt } });
@@ -49,11 +49,6 @@ export function createPublication(options: PublicationOptions) {
 
   return {
     publish,
-    /** Delivers nothing until the next `publish`: another sync job does. */
-    withdraw(): void {
-      current = undefined;
-      offer(undefined);
-    },
     /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
     newerHeld(generation: number): void {
       held = Math.max(generation, held ?? 0);

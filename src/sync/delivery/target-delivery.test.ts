@@ -37,7 +37,6 @@ function setUp(result: (generation: number, attempt: number) => DeliveryResult) 
         check: 500,
         confirm: 30_000,
       },
-      mayDeliver: () => true,
       logger: {
         ...silentLogger,
         warn(fields, message) {
@@ -152,10 +151,9 @@ interface AskableSetUp {
   /** Whether the target says that it holds what it took; throws when it cannot be asked. */
   readonly holds: () => boolean;
   readonly result?: () => DeliveryResult;
-  readonly mayDeliver?: () => boolean;
 }
 
-function setUpAskable({ holds, result = () => accepted, mayDeliver = () => true }: AskableSetUp) {
+function setUpAskable({ holds, result = () => accepted }: AskableSetUp) {
   const clock = manualClock();
   const controller = new AbortController();
   const puts: number[] = [];
@@ -180,7 +178,6 @@ function setUpAskable({ holds, result = () => accepted, mayDeliver = () => true 
         check: 500,
         confirm: 30_000,
       },
-      mayDeliver,
       logger: silentLogger,
       onNewerHeld: () => {},
     },
@@ -249,32 +246,4 @@ test('the back-off is longer for a router that refuses than for one that does no
   await refused.clock.advance(1_000);
   assert.equal(refused.puts.length, 2);
   await refused.stop();
-});
-
-test('a standby delivers nothing, not even a snapshot of its own term as leader', async () => {
-  let leads = true;
-  const { clock, target, puts, stop } = setUpAskable({ holds: () => false, mayDeliver: () => leads });
-  await settle();
-  target.offer(delivery(1));
-  await settle();
-  leads = false;
-  target.offer(delivery(2));
-  await clock.advance(10_000);
-  assert.deepEqual(puts, [1]);
-  leads = true;
-  await clock.advance(500);
-  assert.deepEqual(puts, [1, 2]);
-  await stop();
-});
-
-test('a withdrawn snapshot is not delivered', async () => {
-  const { clock, target, puts, stop } = setUpAskable({ holds: () => false });
-  await settle();
-  target.offer(delivery(1));
-  await settle();
-  target.offer(undefined);
-  await clock.advance(10_000);
-  assert.deepEqual(puts, [1]);
-  assert.equal(target.status().heldGeneration, undefined);
-  await stop();
 });

@@ -25,8 +25,6 @@ interface TargetDeliveryOptions {
   readonly clock: Clock;
   readonly timing: DeliveryTiming;
   readonly logger: Logger;
-  /** Called before each delivery: a process that was suspended may not know that another one leads. */
-  readonly mayDeliver: () => boolean;
   /** Called if the target holds another snapshot, with its generation, or with ours if that is unknown. */
   readonly onNewerHeld: (generation: number) => void;
   /** Called after the target has accepted a snapshot or renewal. */
@@ -51,8 +49,6 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   let current: Delivery | undefined;
   /** Aborts when another snapshot is offered; ends every wait. */
   let offered = new AbortController();
-  /** Aborts when there is no snapshot to deliver any more; cancels a delivery too. */
-  let withdrawn = new AbortController();
   let held: Delivery | undefined;
   let lastResult: DeliveryResult | undefined;
   let failures = 0;
@@ -103,14 +99,9 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   }
 
   return {
-    /** Makes this the snapshot to deliver, instead of any earlier one; `undefined`: none. Returns at once. */
-    offer(delivery: Delivery | undefined): void {
+    /** Makes this the snapshot to deliver, instead of any earlier one. Returns at once. */
+    offer(delivery: Delivery): void {
       current = delivery;
-      if (delivery === undefined) {
-        held = undefined;
-        withdrawn.abort();
-        withdrawn = new AbortController();
-      }
       offered.abort();
       offered = new AbortController();
     },
@@ -119,9 +110,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       while (!signal.aborted) {
         const delivery = current;
         const wake = offered.signal;
-        if (delivery !== undefined && options.mayDeliver()) {
-          await attempt(delivery, AbortSignal.any([signal, withdrawn.signal]));
-        }
+        if (delivery !== undefined) await attempt(delivery, signal);
         // A new snapshot does not shorten the back-off of an unreachable target.
         const unreachable = delivery !== undefined && lastResult?.kind === 'unreachable';
         await clock.sleep(delay(), unreachable ? signal : AbortSignal.any([signal, wake]));

@@ -118,7 +118,7 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
       const { etag } = headers;
       const held = typeof etag === 'string' ? parseEntityTag(etag) : undefined;
       if (held === undefined || sealed === undefined) return false;
-      // A later time of making is a renewal of the same snapshot by another leader.
+      // A later time of making is a renewal of the same snapshot by another sync job.
       return held.digest === sealed.held.digest && held.createdAt >= sealed.held.createdAt;
     },
     async held(signal) {

@@ -9,7 +9,6 @@ export {
 } from './cluster-access.ts';
 export { type FileTargetOptions, fileTarget } from './file-target.ts';
 export { type HttpsTarget, type HttpsTargetOptions, httpsTarget } from './https-target.ts';
-export { type HttpLeaseClient, httpLeaseClient, type LeaseClientOptions } from './lease-client.ts';
 export { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
 export { type OpenCluster, type OpenClusterOptions, openCluster } from './open-cluster.ts';
 export {
@@ -22,7 +21,6 @@ export { recordedDocuments } from './recorded-documents.ts';
 export { type PreparedSync, prepareSync, runSync, runSyncOnce } from './run-sync.ts';
 export type {
   ReadingOptions,
-  RunSyncLeaderElection,
   RunSyncOptions,
   RunSyncRouter,
   RunSyncServer,

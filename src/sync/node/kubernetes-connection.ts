@@ -22,24 +22,8 @@ interface KubernetesConnectionOptions {
 }
 
 export interface KubernetesConnection extends WatchConnection {
-  /**
-   * Sends a request to one API server after the other until one responds.
-   *
-   * @throws {ReadError} `Unreachable` if none does, or what `credentials` throws
-   */
-  request(request: ObjectRequest): Promise<ServerDocument>;
   /** Ends every connection at once. */
   close(): Promise<void>;
-}
-
-export interface ObjectRequest {
-  readonly method: Dispatcher.HttpMethod;
-  readonly path: string;
-  /** The body. */
-  readonly object?: unknown;
-  /** For one server. */
-  readonly timeoutMilliseconds: number;
-  readonly signal: AbortSignal;
 }
 
 const peerServerName = 'kubernetes.default.svc';
@@ -55,53 +39,41 @@ interface Endpoint extends Pick<ServerAccess, 'certificateAuthorities' | 'server
   readonly authoritiesFrom?: string | undefined;
 }
 
-interface EndpointsOptions extends Pick<ClusterAccess, 'credentials'> {
-  /** In order of preference; at least one. */
-  readonly endpoints: (credentials: ClusterCredentials) => readonly Endpoint[];
-  readonly via?: string | undefined;
-}
-
-interface Request extends Partial<Pick<ObjectRequest, 'method' | 'object'>> {
+interface Request {
   readonly path: string;
   readonly accept?: string;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Lists and watches through the server of a kubeconfig, and through other API servers while that cannot be reached. */
+/** Lists and watches through the server of a kubeconfig, and after each failure through the next API server. */
 export function kubernetesConnection(options: KubernetesConnectionOptions): KubernetesConnection {
-  const { access, otherAddresses = () => [], local, via } = options;
-  return connectionThrough({
-    credentials: () => access.credentials(),
-    endpoints({ certificateAuthorities, serverName }) {
-      const { server: origin, authoritiesFrom } = access;
-      const named = { origin, certificateAuthorities, authoritiesFrom, serverName };
-      const trust =
-        options.peerCertificateAuthorities === undefined
-          ? { certificateAuthorities, authoritiesFrom }
-          : {
-              certificateAuthorities: options.peerCertificateAuthorities,
-              authoritiesFrom: options.peerAuthoritiesFrom,
-            };
-      const others = otherAddresses().map((address) => ({
-        origin: `https://${address}`,
-        ...trust,
-        serverName: peerServerName,
-      }));
-      const all = local === undefined ? [named, ...others] : [local, ...others, named];
-      return [
-        ...new Map(all.toReversed().map((endpoint) => [endpoint.origin, endpoint])).values(),
-      ].toReversed();
-    },
-    via,
-  });
-}
-
-/** A connection through the first of the endpoints, and after each failure through the next one. */
-export function connectionThrough(options: EndpointsOptions): KubernetesConnection {
+  const { access, otherAddresses = () => [], local } = options;
   const agents = new Map<string, { readonly agent: Agent; readonly made: string }>();
   const via = options.via === undefined ? [] : ['via', options.via];
   /** Index of the endpoint in use; rises with each failure. */
   let turn = 0;
+
+  /** In order of preference; at least one. */
+  function endpoints({ certificateAuthorities, serverName }: ClusterCredentials): readonly Endpoint[] {
+    const { server: origin, authoritiesFrom } = access;
+    const named = { origin, certificateAuthorities, authoritiesFrom, serverName };
+    const trust =
+      options.peerCertificateAuthorities === undefined
+        ? { certificateAuthorities, authoritiesFrom }
+        : {
+            certificateAuthorities: options.peerCertificateAuthorities,
+            authoritiesFrom: options.peerAuthoritiesFrom,
+          };
+    const others = otherAddresses().map((address) => ({
+      origin: `https://${address}`,
+      ...trust,
+      serverName: peerServerName,
+    }));
+    const all = local === undefined ? [named, ...others] : [local, ...others, named];
+    return [
+      ...new Map(all.toReversed().map((endpoint) => [endpoint.origin, endpoint])).values(),
+    ].toReversed();
+  }
 
   function agentFor(
     { origin, certificateAuthorities, serverName }: Endpoint,
@@ -124,7 +96,7 @@ export function connectionThrough(options: EndpointsOptions): KubernetesConnecti
   }
 
   function current(credentials: ClusterCredentials): { readonly endpoint: Endpoint; readonly agent: Agent } {
-    const all = options.endpoints(credentials);
+    const all = endpoints(credentials);
     for (const [origin, { agent }] of agents) {
       if (all.some((endpoint) => endpoint.origin === origin)) continue;
       agents.delete(origin);
@@ -136,27 +108,23 @@ export function connectionThrough(options: EndpointsOptions): KubernetesConnecti
   }
 
   async function respond({
-    method = 'GET',
     path,
     accept = 'application/json',
-    object,
     signal,
   }: Request): Promise<Dispatcher.ResponseData> {
     const begun = turn;
     let asked: Endpoint | undefined;
-    const contentType = object === undefined ? [] : ['content-type', 'application/json'];
     try {
-      const credentials = await options.credentials();
+      const credentials = await access.credentials();
       const { endpoint, agent } = current(credentials);
       asked = endpoint;
       const url = new URL(`${endpoint.origin}${path}`);
-      const headers = [...credentials.headers, ...via, ...contentType];
+      const headers = [...credentials.headers, ...via];
       const response = await agent.request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
-        method,
+        method: 'GET',
         headers: [...headers, 'accept', accept, 'user-agent', 'mixed-version-proxy-sync'],
-        body: object === undefined ? null : JSON.stringify(object),
         ...(signal === undefined ? {} : { signal }),
       });
       // A load balancer without a server behind it, a server that is shutting down or overloaded: another one may work.
@@ -189,19 +157,6 @@ export function connectionThrough(options: EndpointsOptions): KubernetesConnecti
 
   return {
     get: (path, accept, signal) => respondCompletely({ path, accept, signal }),
-    async request({ timeoutMilliseconds, signal, ...request }) {
-      const { length } = options.endpoints(await options.credentials());
-      for (let attempt = 1; ; attempt++) {
-        signal.throwIfAborted();
-        const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMilliseconds)]);
-        try {
-          const response = await respondCompletely({ ...request, signal: deadline });
-          if (attempt >= length || !isTransient(response.status)) return response;
-        } catch (error) {
-          if (attempt >= length) throw error;
-        }
-      }
-    },
     async watch(path, signal) {
       const begun = turn;
       const { statusCode, body } = await respond({ path, signal });

@@ -1,14 +1,10 @@
-import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
-import { createSyncLoop } from '../sync-loop.ts';
 import { loadClusterAccess } from './cluster-access.ts';
 import { openCluster } from './open-cluster.ts';
-import { prepareSync } from './run-sync.ts';
 
-const leases = { group: 'coordination.k8s.io', resource: 'leases' };
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
 
 /** Runs until the test is over. */
@@ -45,35 +41,4 @@ test('the certificate authorities of a kubeconfig count for other servers, too, 
   isRotated = true;
   running(context, (signal) => source.run(signal));
   await eventually(() => source.look(() => true).objects.apiServices !== undefined);
-});
-
-test('a leader renews its Lease through another API server while that of the kubeconfig is down', async (context) => {
-  const cluster = await exampleCluster(context);
-  const a = await cluster.start('cp-a', '1.36');
-  await cluster.start('cp-b', '1.36');
-  const { signal } = new AbortController();
-  const sync = await prepareSync(
-    {
-      kubernetes: { kubeconfig: await cluster.kubeconfig(a.url) },
-      servers: [],
-      targets: [{ name: 'router', put: async () => ({ kind: 'accepted' }) }],
-      leaderElection: { namespace: 'kube-system', name: 'sync', leaseDuration: 10_000 },
-    },
-    signal,
-    { backOff: soon },
-  );
-  context.after(() => sync.close());
-  const loop = createSyncLoop(sync.options);
-  running(context, (ending) => loop.run(ending));
-  running(context, (ending) => sync.elector?.run(ending));
-  await eventually(() => loop.status().leader && loop.status().servers.length === 2);
-  await cluster.kill(a);
-  const renewTime = () => {
-    const spec = cluster.store.get(leases, 'kube-system', 'sync')?.['spec'];
-    assert.ok(spec instanceof Object && 'renewTime' in spec);
-    return spec['renewTime'];
-  };
-  const before = renewTime();
-  await eventually(() => renewTime() !== before);
-  assert.equal(loop.status().leader, true);
 });

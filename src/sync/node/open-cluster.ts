@@ -6,10 +6,8 @@ import type { FoundServer } from '../cluster/cluster-input.ts';
 import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster/cluster-source.ts';
 import type { ServerDescription, SyncServer } from '../cluster/sync-server.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
-import type { LeaseClient } from '../election/leader-election.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { kubernetesConnection } from './kubernetes-connection.ts';
-import { type HttpLeaseClient, httpLeaseClient, type LeaseOptions, leaseClient } from './lease-client.ts';
 import { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
 import {
   type LocalApiServer,
@@ -168,7 +166,6 @@ export async function openCluster(options: OpenClusterOptions): Promise<OpenClus
         },
       };
     },
-    lease: (lease) => leaseClient(connection, lease),
     close() {
       transport.close();
       void connection.close();
@@ -217,8 +214,6 @@ function dnsNames(subjectAltName: string | undefined): readonly string[] {
 /** API servers with open connections. */
 export interface OpenServers {
   readonly servers: readonly SyncServer[];
-  /** For leader election, with the credentials that servers are read with. Once only. */
-  lease(options: LeaseOptions): LeaseClient;
   close(): void;
 }
 
@@ -227,7 +222,6 @@ export function openServers(options: ReadingOptions): OpenServers {
   const transport = new NodeTransport({
     credentials: { peerCertificateAuthorities: certificateAuthorities, frontProxy: clientCertificate },
   });
-  let leaseConnection: HttpLeaseClient | undefined;
   return {
     servers: options.servers.map((server) =>
       listedServer(server, (origin) =>
@@ -241,24 +235,7 @@ export function openServers(options: ReadingOptions): OpenServers {
         }),
       ),
     ),
-    lease(lease) {
-      const servers = options.servers.map((server) => ({
-        origin: readingOriginOf(server),
-        serverName: server.serverName,
-      }));
-      leaseConnection = httpLeaseClient({
-        servers,
-        certificateAuthorities,
-        clientCertificate,
-        bearerToken,
-        ...lease,
-      });
-      return leaseConnection;
-    },
-    close() {
-      transport.close();
-      void leaseConnection?.close();
-    },
+    close: () => transport.close(),
   };
 }
 

@@ -11,7 +11,6 @@ const now = Date.UTC(2026, 0, 31, 12);
 
 /** A sync job in good health. */
 const healthy: SyncStatus = {
-  leader: true,
   generation: 42,
   lastRoundAt: now - 1000,
   lastReadAt: now - 1000,
@@ -104,20 +103,19 @@ test('a sync job with a long --interval is ready between its rounds, and not whe
   assert.equal((await stopped.get('/readyz')).status, 500);
 });
 
-test('a standby is ready without delivering, and a check can be excluded', async (context) => {
+test('a sync job whose snapshot no target holds is not ready, and a check can be excluded', async (context) => {
   const { target, ...rest } = held ?? missed ?? assert.fail();
   const idle = {
     ...healthy,
-    leader: false,
     generation: undefined,
     targets: [{ ...rest, target, heldGeneration: undefined }],
   };
-  assert.equal((await (await endpoints(context, idle)).get('/readyz')).status, 200);
+  assert.equal((await (await endpoints(context, idle)).get('/readyz')).status, 500);
   const { get } = await endpoints(context, { ...healthy, lastRoundAt: undefined });
   assert.equal((await get('/readyz?exclude=rounds')).status, 200);
 });
 
-test('metrics have generation, leadership, servers by state, reads and deliveries', async (context) => {
+test('metrics have generation, servers by state, reads and deliveries', async (context) => {
   const { get, metrics } = await endpoints(context, healthy);
   metrics.serverRead({ seconds: 0.03, result: 'success' });
   metrics.serverRead({ seconds: 15, result: 'failure' });
@@ -127,7 +125,6 @@ test('metrics have generation, leadership, servers by state, reads and deliverie
   assert.match(type?.toString() ?? '', /^text\/plain; version=0\.0\.4/);
   for (const line of [
     'mixed_version_proxy_sync_generation 42',
-    'mixed_version_proxy_sync_leader 1',
     'mixed_version_proxy_sync_servers{state="current"} 1',
     'mixed_version_proxy_sync_servers{state="stale"} 1',
     'mixed_version_proxy_sync_servers{state="unknown"} 0',
@@ -158,7 +155,7 @@ test('metrics are compressed for a monitor that takes gzip', async (context) => 
   assert.ok(compressed.length < plain.length / 2);
   assert.match(
     new TextDecoder().decode(await gunzip(new Uint8Array(compressed))),
-    /^mixed_version_proxy_sync_leader 1$/m,
+    /^mixed_version_proxy_sync_generation 42$/m,
   );
 });
 

@@ -73,8 +73,7 @@ function longestWithoutRound(interval: number): number {
 }
 
 /**
- * The checks of a sync job. livez: it runs. readyz: it reads servers and, if it leads, at least one target holds its
- * snapshot. A single router that is down does not make the sync job unready.
+ * The checks of a sync job. livez: it runs. readyz: it reads servers, and at least one target holds its snapshot. A single router that is down does not make the sync job unready.
  *
  * @param status the current status; `undefined` before the loop starts
  * @param now milliseconds since the epoch
@@ -106,10 +105,7 @@ function syncHealth(
   const deliveries: HealthCheck = {
     name: 'deliveries',
     check() {
-      const current = status();
-      // A standby delivers nothing.
-      if (current?.leader === false) return undefined;
-      return current?.targets.some(({ heldGeneration }) => heldGeneration !== undefined) === true
+      return status()?.targets.some(({ heldGeneration }) => heldGeneration !== undefined) === true
         ? undefined
         : 'no target holds the snapshot';
     },

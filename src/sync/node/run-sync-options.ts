@@ -3,7 +3,6 @@ import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
 import type { SnapshotOptions } from '../content/build-snapshot.ts';
 import type { SnapshotTarget } from '../delivery/deliver.ts';
-import { defaultLeaderElectionTiming } from '../election/leader-election.ts';
 import type { SyncOptions } from '../sync-options.ts';
 import type { ClusterAccessOptions } from './cluster-access.ts';
 import type { FileTargetOptions } from './file-target.ts';
@@ -37,16 +36,6 @@ export interface LocalApiServer {
   readonly isAt?: ((address: string) => boolean) | undefined;
   /** What names those, for messages. */
   readonly authoritiesFrom?: string | undefined;
-}
-
-/** Of several sync jobs with the same Lease, one delivers. */
-export interface RunSyncLeaderElection {
-  readonly namespace: string;
-  readonly name: string;
-  /** Default: the host's name and a random part. */
-  readonly identity?: string | undefined;
-  /** Milliseconds, in whole seconds. Default 15,000; the other times are derived from it. */
-  readonly leaseDuration?: number | undefined;
 }
 
 /** Options to read API servers. The client certificate is for routers too, the token only for API servers. */
@@ -91,8 +80,6 @@ export interface RunSyncOptions
   readonly snapshotKeys?: PinnedKeySet | undefined;
   /** File that keeps the last snapshot for the next run. Its directory must exist. */
   readonly stateFile?: string | undefined;
-  /** Default: this sync job runs alone. */
-  readonly leaderElection?: RunSyncLeaderElection | undefined;
   /**
    * How long the resources of a departed server stay known: it may be restarting, so requests get 503, not 404. 0: not at
    * all. Servers that are listed by hand never depart. Default 900,000.
@@ -106,14 +93,7 @@ export type CheckedSyncOptions = RunSyncOptions & ReadingOptions;
 /** @throws {TypeError} naming every error */
 export function checkRunSyncOptions(options: RunSyncOptions): CheckedSyncOptions {
   const issues: string[] = [];
-  const {
-    routers = [],
-    files = [],
-    targets: further = [],
-    servers,
-    leaderElection,
-    certificateAuthorities,
-  } = options;
+  const { routers = [], files = [], targets: further = [], servers, certificateAuthorities } = options;
   if (routers.length + files.length + further.length === 0)
     issues.push('there is no router and no file to deliver to');
   const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
@@ -132,10 +112,6 @@ export function checkRunSyncOptions(options: RunSyncOptions): CheckedSyncOptions
     if (address === undefined && url === undefined && readFrom === undefined) {
       issues.push(`server ${id} has no address to read it at`);
     }
-  }
-  const duration = leaderElection?.leaseDuration ?? defaultLeaderElectionTiming.leaseDuration;
-  if (!Number.isInteger(duration / 1000) || duration < 1000) {
-    issues.push(`a Lease is held for whole seconds, not for ${duration} ms`);
   }
   if (issues.length > 0 || certificateAuthorities === undefined) {
     throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);

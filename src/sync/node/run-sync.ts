@@ -1,33 +1,23 @@
-import { hostname } from 'node:os';
 import type { JWK } from 'jose';
 import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
-import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
 import type { ClusterTiming } from '../cluster/cluster-source.ts';
 import { type AdvertisedAddresses, createAdvertisedAddresses } from '../content/advertised-addresses.ts';
-import {
-  createLeaderElector,
-  defaultLeaderElectionTiming,
-  type LeaderElector,
-  leaderElectionTiming,
-} from '../election/leader-election.ts';
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
 import type { SyncOptions } from '../sync-options.ts';
 import { type ClusterAccess, loadClusterAccess } from './cluster-access.ts';
 import { fileTarget } from './file-target.ts';
 import { httpsTarget } from './https-target.ts';
-import { type OpenServers, openCluster, openServers } from './open-cluster.ts';
+import { openCluster, openServers } from './open-cluster.ts';
 import { previousSnapshot } from './previous-snapshot.ts';
-import { type CheckedSyncOptions, checkRunSyncOptions, type RunSyncOptions } from './run-sync-options.ts';
+import { checkRunSyncOptions, type RunSyncOptions } from './run-sync-options.ts';
 
 /** A sync job with open connections. */
 export interface PreparedSync {
   readonly options: SyncOptions;
-  /** To be run beside the loop; `undefined` without leader election. */
-  readonly elector: LeaderElector | undefined;
   /** Closes the connections. Call it after the loop has ended. */
   close(): Promise<void>;
 }
@@ -71,7 +61,7 @@ export async function runSync(
   try {
     const loop = createSyncLoop(prepared.options);
     onStart(loop);
-    await Promise.all([loop.run(signal), prepared.elector?.run(signal)]);
+    await loop.run(signal);
   } finally {
     await prepared.close();
   }
@@ -170,7 +160,6 @@ async function openSync(
   const advertised = createAdvertisedAddresses(advertising.map(({ url }) => url));
   const pushed = httpsTargets(options, advertised);
   const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
-  const elector = electorFor(options, opened);
   const previous =
     options.previous ?? (await previousSnapshot({ store, holders: pushed, keys, logger }, signal));
   return {
@@ -186,14 +175,11 @@ async function openSync(
       signingKey,
       previous,
       advertised,
-      leadership: elector,
-      adopt: (deadline) => previousSnapshot({ store: undefined, holders: pushed, keys, logger }, deadline),
       snapshot: { cluster: options.cluster },
       timing: options.timing,
       observer: options.observer,
       logger,
     },
-    elector,
     async close() {
       opened.close();
       await Promise.all(pushed.map((target) => target.close()));
@@ -213,21 +199,6 @@ function httpsTargets(options: RunSyncOptions, advertised: AdvertisedAddresses) 
       certificateAuthorities: publicAuthorities ? undefined : authorities,
     }),
   );
-}
-
-function electorFor(
-  { leaderElection, logger }: CheckedSyncOptions,
-  servers: OpenServers,
-): LeaderElector | undefined {
-  if (leaderElection === undefined) return undefined;
-  const { namespace, name, identity = `${hostname()}_${crypto.randomUUID()}` } = leaderElection;
-  const timing = leaderElectionTiming(
-    leaderElection.leaseDuration ?? defaultLeaderElectionTiming.leaseDuration,
-  );
-  // If one API server hangs, there is time for three others before leadership is lost.
-  const timeoutMilliseconds = Math.round(timing.renewDeadline / 4);
-  const lease = servers.lease({ namespace, name, timeoutMilliseconds });
-  return createLeaderElector({ identity, lease, clock: systemClock, timing, logger });
 }
 
 /** The public half of the sync job's own key, to verify the snapshot that it starts from. */

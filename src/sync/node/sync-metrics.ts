@@ -38,11 +38,6 @@ export function createSyncMetrics(): SyncMetrics {
     help: help('Generation of the snapshot that is being delivered. 0 while there is none.'),
     registers,
   });
-  const leader = new Gauge({
-    name: `${prefix}leader`,
-    help: help('1 on the sync job that delivers, 0 on those that stand by.'),
-    registers,
-  });
   const servers = new Gauge({ ...made(syncCatalogue.servers), registers });
   const lastRound = new Gauge({ ...made(syncCatalogue.lastRound), registers });
   const lastDelivery = new Gauge({
@@ -68,7 +63,6 @@ export function createSyncMetrics(): SyncMetrics {
 
   function update(status: SyncStatus | undefined): void {
     generation.set(status?.generation ?? 0);
-    leader.set(status?.leader === true ? 1 : 0);
     for (const state of syncServerStates) {
       servers.set({ state }, status?.servers.filter((server) => server.state === state).length ?? 0);
     }

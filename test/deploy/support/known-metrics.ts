@@ -30,7 +30,6 @@ async function syncMetricsText(): Promise<string> {
   metrics.serverRead({ seconds: 1, result: 'success' });
   metrics.delivered({ target: 'router', seconds: 1, result: 'accepted' });
   return metrics.text({
-    leader: true,
     generation: 1,
     lastRoundAt: 1,
     lastReadAt: 1,

@@ -32,19 +32,6 @@ affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
-{{- /* What the values say, else over the nodes as well as it can be done. Called with values and name of a workload. */}}
-{{- define "mvp.spread" -}}
-topologySpreadConstraints:
-{{- with .values.topologySpreadConstraints }}
-  {{- toYaml . | nindent 2 }}
-{{- else }}
-  - maxSkew: 1
-    topologyKey: kubernetes.io/hostname
-    whenUnsatisfiable: ScheduleAnyway
-    labelSelector:
-      matchLabels: { app.kubernetes.io/name: {{ .name }} }
-{{- end }}
-{{- end }}
 {{- define "mvp.pullSecrets" -}}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:

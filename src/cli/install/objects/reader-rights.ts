@@ -1,5 +1,3 @@
-import { type SyncPermission, syncPermissions } from '../../../sync/sync-permissions.ts';
-
 /** An object of Kubernetes, and the collection that it is created in. */
 export interface RightsObject {
   readonly collection: string;
@@ -15,25 +13,33 @@ export const readerName = 'mixed-version-proxy-sync';
 const apiGroup = 'rbac.authorization.k8s.io';
 const apiVersion = `${apiGroup}/v1`;
 
-/** What the sync job may do, but for electing a leader: a router reads for itself. By namespace. */
-const rights = Map.groupBy(
-  syncPermissions.filter(({ neededFor }) => neededFor !== 'leader-election'),
-  (permission) => (permission.kind === 'path' ? undefined : permission.namespace),
-);
+/** The namespace that a role is in, and its rules; without a namespace, a ClusterRole. */
+const rights: readonly (readonly [string | undefined, readonly object[]])[] = [
+  [
+    undefined,
+    [
+      {
+        nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/openapi/v3', '/openapi/v3/*', '/version'],
+        verbs: ['get'],
+      },
+      watched('apiregistration.k8s.io', 'apiservices'),
+      watched('apiextensions.k8s.io', 'customresourcedefinitions'),
+      watched('internal.apiserver.k8s.io', 'storageversions'),
+    ],
+  ],
+  ['kube-system', [watched('coordination.k8s.io', 'leases')]],
+  ['default', [watched('discovery.k8s.io', 'endpointslices')]],
+];
 
-function ruleOf(permission: SyncPermission): object {
-  const { verbs } = permission;
-  return permission.kind === 'path'
-    ? { nonResourceURLs: permission.paths, verbs }
-    : { apiGroups: [permission.group], resources: [permission.resource], verbs };
+function watched(group: string, resource: string): object {
+  return { apiGroups: [group], resources: [resource], verbs: ['list', 'watch'] };
 }
 
 /**
  * What a router that reads the cluster may do, for the user of its certificate: the rules of deploy/sync/rbac.yaml. Under
  * names of their own, so that neither overwrites the other's subjects.
  */
-export const readerRights: readonly RightsObject[] = [...rights].flatMap(([namespace, permissions]) => {
-  const rules = permissions.map(ruleOf);
+export const readerRights: readonly RightsObject[] = rights.flatMap(([namespace, rules]) => {
   const scope = namespace === undefined ? 'Cluster' : '';
   const metadata = {
     name: 'mixed-version-proxy-router',
