@@ -206,6 +206,17 @@ test('a kubeconfig that was made elsewhere may be of a user without rights: they
   assert.equal((await node.run(['--image=registry.example/other:1'])).errors, '');
 });
 
+test('the way out needs no API: --undo puts everything back while no API server answers', async (context) => {
+  const node = await controlPlaneNode(context);
+  assert.equal((await node.install()).errors, '');
+  await node.api.close();
+  const { output, errors } = await node.undo();
+  assert.equal(errors, '');
+  assert.match(output, /the cluster cannot be asked .*; going on without it/);
+  assert.match(output, new RegExp(`removed: kube-apiserver is ready on ${node.port}`));
+  assert.deepEqual(await node.files(), node.before);
+});
+
 test('half an installation is finished by the next one, or taken back, whenever it was cut off', async (context) => {
   const node = await controlPlaneNode(context);
   for (const writes of [1, 4, 9, 11]) {
