@@ -29,15 +29,6 @@ export type { AssertionVerifierOptions } from './identity/assertion/verify-asser
 export { AuthenticationError, type Authenticator } from './identity/incoming/authenticator.ts';
 export { RequestHeaderAuthenticator } from './identity/incoming/request-header.ts';
 export { X509Authenticator } from './identity/incoming/x509.ts';
-export { CachedKeys, type CachedKeysOptions } from './identity/jwt/cached-keys.ts';
-export type { FetchDocument } from './identity/jwt/fetch-document.ts';
-export { JwtAuthenticator, type JwtAuthenticatorOptions } from './identity/jwt/jwt-authenticator.ts';
-export { parseKeySet } from './identity/jwt/key-set.ts';
-export { fixedKeys, type KeySource } from './identity/jwt/key-source.ts';
-export { keysFromDiscovery, keysFromUrl } from './identity/jwt/load-keys.ts';
-export { parseAuthenticationConfiguration } from './identity/jwt/parse-jwt-configuration.ts';
-export { serviceAccountIssuer } from './identity/jwt/service-account-issuer.ts';
-export { externalIssuer, type TokenIssuer, type TokenPolicy } from './identity/jwt/token-issuer.ts';
 export {
   IdentityTokenError,
   type IdentityTokenSigner,

@@ -139,8 +139,8 @@ async function readPair({ certificate, privateKey }: CertificatePaths): Promise<
   };
 }
 
-// No group 'system:masters': what a token says of `system:` names is not asserted but passed through
-// (docs/decisions/0002-what-is-not-verified-is-not-asserted.md), and the demo's servers allow everything to everyone they know.
+// No group 'system:masters': what a token says of `system:` names is not asserted, and the demo's servers allow everything to
+// everyone they know.
 async function writeEdgeKubeconfig(
   file: string,
   edge: RunningEdge,

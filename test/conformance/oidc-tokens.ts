@@ -1,5 +1,5 @@
 import { tokenSigner } from '../support/token-signer.ts';
-import { clusterAuthority, oidcSigner } from './credentials.ts';
+import { oidcSigner } from './credentials.ts';
 
 /** Issuer of the tokens that routers under test are configured for. A name: its keys are told otherwise. */
 const oidcIssuerUrl = 'https://issuer.example';
@@ -11,12 +11,8 @@ const claimMappings = {
   groups: { claim: 'groups', prefix: 'oidc:' },
 };
 
-/**
- * The AuthenticationConfiguration that makes routers believe it.
- * @param trust whether it names the authority of the provider's certificate: not where the runtime alone says whom
- *   it trusts.
- */
-export function authenticationConfiguration(keysUrl: string, trust: 'named authority' | 'runtime'): string {
+/** The AuthenticationConfiguration that makes routers believe it. */
+export function authenticationConfiguration(keysUrl: string): string {
   return JSON.stringify({
     apiVersion: 'mixed-version-proxy/v1alpha1',
     kind: 'AuthenticationConfiguration',
@@ -26,7 +22,6 @@ export function authenticationConfiguration(keysUrl: string, trust: 'named autho
           url: oidcIssuerUrl,
           audiences: [oidcAudience],
           jwksURL: keysUrl,
-          ...(trust === 'runtime' ? {} : { certificateAuthority: clusterAuthority.certificate }),
         },
         claimMappings,
       },

@@ -5,7 +5,6 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { createCertificateAuthority } from '../../demo/certificate-authority.ts';
 import { serveFlags } from '../../demo/routers.ts';
 import { validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
@@ -17,7 +16,6 @@ import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/sig
 import { findKubectls, type Kubectl, kubectlMissing, runKubectl } from '../support/kubectl.ts';
 import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
 
-const issuer = 'https://ci.example.org';
 const edgeId = 'edge';
 /** The newest one: exec speaks WebSocket from 1.30 on. */
 const kubectl = findKubectls().at(-1);
@@ -26,7 +24,6 @@ describe('kubectl with each kind of identity', { skip: kubectl === undefined && 
   let running: DemoUnderTest;
   let directory: string;
   let edge: RunningRouter;
-  const tokenKey = generateKeyPair('ES256');
   const edgeKey = generateSigningKey('EdDSA');
 
   before(async () => {
@@ -35,28 +32,9 @@ describe('kubectl with each kind of identity', { skip: kubectl === undefined && 
       await writeFile(join(directory, name), text, { mode: 0o600 });
       return join(directory, name);
     };
-    const jwk = { ...(await exportJWK((await tokenKey).publicKey)), kid: 'ci', alg: 'ES256', use: 'sig' };
     const { publicJwk, privateJwk } = await edgeKey;
-    const authentication = {
-      apiVersion: 'mixed-version-proxy/v1alpha1',
-      kind: 'AuthenticationConfiguration',
-      jwt: [
-        {
-          issuer: {
-            url: issuer,
-            jwksFile: await file('ci.json', JSON.stringify({ keys: [jwk] })),
-            audiences: ['demo'],
-          },
-          claimMappings: {
-            username: { claim: 'sub', prefix: 'ci:' },
-            groups: { claim: 'groups', prefix: '' },
-          },
-        },
-      ],
-    };
     running = await startDemo({
       routerFlags: {
-        'authentication-config': [await file('authentication.json', JSON.stringify(authentication))],
         'assertion-keys': [
           await file('edge.json', JSON.stringify({ keys: [{ ...publicJwk, issuer: edgeId }] })),
         ],
@@ -118,15 +96,6 @@ describe('kubectl with each kind of identity', { skip: kubectl === undefined && 
       ...args,
     ]);
   const routerOrigin = () => running.demo.routers[0]?.origin ?? '';
-  const token = async (claims: Record<string, unknown> = {}, expiry = '5m') =>
-    new SignJWT({ groups: ['builders'], ...claims })
-      .setProtectedHeader({ alg: 'ES256', kid: 'ci' })
-      .setIssuer(issuer)
-      .setSubject('builder')
-      .setAudience((claims['aud'] as string | undefined) ?? 'demo')
-      .setIssuedAt()
-      .setExpirationTime(expiry)
-      .sign((await tokenKey).privateKey);
   const userOf = (stdout: string) =>
     (JSON.parse(stdout) as { status: { userInfo: { username: string; groups: string[] } } }).status.userInfo;
 
@@ -145,18 +114,6 @@ describe('kubectl with each kind of identity', { skip: kubectl === undefined && 
     }
   }
 
-  test('a token of a configured issuer: whoami on a peer and exec show its user', async () => {
-    const credentials = [`--token=${await token()}`];
-    const whoami = await runAs(routerOrigin(), credentials, ['auth', 'whoami', '-o', 'json']);
-    assert.equal(whoami.code, 0, whoami.stderr);
-    assert.equal(userOf(whoami.stdout).username, 'ci:builder');
-    assert.deepEqual(userOf(whoami.stdout).groups, ['builders', 'system:authenticated']);
-    await withPod('by-token', async () => {
-      const exec = await runAs(routerOrigin(), credentials, ['exec', 'by-token', '--', 'true']);
-      assert.match(exec.stdout, /user: ci:builder/, exec.stderr);
-    });
-  });
-
   test('an assertion of a router without a front-proxy pair: whoami and exec show the user behind it', async () => {
     const { alice } = running.demo.certificates;
     const credentials = [`--client-certificate=${alice.certificate}`, `--client-key=${alice.privateKey}`];
@@ -168,19 +125,6 @@ describe('kubectl with each kind of identity', { skip: kubectl === undefined && 
       const exec = await runAs(edge.origin, credentials, ['exec', 'by-assertion', '--', 'true']);
       assert.match(exec.stdout, /user: alice/, exec.stderr);
     });
-  });
-
-  test('an expired token and one for another audience are refused, saying why', async () => {
-    for (const [bad, why] of [
-      [await token({}, '-1m'), /the token is expired/],
-      [await token({ aud: 'elsewhere' }), /the token .*audience/],
-    ] as const) {
-      const result = await runAs(routerOrigin(), [`--token=${bad}`], ['get', 'pods']);
-      assert.equal(result.code, 1);
-      assert.match(result.stderr, /must be logged in|Unauthorized/);
-      assert.match(result.stderr, why);
-      assert.ok(!result.stderr.includes(bad), 'the token is not repeated');
-    }
   });
 
   test('a certificate of an authority that the cluster does not know is refused', async () => {

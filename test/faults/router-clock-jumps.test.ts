@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
-import { CachedKeys } from '../../src/identity/jwt/cached-keys.ts';
 import { RequestDeadlines } from '../../src/node/exchange/request-deadlines.ts';
 import { TransportError } from '../../src/request/transport-error.ts';
 import { janesRequest, pinned, speaker } from '../support/assertions.ts';
@@ -102,26 +101,6 @@ describe('durations', () => {
       clock.pass(3 * second);
       deadlines.check();
       assert.equal(ended, true);
-    });
-
-    test(`the keys of an issuer are renewed as ever when the clock is set ${what}`, async () => {
-      const clock = clocks();
-      let loads = 0;
-      const keys = new CachedKeys({
-        issuer: 'https://issuer',
-        load: async () => {
-          loads++;
-          return [];
-        },
-        clock: clock.wall,
-      });
-      await keys.current();
-      clock.jump(jump);
-      await keys.refresh();
-      assert.equal(loads, 2, 'an unknown key is looked for at once');
-      clock.pass(31 * second);
-      await keys.refresh();
-      assert.equal(loads, 3);
     });
   }
 });

@@ -23,11 +23,6 @@ before(async () => {
     ['routers.json', JSON.stringify({ keys: [{ ...publicJwk, issuer: 'cp-b' }] })],
     ['token', 'abc'],
     ['keys2.json', JSON.stringify({ keys: [publicJwk] })],
-    ['sa.pub', JSON.stringify({ keys: [publicJwk] })],
-    [
-      'issuers.yaml',
-      'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:\n  - issuer: { url: https://issuer.example, audiences: [kubernetes] }\n    claimMappings: { username: { claim: sub, prefix: "" } }\n',
-    ],
   ]);
 });
 
@@ -213,8 +208,6 @@ const samples: Readonly<Record<string, unknown>> = {
   'requestheader-client-ca-file': 'both-cas.crt',
   'snapshot-keys': 'keys2.json',
   'snapshot-file': 'kept',
-  'authentication-config': 'issuers.yaml',
-  'service-account-key-file': ['sa.pub'],
   'assertion-signing-key': 'signing.json',
   'assertion-keys': 'routers.json',
   'proxy-client-cert-file': 'serving.crt',

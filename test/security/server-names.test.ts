@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { askOverHttps } from '../../src/cli/terminal/ask-over-https.ts';
-import { issuerFetch } from '../../src/node/callers/configured-jwt-authenticator.ts';
 import { checkServerIdentity } from '../../src/node/destinations/server-identity.ts';
 import { TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
 import type { DestinationTrust } from '../../src/request/destination.ts';
@@ -125,37 +124,6 @@ for (const [way, reach] of Object.entries(waysOut)) {
       const { port } = await startServer(context, 'a subjectAltName');
       await reach(port);
     });
-  });
-}
-
-/** These dial by a name that has to resolve, so that a Common Name of `localhost` is what they would fall for. */
-const byHostName: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
-  'a token issuer': async (port) => {
-    const { fetchDocument, close } = issuerFetch(ca);
-    try {
-      await fetchDocument(`https://localhost:${port}/`, { headers: {}, redirect: 'manual', signal });
-    } catch (error) {
-      throw error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    } finally {
-      await close();
-    }
-  },
-};
-
-for (const [way, reach] of Object.entries(byHostName)) {
-  test(`attack: ${way} under a Common Name alone is not believed`, async (context) => {
-    const { chain, privateKey } = await authority.issue({ commonName: 'localhost', usage: 'server' });
-    let requests = 0;
-    const server = createServer({ cert: chain, key: privateKey }, (_incoming, outgoing) => {
-      requests++;
-      outgoing.end('{}');
-    });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    context.after(() => server.close());
-    const { port } = server.address() as AddressInfo;
-    await assert.rejects(reach(port), /no DNS name in its subjectAltName/);
-    assert.equal(requests, 0);
   });
 }
 

@@ -38,8 +38,6 @@ export const list = (placeholder: string) =>
     given: anyText,
   }) as const satisfies FlagType;
 
-export const files = { ...list('file'), isPath: true } as const satisfies FlagType;
-
 const pairMeaning =
   'a certificate and its key, cert.crt,cert.key, with names after a colon or none: cert.crt,cert.key:example.com,*.example.com';
 

@@ -1,6 +1,6 @@
 import { type IdentityMode, identityModes } from '../../identity/outgoing/identity-token.ts';
 import type { FlagGroup, FlagNeed } from './flag.ts';
-import { choice, file, files, list, text } from './flag-types.ts';
+import { choice, file, list, text } from './flag-types.ts';
 
 /** How callers are known. */
 export const authenticationFlagGroup = {
@@ -55,38 +55,6 @@ export const authenticationFlagGroup = {
       value: list('prefix'),
       default: 'X-Remote-Extra-',
       description: 'Prefixes of headers with extra user information.',
-    },
-    {
-      name: 'authentication-config',
-      key: 'authentication.configurationFile',
-      value: file,
-      authenticates: true,
-      description:
-        "Kubernetes' AuthenticationConfiguration (YAML or JSON): issuers whose JSON Web Tokens are verified here.",
-    },
-    {
-      name: 'service-account-issuer',
-      key: 'authentication.serviceAccounts.issuers',
-      value: list('issuer'),
-      authenticates: true,
-      description:
-        'Verify service account tokens of these issuers here. The router cannot see whether the service account, or the pod, node or Secret a token is bound to, was deleted: such a token counts here until it expires. Left out, the API servers verify them.',
-    },
-    {
-      name: 'service-account-key-file',
-      key: 'authentication.serviceAccounts.keyFiles',
-      value: files,
-      needs: [{ oneOf: ['service-account-issuer'] }],
-      description:
-        'Public keys of service account tokens: PEM, or a JWK Set. Required with --service-account-issuer.',
-    },
-    {
-      name: 'api-audiences',
-      key: 'authentication.serviceAccounts.audiences',
-      value: list('audience'),
-      needs: [{ oneOf: ['service-account-issuer'] }],
-      description:
-        'Service account tokens must be for one of these audiences. Defaults to the values of --service-account-issuer.',
     },
   ],
 } as const satisfies FlagGroup;

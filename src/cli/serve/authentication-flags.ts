@@ -1,9 +1,4 @@
-import {
-  issuesOfKeys,
-  readAuthenticationConfiguration,
-} from '../../node/callers/authentication-configuration.ts';
-import { parsePublicKeyFile } from '../../node/callers/pem-files.ts';
-import type { JwtConfig, PemFile, RequestHeaderConfig } from '../../node/configuration/serve-config.ts';
+import type { PemFile, RequestHeaderConfig } from '../../node/configuration/serve-config.ts';
 import { type IdentityHeaderNames, token } from '../../request/identity-header-names.ts';
 import type { ServeFlagName, ServeFlagValues } from '../flags/serve-flags.ts';
 
@@ -70,60 +65,4 @@ function readAllowedNames(flags: ServeFlagValues): RequestHeaderConfig['allowedN
     `--${flag} is blank: every holder of a certificate of --requestheader-client-ca-file may speak for any user`,
   );
   return 'any';
-}
-
-/** Reads whose tokens establish callers; no one's unless flags say so. */
-export async function readJwtFlags(flags: ServeFlagValues): Promise<JwtConfig> {
-  const serviceAccounts = await readServiceAccountFlags(flags);
-  const external = await readAuthenticationConfigurationFlag(flags, serviceAccounts?.issuers ?? []);
-  return { ...external, serviceAccounts };
-}
-
-async function readAuthenticationConfigurationFlag(
-  flags: ServeFlagValues,
-  disallowedIssuers: readonly string[],
-): Promise<Pick<JwtConfig, 'issuers' | 'configurationFile'>> {
-  const flag = 'authentication-config';
-  const file = flags.file(flag);
-  if (file === undefined) return { issuers: [] };
-  const { readFile } = flags;
-  const result = await readAuthenticationConfiguration({ ...file, disallowedIssuers, readFile });
-  if (!result.ok) {
-    for (const issue of result.issues) flags.issue(flag, `--${flag}: ${issue}`);
-    return { issuers: [] };
-  }
-  for (const warning of result.warnings) flags.warn(flag, `--${flag}: ${warning}`);
-  return { issuers: result.issuers, configurationFile: file };
-}
-
-/** The flags of kube-apiserver, under its names (pkg/kubeapiserver/options/authentication.go). */
-async function readServiceAccountFlags(flags: ServeFlagValues): Promise<JwtConfig['serviceAccounts']> {
-  const issuerFlag = 'service-account-issuer';
-  const keyFlag = 'service-account-key-file';
-  if (!flags.isGiven(issuerFlag)) return undefined;
-  const issuers = flags.list(issuerFlag);
-  checkIssuers(flags, issuers);
-  if (!flags.isGiven(keyFlag)) {
-    flags.issue(keyFlag, `--${keyFlag} is required with --${issuerFlag}: the public keys of its tokens`);
-  }
-  const keyFiles = flags.isGiven(keyFlag) ? flags.list(keyFlag) : [];
-  for (const path of keyFiles) {
-    const text = flags.read(keyFlag, path);
-    if (text === undefined) continue;
-    for (const issue of issuesOfKeys(path, await parsePublicKeyFile(text))) {
-      flags.issue(keyFlag, `--${keyFlag}: ${issue}`);
-    }
-  }
-  const apiAudiences = flags.isGiven('api-audiences') ? flags.list('api-audiences') : issuers;
-  return { issuers, keyFiles, apiAudiences };
-}
-
-function checkIssuers(flags: ServeFlagValues, issuers: readonly string[]): void {
-  const flag = 'service-account-issuer';
-  for (const [index, issuer] of issuers.entries()) {
-    if (issuers.indexOf(issuer) < index) flags.issue(flag, `--${flag}: "${issuer}" is given twice`);
-    if (issuer.includes(':') && !URL.canParse(issuer)) {
-      flags.issue(flag, `--${flag}: "${issuer}" contains a ":" but is not a valid URL`);
-    }
-  }
 }

@@ -86,13 +86,7 @@ describe('a gateway without a front-proxy pair', () => {
       ...tokensOnly,
       'requestheader-client-ca-file': ['front-proxy-ca.crt'],
       'requestheader-allowed-names': ['front-proxy-client'],
-      'service-account-issuer': ['https://issuer.example'],
-      'service-account-key-file': ['snapshot-keys.json'],
     });
-    assert.deepEqual(warned, [
-      '--proxy-client-cert-file',
-      '--requestheader-client-ca-file',
-      '--service-account-issuer',
-    ]);
+    assert.deepEqual(warned, ['--proxy-client-cert-file', '--requestheader-client-ca-file']);
   });
 });

@@ -100,7 +100,7 @@ describe('what a router finds on its node', () => {
       'requestheader-group-headers',
       'requestheader-extra-headers-prefix',
     );
-    for (const name of ['client-ca-file', 'requestheader-allowed-names', 'authentication-config'] as const) {
+    for (const name of ['client-ca-file', 'requestheader-allowed-names', 'assertion-keys'] as const) {
       assert.deepEqual(found({ ...reading, [name]: ['x'] }).values, rest, name);
     }
   });

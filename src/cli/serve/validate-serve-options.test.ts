@@ -86,7 +86,7 @@ describe('a router that authenticates no caller', () => {
     assert.equal(warnings.length, 1);
     assert.match(
       warnings[0] ?? '',
-      /^none of --client-ca-file, --requestheader-client-ca-file, --authentication-config, --service-account-issuer and --assertion-keys is set: no caller is authenticated here/,
+      /^none of --client-ca-file, --requestheader-client-ca-file and --assertion-keys is set: no caller is authenticated here/,
     );
   });
 });

@@ -18,7 +18,7 @@ import {
   readPeerCa,
   readProxyClientPair,
 } from './api-server-flags.ts';
-import { readIdentityHeaderNames, readJwtFlags, readRequestHeaderFlags } from './authentication-flags.ts';
+import { readIdentityHeaderNames, readRequestHeaderFlags } from './authentication-flags.ts';
 import { type CertificateFile, CertificateFiles } from './certificate-files.ts';
 import { readDeploymentForm, readIdentityModes } from './deployment-form-flags.ts';
 import { readHealthFlags } from './health-flags.ts';
@@ -82,7 +82,6 @@ export async function validateServeOptions(
   rejectSharedAuthority(clientCa, requestHeaderCa, flags);
   const requestHeader = readRequestHeaderFlags(flags, requestHeaderCa?.file);
   const identityHeaderNames = readIdentityHeaderNames(flags);
-  const jwt = await readJwtFlags(flags);
   const peerCa = featureGateEnabled ? readPeerCa(flags, files) : undefined;
   const local = isGateway ? undefined : readLocalServer(flags, files, peerCa, featureGateEnabled);
   if (local !== undefined && addresses !== undefined) {
@@ -141,7 +140,6 @@ export async function validateServeOptions(
     proxyClient,
     clientCa: clientCa?.file,
     requestHeader,
-    jwt,
     identityHeaderNames,
     embeddedSync,
     commandLine: {

@@ -28,7 +28,7 @@ const longestToken = 64 * 1024;
  *
  * A token that is wrong (signature, time, audience, claims) is refused. One that cannot be judged here has no say:
  * of another issuer, no JWT at all, or signed with a key that is not known. It passes through to the API server,
- * which knows its own (docs/decisions/0002-what-is-not-verified-is-not-asserted.md).
+ * which knows its own.
  */
 export class JwtAuthenticator implements Authenticator {
   readonly name = 'jwt';

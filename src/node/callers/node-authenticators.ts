@@ -22,7 +22,6 @@ import { canAssertLocally, isTokenGateway } from './destination-identity.ts';
 export function nodeAuthenticators(
   config: ServeConfig,
   assertion: Authenticator | undefined,
-  jwt: Authenticator | undefined,
 ): Required<Pick<MixedVersionProxyOptions, 'authenticators' | 'isVerifiedPeer'>> {
   const { requestHeader, clientCa } = config;
   if (isTokenGateway(config)) {
@@ -35,7 +34,6 @@ export function nodeAuthenticators(
   const others = {
     assertion,
     certificate: clientCa === undefined ? undefined : new X509Authenticator(),
-    token: jwt,
   };
   if (requestHeader === undefined) return { authenticators: inOrder(others), isVerifiedPeer: () => false };
   const frontProxy = new RequestHeaderAuthenticator({

@@ -1,5 +1,4 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import type { InFlightLimits } from '../../proxy/in-flight/request-gate.ts';
@@ -49,23 +48,6 @@ export interface DestinationIdentityConfig {
     | undefined;
   /** `undefined` where no mode is `oidc-token`. */
   readonly oidc: { readonly issuerUrl: string; readonly audience: string } | undefined;
-}
-
-/** Whose tokens establish callers here. */
-export interface JwtConfig {
-  /** Those of `--authentication-config`. */
-  readonly issuers: readonly ExternalIssuerConfig[];
-  /** The file that they come from, read again when it changes; left out without one. */
-  readonly configurationFile?: { readonly path: string; readonly text: string } | undefined;
-  /** The cluster's own; `undefined` unless an operator has said so. */
-  readonly serviceAccounts:
-    | {
-        readonly issuers: readonly string[];
-        /** Paths; read again when keys are renewed. */
-        readonly keyFiles: readonly string[];
-        readonly apiAudiences: readonly string[];
-      }
-    | undefined;
 }
 
 /** The address peers should use for this router, and which setting it came from. */
@@ -171,7 +153,6 @@ export interface ServeConfig {
   readonly proxyClient: CertificatePair | undefined;
   readonly clientCa: PemFile | undefined;
   readonly requestHeader: RequestHeaderConfig | undefined;
-  readonly jwt: JwtConfig;
   readonly identityHeaderNames: IdentityHeaderNames;
   readonly destinationIdentity: DestinationIdentityConfig;
   /** Who may use `/.mixed-version-proxy/`. */

@@ -5,7 +5,6 @@ import { adminEndpoints } from '../../own-paths/admin-endpoints.ts';
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { RunningJwtAuthenticator } from '../callers/configured-jwt-authenticator.ts';
 import { isTokenGateway, oidcIssuer } from '../callers/destination-identity.ts';
 import { nodeAuthenticators, refuseAuthenticated } from '../callers/node-authenticators.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
@@ -30,8 +29,6 @@ export interface RouterParts {
   readonly app: AppOptions & { readonly transport: NodeTransport; readonly logger: Logger };
   /** Remembers which assertions it has seen. */
   readonly assertionAuthenticator: Authenticator | undefined;
-  /** `undefined`: no one's tokens establish callers here. */
-  readonly jwt: RunningJwtAuthenticator | undefined;
   readonly credentials: LiveCredentials;
   readonly settings: SettingsState;
   readonly traffic: TrafficControl;
@@ -39,14 +36,14 @@ export interface RouterParts {
 
 export async function createRouterHandlers(
   config: ServeConfig,
-  { app: given, assertionAuthenticator, jwt, credentials, settings, traffic }: RouterParts,
+  { app: given, assertionAuthenticator, credentials, settings, traffic }: RouterParts,
 ): Promise<RouterHandlers> {
   const { transport, logger, observers = [] } = given;
   // Before the rest: from the local server's ID on, nothing may come in between that changes it.
   const issuer = await oidcIssuer(config, credentials.current.assertionKeys);
   const options = {
     ...given,
-    ...nodeAuthenticators(config, assertionAuthenticator, jwt?.authenticator),
+    ...nodeAuthenticators(config, assertionAuthenticator),
     inbound: nodeInbound,
     observers:
       config.logging.verbosity >= accessLogVerbosity

@@ -13,8 +13,7 @@ import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { createJwtAuthenticator } from '../callers/configured-jwt-authenticator.ts';
-import { canAssertLocally, signersOf } from '../callers/destination-identity.ts';
+import { signersOf } from '../callers/destination-identity.ts';
 import { assertionAuthenticator } from '../callers/node-authenticators.ts';
 import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
 import type { ConfigurationSource } from '../credentials/configuration-source.ts';
@@ -201,8 +200,6 @@ async function start(
   });
   const retryBudget = new RetryBudget();
   const recentDecisions = new RecentDecisions();
-  const jwt = canAssertLocally(config) ? createJwtAuthenticator(config.jwt, logger) : undefined;
-  opened.push(() => jwt?.close());
   const handlers = await createRouterHandlers(config, {
     app: {
       ...outboundOptions,
@@ -226,7 +223,6 @@ async function start(
       () => credentials.current.assertionKeys,
       logger,
     ),
-    jwt,
     credentials,
     settings,
     traffic,
@@ -280,7 +276,6 @@ async function start(
     );
   }
   readCluster?.();
-  void jwt?.authenticator.prepare();
   credentialWatch.start();
   return {
     origin: `https://${joinHostPort(config.bindAddress, port)}`,

@@ -16,7 +16,7 @@ export function edgeEnvironment(
     LOCAL_SERVER: `https://${addresses[localId]}`,
     SNAPSHOT_KEYS: snapshotKeysText,
     ASSERTION_KEYS: assertionKeysText,
-    AUTHENTICATION_CONFIG: authenticationConfiguration(oidcProvider.keysUrl, 'runtime'),
+    AUTHENTICATION_CONFIG: authenticationConfiguration(oidcProvider.keysUrl),
     ALLOW_LOOPBACK_PEERS: 'true',
     LOG_LEVEL: 'none',
     ...(identity === 'front-proxy'

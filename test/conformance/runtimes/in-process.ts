@@ -16,8 +16,7 @@ import { assertionKeysText, clusterAuthority, frontProxyPair, snapshotKeysText }
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import type { ClientCertificate } from '../wire/exchange.ts';
 import { fetchClient } from '../wire/fetch-client.ts';
-import { jwtAuthenticator } from './jwt-authenticator.ts';
-import { urlParsed } from './reservations.ts';
+import { tokensPassThrough, urlParsed } from './reservations.ts';
 
 const noConnection = {
   kind: 'does not apply',
@@ -41,6 +40,7 @@ export const inProcess: ConformanceRuntime = {
     http1: noConnection,
     http1Bytes: noConnection,
     http2: noConnection,
+    jwt: tokensPassThrough,
     repeatedHeaders: {
       kind: 'does not apply',
       because: '`Headers` joins repeated lines before the handler is called.',
@@ -69,7 +69,6 @@ async function startInProcess(_settings: RouterSettings, cluster: Cluster): Prom
   const snapshotKeys = await parseSnapshotKeys(snapshotKeysText);
   const assertionKeys = await parseAssertionKeys(assertionKeysText);
   if (!snapshotKeys.ok || !assertionKeys.ok) throw new Error('the keys of the cases cannot be pinned');
-  const jwt = jwtAuthenticator(cluster);
   /** Whose connection a request came on: what a server in front would have found out. */
   const connections = new WeakMap<Request, ConnectionInfo>();
   const app = createApp({
@@ -89,7 +88,6 @@ async function startInProcess(_settings: RouterSettings, cluster: Cluster): Prom
     authenticators: [
       new PeerAssertionAuthenticator({ keys: () => assertionKeys.keys, audience: localId }),
       new X509Authenticator(),
-      jwt.authenticator,
     ],
     inbound: ({ req: { raw } }) => inboundFromRequest(raw, connections.get(raw) ?? {}),
     transport,
@@ -102,7 +100,6 @@ async function startInProcess(_settings: RouterSettings, cluster: Cluster): Prom
     }),
     async close() {
       transport.close();
-      await jwt.close();
     },
   };
 }

@@ -14,19 +14,18 @@ import {
   serverPair,
   snapshotKeysText,
 } from '../credentials.ts';
-import { authenticationConfiguration } from '../oidc-tokens.ts';
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import type { WireClient } from '../wire/exchange.ts';
 import { http1Client } from '../wire/http1-client.ts';
 import { http2Client } from '../wire/http2-client.ts';
-import { onlyHttp1, onlyHttp2, spdyIsTunnelled } from './reservations.ts';
+import { onlyHttp1, onlyHttp2, spdyIsTunnelled, tokensPassThrough } from './reservations.ts';
 
 /** The router as `serve` starts it, asked over HTTP/1.1. */
 export const nodeHttp1: ConformanceRuntime = {
   id: 'node-http1',
   title: 'Node, HTTP/1.1',
   description: 'The Node adapter, started from the flags of `serve`, over TLS and HTTP/1.1.',
-  lacks: { http2: onlyHttp1, spdyRefusal: spdyIsTunnelled },
+  lacks: { http2: onlyHttp1, jwt: tokensPassThrough, spdyRefusal: spdyIsTunnelled },
   start: (settings, cluster) => startNode(settings, cluster, (port) => http1Client({ port, tls: clientTls })),
 };
 
@@ -38,6 +37,7 @@ export const nodeHttp2: ConformanceRuntime = {
   lacks: {
     http1: onlyHttp2,
     http1Bytes: onlyHttp2,
+    jwt: tokensPassThrough,
     websocket: onlyHttp2,
     spdy: onlyHttp2,
     spdyRefusal: onlyHttp2,
@@ -61,7 +61,6 @@ async function startNode(
     'front-proxy.key': frontProxyPair.privateKey,
     'snapshot-keys.json': snapshotKeysText,
     'assertion-keys.json': assertionKeysText,
-    'authentication.json': authenticationConfiguration(cluster.oidcProvider.keysUrl, 'named authority'),
   };
   const result = await validateServeOptions(
     {
@@ -79,7 +78,6 @@ async function startNode(
       'requestheader-allowed-names': [frontProxyName],
       'snapshot-keys': ['snapshot-keys.json'],
       'assertion-keys': ['assertion-keys.json'],
-      'authentication-config': ['authentication.json'],
       'allow-loopback-peers': ['true'],
       ...flags,
     },

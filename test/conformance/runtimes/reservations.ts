@@ -24,6 +24,12 @@ export const spdyIsTunnelled: Reservation = {
   because: 'SPDY is tunnelled here.',
 };
 
+/** On Node. */
+export const tokensPassThrough: Reservation = {
+  kind: 'does not apply',
+  because: 'Tokens pass through: the API server verifies them.',
+};
+
 const noticedWhenWriting: Reservation = {
   kind: 'not possible',
   because:
