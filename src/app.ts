@@ -27,7 +27,6 @@ export interface AppOptions extends OwnAppOptions {
  */
 export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
   const { router = createRouter(options), inbound = webInbound, logger = silentLogger } = options;
-  const { oidcIssuer } = options;
   const { carry } = createCarrier(options, router);
   const app = new Hono<HandlerEnvironment>();
 
@@ -39,14 +38,13 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
       return refusal === undefined ? carry(request) : ownResponse(refusal);
     }).then(responseOf);
 
-  // What the router serves itself: health and the OIDC issuer's documents for everyone; /.mixed-version-proxy/ for
-  // allowed callers, whom it authenticates first.
+  // What the router serves itself: health for everyone; /.mixed-version-proxy/ for allowed callers, whom it
+  // authenticates first.
   const own = whenAsked(async () => {
     const { createOwnApp } = await import('./own-app.ts');
     return createOwnApp(options, router, toApiServer);
   });
   for (const path of ['/livez', '/readyz', '/healthz']) app.get(path, own).get(`${path}/*`, own);
-  if (oidcIssuer !== undefined) app.get(oidcIssuer.configurationPath, own).get(oidcIssuer.keysPath, own);
   app.all(`${ownPathsPrefix}/*`, own);
 
   app.all('*', toApiServer);

@@ -34,8 +34,6 @@ export {
   type IdentityTokenSigner,
   type IdentityTokenSigners,
 } from './identity/outgoing/identity-token.ts';
-export { createOidcIssuer, type OidcIssuer } from './identity/outgoing/oidc-issuer.ts';
-export { createOidcTokenSigner, type OidcTokenSignerOptions } from './identity/outgoing/sign-oidc-token.ts';
 export { stampIdentity } from './identity/outgoing/stamp-identity.ts';
 export { createProbe, type ProbeOptions } from './proxy/delivery/probe.ts';
 export { type Explanation, explainRequest } from './proxy/explain.ts';

@@ -1,6 +1,5 @@
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
 import { pageStateSource } from './dashboard/page-state.ts';
-import type { OidcIssuer } from './identity/outgoing/oidc-issuer.ts';
 import { createDelegatedAuthorizer } from './own-paths/delegated-authorizer.ts';
 import { healthEndpoints } from './own-paths/health-checks/health-endpoints.ts';
 import { routerHealthChecks } from './own-paths/health-checks/router-health-checks.ts';
@@ -25,8 +24,6 @@ import { silentLogger } from './runtime/logger.ts';
 export interface OwnAppOptions extends OwnPathsOptions, Pick<MiddlewareOptions, 'inbound'> {
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
   readonly recentDecisions?: RecentDecisions | undefined;
-  /** Whose tokens `identityTokens` signs: API servers fetch its public keys here. Default: no issuer. */
-  readonly oidcIssuer?: OidcIssuer | undefined;
   /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
   readonly isShuttingDown?: () => boolean;
   /** What `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such paths. */
@@ -44,7 +41,7 @@ export function createOwnApp(
   toApiServer: Handler<HandlerEnvironment>,
 ): Hono<HandlerEnvironment> {
   const { inbound = webInbound, logger = silentLogger, clock = Date.now } = options;
-  const { metrics, oidcIssuer } = options;
+  const { metrics } = options;
   const healthChecks = routerHealthChecks(options);
   const accept = acceptOwnRequest(router, inbound);
   const app = new Hono<HandlerEnvironment>();
@@ -54,8 +51,6 @@ export function createOwnApp(
   const onChecked = metrics?.healthChecked.bind(metrics);
   const askServers = createServerChecks({ ...options, router });
   app.route('/', healthEndpoints({ ...healthChecks, accept, logger, onChecked, askServers }));
-  // The OIDC issuer's two documents, open to everyone, where there is an issuer.
-  if (oidcIssuer !== undefined) app.route('/', oidcDocuments(oidcIssuer, accept));
 
   // /.mixed-version-proxy/: who is calling is established first (401), and a server is asked whether they may (403, 503).
   const authorize = createDelegatedAuthorizer({ ...options, router });
@@ -72,27 +67,6 @@ export function createOwnApp(
 
   app.all('*', toApiServer);
   app.onError((error, context) => internalError(error, logger, context.var.inbound));
-  return app;
-}
-
-/** API servers fetch the keys again when they meet a new `kid`; the age only spares them needless questions. */
-const cacheControl = 'public, max-age=300';
-
-/**
- * The issuer's discovery document and its public keys, open to everyone: API servers fetch them anonymously.
- * @param accept stands before each of them
- */
-function oidcDocuments(
-  { configurationPath, configuration, keysPath, keys }: OidcIssuer,
-  accept: MiddlewareHandler<HandlerEnvironment>,
-): Hono<HandlerEnvironment> {
-  const app = new Hono<HandlerEnvironment>();
-  app.get(configurationPath, accept, (context) =>
-    context.json(configuration, 200, { 'cache-control': cacheControl }),
-  );
-  // RFC 7517 section 8.5.2.
-  const keysHeaders = { 'cache-control': cacheControl, 'content-type': 'application/jwk-set+json' };
-  app.get(keysPath, accept, (context) => context.body(JSON.stringify(keys), 200, keysHeaders));
   return app;
 }
 

@@ -2,11 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RequestRecord } from '../../../demo/example-api-server/index.ts';
 import { findingsOf, installation } from '../../../test/support/doctor-installation.ts';
-import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
 import { peerAssertionHeader } from '../../request/identity-header-names.ts';
 import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
-import type { ExaminedServer } from './finding.ts';
-import { identityFindings } from './identity-findings.ts';
 
 const check = 'identity at cp-a';
 
@@ -99,40 +96,6 @@ describe('doctor, about the identity of the router', () => {
       assert.ok(!names.includes('x-remote-user'));
       assert.equal(clientCertificateCommonName, undefined);
     }
-  });
-
-  it('takes names that an issuer is configured to prefix for what they are', async () => {
-    const userInfo = {
-      username: 'router:mixed-version-proxy:doctor',
-      groups: ['router:mixed-version-proxy:doctor', 'system:authenticated'],
-    };
-    const server: ExaminedServer = {
-      kind: 'local',
-      id: 'cp-a',
-      origin: 'https://10.0.0.1:6443',
-      serverName: 'kubernetes.default.svc',
-      trust: { kind: 'peer-ca' },
-      certificateAuthorities: '',
-    };
-    const findingsIn = (mode: IdentityMode) =>
-      identityFindings(
-        [server],
-        {
-          proxyClient: undefined,
-          destinationIdentity: {
-            local: mode,
-            peer: mode,
-            signingKey: undefined,
-            assertionIssuer: 'cp-a',
-            assertionKeys: undefined,
-            oidc: undefined,
-          },
-        },
-        async () => ({ status: 201, date: undefined, text: JSON.stringify({ status: { userInfo } }) }),
-      );
-    assert.match(findingsOf(await findingsIn('oidc-token'), check), /^ok: /);
-    assert.match(findingsOf(await findingsIn('assertion'), check), /^failed: /);
-    assert.deepEqual(await findingsIn('front-proxy'), [], 'nothing is asserted without a pair');
   });
 
   it('takes the word of a refusal where a server has no SelfSubjectReviews', async (context) => {

@@ -40,7 +40,7 @@ function judge(
   config: IdentityConfig,
 ): Omit<Finding, 'check'> {
   const mode = config.destinationIdentity[kind];
-  const advice = mode === 'front-proxy' ? frontProxyAdvice(config) : tokenAdvice[mode];
+  const advice = mode === 'front-proxy' ? frontProxyAdvice(config) : assertionAdvice;
   switch (seen.kind) {
     case 'refused':
       return {
@@ -55,39 +55,27 @@ function judge(
     case 'user':
       break;
   }
-  // Issuers of tokens are configured with a prefix of their users and groups.
-  const isSame = (name: string, expected: string): boolean =>
-    mode === 'oidc-token' ? name.endsWith(expected) : name === expected;
-  if (!isSame(seen.name, doctorUser.name)) {
+  if (seen.name !== doctorUser.name) {
     const message = `${origin} takes every request of this router for one of "${seen.name}" and overlooks whom it speaks for: ${advice}`;
     return { result: 'failed', message };
   }
   const { groups, extra } = seen;
-  const lacksGroups = doctorUser.groups.some(
-    (expected) => groups?.some((group) => isSame(group, expected)) === false,
-  );
-  if (lacksGroups) {
-    const cure = mode === 'oidc-token' ? advice : 'set --requestheader-group-headers=X-Remote-Group there';
-    const message = `${origin} believes who calls, and does not read the groups: ${cure}`;
+  if (doctorUser.groups.some((expected) => groups?.includes(expected) === false)) {
+    const message = `${origin} believes who calls, and does not read the groups: set --requestheader-group-headers=X-Remote-Group there`;
     return { result: 'failed', message };
   }
   const lacksExtra = [...doctorUser.extra.keys()].some(
     (key) => extra !== undefined && extra[key] === undefined,
   );
-  // What becomes of extra values out of a token is for the issuer's configuration to say.
-  if (lacksExtra && mode !== 'oidc-token') {
+  if (lacksExtra) {
     const message = `${origin} believes who calls, and does not read extra values: set --requestheader-extra-headers-prefix=X-Remote-Extra- there`;
     return { result: 'warning', message };
   }
   return { result: 'ok', message: `${origin} believes this router about who calls` };
 }
 
-const tokenAdvice = {
-  assertion:
-    'pin the public key of this router in its --assertion-keys, and compare --server-id there with the snapshot',
-  'oidc-token':
-    'compare its issuer, audience and claim mappings with --oidc-issuer-url and --oidc-audience here',
-} as const;
+const assertionAdvice =
+  'pin the public key of this router in its --assertion-keys, and compare --server-id there with the snapshot';
 
 function frontProxyAdvice({ proxyClient }: IdentityConfig): string {
   if (proxyClient === undefined) return 'set --proxy-client-cert-file here';

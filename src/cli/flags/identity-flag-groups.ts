@@ -74,7 +74,7 @@ export const destinationIdentityFlagGroup = {
       default: 'front-proxy',
       needsFeatureGate: true,
       description:
-        'How peers learn who calls: by X-Remote headers over mTLS, by a signed assertion (peers that are routers), or by an OIDC bearer token (peers that are API servers).',
+        'How peers learn who calls: by X-Remote headers over mTLS, or by a signed assertion (peers that are routers).',
     },
     {
       name: 'local-identity',
@@ -88,9 +88,8 @@ export const destinationIdentityFlagGroup = {
       name: 'assertion-signing-key',
       key: 'assertions.signingKeyFile',
       value: file,
-      needs: [identityOf('assertion', 'oidc-token')],
-      description:
-        'Private key (JWK, as keygen makes it) that assertions and OIDC tokens are signed with. OIDC tokens take an ES256 key.',
+      needs: [identityOf('assertion')],
+      description: 'Private key (JWK, as keygen makes it) that assertions are signed with.',
     },
     {
       name: 'assertion-issuer',
@@ -99,21 +98,6 @@ export const destinationIdentityFlagGroup = {
       needs: [identityOf('assertion')],
       description:
         "Name under which this router's assertions are signed. Defaults to --server-id, or 'gateway' with --gateway.",
-    },
-    {
-      name: 'oidc-issuer-url',
-      key: 'oidc.issuerURL',
-      value: text('https://host/path'),
-      needs: [identityOf('oidc-token')],
-      description:
-        'Issuer of the OIDC tokens that this router makes, as the API servers are configured with it. Discovery document and keys are served below it.',
-    },
-    {
-      name: 'oidc-audience',
-      key: 'oidc.audience',
-      value: text('audience'),
-      needs: [identityOf('oidc-token')],
-      description: 'Audience of the OIDC tokens that this router makes.',
     },
     {
       name: 'assertion-keys',

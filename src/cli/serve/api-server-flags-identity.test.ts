@@ -24,13 +24,6 @@ const assertion: FlagChanges = {
   'peer-identity': ['assertion'],
   'assertion-signing-key': ['edwards.json'],
 };
-const oidcToken: FlagChanges = {
-  'peer-identity': ['oidc-token'],
-  'local-identity': ['oidc-token'],
-  'assertion-signing-key': ['ecdsa.json'],
-  'oidc-issuer-url': ['https://router.example/oidc'],
-  'oidc-audience': ['kubernetes'],
-};
 const withoutPair: FlagChanges = { 'proxy-client-cert-file': undefined, 'proxy-client-key-file': undefined };
 
 describe('the identity flags of serve', () => {
@@ -42,7 +35,6 @@ describe('the identity flags of serve', () => {
       signingKey: undefined,
       assertionIssuer: 'cp-a',
       assertionKeys: undefined,
-      oidc: undefined,
     });
   });
 
@@ -60,14 +52,6 @@ describe('the identity flags of serve', () => {
     assert.equal(named.destinationIdentity.assertionIssuer, 'edge/eu');
   });
 
-  it('take an issuer for OIDC tokens', async () => {
-    const { destinationIdentity } = await check.config(oidcToken);
-    assert.deepEqual(destinationIdentity.oidc, {
-      issuerUrl: 'https://router.example/oidc',
-      audience: 'kubernetes',
-    });
-  });
-
   it('need the front-proxy pair wherever somebody is told by X-Remote headers, and nowhere else', async () => {
     const pair = ['--proxy-client-cert-file', '--proxy-client-key-file'];
     assert.deepEqual(await check.issues({ ...assertion, ...withoutPair }), pair);
@@ -75,18 +59,11 @@ describe('the identity flags of serve', () => {
       await check.issues({ ...assertion, ...withoutPair, 'local-identity': ['assertion'] }),
       [],
     );
-    assert.deepEqual(await check.issues({ ...oidcToken, ...withoutPair }), []);
-    assert.deepEqual(await check.issues({ ...oidcToken, ...withoutPair, 'peer-identity': undefined }), pair);
   });
 
   for (const [what, changes, issues] of [
     ['a mode that there is not', { 'peer-identity': ['jwt'] }, ['--peer-identity']],
     ['assertions without a key', { 'peer-identity': ['assertion'] }, ['--assertion-signing-key']],
-    [
-      'OIDC tokens with nothing else said',
-      { 'local-identity': ['oidc-token'] },
-      ['--assertion-signing-key', '--oidc-issuer-url', '--oidc-audience'],
-    ],
     [
       'a key file that is not there',
       { ...assertion, 'assertion-signing-key': ['missing.json'] },
@@ -96,21 +73,6 @@ describe('the identity flags of serve', () => {
       'the public half of a key',
       { ...assertion, 'assertion-signing-key': ['public.json'] },
       ['--assertion-signing-key'],
-    ],
-    [
-      'an algorithm that kube-apiserver does not accept',
-      { ...oidcToken, 'assertion-signing-key': ['edwards.json'] },
-      ['--assertion-signing-key'],
-    ],
-    [
-      'an issuer URL that is none',
-      { ...oidcToken, 'oidc-issuer-url': ['http://router.example'] },
-      ['--oidc-issuer-url'],
-    ],
-    [
-      'one name for both issuers',
-      { ...oidcToken, 'local-identity': ['assertion'], 'assertion-issuer': ['https://router.example/oidc'] },
-      ['--assertion-issuer'],
     ],
     [
       'an issuer that no log line can hold',
@@ -128,10 +90,8 @@ describe('the identity flags of serve', () => {
       {
         'assertion-signing-key': ['edwards.json'],
         'assertion-issuer': ['edge'],
-        'oidc-issuer-url': ['https://router.example'],
-        'oidc-audience': ['kubernetes'],
       },
-      ['--assertion-signing-key', '--assertion-issuer', '--oidc-issuer-url', '--oidc-audience'],
+      ['--assertion-signing-key', '--assertion-issuer'],
     ],
     [
       'peers to be told while the gate is off',

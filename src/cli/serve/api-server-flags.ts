@@ -5,8 +5,6 @@ import {
   parseAssertionKeys,
 } from '../../identity/assertion/assertion-keys.ts';
 import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
-import { checkIssuerUrl } from '../../identity/outgoing/oidc-issuer.ts';
-import { oidcTokenAlgorithm } from '../../identity/outgoing/sign-oidc-token.ts';
 import type {
   DestinationIdentityConfig,
   PemFile,
@@ -128,32 +126,21 @@ export async function readDestinationIdentityFlags(
   const modes = [local, peer];
   const signingKey = await readSigningKey(flags, modes);
   const assertionIssuer = readAssertionIssuer(flags, modes) ?? serverId;
-  const oidc = readOidcFlags(flags, modes);
   const assertionKeys = await readAssertionKeys(flags);
   if (local === undefined || peer === undefined || assertionIssuer === undefined) return undefined;
 
-  if (modes.includes('oidc-token') && signingKey !== undefined) rejectOtherAlgorithm(signingKey, flags);
-  if (modes.includes('assertion')) {
-    if (assertionIssuer === oidc?.issuerUrl) {
-      flags.issue(
-        'assertion-issuer',
-        '--assertion-issuer must differ from --oidc-issuer-url, or an API server could take an assertion for a token',
-      );
-    }
-    if (signingKey !== undefined && assertionKeys !== undefined) {
-      rejectForeignIssuer(signingKey, assertionKeys.pinned, assertionIssuer, flags);
-    }
+  if (signingKey !== undefined && assertionKeys !== undefined) {
+    rejectForeignIssuer(signingKey, assertionKeys.pinned, assertionIssuer, flags);
   }
-  return { local, peer, signingKey, assertionIssuer, assertionKeys, oidc };
+  return { local, peer, signingKey, assertionIssuer, assertionKeys };
 }
 
 type Modes = readonly (IdentityMode | undefined)[];
 
 async function readSigningKey(flags: ServeFlagValues, modes: Modes): Promise<SigningKeyFile | undefined> {
   const flag = 'assertion-signing-key';
-  const mode = modes.find((each) => each === 'assertion' || each === 'oidc-token');
-  if (mode === undefined) return undefined;
-  const file = flags.requiredFile(flag, `identity in the form "${mode}" is signed with it`);
+  if (!modes.includes('assertion')) return undefined;
+  const file = flags.requiredFile(flag, 'assertions are signed with it');
   if (file === undefined) return undefined;
   const { path, text } = file;
   try {
@@ -172,20 +159,6 @@ function readAssertionIssuer(flags: ServeFlagValues, modes: Modes): string | und
   return flags.issue(flag, `--${flag} must be printable ASCII characters without spaces, at most 512`);
 }
 
-function readOidcFlags(flags: ServeFlagValues, modes: Modes): DestinationIdentityConfig['oidc'] {
-  if (!modes.includes('oidc-token')) return undefined;
-  const issuerUrl = flags.required(
-    'oidc-issuer-url',
-    'API servers know the tokens by it and fetch the keys there',
-  );
-  const audience = flags.required('oidc-audience', 'API servers take only tokens that are meant for them');
-  const issue = issuerUrl === undefined ? undefined : checkIssuerUrl(issuerUrl);
-  if (issue !== undefined) {
-    return flags.issue('oidc-issuer-url', `--oidc-issuer-url ${issue}: "${issuerUrl}"`);
-  }
-  return issuerUrl === undefined || audience === undefined ? undefined : { issuerUrl, audience };
-}
-
 async function readAssertionKeys(flags: ServeFlagValues): Promise<AssertionKeysFile | undefined> {
   const flag = 'assertion-keys';
   const file = flags.file(flag);
@@ -194,15 +167,6 @@ async function readAssertionKeys(flags: ServeFlagValues): Promise<AssertionKeysF
   if (result.ok) return { ...file, pinned: result.keys };
   for (const issue of result.issues) flags.issue(flag, `--${flag}: ${describeKeysIssue(file.path, issue)}`);
   return undefined;
-}
-
-function rejectOtherAlgorithm({ path, loaded }: SigningKeyFile, flags: ServeFlagValues): void {
-  const { alg } = loaded.key;
-  if (alg === oidcTokenAlgorithm) return;
-  flags.issue(
-    'assertion-signing-key',
-    `--assertion-signing-key: ${path} holds an ${alg} key, but kube-apiserver takes no ${alg} tokens: make one with keygen --algorithm ${oidcTokenAlgorithm}`,
-  );
 }
 
 function rejectForeignIssuer(

@@ -27,8 +27,7 @@ function rejectSidecarFlags(flags: ServeFlagValues): void {
     if (isOfLocalServer !== true || !flags.isGiven(name)) continue;
     flags.issue(name, `--${name} and --gateway exclude each other: no API server is local to a gateway`);
   }
-  // They are also what the OIDC issuer publishes together with its own key.
-  if (flags.isGiven('assertion-keys') && flags.text('peer-identity') !== 'oidc-token') {
+  if (flags.isGiven('assertion-keys')) {
     flags.issue(
       'assertion-keys',
       '--assertion-keys and --gateway exclude each other: an assertion is addressed to an API server ID, which a gateway does not have',

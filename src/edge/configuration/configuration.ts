@@ -25,7 +25,6 @@ export interface DestinationIdentityConfiguration {
   /** `undefined` where both modes are `front-proxy`. */
   readonly signing: LoadedSigningKey | undefined;
   readonly assertionIssuer: string;
-  readonly oidc: { readonly issuerUrl: string; readonly audience: string } | undefined;
 }
 
 /** How callers are established, by kind of authenticator: `undefined` where one is not configured. */

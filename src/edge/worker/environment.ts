@@ -38,21 +38,17 @@ export interface WorkerEnvironment {
 
   // How they are told who calls.
 
-  /** `front-proxy`, `assertion` or `oidc-token`. Default: `assertion` with a signing key, else `front-proxy`. */
+  /** `front-proxy` or `assertion`. Default: `assertion` with a signing key, else `front-proxy`. */
   readonly LOCAL_IDENTITY?: string;
   /** As `LOCAL_IDENTITY`, for peers. */
   readonly PEER_IDENTITY?: string;
   /**
-   * Secret: private JWK (JSON) that assertions and OIDC tokens are signed with. Destinations have pinned its public
-   * half for `ASSERTION_ISSUER`, or trust `OIDC_ISSUER_URL`.
+   * Secret: private JWK (JSON) that assertions are signed with. Destinations have pinned its public half for
+   * `ASSERTION_ISSUER`.
    */
   readonly ASSERTION_SIGNING_KEY?: JsonVariable;
   /** Name under which assertions are signed; goes with `ASSERTION_SIGNING_KEY`. */
   readonly ASSERTION_ISSUER?: string;
-  /** With `oidc-token`: the issuer that API servers trust, and that this Worker is. */
-  readonly OIDC_ISSUER_URL?: string;
-  /** With `oidc-token`: the audience that API servers expect. */
-  readonly OIDC_AUDIENCE?: string;
 
   // How callers are established. Without any of these every caller's own credentials go on as they came.
 

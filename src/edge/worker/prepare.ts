@@ -55,7 +55,7 @@ async function identificationOf(callers: CallerMethods, logger: Logger): Promise
 }
 
 async function signingOf(identity: DestinationIdentityConfiguration): Promise<Signing> {
-  if (identity.signing === undefined) return { identityTokens: {}, oidcIssuer: undefined };
+  if (identity.signing === undefined) return { identityTokens: {} };
   const { createSigning } = await import('../identity/signing.ts');
   return createSigning(identity);
 }

@@ -32,7 +32,7 @@ interface PlatformRequest extends Request {
  * router's own paths, and what carries WebSockets are loaded when they are first needed.
  */
 export function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
-  const { configuration, receiver, certificateOf, oidcIssuer } = prepared;
+  const { configuration, receiver, certificateOf } = prepared;
   const { local, snapshot } = configuration;
   const send = createFetchSender({
     fetch: fetchOf(configuration.destinations),
@@ -51,7 +51,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
   };
   const router = createRouter(routerOptions);
   const inbound = (context: HandlerContext) => (context.env as Bindings).inbound;
-  const app = createApp({ ...routerOptions, router, oidcIssuer, inbound });
+  const app = createApp({ ...routerOptions, router, inbound });
 
   async function upgrade(inbound: WorkerInboundRequest): Promise<Response> {
     const { upgradeWebSocket } = await import('./websocket-upgrade.ts');

@@ -2,10 +2,10 @@ import type { UserInfo } from '../../request/user-info.ts';
 import { CodedError } from '../../runtime/coded-error.ts';
 
 /**
- * How a destination is told who calls: `X-Remote-*` headers over a connection with the front-proxy certificate,
- * a peer assertion in a header of its own, or an OIDC token as bearer token.
+ * How a destination is told who calls: `X-Remote-*` headers over a connection with the front-proxy certificate, or
+ * a peer assertion in a header of its own.
  */
-export const identityModes = ['front-proxy', 'assertion', 'oidc-token'] as const;
+export const identityModes = ['front-proxy', 'assertion'] as const;
 export type IdentityMode = (typeof identityModes)[number];
 
 /** A signed statement about the caller, which stands in for the X-Remote headers of one request. */

@@ -57,8 +57,7 @@ export function stampIdentity(
   }
   if (!authenticated) return stamped;
   if (token === undefined) for (const text of identityLines(caller.user)) stamped.push(text);
-  else if (token.kind === 'assertion') stamped.push(peerAssertionHeader, token.text);
-  else stamped.push('Authorization', `Bearer ${token.text}`);
+  else stamped.push(peerAssertionHeader, token.text);
   return stamped;
 }
 

@@ -50,28 +50,15 @@ export function nodeAuthenticators(
 /**
  * Accepts assertions of the routers whose keys are pinned. Without pinned keys assertions are ignored.
  * @param serverId what other routers' snapshots call the local server; `undefined` in the gateway form
- * @param pinnedKeys called for each assertion; returns the same set until it changes
+ * @param keys called for each assertion
  */
 export function assertionAuthenticator(
-  config: ServeConfig,
   serverId: (() => string) | undefined,
-  pinnedKeys: () => AssertionKeySet,
+  keys: () => AssertionKeySet,
   logger: Logger,
 ): Authenticator | undefined {
-  const { oidc } = config.destinationIdentity;
   // Assertions are addressed to an API server ID, which a gateway does not have.
   if (serverId === undefined) return undefined;
-  let pinned: AssertionKeySet = new Map();
-  let trusted: AssertionKeySet = new Map();
-  const keys = (): AssertionKeySet => {
-    const now = pinnedKeys();
-    if (now !== pinned) {
-      pinned = now;
-      // Keys of the OIDC issuer are listed to be published, not to be trusted.
-      trusted = new Map([...now].filter(([, { issuer }]) => issuer !== oidc?.issuerUrl));
-    }
-    return trusted;
-  };
   const authenticator = new PeerAssertionAuthenticator({
     keys,
     get audience() {

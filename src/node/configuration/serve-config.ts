@@ -46,8 +46,6 @@ export interface DestinationIdentityConfig {
   readonly assertionKeys:
     | { readonly path: string; readonly text: string; readonly pinned: AssertionKeySet }
     | undefined;
-  /** `undefined` where no mode is `oidc-token`. */
-  readonly oidc: { readonly issuerUrl: string; readonly audience: string } | undefined;
 }
 
 /** The address peers should use for this router, and which setting it came from. */

@@ -5,7 +5,7 @@ import { adminEndpoints } from '../../own-paths/admin-endpoints.ts';
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { isTokenGateway, oidcIssuer } from '../callers/destination-identity.ts';
+import { isTokenGateway } from '../callers/destination-identity.ts';
 import { nodeAuthenticators, refuseAuthenticated } from '../callers/node-authenticators.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { LiveCredentials } from '../credentials/live-credentials.ts';
@@ -34,13 +34,11 @@ export interface RouterParts {
   readonly traffic: TrafficControl;
 }
 
-export async function createRouterHandlers(
+export function createRouterHandlers(
   config: ServeConfig,
   { app: given, assertionAuthenticator, credentials, settings, traffic }: RouterParts,
-): Promise<RouterHandlers> {
+): RouterHandlers {
   const { transport, logger, observers = [] } = given;
-  // Before the rest: from the local server's ID on, nothing may come in between that changes it.
-  const issuer = await oidcIssuer(config, credentials.current.assertionKeys);
   const options = {
     ...given,
     ...nodeAuthenticators(config, assertionAuthenticator),
@@ -55,7 +53,6 @@ export async function createRouterHandlers(
     enabled: config.featureGateEnabled,
     gate: traffic.gate,
     isShuttingDown: () => traffic.isShuttingDown,
-    oidcIssuer: issuer,
     settings,
   };
   const plain = createRouter(options);

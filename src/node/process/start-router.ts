@@ -200,7 +200,7 @@ async function start(
   });
   const retryBudget = new RetryBudget();
   const recentDecisions = new RecentDecisions();
-  const handlers = await createRouterHandlers(config, {
+  const handlers = createRouterHandlers(config, {
     app: {
       ...outboundOptions,
       retryBudget,
@@ -218,7 +218,6 @@ async function start(
       logger,
     },
     assertionAuthenticator: assertionAuthenticator(
-      config,
       localServerId,
       () => credentials.current.assertionKeys,
       logger,

@@ -7,14 +7,11 @@ import { recordingTransport } from '../../../test/support/recording-transport.ts
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
-import { createOidcIssuer } from '../../identity/outgoing/oidc-issuer.ts';
-import { createOidcTokenSigner } from '../../identity/outgoing/sign-oidc-token.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
 
-const { key, publicJwk } = await speaker('edge', 'ES256');
+const { key } = await speaker('edge', 'ES256');
 const assertion = createAssertionSigner({ key, issuer: 'edge' });
-const oidcToken = createOidcTokenSigner({ key, issuer: 'https://edge.example', audience: 'kubernetes' });
 const alice = userConnection('alice', ['dev']);
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs?limit=500';
@@ -99,22 +96,6 @@ describe('a destination that is told by assertions', () => {
   });
 });
 
-test('a destination that is told by OIDC tokens gets one as its only bearer token', async () => {
-  const { app, transport } = await testApp({
-    snapshot: mixedCluster,
-    connection: alice,
-    identityTokens: { local: oidcToken, peer: oidcToken },
-  });
-  for (const url of [jobs, pods]) {
-    await app.request(url, { headers: { authorization: 'Bearer of-alice' } });
-    const outbound = transport.sent.at(-1);
-    assert.deepEqual(identityLines(outbound), ['Authorization']);
-    assert.equal(outbound?.presentFrontProxyCertificate, false);
-    const [bearer] = allHeaders(outbound.headers, 'authorization');
-    assert.equal(decodeJwt(bearer?.replace(/^Bearer /, '') ?? '').sub, 'alice');
-  }
-});
-
 test('local server and peers may be told in different ways', async () => {
   const { app, transport } = await testApp({
     snapshot: mixedCluster,
@@ -142,35 +123,4 @@ test('an assertion that a client sent reaches no destination, whoever calls and 
     assert.equal(transport.sent.length, 6);
     for (const { headers } of transport.sent) assert.ok(!headers.includes('of-a-client'));
   }
-});
-
-describe('the documents of the OIDC issuer', () => {
-  const oidcIssuer = createOidcIssuer({ url: 'https://router.example/oidc', publicKeys: [publicJwk] });
-
-  it('are open to everyone, and never ask an API server', async () => {
-    const { app, transport } = await testApp({ oidcIssuer });
-    const configuration = await app.request('https://router.example/oidc/.well-known/openid-configuration');
-    assert.equal(configuration.headers.get('content-type'), 'application/json');
-    assert.deepEqual(await configuration.json(), oidcIssuer.configuration);
-    const keys = await app.request('https://router.example/oidc/.mixed-version-proxy/v1/jwks');
-    assert.equal(keys.headers.get('content-type'), 'application/jwk-set+json');
-    assert.deepEqual(await keys.json(), { keys: [publicJwk] });
-    assert.deepEqual(transport.sent, []);
-  });
-
-  it('leave the documents of the service account issuer to the API server', async () => {
-    const { app, transport } = await testApp({ oidcIssuer });
-    for (const path of ['/.well-known/openid-configuration', '/openid/v1/jwks']) {
-      await app.request(`https://router.example${path}`);
-      assert.equal(transport.sent.at(-1)?.target, path);
-    }
-  });
-
-  it('are not there without an issuer', async () => {
-    const { app, transport } = await testApp({});
-    await app.request('https://router.example/.well-known/openid-configuration');
-    assert.equal(transport.sent.length, 1);
-    // No API server of this test says who may.
-    assert.equal((await app.request('https://router.example/.mixed-version-proxy/v1/jwks')).status, 503);
-  });
 });
