@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import type { KubeadmNode } from '../src/cli/install/kubeadm-node.ts';
 import { routerPaths } from '../src/cli/install/router-files.ts';
+import { createAuthority } from './support/certificates.ts';
 import {
   clusterRoles,
   controlPlaneNode,
@@ -11,6 +12,7 @@ import {
   impatient,
   kubeApiServerManifest,
 } from './support/control-plane-node.ts';
+import { temporaryDirectory } from './support/temporary-directory.ts';
 
 const leases = { group: 'coordination.k8s.io', resource: 'leases' };
 
@@ -123,6 +125,48 @@ test('repeated, it changes nothing, and with another image only the router', asy
     [routerPaths.manifest, routerPaths.journal],
   );
   await node.undo();
+  assert.deepEqual(await node.files(), node.before);
+});
+
+test('repeated, it renews the certificate that it made once two thirds of its life are over', async (context) => {
+  const made = join(await temporaryDirectory(context), 'made.kubeconfig');
+  const node = await controlPlaneNode(context, { kubeadm: `cat ${made}` });
+  const authority = await createAuthority('kubernetes');
+  const day = 86_400_000;
+  const make = async (age: number): Promise<string> => {
+    const pair = await authority.issue({
+      commonName: 'mixed-version-proxy-sync',
+      usage: 'client',
+      notBefore: new Date(Date.now() - age * day),
+      notAfter: new Date(Date.now() + (365 - age) * day),
+    });
+    const user = {
+      'client-certificate-data': Buffer.from(pair.certificate).toString('base64'),
+      'client-key-data': Buffer.from(pair.privateKey).toString('base64'),
+    };
+    const config = {
+      clusters: [{ name: 'a', cluster: { server: node.api.url } }],
+      users: [{ name: 'a', user }],
+      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+      'current-context': 'a',
+    };
+    await writeFile(made, JSON.stringify(config));
+    return JSON.stringify(config);
+  };
+  const old = await make(250);
+  assert.equal((await node.install()).errors, '');
+  assert.equal(await node.text(routerPaths.kubeconfig), old);
+  const renewed = await make(200);
+  const { errors, output } = await node.run([]);
+  assert.equal(errors, '');
+  assert.match(output, /^written: \S+sync\.kubeconfig\nwaiting for kube-apiserver/);
+  assert.equal(await node.text(routerPaths.kubeconfig), renewed);
+  await make(0);
+  assert.match((await node.run([])).output, /^nothing to do/);
+  // Somebody's own is left alone.
+  await node.write(routerPaths.kubeconfig, old);
+  assert.match((await node.run([])).output, /^nothing to do/);
+  assert.equal((await node.undo()).errors, '');
   assert.deepEqual(await node.files(), node.before);
 });
 

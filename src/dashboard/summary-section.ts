@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { firstExpiry } from '../own-paths/status/credential-files.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { UpgradeState } from './cluster-view.ts';
 import type { PageState } from './page-state.ts';
@@ -23,7 +24,7 @@ export function summarySection(
 <div><dt>Readiness</dt><dd>${readiness(state)}</dd></div>
 <div><dt>API servers</dt><dd>${servers(status)}</dd></div>
 <div><dt>Snapshot</dt><dd>${snapshot(state)}</dd></div>
-<div><dt>Cluster</dt><dd>${cluster === undefined ? html`<span class="muted">not named</span>` : html`<b>${cluster}</b>`}
+${expiry(state)}<div><dt>Cluster</dt><dd>${cluster === undefined ? html`<span class="muted">not named</span>` : html`<b>${cluster}</b>`}
 <span class="detail">seen by ${status.form === 'gateway' ? 'a gateway' : html`the router at <span class="name">${displayName(status.serverId ?? '', hostnames)}</span>`}</span></dd></div>
 </dl>
 ${notices(state, hostnames)}
@@ -103,6 +104,14 @@ function snapshot({ status, table, now }: PageState): Markup {
           Number.isNaN(lastReadAt) ? '' : html`, last ${age(lastReadAt, now)} ago`
         }</span>`
   }`;
+}
+
+/** Of certificates and tokens the one that expires first. */
+function expiry({ status: { certificates }, now }: PageState): Markup {
+  const first = firstExpiry(certificates, now);
+  if (first === undefined) return html``;
+  return html`<div><dt>Expires first</dt><dd>${first.isNear ? badge('warning', 'Renew') : ''}<span class="detail">${first.text}</span></dd></div>
+`;
 }
 
 function notices({ status }: PageState, hostnames: Hostnames): Markup {

@@ -124,6 +124,7 @@ test('status shows the certificates that the runtime knows of, and what is wrong
     name: 'tls-cert-file',
     path: '/etc/tls.crt',
     subject: 'CN=router',
+    notBefore: '2029-01-01T00:00:00.000Z',
     notAfter: '2030-01-01T00:00:00.000Z',
     daysLeft: 9,
     lastReload: null,

@@ -11,6 +11,7 @@ export function statusView(serverId: string | null): StatusView {
     found: [],
     servers: [],
     discovery: { conflictCount: 0, conflicts: [] },
+    certificates: [],
     documents: [],
     warnings: [],
   };

@@ -2,12 +2,14 @@ import type { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
-import { expiryOf } from '../../node/credentials/credential-watch.ts';
+import type { ExpiringCertificate } from '../../node/credentials/credential-watch.ts';
 import { localServerIdOf } from '../../node/process/local-server-id.ts';
+import { expiryOf } from '../../own-paths/status/credential-files.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { durationText } from '../../runtime/duration-text.ts';
-import { fileErrorMessage } from '../../runtime/error-message.ts';
+import { errorMessage, fileErrorMessage } from '../../runtime/error-message.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { expiringCredentials } from '../../sync/node/cluster-access.ts';
 import { serverIdToBeFound } from '../serve/find-own-server-id.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
@@ -48,6 +50,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
         : [{ check: 'server ID', result: 'failed', message: unknownServerId } as const]),
       await portFinding(config, context),
       ...certificateFindings(config, context.clock()),
+      ...(await kubeconfigFindings(config, context.clock())),
       ...(await permissionFindings(config)),
       ...ofSnapshot,
       ...servers.findings,
@@ -114,19 +117,44 @@ function validityOf(check: string, { path, pem }: PemFile, now: number): readonl
     const subject = subjectOf(certificate);
     const notBefore = certificate.validFromDate.getTime();
     const notAfter = certificate.validToDate.getTime();
-    const until = new Date(notAfter).toISOString();
-    if (notBefore > now) {
-      const message = `${subject} in ${path} is not valid before ${new Date(notBefore).toISOString()}: check the clock`;
-      return { check, result: 'failed', message };
-    }
-    const expiry = expiryOf({ notBefore, notAfter }, now);
-    if (expiry === 'expired') {
-      return { check, result: 'failed', message: `${subject} in ${path} expired at ${until}: renew it` };
-    }
-    return expiry === undefined
-      ? { check, result: 'ok', message: `${subject}, until ${until}` }
-      : { check, result: 'warning', message: `${subject} in ${path} expires at ${until}: renew it` };
+    return expiryFinding(check, { path, subject, notBefore, notAfter }, now);
   });
+}
+
+function expiryFinding(
+  check: string,
+  { path, subject, notBefore, notAfter }: Omit<ExpiringCertificate, 'name'>,
+  now: number,
+): Finding {
+  const until = new Date(notAfter).toISOString();
+  if (notBefore > now) {
+    const message = `${subject} in ${path} is not valid before ${new Date(notBefore).toISOString()}: check the clock`;
+    return { check, result: 'failed', message };
+  }
+  const expiry = expiryOf({ notBefore, notAfter }, now);
+  if (expiry === 'expired') {
+    return { check, result: 'failed', message: `${subject} in ${path} expired at ${until}: renew it` };
+  }
+  return expiry === undefined
+    ? { check, result: 'ok', message: `${subject}, until ${until}` }
+    : { check, result: 'warning', message: `${subject} in ${path} expires at ${until}: renew it` };
+}
+
+/** What the router reads the cluster with. */
+async function kubeconfigFindings({ embeddedSync }: ServeConfig, now: number): Promise<readonly Finding[]> {
+  if (embeddedSync === undefined) return [];
+  const check = 'credentials of the kubeconfig';
+  const { access } = embeddedSync;
+  try {
+    const credentials = await expiringCredentials(
+      'kubeconfig' in access
+        ? { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context }
+        : access,
+    );
+    return credentials.map((credential) => expiryFinding(check, credential, now));
+  } catch (error) {
+    return [{ check, result: 'failed', message: errorMessage(error) }];
+  }
 }
 
 /**

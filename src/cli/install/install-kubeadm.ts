@@ -4,7 +4,7 @@ import type { ControlPlane } from './control-plane.ts';
 import { diffText, type FileChange, type TextChange } from './file-change.ts';
 import { refuseUnlessPossible } from './installation-checks.ts';
 import type { InstallationSite } from './installation-site.ts';
-import { type Journal, planUndo, presentFiles, readJournal, writeJournal } from './journal.ts';
+import { isMade, type Journal, planUndo, presentFiles, readJournal, writeJournal } from './journal.ts';
 import type { KubeadmNode } from './kubeadm-node.ts';
 import { changesOf, type InstallationPlan, type InstallationWish, planInstallation } from './kubeadm-plan.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
@@ -223,7 +223,21 @@ async function planOf(
   node: KubeadmNode,
 ): Promise<{ readonly plan: InstallationPlan; readonly journal: Journal | undefined }> {
   const journal = await journalOf(node);
-  return { plan: planInstallation(wish, await filesOf(node, journal), journal?.port), journal };
+  const files = await filesOf(node, journal);
+  const kubeconfig = files.get(routerPaths.kubeconfig);
+  const renews =
+    kubeconfig !== undefined &&
+    isMade(journal, routerPaths.kubeconfig, kubeconfig) &&
+    (await isDueForRenewal(kubeconfig));
+  return { plan: planInstallation(wish, files, journal?.port, renews), journal };
+}
+
+/** Past two thirds of its life. kubeadm renews it with none of its own: it is not in /etc/kubernetes. */
+async function isDueForRenewal(text: string): Promise<boolean> {
+  const { expiringCredentials } = await import('../../sync/node/cluster-access.ts');
+  // What cannot be read is somebody else's to see to.
+  const found = await expiringCredentials({ kubeconfig: routerPaths.kubeconfig, text }).catch(() => []);
+  return found.some(({ notBefore, notAfter }) => Date.now() > notBefore + ((notAfter - notBefore) * 2) / 3);
 }
 
 /** The certificate is made before anything is changed: without the CA's key there is none. */

@@ -103,6 +103,12 @@ export async function presentFiles(
   return present;
 }
 
+/** Whether an installation made this file, and nobody has changed it since. Pure. */
+export function isMade(journal: Journal | undefined, path: string, present: string | undefined): boolean {
+  const file = journal?.files.find((each) => each.path === path);
+  return file?.before === null && present !== undefined && digestOf(present) === file.written;
+}
+
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

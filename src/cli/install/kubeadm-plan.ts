@@ -28,12 +28,14 @@ export const kubeconfigToBeMade = '(made by kubeadm)\n';
  * What has to change on a node of kubeadm. Pure.
  * @param files what is there, by path
  * @param installedPort the port that clients know, where an installation has recorded it
+ * @param renewsKubeconfig the one that an installation made is near its end
  * @throws {InstallationRefused}
  */
 export function planInstallation(
   { image, kubeApiServerPort }: InstallationWish,
   files: ReadonlyMap<string, string>,
   installedPort: number | undefined,
+  renewsKubeconfig: boolean,
 ): InstallationPlan {
   const manifest = files.get(kubeAdmManifest);
   if (manifest === undefined) {
@@ -56,7 +58,9 @@ export function planInstallation(
   return {
     port,
     preparations: [
-      ...made(routerPaths.kubeconfig, kubeconfigToBeMade, 0o600, true),
+      ...(renewsKubeconfig
+        ? changeTo(files, routerPaths.kubeconfig, kubeconfigToBeMade, 0o600, true)
+        : made(routerPaths.kubeconfig, kubeconfigToBeMade, 0o600, true)),
       ...made(routerPaths.configuration, routerConfiguration(port), 0o644),
       ...changeTo(files, routerPaths.flagPatch, flagPatch(kubeApiServerPort), 0o644),
       ...changeTo(files, routerPaths.probePatch, probePatch(kubeApiServerPort), 0o644),

@@ -51,6 +51,15 @@ describe('the text of status', () => {
         },
       ],
     },
+    certificates: [
+      {
+        name: 'kubeconfig',
+        path: '/etc/sync.kubeconfig',
+        subject: 'CN=sync',
+        notBefore: '2025-01-20T00:00:00Z',
+        notAfter: '2026-01-20T00:00:00Z',
+      },
+    ],
     documents: [{ path: '/apis', server: 'cp-b', problem: 'This router cannot read it.' }],
     warnings: ['--tls-cert-file: it expired \u001b[2J'],
   };
@@ -66,6 +75,11 @@ describe('the text of status', () => {
     const none = { ...status, snapshot: null, embeddedSync: { ...read, lastReadAt: null } };
     const unread = statusText({ status: none, cluster: undefined }, now, plain);
     assert.match(unread, /^Read by: +this router, by sync\.kubeconfig: no server has been read yet$/m);
+  });
+
+  it('says which certificate or token expires first', () => {
+    const text = statusText(report, now, plain);
+    assert.match(text, /^Expires: +in 18 days: CN=sync in \/etc\/sync\.kubeconfig \(--kubeconfig\)$/m);
   });
 
   it('names once why the router is not ready', () => {

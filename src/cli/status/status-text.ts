@@ -9,6 +9,7 @@ import {
   withDisplayNames,
 } from '../../dashboard/wording/display-names.ts';
 import { preferenceText } from '../../dashboard/wording/preferred-version-text.ts';
+import { firstExpiry } from '../../own-paths/status/credential-files.ts';
 import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { countHealthy } from '../../own-paths/status/usable-servers.ts';
 import { durationText } from '../../runtime/duration-text.ts';
@@ -54,6 +55,7 @@ export function statusText(
         ['Healthy:', status.servers.length === 0 ? undefined : healthyCount(status)],
         ['Version:', preferenceText(status)],
         ['Down:', cluster && unservedLine(status, cluster)],
+        ['Expires:', expiryLine(status, now)],
       ],
       width,
     ),
@@ -106,6 +108,11 @@ function unservedLine({ servers }: StatusView, { columns, matrix }: ClusterView)
     .map(({ group, version, resource, subresource }) => resourceName(group, version, resource, subresource));
   const more = resources.length > names.length ? `, and ${resources.length - names.length} more` : '';
   return { text: `no healthy server serves ${names.join(', ')}${more}: 503`, style: 'bad' };
+}
+
+function expiryLine({ certificates }: StatusView, now: number): Segment | undefined {
+  const first = firstExpiry(certificates, now);
+  return first?.isNear === true ? { text: first.text, style: 'warning' } : first?.text;
 }
 
 function routerLine({ form, serverId, enabled }: StatusView, hostnames: ClusterView['hostnames']): string {

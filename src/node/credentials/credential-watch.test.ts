@@ -2,15 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { credentialFileWarnings } from '../../own-paths/status/credential-files.ts';
-import {
-  CredentialFileReport,
-  type ExpiringCertificate,
-  ExpiryReminder,
-  expiryOf,
-} from './credential-watch.ts';
+import { credentialFileWarnings, expiryOf, firstExpiry } from '../../own-paths/status/credential-files.ts';
+import { CredentialFileReport, type ExpiringCertificate, ExpiryReminder } from './credential-watch.ts';
 import type { FileGroupState } from './file-reloader.ts';
 
+const day = 86_400_000;
 const now = Date.UTC(2030, 0, 10);
 const at = (days: number): Date => new Date(now + days * 86_400_000);
 const authority = await createAuthority('ca');
@@ -52,6 +48,7 @@ it('shows the days left of the certificate in use', async () => {
       name: 'tls-cert-file',
       path: '/etc/tls-cert-file',
       subject: 'CN=router',
+      notBefore: '2028-12-06T00:00:00.000Z',
       notAfter: '2030-01-22T12:00:00.000Z',
       daysLeft: 12,
       lastReload: '2030-01-09T23:59:59.000Z',
@@ -59,6 +56,30 @@ it('shows the days left of the certificate in use', async () => {
     },
   ]);
   assert.deepEqual(credentialFileWarnings(report), []);
+});
+
+it('shows what is in none of the files beside them, and of all the one that ends first', async () => {
+  const { chain } = await issue('router', at(12.5));
+  const report = reportOf(stateOf({ 'tls-cert-file': chain }));
+  const kubeconfig = { name: 'kubeconfig', path: '/etc/sync.kubeconfig', notBefore: now - 300 * day };
+  report.further = [
+    { ...kubeconfig, subject: 'CN=sync', notAfter: now + 5 * day },
+    // A machine renews it every hour.
+    { ...kubeconfig, subject: 'the token of a pod', notBefore: now, notAfter: now + day / 24 },
+  ];
+  assert.deepEqual(
+    report.certificates().map(({ name, subject, daysLeft }) => [name, subject, daysLeft]),
+    [
+      ['tls-cert-file', 'CN=router', 12],
+      ['kubeconfig', 'CN=sync', 5],
+      ['kubeconfig', 'the token of a pod', 0],
+    ],
+  );
+  assert.deepEqual(firstExpiry(report.certificates(), now), {
+    text: 'in 5 days: CN=sync in /etc/sync.kubeconfig (--kubeconfig)',
+    isNear: true,
+  });
+  assert.equal(report.expiring().length, 3);
 });
 
 it('shows of a bundle the certificate that ends first', async () => {
@@ -92,7 +113,6 @@ it('warns of failed reloads and of certificates past their end', async () => {
   ]);
 });
 
-const day = 86_400_000;
 const start = Date.UTC(2026, 0, 1);
 
 function certificate(lifetimeDays: number): ExpiringCertificate {
@@ -116,6 +136,11 @@ describe('the end of a certificate', () => {
     );
   });
 
+  it('is not near before the last tenth of an hour for a token that lives so long', () => {
+    const minutes = (left: number) => daysBefore(1 / 24, left / 1_440);
+    assert.deepEqual([30, 15, 7, 5, -1].map(minutes), [undefined, undefined, undefined, 'urgent', 'expired']);
+  });
+
   it('is not near all its life for one that is renewed every month', () => {
     assert.deepEqual(
       [29, 11, 9, 4, 2].map((days) => daysBefore(30, days)),
@@ -136,11 +161,11 @@ describe('reminders', () => {
     assert.deepEqual(
       lines.map(({ level, fields, message }) => [level, fields['daysLeft'], message]),
       [
-        ['warn', 29, 'A certificate expires soon: renew it'],
-        ['warn', 28, 'A certificate expires soon: renew it'],
-        ['warn', 7, 'A certificate expires soon: renew it'],
-        ['warn', 6, 'A certificate expires within days: renew it now'],
-        ['warn', -1, 'A certificate has expired'],
+        ['warn', 29, 'A credential expires soon: renew it'],
+        ['warn', 28, 'A credential expires soon: renew it'],
+        ['warn', 7, 'A credential expires soon: renew it'],
+        ['warn', 6, 'A credential expires within days: renew it now'],
+        ['warn', -1, 'A credential has expired'],
       ],
     );
     assert.deepEqual(lines[0]?.fields, {

@@ -2,6 +2,7 @@ import {
   type CertificateStatus,
   type CredentialFiles,
   daysLeft,
+  expiryOf,
   type KeyFileStatus,
 } from '../../own-paths/status/credential-files.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -19,9 +20,19 @@ export class CredentialWatch {
   readonly #reloader: FileReloader;
   readonly #reminder: ExpiryReminder;
   readonly #clock: () => number;
+  /** Those of the kubeconfig. */
+  readonly #further: (() => Promise<readonly ExpiringCertificate[]>) | undefined;
 
-  /** @param clock milliseconds since the epoch. */
-  constructor(logger: Logger, clock: () => number = Date.now) {
+  /**
+   * @param further credentials that are in no file of a group, looked at as often
+   * @param clock milliseconds since the epoch
+   */
+  constructor(
+    logger: Logger,
+    further?: () => Promise<readonly ExpiringCertificate[]>,
+    clock: () => number = Date.now,
+  ) {
+    this.#further = further;
     this.#clock = clock;
     this.#reloader = new FileReloader({ logger, clock });
     this.#report = new CredentialFileReport(() => this.#reloader.states(), clock);
@@ -36,21 +47,26 @@ export class CredentialWatch {
 
   /** Looks every ten seconds. */
   start(): void {
-    this.#remind();
-    this.#reloader.start(interval, () => this.#remind());
+    void this.#remind();
+    this.#reloader.start(interval, () => void this.#remind());
   }
 
   /** Looks at once. Never rejects: errors are logged. */
   async reload(): Promise<void> {
     await this.#reloader.check();
-    this.#remind();
+    await this.#remind();
   }
 
   stop(): void {
     this.#reloader.stop();
   }
 
-  #remind(): void {
+  async #remind(): Promise<void> {
+    try {
+      this.#report.further = (await this.#further?.()) ?? [];
+    } catch {
+      // What cannot be read is told by who reads the cluster with it; its expiry stays the last that was seen.
+    }
     this.#reminder.remind(this.#report.expiring(), this.#clock());
   }
 }
@@ -70,6 +86,8 @@ interface FileInUse {
 export class CredentialFileReport implements CredentialFiles {
   readonly #states: () => readonly FileGroupState[];
   readonly #clock: () => number;
+  /** Credentials that are in none of the files. */
+  further: readonly ExpiringCertificate[] = [];
   /** By the text they were read from: parsing one takes 0.2 ms, and anybody may ask `/readyz`, which looks at all. */
   #parsed = new Map<string, ExpiringCertificate>();
 
@@ -81,18 +99,23 @@ export class CredentialFileReport implements CredentialFiles {
 
   /** Of each file of certificates the one that ends first. */
   expiring(): readonly ExpiringCertificate[] {
-    return this.#certificateFiles().map(([, certificate]) => certificate);
+    return [...this.#certificateFiles().map(([, certificate]) => certificate), ...this.further];
   }
 
   certificates(): readonly CertificateStatus[] {
     const now = this.#clock();
-    return this.#certificateFiles().map(([inUse, { name, path, subject, notAfter }]) => ({
+    const found: (readonly [Outcome, ExpiringCertificate])[] = [
+      ...this.#certificateFiles(),
+      ...this.further.map((credential) => [readEachTime, credential] as const),
+    ];
+    return found.map(([outcome, { name, path, subject, notBefore, notAfter }]) => ({
       name,
       path,
       subject,
+      notBefore: new Date(notBefore).toISOString(),
       notAfter: new Date(notAfter).toISOString(),
       daysLeft: daysLeft(notAfter, now),
-      ...outcomeOf(inUse),
+      ...outcomeOf(outcome),
     }));
   }
 
@@ -110,7 +133,7 @@ export class CredentialFileReport implements CredentialFiles {
       const { file, text } = inUse;
       if (file.isDocument === true || !holds(text, 'CERTIFICATE')) return [];
       const key = `${file.name} ${file.path} ${text}`;
-      const certificate = this.#parsed.get(key) ?? firstToEnd(file, text);
+      const certificate = this.#parsed.get(key) ?? firstToEnd({ ...file, text });
       parsed.set(key, certificate);
       return [[inUse, certificate] as const];
     });
@@ -131,10 +154,11 @@ export class CredentialFileReport implements CredentialFiles {
   }
 }
 
-function outcomeOf({
-  lastReload,
-  lastError,
-}: Pick<FileInUse, 'lastReload' | 'lastError'>): Pick<CertificateStatus, 'lastReload' | 'lastError'> {
+type Outcome = Pick<FileInUse, 'lastReload' | 'lastError'>;
+
+const readEachTime: Outcome = { lastReload: undefined, lastError: undefined };
+
+function outcomeOf({ lastReload, lastError }: Outcome): Pick<CertificateStatus, 'lastReload' | 'lastError'> {
   return {
     lastReload: lastReload === undefined ? null : new Date(lastReload).toISOString(),
     lastError: lastError ?? null,
@@ -146,7 +170,11 @@ function holds(text: string, label: 'CERTIFICATE' | 'PRIVATE KEY'): boolean {
 }
 
 /** A chain is worth nothing from the day its first certificate ends; of a bundle it is the one to see to first. */
-function firstToEnd({ name, path }: WatchedFile, text: string): ExpiringCertificate {
+export function firstToEnd({
+  name,
+  path,
+  text,
+}: Pick<WatchedFile, 'name' | 'path' | 'text'>): ExpiringCertificate {
   const [first] = parseCertificates({ pem: text, source: path })
     .map((certificate) => ({
       name,
@@ -161,7 +189,7 @@ function firstToEnd({ name, path }: WatchedFile, text: string): ExpiringCertific
 
 const day = 86_400_000;
 
-/** When a certificate is valid, in milliseconds since the epoch, and which one it is. */
+/** When a certificate or token is valid, in milliseconds since the epoch, and which one it is. */
 export interface ExpiringCertificate {
   readonly name: string;
   readonly path: string;
@@ -170,30 +198,11 @@ export interface ExpiringCertificate {
   readonly notAfter: number;
 }
 
-type Expiry = 'expired' | 'urgent' | 'soon';
-
-/**
- * How near the end a certificate is; `undefined`: not near. Pure.
- *
- * `soon` is under 30 days, `urgent` under 7. Certificates that never had that long to live are renewed by a
- * machine, usually at a third of their life: for them it is a third, and a tenth.
- */
-export function expiryOf(
-  { notBefore, notAfter }: Pick<ExpiringCertificate, 'notBefore' | 'notAfter'>,
-  now: number,
-): Expiry | undefined {
-  const left = notAfter - now;
-  const lifetime = notAfter - notBefore;
-  if (left < 0) return 'expired';
-  if (left < Math.min(7 * day, lifetime / 10)) return 'urgent';
-  return left < Math.min(30 * day, lifetime / 3) ? 'soon' : undefined;
-}
-
-const words: Readonly<Record<Expiry, string>> = {
-  expired: 'A certificate has expired',
-  urgent: 'A certificate expires within days: renew it now',
-  soon: 'A certificate expires soon: renew it',
-};
+const words = {
+  expired: 'A credential has expired',
+  urgent: 'A credential expires within days: renew it now',
+  soon: 'A credential expires soon: renew it',
+} as const;
 
 /** Warns of certificates near their end: at once when it gets nearer, else once a day. */
 export class ExpiryReminder {

@@ -189,11 +189,18 @@ function updateSnapshot(state: MetricRegistry['state'], table: RoutingTable | un
 }
 
 function updateCredentials(state: MetricRegistry['state'], files: CredentialFiles): void {
-  const { certificateExpiration, credentialReloadFailed, credentialLastReload } = state;
-  for (const family of [certificateExpiration, credentialReloadFailed, credentialLastReload]) family.clear();
+  const { certificateExpiration, certificateLifetime, credentialReloadFailed, credentialLastReload } = state;
+  const families = [certificateExpiration, certificateLifetime, credentialReloadFailed, credentialLastReload];
+  for (const family of families) family.clear();
   const certificates = files.certificates();
-  for (const { name, path, notAfter } of certificates) {
-    certificateExpiration.with(`--${name}`, path).set(Date.parse(notAfter) / 1000);
+  // The earliest of one file last: it is the one that counts.
+  const byExpiry = certificates.toSorted(
+    (one, other) => Date.parse(other.notAfter) - Date.parse(one.notAfter),
+  );
+  for (const { name, path, notBefore, notAfter } of byExpiry) {
+    const expires = Date.parse(notAfter);
+    certificateExpiration.with(`--${name}`, path).set(expires / 1000);
+    certificateLifetime.with(`--${name}`, path).set((expires - Date.parse(notBefore)) / 1000);
   }
   for (const { name, path, lastReload, lastError } of [...certificates, ...files.keyFiles()]) {
     credentialReloadFailed.with(`--${name}`, path).set(lastError === null ? 0 : 1);

@@ -48,7 +48,12 @@ export const stateCatalogue = {
   ),
   certificateExpiration: gauge(
     'mixed_version_proxy_certificate_expiration_timestamp_seconds',
-    'When the first certificate in a file ends, in seconds since the epoch.',
+    'When the first certificate in a file, or a token of the kubeconfig, expires, in seconds since the epoch.',
+    fileLabels,
+  ),
+  certificateLifetime: gauge(
+    'mixed_version_proxy_certificate_lifetime_seconds',
+    'How long that certificate or token is valid in all.',
     fileLabels,
   ),
   credentialReloadFailed: gauge(

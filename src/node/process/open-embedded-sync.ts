@@ -3,6 +3,7 @@ import type { EmbeddedSyncStatus } from '../../own-paths/status/embedded-sync-st
 import type { Logger } from '../../runtime/logger.ts';
 import type { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
+import type { ExpiringCertificate } from '../credentials/credential-watch.ts';
 
 /** What the sync job in a router gets of it. */
 export interface EmbeddedSyncParts {
@@ -25,6 +26,8 @@ export interface EmbeddedSync {
   /** Reads all servers at once: one is not as the snapshot has it. */
   hurry(): void;
   status(): EmbeddedSyncStatus;
+  /** The certificate and the token of its kubeconfig, as they are now, where they say when they expire. */
+  expiring(): Promise<readonly ExpiringCertificate[]>;
   /** Resolves when nothing is read any more. */
   stop(): Promise<void>;
 }

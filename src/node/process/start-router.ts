@@ -88,7 +88,7 @@ async function start(
   const settings = { needsRestart: () => changedSettings, found: () => config.commandLine.found };
   const credentials = new LiveCredentials(credentialsOf(config));
   const addressPolicy = createAddressPolicy(config.peerAddresses);
-  const credentialWatch = new CredentialWatch(logger);
+  const credentialWatch = new CredentialWatch(logger, async () => embeddedSync?.expiring() ?? []);
   const traffic = new TrafficControl(config, logger);
   opened.push(() => traffic.deadlines.stop());
   const metrics = config.observability.metrics

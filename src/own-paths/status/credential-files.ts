@@ -1,10 +1,11 @@
-/** One file of PEM certificates that the router uses. Times are RFC 3339. */
+/** A certificate that the router uses, or a token of its kubeconfig that says when it expires. Times are RFC 3339. */
 export interface CertificateStatus {
   /** What the file is for: the flag that names it, without dashes. */
   readonly name: string;
   readonly path: string;
-  /** Of the certificate in it that ends first; attributes joined by `, `. */
+  /** Of the certificate in it that ends first; attributes joined by `, `. Of a token: whose it is. */
   readonly subject: string;
+  readonly notBefore: string;
   readonly notAfter: string;
   /** Whole days until then, rounded down: negative once it has expired. */
   readonly daysLeft: number;
@@ -25,7 +26,7 @@ export interface CredentialFiles {
 
 /** Whole days from `now` to `notAfter`, both milliseconds since the epoch; negative when it has passed. */
 export function daysLeft(notAfter: number, now: number): number {
-  return Math.floor((notAfter - now) / 86_400_000);
+  return Math.floor((notAfter - now) / day);
 }
 
 /**
@@ -44,4 +45,54 @@ export function credentialFileWarnings(files: CredentialFiles): readonly string[
       daysLeft < 0 ? [`--${name}: ${subject} in ${path} expired at ${notAfter}`] : [],
     ),
   ];
+}
+
+const day = 86_400_000;
+
+/** Of a credential, when it is valid: milliseconds since the epoch. */
+interface Validity {
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+type Expiry = 'expired' | 'urgent' | 'soon';
+
+/**
+ * How near the end a credential is; `undefined`: not near. Pure.
+ *
+ * `soon` is under 30 days, `urgent` under 7. What never had that long to live is renewed by a machine, usually at a
+ * third of its life: for it `soon` is a third, and `urgent` a tenth. A token that lives for less than a day is renewed
+ * at a fifth (pkg/kubelet/token/token_manager.go), and is never `soon`.
+ */
+export function expiryOf({ notBefore, notAfter }: Validity, now: number): Expiry | undefined {
+  const left = notAfter - now;
+  const lifetime = notAfter - notBefore;
+  if (left < 0) return 'expired';
+  if (left < Math.min(7 * day, lifetime / 10)) return 'urgent';
+  return lifetime >= day && left < Math.min(30 * day, lifetime / 3) ? 'soon' : undefined;
+}
+
+/**
+ * The one that ends first, in words. Without those that live for less than a day: a machine renews them. Pure.
+ * @param now milliseconds since the epoch
+ */
+export function firstExpiry(
+  certificates: readonly Pick<CertificateStatus, 'name' | 'path' | 'subject' | 'notBefore' | 'notAfter'>[],
+  now: number,
+): { readonly text: string; readonly isNear: boolean } | undefined {
+  const [first] = certificates
+    .map((certificate) => ({
+      ...certificate,
+      notBefore: Date.parse(certificate.notBefore),
+      notAfter: Date.parse(certificate.notAfter),
+    }))
+    .filter(({ notBefore, notAfter }) => notAfter - notBefore >= day)
+    .sort((one, other) => one.notAfter - other.notAfter);
+  if (first === undefined) return undefined;
+  const days = daysLeft(first.notAfter, now);
+  const when = days < 0 ? 'expired' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
+  return {
+    text: `${when}: ${first.subject} in ${first.path} (--${first.name})`,
+    isNear: expiryOf(first, now) !== undefined,
+  };
 }

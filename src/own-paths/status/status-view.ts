@@ -100,6 +100,19 @@ export const statusViewSchema = open({
       }),
     ),
   }),
+  /** Left out by routers of the release before, as `notBefore` is. */
+  certificates: v.optional(
+    v.array(
+      open({
+        name: v.string(),
+        path: v.string(),
+        subject: v.string(),
+        notBefore: v.optional(v.string(), '1970-01-01T00:00:00Z'),
+        notAfter: time,
+      }),
+    ),
+    [],
+  ),
   documents: v.array(open({ path: v.string(), server: v.string(), problem: v.string() })),
   warnings: v.array(v.string()),
 });

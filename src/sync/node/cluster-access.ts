@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { ExpiringCertificate } from '../../node/credentials/credential-watch.ts';
 import { fileErrorMessage } from '../../runtime/error-message.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts';
@@ -8,6 +9,7 @@ import {
   type ClusterCredentials,
   checkedToken,
   credentialsOf,
+  expiringCredentialsOf,
   type KubeconfigIdentity,
 } from './kubeconfig-credentials.ts';
 
@@ -51,7 +53,7 @@ const freshMilliseconds = 10_000;
  * ```
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
-  const identity = 'inCluster' in options ? identityOfPod() : identityInFiles(options);
+  const identity = identityOf(options);
   const { cluster, user, files } = identity;
   if (user.token !== undefined) checkedToken(user.token, user, files);
   if (cluster.skipsTlsVerification) {
@@ -85,6 +87,21 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
       return last.credentials;
     },
   };
+}
+
+/**
+ * The certificate and the token of a kubeconfig or pod that say when they expire, read anew. Not those of an exec plugin,
+ * which is asked for others.
+ *
+ * @throws {ClusterAccessError} as `loadClusterAccess`, and an error when a file cannot be read
+ */
+export function expiringCredentials(options: ClusterAccessOptions): Promise<readonly ExpiringCertificate[]> {
+  const name = 'inCluster' in options ? 'in-cluster' : 'kubeconfig';
+  return expiringCredentialsOf(identityOf(options), name);
+}
+
+function identityOf(options: ClusterAccessOptions): KubeconfigIdentity {
+  return 'inCluster' in options ? identityOfPod() : identityInFiles(options);
 }
 
 /** Where the kubelet puts what a pod needs (k8s.io/client-go rest InClusterConfig). */

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { inspect } from 'node:util';
+import { UnsecuredJWT } from 'jose';
 import { clusterAuthority, clusterClient, exampleCluster } from '../../../test/support/example-cluster.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { loadClusterAccess } from './cluster-access.ts';
+import { expiringCredentials, loadClusterAccess } from './cluster-access.ts';
 import { execPluginCredentials } from './exec-plugin.ts';
 import type { ExecPlugin } from './kubeconfig.ts';
 
@@ -32,6 +34,11 @@ async function kubeconfigOf(context: TestContext, user: object): Promise<string>
   return (await exampleCluster(context)).kubeconfig(url, { user });
 }
 
+function validityOf(pem: string) {
+  const { validFromDate, validToDate } = new X509Certificate(pem);
+  return { notBefore: validFromDate.getTime(), notAfter: validToDate.getTime() };
+}
+
 async function headersOf(kubeconfig: string): Promise<readonly string[]> {
   return (await (await loadClusterAccess({ kubeconfig })).credentials()).headers;
 }
@@ -54,6 +61,34 @@ async function plugin(context: TestContext, script: string) {
   await chmod(command, 0o755);
   return { command, exec: { apiVersion: 'client.authentication.k8s.io/v1', command } };
 }
+
+describe('what is told of when the credentials of a kubeconfig expire', () => {
+  it('is that of its certificate, and of a token that says so, wherever they stand', async (context) => {
+    const { notBefore, notAfter } = validityOf(clusterClient.certificate);
+    const both = await (await exampleCluster(context)).kubeconfig(url);
+    const [certificate, ...others] = await expiringCredentials({ kubeconfig: both });
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      [certificate?.name, certificate?.path, certificate?.notBefore, certificate?.notAfter],
+      ['kubeconfig', both, notBefore, notAfter],
+    );
+    const token = new UnsecuredJWT({ sub: 'system:serviceaccount:a:b', iat: 1_000, exp: 4_000 }).encode();
+    const inFile = await kubeconfigOf(context, { tokenFile: 'the-token' });
+    const path = join(dirname(inFile), 'the-token');
+    await writeFile(path, token);
+    assert.deepEqual(await expiringCredentials({ kubeconfig: inFile }), [
+      {
+        name: 'kubeconfig',
+        path,
+        subject: 'the token of system:serviceaccount:a:b',
+        notBefore: 1_000_000,
+        notAfter: 4_000_000,
+      },
+    ]);
+    await writeFile(path, 'opaque');
+    assert.deepEqual(await expiringCredentials({ kubeconfig: inFile }), []);
+  });
+});
 
 describe('the token of a kubeconfig', () => {
   it('is sent as it stands in the file of tokenFile, beside the kubeconfig, which wins over token', async (context) => {

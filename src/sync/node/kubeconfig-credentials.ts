@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { decodeJwt } from 'jose';
+import { decodeJwt, type JWTPayload } from 'jose';
 import { parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
+import { type ExpiringCertificate, firstToEnd } from '../../node/credentials/credential-watch.ts';
 import type { PemPair } from '../../node/credentials/credentials.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
@@ -64,6 +65,37 @@ export function credentialsOf(identity: KubeconfigIdentity): () => Promise<Clust
   };
 }
 
+/**
+ * The certificate and the token that say when they expire.
+ * @param name of the flag that names the kubeconfig, without dashes
+ */
+export async function expiringCredentialsOf(
+  identity: KubeconfigIdentity,
+  name: string,
+): Promise<readonly ExpiringCertificate[]> {
+  const { user, files } = identity;
+  const pathOf = (source: PemSource) => (source !== undefined && 'file' in source ? source.file : files);
+  const certificate = await readText(user.clientCertificate, identity);
+  const token = user.token ?? (await tokenInFile(identity)) ?? user.authProvider?.idToken;
+  const claims = token === undefined ? undefined : claimsOf(token);
+  return [
+    ...(certificate === undefined
+      ? []
+      : [firstToEnd({ name, path: pathOf(user.clientCertificate), text: certificate })]),
+    ...(claims?.exp === undefined
+      ? []
+      : [
+          {
+            name,
+            path: user.tokenFile ?? files,
+            subject: `the token of ${claims.sub ?? nameOf(user)}`,
+            notBefore: (claims.nbf ?? claims.iat ?? 0) * 1000,
+            notAfter: claims.exp * 1000,
+          },
+        ]),
+  ];
+}
+
 async function readText(source: PemSource, { user, files }: KubeconfigIdentity): Promise<string | undefined> {
   if (source === undefined || 'text' in source) return source?.text;
   try {
@@ -104,12 +136,16 @@ function idTokenOf({ user: { name, authProvider }, files }: KubeconfigIdentity):
 }
 
 function hasExpired(token: string): boolean {
+  const exp = claimsOf(token)?.exp;
+  return exp !== undefined && exp * 1000 <= Date.now();
+}
+
+/** `undefined`: it is no JSON Web Token. The API server says what is wrong with it. */
+function claimsOf(token: string): JWTPayload | undefined {
   try {
-    const { exp } = decodeJwt(token);
-    return exp !== undefined && exp * 1000 <= Date.now();
+    return decodeJwt(token);
   } catch {
-    // The API server says what is wrong with it.
-    return false;
+    return undefined;
   }
 }
 

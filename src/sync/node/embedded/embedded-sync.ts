@@ -10,7 +10,7 @@ import type { Snapshot } from '../../../snapshot/format/types.ts';
 import type { SnapshotReceiver } from '../../../snapshot/receiving/receiver.ts';
 import type { DeliveryResult, SnapshotTarget } from '../../delivery/deliver.ts';
 import type { SyncLoop } from '../../sync-loop.ts';
-import { type ClusterAccessOptions, loadClusterAccess } from '../cluster-access.ts';
+import { type ClusterAccessOptions, expiringCredentials, loadClusterAccess } from '../cluster-access.ts';
 import { runSync } from '../run-sync.ts';
 import type { RunSyncOptions } from '../run-sync-options.ts';
 import { localApiServer } from './local-api-server.ts';
@@ -80,6 +80,7 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
       };
     },
     hurry: () => loop?.hurry(),
+    expiring: async () => (reading === undefined ? [] : expiringCredentials(reading.kubernetes)),
     status(): EmbeddedSyncStatus {
       const status = loop?.status();
       const [delivered] = status?.targets.flatMap(({ lastResult }) => lastResult ?? []) ?? [];
