@@ -8,12 +8,15 @@ import { expiryOf } from '../../own-paths/status/credential-files.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/error-message.ts';
+import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { expiringCredentials } from '../../sync/node/cluster-access.ts';
+import { readClusterOnce } from '../../sync/node/embedded/embedded-sync.ts';
 import { serverIdToBeFound } from '../serve/find-own-server-id.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
+import { countOf } from '../terminal/count-of.ts';
 import { askAsRouter } from './ask-as-router.ts';
 import { examinedServers, type Finding } from './finding.ts';
 import { identityFindings } from './identity-findings.ts';
@@ -22,7 +25,7 @@ import { addressFindings, serverFindings } from './server-findings.ts';
 
 interface RouterFindings {
   readonly findings: readonly Finding[];
-  /** What the stored snapshot says; `undefined` where there is none that can be used. */
+  /** What the stored snapshot says, else what has been read of the cluster; `undefined` where there is neither. */
   readonly table: RoutingTable | undefined;
 }
 
@@ -34,7 +37,10 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
   const { config: configured, unknownServerId } = await readServeInput(given, context, {
     maySkipServerId: true,
   });
-  const { findings: ofSnapshot, table } = await snapshotFindings(configured, context);
+  const stored = await snapshotFindings(configured, context);
+  const read =
+    stored.table === undefined ? await clusterFindings(configured) : { findings: [], table: undefined };
+  const table = stored.table ?? read.table;
   // As the router itself does, by the snapshot that it would begin with.
   const serverId = table === undefined ? configured.serverId : localServerIdOf(configured, table);
   const config = { ...configured, serverId: serverId === serverIdToBeFound ? undefined : serverId };
@@ -52,7 +58,8 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
       ...certificateFindings(config, context.clock()),
       ...(await kubeconfigFindings(config, context.clock())),
       ...(await permissionFindings(config)),
-      ...ofSnapshot,
+      ...stored.findings,
+      ...read.findings,
       ...servers.findings,
       ...addressFindings(config, table),
       ...(await identityFindings(servers.reached, config, ask)),
@@ -193,7 +200,7 @@ function isIssuer(authority: X509Certificate, certificate: X509Certificate): boo
 
 interface SnapshotFindings {
   readonly findings: readonly Finding[];
-  /** What the stored snapshot says; `undefined` where there is none that can be used. */
+  /** `undefined` where there is none that can be used. */
   readonly table: RoutingTable | undefined;
 }
 
@@ -234,6 +241,47 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
             : `${file} is not there: the router has not read the cluster yet`,
         )
       : only('failed', `${error.lines.join('; ')}: the router would begin without a snapshot`);
+  }
+}
+
+/** Milliseconds until a cluster that does not answer is given up. */
+const readingTimeout = 30_000;
+
+/** Reads the cluster as the router would at its start, where it does: without a snapshot no peer is known. */
+async function clusterFindings(config: ServeConfig): Promise<SnapshotFindings> {
+  if (config.embeddedSync === undefined || !config.featureGateEnabled) {
+    return { findings: [], table: undefined };
+  }
+  const check = 'cluster';
+  const serverId = config.serverId === serverIdToBeFound ? undefined : config.serverId;
+  try {
+    const { snapshot, readings, warnings } = await readClusterOnce(
+      { ...config, serverId },
+      AbortSignal.timeout(readingTimeout),
+    );
+    const unread = [...readings].flatMap(([id, reading]): Finding[] =>
+      reading.ok
+        ? []
+        : [
+            {
+              check,
+              result: 'warning',
+              message: `server ${id} could not be read: ${reading.reason}`,
+            },
+          ],
+    );
+    const others = warnings.map((message): Finding => ({ check, result: 'warning', message }));
+    if (snapshot === undefined) {
+      const message = 'no API server could be read: the router would not become ready';
+      return { findings: [{ check, result: 'failed', message }, ...unread, ...others], table: undefined };
+    }
+    const message = `${countOf(snapshot.servers.length, 'API server')} found`;
+    return {
+      findings: [{ check, result: 'ok', message }, ...unread, ...others],
+      table: buildRoutingTable(snapshot),
+    };
+  } catch (error) {
+    return { findings: [{ check, result: 'failed', message: errorMessage(error) }], table: undefined };
   }
 }
 

@@ -33,7 +33,7 @@ interface DoctorOptions {
 export function registerDoctor(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
   command
     .description(
-      'Check what a router needs, on its machine: configuration, certificates and keys, the stored snapshot, and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). Takes the flags of serve, except --dry-run. With --upgrade-to it says what an upgrade changes. Exit code 0: all is well, 1: a warning, 2: something does not work.',
+      'Check what a router needs, on its machine: configuration, certificates and keys, the stored snapshot (the cluster, where there is none and the router reads it itself), and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). Takes the flags of serve, except --dry-run. With --upgrade-to it says what an upgrade changes. Exit code 0: all is well, 1: a warning, 2: something does not work.',
     )
     .examples(
       { comment: 'With the configuration file of the router.', line: 'doctor --config router.yaml' },
@@ -101,7 +101,7 @@ async function examineUpgrade(
   const from = today?.snapshot ?? stored?.snapshot;
   if (from === undefined) {
     throw new CommandFailure(2, [
-      '--upgrade-to needs to know what runs today: give --upgrade-from, or a router that has a stored snapshot',
+      '--upgrade-to needs to know what runs today: give --upgrade-from, or a router that has a stored snapshot or reads the cluster',
     ]);
   }
   return [...(today?.findings ?? []), ...then.findings, ...(await upgradeFindings(from, then.snapshot))];

@@ -3,6 +3,7 @@ import type { ServeConfig } from '../../../node/configuration/serve-config.ts';
 import type { EmbeddedSync, EmbeddedSyncParts } from '../../../node/process/open-embedded-sync.ts';
 import { isLocalServerAddress } from '../../../node/serving/local-server-address.ts';
 import type { EmbeddedSyncStatus } from '../../../own-paths/status/embedded-sync-status.ts';
+import { newPseudonym } from '../../../request/via.ts';
 import { backOffDelay, systemClock } from '../../../runtime/clock.ts';
 import { errorMessage } from '../../../runtime/error-message.ts';
 import { SnapshotError } from '../../../snapshot/format/snapshot-error.ts';
@@ -10,8 +11,9 @@ import type { Snapshot } from '../../../snapshot/format/types.ts';
 import type { SnapshotReceiver } from '../../../snapshot/receiving/receiver.ts';
 import type { DeliveryResult, SnapshotTarget } from '../../delivery/deliver.ts';
 import type { SyncLoop } from '../../sync-loop.ts';
+import type { SyncOnceResult } from '../../sync-once.ts';
 import { type ClusterAccessOptions, expiringCredentials, loadClusterAccess } from '../cluster-access.ts';
-import { runSync } from '../run-sync.ts';
+import { runSync, runSyncOnce } from '../run-sync.ts';
 import type { RunSyncOptions } from '../run-sync-options.ts';
 import { localApiServer } from './local-api-server.ts';
 
@@ -101,6 +103,23 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
       await running;
     },
   };
+}
+
+/** Reads the cluster once, as the router does when it starts, and delivers to nobody. @throws {Error} as `runSyncOnce` */
+export function readClusterOnce(
+  config: ServeConfig,
+  signal: AbortSignal,
+): Promise<Pick<SyncOnceResult, 'snapshot' | 'readings' | 'warnings'>> {
+  const { local, ...reading } = readingOf(config, newPseudonym());
+  const nobody: SnapshotTarget = {
+    name: 'nobody',
+    put: async () => ({ kind: 'accepted' }),
+    holds: async () => true,
+  };
+  return runSyncOnce(
+    { ...reading, local: local && { ...local, isAt: isLocalServerAddress(config) }, targets: [nobody] },
+    signal,
+  );
 }
 
 function sourceOf(access: ClusterAccessOptions): string {
