@@ -12,7 +12,7 @@ interface RememberedRequest {
 /**
  * Keeps what was read of requests that come again and again: leases are renewed every few seconds, controllers list
  * the same resources. What comes back is the same object with the same strings, which later lookups find faster than
- * new ones: a request that is not known takes up to a tenth more CPU time in all (docs/explanation/performance.md).
+ * new ones: a request that is not known takes up to a tenth more CPU time in all (bench/README.md).
  * Nothing is kept of a refused target, nor of a request that came once: that would outlive it, and what outlives
  * requests is dear to collect.
  *

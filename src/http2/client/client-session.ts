@@ -25,7 +25,7 @@ import { serverFrameRules } from './server-frame-rules.ts';
 const lastStreamId = 0x7fff_ffff;
 /**
  * SETTINGS_MAX_FRAME_SIZE for servers. With the default of 16 KiB a list of 10 MB takes a quarter more CPU
- * (docs/explanation/performance.md).
+ * (bench/README.md).
  */
 const maximumFrameSize = 256 * 1024;
 /** Bytes that may wait for a server that does not read. */

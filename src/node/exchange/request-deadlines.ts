@@ -26,7 +26,7 @@ export interface RequestDeadlinesOptions {
  *
  * Arrays, not a `Set` or a `Map`: V8 copies their entries to a new table every few additions, and the old table refers to
  * the new one. Once one is in the old generation, it keeps all later ones alive, with every request that was in them
- * (docs/explanation/performance.md).
+ * (bench/README.md).
  */
 export class RequestDeadlines {
   readonly #ticks: number;

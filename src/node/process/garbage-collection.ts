@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 
 /**
  * Sets V8's garbage collector to what a router needs. For a process that does nothing but serve, once, at its start: it
- * concerns all of its code. What each setting is worth: docs/explanation/performance.md.
+ * concerns all of its code. What each setting is worth: bench/README.md.
  */
 export function setGarbageCollectorForServing(): void {
   // Keeps V8 from creating objects of requests among the old ones. It does so with those that have outlived a collection
