@@ -49,7 +49,8 @@ export interface RoundOutcome {
 /**
  * One round: finds the servers, reads those that are due, and makes the snapshot. Delivers nothing.
  *
- * @param longestWait how long to wait for slow servers, milliseconds; `undefined`: for all
+ * @param longestWait how long to wait for slow servers, milliseconds; `undefined`: for all; 0: none is read, what has been
+ *   read since the last round counts
  * @param waitsForSchemas whether to wait for documents, too; else what is not read yet counts as different until it is
  */
 export async function runRound(
@@ -72,6 +73,7 @@ export async function runRound(
   const schemas = await context.schemas.read({
     servers,
     readings,
+    early: readers.early(),
     previous,
     shared: sharedGroupVersions(
       clusterObjects.apiServices ?? previous?.apiServices ?? [],

@@ -90,9 +90,10 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     },
   });
 
-  async function round(signal: AbortSignal): Promise<void> {
+  /** @param reads whether servers are to be read; else what they have said since the last round counts */
+  async function round(reads: boolean, signal: AbortSignal): Promise<void> {
     // The very first snapshot waits for the slowest server: resources that only that server serves would be 404.
-    const longestWait = known === undefined ? undefined : timing.longestWait;
+    const longestWait = known === undefined ? undefined : reads ? timing.longestWait : 0;
     const held = publication.heldGeneration();
     // Nor does any wait for schemas: that a server has another version counts at once.
     const outcome = await runRound(context, known, held, longestWait, false, signal);
@@ -119,10 +120,11 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     if (options.clusterSource !== undefined) {
       await waitAtMost(options.clusterSource.ready(signal), timing.longestWait, clock, signal);
     }
+    let reads = true;
     while (!signal.aborted) {
       const woken = wake.signal;
       try {
-        await round(signal);
+        await round(reads, signal);
       } catch (error) {
         // The last snapshot is still delivered; the next round tries again.
         logger.error({ err: error }, 'A round failed');
@@ -133,11 +135,12 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       // With jitter, sync jobs that started together do not send their requests together.
       const rest = clock.sleep(pause() * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
       const resting = new AbortController();
-      await Promise.race([
-        rest,
+      const heard = [
         ...(last?.outcome.moreSchemas === undefined ? [] : [last.outcome.moreSchemas]),
-        ...(context.readers.isAnyLost() ? [context.readers.untilReady(resting.signal)] : []),
-      ]);
+        ...(context.readers.expectsNews() ? [context.readers.untilNews(resting.signal, signal)] : []),
+      ].map((each) => each.then(() => false));
+      // A server that is back is read already, and the others were a moment ago.
+      reads = await Promise.race([rest.then(() => true), ...heard]);
       resting.abort();
     }
   }

@@ -47,6 +47,15 @@ interface ReaderState {
   dueAt: number;
   /** It was lost, or another process runs it, and it has not been read since. */
   lost: LostServer | undefined;
+  /** What it said while it was not ready yet; `undefined` until it has been asked, and once it has been read. */
+  early: EarlyReading | undefined;
+}
+
+type SuccessfulReading = Extract<ServerReading, { ok: true }>;
+
+interface EarlyReading {
+  /** `undefined` while it is being read. */
+  reading: SuccessfulReading | undefined;
 }
 
 interface LostServer {
@@ -58,6 +67,8 @@ interface LostServer {
 
 /** Milliseconds between two questions whether a server that was lost is ready. */
 const readinessInterval = 100;
+/** For the answer, milliseconds: a server that is starting accepts connections long before it responds on them. */
+const readinessTimeout = 1_000;
 /**
  * How long such a server is waited for, milliseconds. After that it is read whatever its `/readyz` says, and what is known
  * of it is believed all the same: nobody is left out for good.
@@ -70,6 +81,9 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
   const limit = createLimiter(timing.concurrentServers);
   const latest = new Map<string, ServerReading>();
   const states = new Map(servers.map((server) => [server.id, newState(server)]));
+  /** Whether a server that was lost has said something since the last round. */
+  let hasNews = false;
+  let news = Promise.withResolvers<void>();
 
   function newState(server: ReadableServer): ReaderState {
     const previous = lastKnown(options.previous, server.id);
@@ -82,7 +96,13 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       hashReader: createStorageVersionHashReader({ clock, previous }),
       dueAt: -Infinity,
       lost: undefined,
+      early: undefined,
     };
+  }
+
+  function tell(): void {
+    hasNews = true;
+    news.resolve();
   }
 
   const isLost = ({ lost }: ReaderState): boolean =>
@@ -90,16 +110,47 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
 
   /**
    * A server that has just started serves a part of what it will: discovery lacks what its controllers have not put there
-   * yet, and `/readyz` says when they have. Whoever may not read that is taken to be ready.
+   * yet, and `/readyz` says when they have. Before it knows of any role it forbids everything. Where `/readyz` is forbidden
+   * for good, nobody is left out for longer than `lostFor`.
    */
-  async function isReady({ documents }: ReadableServer, signal: AbortSignal): Promise<boolean> {
+  async function readiness(
+    { documents }: ReadableServer,
+    signal: AbortSignal,
+  ): Promise<'ready' | 'starting' | 'silent'> {
     try {
-      const { status } = await withReadTimeout(timing.readTimeout, signal, (deadline) =>
+      const { status } = await withReadTimeout(readinessTimeout, signal, (deadline) =>
         documents.get('/readyz', '*/*', deadline),
       );
-      return status < 500;
+      if (status >= 500) return 'starting';
+      return status === 401 || status === 403 ? 'silent' : 'ready';
     } catch {
-      return false;
+      return 'silent';
+    }
+  }
+
+  function readDocuments(state: ReaderState, signal: AbortSignal): Promise<ServerReading> {
+    return readServer(state.server.documents, {
+      signal,
+      timeoutMilliseconds: timing.readTimeout,
+      concurrentDocuments: timing.concurrentDocuments,
+      knownGroupVersions: state.knownGroupVersions,
+      hashReader: state.hashReader,
+    });
+  }
+
+  /**
+   * Reads a server that is not ready yet. What it says does not count, but most of it is what it will say: the versions that
+   * it stores at are known then, and its schemas are read, which takes seconds of a machine that has just started it.
+   */
+  async function readEarly(state: ReaderState, signal: AbortSignal): Promise<void> {
+    const early: EarlyReading = { reading: undefined };
+    state.early = early;
+    const reading = await readDocuments(state, signal);
+    if (state.early !== early) return;
+    if (!reading.ok || signal.aborted) state.early = undefined;
+    else {
+      early.reading = reading;
+      tell();
     }
   }
 
@@ -107,30 +158,35 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
     const signal = AbortSignal.any([end, state.drop.signal]);
     const [reading, seconds] = await limit(async () => {
       const begun = clock.monotonic();
-      if (isLost(state) && !(await isReady(state.server, signal))) {
-        return [notReady, (clock.monotonic() - begun) / 1000] as const;
-      }
-      const result = await readServer(state.server.documents, {
-        signal,
-        timeoutMilliseconds: timing.readTimeout,
-        concurrentDocuments: timing.concurrentDocuments,
-        knownGroupVersions: state.knownGroupVersions,
-        hashReader: state.hashReader,
-      });
-      return [result, (clock.monotonic() - begun) / 1000] as const;
+      const since = () => (clock.monotonic() - begun) / 1000;
+      const stage = isLost(state) ? await readiness(state.server, signal) : 'ready';
+      if (stage === 'starting' && state.early === undefined) void readEarly(state, signal);
+      if (stage !== 'ready') return [notReady, since()] as const;
+      return [await readDocuments(state, signal), since()] as const;
     });
     // A cancelled read says nothing about the server.
     if (signal.aborted) return;
-    options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
+    if (reading !== notReady)
+      options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     latest.set(state.server.id, reading);
-    if (reading.ok) state.lost = undefined;
-    else if (reading.code === 'Unreachable') state.lost ??= { since: clock.monotonic(), changedHands: false };
+    if (reading.ok) {
+      if (state.lost !== undefined) tell();
+      Object.assign(state, { lost: undefined, early: undefined });
+    } else if (reading.code === 'Unreachable')
+      state.lost ??= { since: clock.monotonic(), changedHands: false };
     if (reading.ok) state.knownGroupVersions = groupVersionsOf(reading.set);
     // A server may come back as another process.
-    else state.hashReader.outdate();
+    else if (reading !== notReady) state.hashReader.outdate();
     state.failures = reading.ok ? 0 : state.failures + 1;
     const wait = reading.ok ? 0 : backOffDelay(timing.readBackOff, state.failures, clock.random());
     state.dueAt = clock.monotonic() + wait;
+  }
+
+  function begin(state: ReaderState, signal: AbortSignal): void {
+    const reading: Promise<void> = read(state, signal).finally(() => {
+      if (state.underWay === reading) state.underWay = undefined;
+    });
+    state.underWay = reading;
   }
 
   return {
@@ -161,9 +217,10 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
     },
     /**
      * Starts a read of every server that is due, and waits for these. A read that takes longer counts in a later round,
-     * which does not wait for it again. Until then the server's last reading counts.
+     * which does not wait for it again. Until then the server's last reading counts. A server that was lost is waited for
+     * by `untilNews`.
      *
-     * @param longestWait milliseconds; `undefined`: for every read, up to the read time-out
+     * @param longestWait milliseconds; `undefined`: for every read, up to the read time-out; 0: reads nothing
      * @returns the latest reading of each server that has one
      */
     async round(
@@ -171,33 +228,37 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       longestWait: number | undefined,
     ): Promise<ReadonlyMap<string, ServerReading>> {
       const now = clock.monotonic();
-      const all = [...states.values()];
+      const all = longestWait === 0 ? [] : [...states.values()];
       const due = all.filter(({ underWay, dueAt }) => underWay === undefined && now >= dueAt);
-      for (const state of due) {
-        const reading: Promise<void> = read(state, signal).finally(() => {
-          if (state.underWay === reading) state.underWay = undefined;
-        });
-        state.underWay = reading;
-      }
+      for (const state of due) begin(state, signal);
       if (longestWait === undefined) {
         await Promise.all(all.map(({ underWay }) => underWay));
-      } else {
-        const reads = Promise.all(due.map(({ underWay }) => underWay));
-        await waitAtMost(reads, longestWait, clock, signal);
+      } else if (due.length > 0) {
+        const reads = due.filter((state) => !isLost(state)).map(({ underWay }) => underWay);
+        await waitAtMost(Promise.all(reads), longestWait, clock, signal);
       }
+      hasNews = false;
       return new Map(latest);
     },
-    /** Resolves when a server that was lost is ready to be read, or when `signal` aborts. Never rejects. */
-    async untilReady(signal: AbortSignal): Promise<void> {
-      while (!signal.aborted) {
-        await clock.sleep(readinessInterval, signal);
-        const lost = [...states.values()].filter(isLost);
-        const ready = await Promise.all(lost.map((state) => isReady(state.server, signal)));
-        if (signal.aborted || !ready.includes(true)) continue;
-        for (const [index, state] of lost.entries()) if (ready[index] === true) state.dueAt = -Infinity;
-        return;
+    /**
+     * Asks servers that were lost until one of them has been read, or has begun to say what it will serve, or until `rest`
+     * aborts. Never rejects.
+     *
+     * @param end cancels what has been begun
+     */
+    async untilNews(rest: AbortSignal, end: AbortSignal): Promise<void> {
+      while (!hasNews && !rest.aborted) {
+        news = Promise.withResolvers<void>();
+        await Promise.race([news.promise, clock.sleep(readinessInterval, rest)]);
+        if (hasNews || rest.aborted) return;
+        for (const state of states.values()) {
+          if (isLost(state) && state.underWay === undefined) begin(state, end);
+        }
       }
     },
+    /** What servers that are not ready yet say that they will serve, by ID. */
+    early: (): ReadonlyMap<string, SuccessfulReading> =>
+      new Map([...states].flatMap(([id, { early }]) => (early?.reading ? [[id, early.reading]] : []))),
     /** IDs of servers that another process runs than the one that was read last. */
     unread: (): ReadonlySet<string> =>
       new Set(
@@ -205,8 +266,8 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
           .filter((state) => isLost(state) && state.lost?.changedHands === true)
           .map(({ server }) => server.id),
       ),
-    /** Whether a server was lost and has not been read since. */
-    isAnyLost: (): boolean => [...states.values()].some(isLost),
+    /** Whether a server was lost and has not been read since, or has been since the last round. */
+    expectsNews: (): boolean => hasNews || [...states.values()].some(isLost),
     /** The latest reading of a server; `undefined` if there is none. */
     reading: (id: string) => latest.get(id),
     /** Whether a read of the server has not ended yet, because it is slow. */

@@ -10,6 +10,8 @@ import { groupVersionsIn, type LastKnownServer, lastKnown, type ServerReading } 
 /** `<group>.<resource>` to version to digest, as in `ServedSet.schemas`. */
 type ServerSchemas = NonNullable<ServedSet['schemas']>;
 
+type SuccessfulReading = Extract<ServerReading, { ok: true }>;
+
 interface SchemaReaderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'random'>;
   /** Compare also while all servers have one minor version. Default false. */
@@ -22,6 +24,8 @@ export interface SchemasRequest {
   /** All servers of the round. */
   readonly servers: readonly ReadableServer[];
   readonly readings: ReadonlyMap<string, ServerReading>;
+  /** What servers that are not ready yet say that they will serve: read now, compared once they are. Default: nothing. */
+  readonly early?: ReadonlyMap<string, SuccessfulReading> | undefined;
   readonly previous: Snapshot | undefined;
   /** Group versions that belong to no single server (`sharedGroupVersions`). */
   readonly shared: ReadonlySet<string>;
@@ -53,14 +57,17 @@ export function createSchemaReader(options: SchemaReaderOptions) {
     async read({
       servers,
       readings,
+      early = new Map<string, SuccessfulReading>(),
       previous,
       shared,
       waits,
       signal,
     }: SchemasRequest): Promise<ComparedSchemas> {
       const versions = servers.map(({ id }) => versionOf(readings.get(id), previous, id));
-      const minors = new Set(versions.map(minorVersion).filter((minor) => minor !== undefined));
-      if (minors.size < 2 && !always) {
+      const coming = servers.map(({ id }) => versionOf(early.get(id), undefined, id));
+      const areSeveral = (all: readonly (string | undefined)[]) =>
+        always || new Set(all.map(minorVersion).filter((minor) => minor !== undefined)).size > 1;
+      if (!areSeveral([...versions, ...coming])) {
         documents.clear();
         return { byServer: undefined, warnings: [] };
       }
@@ -71,9 +78,14 @@ export function createSchemaReader(options: SchemaReaderOptions) {
           ? [wantedOf(server, reading?.ok === true ? reading : undefined, known, shared)]
           : [];
       });
-      const all = mergedByKey(wanted.flatMap((each) => each.documents));
+      const soonWanted = servers.flatMap((server) => {
+        const reading = early.get(server.id);
+        return reading === undefined ? [] : [wantedOf(server, reading, undefined, shared)];
+      });
+      const all = mergedByKey([...wanted, ...soonWanted].flatMap((each) => each.documents));
       const read = documents.read(all, signal);
       if (waits) await read;
+      if (!areSeveral(versions)) return { byServer: undefined, warnings: [] };
       const compared = outcome(wanted, previous, (key) => documents.state(key));
       return compared.isPending ? { ...compared, more: documents.settled() } : compared;
     },
@@ -94,7 +106,7 @@ interface WantedDocuments {
 /** @param reading `undefined`: it cannot be read, and its documents are those of `known`, which other servers may have, too */
 function wantedOf(
   server: ReadableServer,
-  reading: Extract<ServerReading, { ok: true }> | undefined,
+  reading: SuccessfulReading | undefined,
   known: LastKnownServer | undefined,
   shared: ReadonlySet<string>,
 ): WantedDocuments {

@@ -94,7 +94,10 @@ export function createStorageVersionHashReader({
     outdate,
     async read(request) {
       const now = clock.monotonic();
-      if (request.version !== knownVersion || now - refreshedAt >= refreshedAfter) {
+      const isOther = request.version !== knownVersion;
+      // Another version may store at others: what is not known of it is not taken to be as before.
+      if (isOther && request.version !== undefined && knownVersion !== undefined) known.clear();
+      if (isOther || now - refreshedAt >= refreshedAfter) {
         outdate();
         knownVersion = request.version;
         refreshedAt = now;
