@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   classicResponses,
+  type FakeResponse,
   type FakeServer,
   fakeServer,
   hangs,
+  jsonDocument,
   refusesConnections,
 } from '../../../test/support/fake-server-documents.ts';
 import { manualClock, settle } from '../../../test/support/manual-clock.ts';
@@ -186,4 +188,52 @@ test('a group version of the last reading is read again, though nothing lists it
   assert.deepEqual(await things(), ['v1']);
   server.responses.delete('/apis/old.example.com/v1');
   assert.equal(await things(), undefined);
+});
+
+test('a server that was lost is read while it starts, counts once it is ready, and holds up nobody', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const server = fakeServer(responses);
+  const other = fakeServer(responses);
+  const { clock, readers, signal } = setUp({ server, other });
+  const forbidden = () => jsonDocument({ kind: 'Status' }, 403);
+  const upgraded = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
+  const respond = (next: Readonly<Record<string, FakeResponse>>) => {
+    server.responses.clear();
+    for (const [path, response] of Object.entries(next)) server.responses.set(path, response);
+  };
+  await readers.round(signal, 2000);
+  respond({ '/api': refusesConnections, '/readyz': refusesConnections });
+  await readers.round(signal, 2000);
+  assert.equal(readers.expectsNews(), true);
+
+  let isHeard = false;
+  const news = readers.untilNews(signal, signal).then(() => {
+    isHeard = true;
+  });
+  // It knows of no role yet, then it accepts and does not respond: neither says that it is ready.
+  respond({ ...upgraded, '/readyz': forbidden });
+  await clock.advance(300);
+  respond({ ...upgraded, '/readyz': hangs });
+  await clock.advance(300);
+  context.mock.timers.tick(1000);
+  assert.deepEqual([isHeard, readers.early().size], [false, 0]);
+  respond({ ...upgraded, '/readyz': () => jsonDocument({}, 500) });
+  await clock.advance(300);
+  await news;
+  const early = readers.early().get('server');
+  assert.deepEqual(early?.set.storageVersions['batch.jobs'], ['v1']);
+  // A round waits for no answer of it, and what it has said does not count yet.
+  server.responses.set('/readyz', hangs);
+  assert.equal((await readers.round(signal, 2000)).get('server')?.ok, false);
+
+  server.responses.set('/readyz', () => jsonDocument({}));
+  const asked = [reads(server), reads(other)];
+  const ready = readers.untilNews(signal, signal);
+  context.mock.timers.tick(1000);
+  await clock.advance(300);
+  await ready;
+  const reading = (await readers.round(signal, 0)).get('server');
+  assert.deepEqual(reading?.ok === true && reading.set.storageVersions['batch.jobs'], ['v1']);
+  assert.deepEqual([reads(server), reads(other)], [(asked[0] ?? 0) + 1, asked[1]]);
+  assert.deepEqual([readers.expectsNews(), readers.early().size], [false, 0]);
 });
