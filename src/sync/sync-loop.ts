@@ -121,8 +121,14 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       await waitAtMost(options.clusterSource.ready(signal), timing.longestWait, clock, signal);
     }
     let reads = true;
+    let readAt = -Infinity;
+    let isOwed = false;
     while (!signal.aborted) {
       const woken = wake.signal;
+      if (reads) {
+        readAt = clock.monotonic();
+        isOwed = false;
+      }
       try {
         await round(reads, signal);
       } catch (error) {
@@ -133,7 +139,9 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
         logger.error({ err: error }, 'The snapshot could not be renewed');
       });
       // With jitter, sync jobs that started together do not send their requests together.
-      const rest = clock.sleep(pause() * (0.9 + 0.2 * clock.random()), AbortSignal.any([signal, woken]));
+      const owedIn = isOwed ? readAt + timing.interval / 2 - clock.monotonic() : Number.POSITIVE_INFINITY;
+      const wanted = Math.min(pause() * (0.9 + 0.2 * clock.random()), Math.max(owedIn, 0));
+      const rest = clock.sleep(wanted, AbortSignal.any([signal, woken]));
       const resting = new AbortController();
       const heard = [
         ...(last?.outcome.moreSchemas === undefined ? [] : [last.outcome.moreSchemas]),
@@ -142,6 +150,12 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       // A server that is back is read already, and the others were a moment ago.
       reads = await Promise.race([rest.then(() => true), ...heard]);
       resting.abort();
+      // A server that starts changes dozens of objects one after the other: each counts at once, and all servers are read for
+      // several of them together.
+      if (reads && woken.aborted && clock.monotonic() - readAt < timing.interval / 2) {
+        reads = false;
+        isOwed = true;
+      }
     }
   }
 

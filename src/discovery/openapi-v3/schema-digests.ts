@@ -29,12 +29,15 @@ const describedKind = v.object({
  *
  * @param document parsed JSON of unknown origin: the response to `/openapi/v3/apis/<group>/<version>`
  * @param group empty for the legacy group
+ * @param known digests by what they are of, of other documents; these are added. Documents share half of their definitions
+ *   with others of their version, and nearly all with those of the next
  * @throws {DiscoveryDocumentError} when it is no such document, or none of this group version
  */
 export async function schemaDigests(
   document: unknown,
   group: string,
   version: string,
+  known: Map<string, string> = new Map(),
 ): Promise<ReadonlyMap<string, string>> {
   const definitions = definitionsOf(document);
   const kinds = kindsOf(definitions, group, version);
@@ -44,7 +47,7 @@ export async function schemaDigests(
       `This OpenAPI document has no kind of ${group}/${version}.`,
     );
   }
-  const digests = await digestsOf(definitions, [...kinds.values()], createTimeSlice());
+  const digests = await digestsOf(definitions, [...kinds.values()], known, createTimeSlice());
   const byKind = new Map<string, string>();
   for (const [kind, name] of kinds) {
     const digest = digests.get(name);
@@ -90,6 +93,7 @@ function kindsOf(
 async function digestsOf(
   definitions: ReadonlyMap<string, unknown>,
   roots: readonly string[],
+  known: Map<string, string>,
   slice: TimeSlice,
 ): Promise<ReadonlyMap<string, string>> {
   const references = await referencesOf(definitions, roots, slice);
@@ -110,7 +114,9 @@ async function digestsOf(
         const text = schemaStructure(definitions.get(name), (referenced) =>
           JSON.stringify(`#${names.has(referenced) ? before.get(referenced) : digests.get(referenced)}`),
         );
-        digests.set(name, await sha256Digest(new TextEncoder().encode(text)));
+        const digest = known.get(text) ?? (await sha256Digest(new TextEncoder().encode(text)));
+        known.set(text, digest);
+        digests.set(name, digest);
         await slice.rest();
       }
     }

@@ -13,8 +13,11 @@ const timeout = 15_000;
 const retriedAfter = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
 /** Until a document whose URL has no hash is read again, milliseconds. */
 const refreshedAfter = 600_000;
-/** Documents in memory and digested at once: the largest of Kubernetes 1.36 has 1.6 MB, and takes 15 MB parsed. */
-const concurrentDocuments = 3;
+/**
+ * Documents in memory and digested at once: the largest of Kubernetes 1.36 has 1.6 MB, and takes 15 MB parsed. While one is
+ * digested the next arrives; more would only share the processor, with the snapshot that is made meanwhile as well.
+ */
+const concurrentDocuments = 2;
 /** Longest document that is parsed, in characters: ten times the largest of Kubernetes 1.36. */
 const maximumLength = 16 * 1024 * 1024;
 /**
@@ -61,6 +64,7 @@ interface Entry {
 async function digestsOf(
   server: ServerDocuments,
   { group, version, url }: SchemaDocument,
+  digested: Map<string, string>,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
   const bounded: ServerDocuments = {
@@ -75,7 +79,7 @@ async function digestsOf(
   };
   const value = await getJsonIfServed(bounded, url, signal, openApiTypes);
   if (value === undefined) throw new ReadError('UnexpectedStatus', `${withoutQuery(url)} is not served`);
-  return schemaDigests(value, group, version);
+  return schemaDigests(value, group, version, digested);
 }
 
 /** The digests of OpenAPI v3 documents, each read once. */
@@ -83,6 +87,8 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random'>
   /** In the order of their last use. */
   const entries = new Map<string, Entry>();
   const limit = createLimiter(concurrentDocuments);
+  /** Digests of definitions that documents share. */
+  let digested = new Map<string, string>();
   let dropped = new AbortController();
   /** First reads of documents. */
   const underWay = new Set<Promise<void>>();
@@ -125,7 +131,7 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random'>
       const left = endsAt - clock.monotonic();
       if (server === undefined || left <= 0) throw timedOut();
       const digests = await withDeadline(left, signal, timedOut, async (deadline) =>
-        digestsOf(server, document, deadline),
+        digestsOf(server, document, digested, deadline),
       );
       const dueAt = isImmutable ? Number.POSITIVE_INFINITY : clock.monotonic() + refreshedAfter;
       Object.assign(entry, { digests, issue: undefined, failures: 0, dueAt });
@@ -180,6 +186,7 @@ export function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random'>
       dropped.abort();
       dropped = new AbortController();
       entries.clear();
+      digested = new Map();
     },
   };
 }

@@ -172,13 +172,13 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
     if (reading.ok) {
       if (state.lost !== undefined) tell();
       Object.assign(state, { lost: undefined, early: undefined });
-    } else if (reading.code === 'Unreachable')
-      state.lost ??= { since: clock.monotonic(), changedHands: false };
+    } else state.lost ??= { since: clock.monotonic(), changedHands: false };
     if (reading.ok) state.knownGroupVersions = groupVersionsOf(reading.set);
     // A server may come back as another process.
     else if (reading !== notReady) state.hashReader.outdate();
-    state.failures = reading.ok ? 0 : state.failures + 1;
-    const wait = reading.ok ? 0 : backOffDelay(timing.readBackOff, state.failures, clock.random());
+    state.failures = reading.ok ? 0 : reading === notReady ? state.failures : state.failures + 1;
+    const isAskedSoon = reading.ok || reading === notReady;
+    const wait = isAskedSoon ? 0 : backOffDelay(timing.readBackOff, state.failures, clock.random());
     state.dueAt = clock.monotonic() + wait;
   }
 
@@ -252,7 +252,8 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
         await Promise.race([news.promise, clock.sleep(readinessInterval, rest)]);
         if (hasNews || rest.aborted) return;
         for (const state of states.values()) {
-          if (isLost(state) && state.underWay === undefined) begin(state, end);
+          if (isLost(state) && state.underWay === undefined && clock.monotonic() >= state.dueAt)
+            begin(state, end);
         }
       }
     },
