@@ -93,7 +93,15 @@ export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult
     apiServices,
     customResourceGroups,
   };
+  checked.add(snapshot);
   return { ok: true, snapshot };
+}
+
+const checked = new WeakSet<Snapshot>();
+
+/** Whether this very object is what `parseSnapshot` has made: nothing of it need be checked again. */
+export function isParsed(snapshot: Snapshot): boolean {
+  return checked.has(snapshot);
 }
 
 async function readServedSets(

@@ -119,7 +119,7 @@ export class SnapshotReceiver {
       throw new TypeError('Snapshots are pushed to this router.');
     return this.#takeInTurn(async () => {
       const stored = { snapshot: snapshotText(snapshot) };
-      const opened = await this.#open(stored.snapshot);
+      const opened = await this.#open(stored.snapshot, snapshot);
       const held = this.#held;
       if (held?.digest !== opened.digest) {
         requireRising(opened.snapshot.metadata.generation, held);
@@ -174,10 +174,10 @@ export class SnapshotReceiver {
   }
 
   /** Signature, content, addresses, creation time: every check that does not depend on the snapshot in use. */
-  async #open(text: string): Promise<Omit<OpenedSnapshot, 'kid'>> {
+  async #open(text: string, made?: Snapshot): Promise<Omit<OpenedSnapshot, 'kid'>> {
     const { keys, addressPolicy, readsClusterItself } = this.#options;
     const opened =
-      readsClusterItself === true ? await openOwnSnapshot(text) : await openSnapshot(text, keys());
+      readsClusterItself === true ? await openOwnSnapshot(text, made) : await openSnapshot(text, keys());
     const issues = checkAcceptance(opened.snapshot, addressPolicy, this.#now());
     if (issues.length > 0) throw invalid('The snapshot', issues);
     const snapshot = withoutRefusedAddresses(opened.snapshot, addressPolicy);
