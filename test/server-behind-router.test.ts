@@ -7,6 +7,7 @@ import { writeKubeconfig } from '../demo/kubeconfig.ts';
 import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
 import { findKubectls, kubectlMissing, runKubectl } from './support/kubectl.ts';
 import { parseScrape } from './support/prometheus-text.ts';
+import { type Configure, withHealth } from './support/security/router-under-test.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 /** Two of the three servers here serve it: not the one behind the first router. */
@@ -15,17 +16,21 @@ const pods = '/api/v1/namespaces/default/pods';
 
 type Flags = Readonly<Record<string, readonly string[]>>;
 
-/** Servers that peers reach through their routers alone. @param first flags of the router that is asked */
-async function clusterBehindRouters(context: TestContext, first: Flags = {}, others: Flags = {}) {
+/**
+ * Servers that peers reach through their routers alone.
+ * @param first flags of the router that is asked
+ * @param configure for what no flag sets, of every router
+ */
+async function clusterBehindRouters(context: TestContext, first: Flags = {}, configure?: Configure) {
   const cluster = await syncCluster(context);
   const a = await cluster.startServer({ version: '1.26', name: 'cp-a' });
   const b = await cluster.startServer({ version: '1.36', name: 'cp-b' });
   const c = await cluster.startServer({ version: '1.36', name: 'cp-c' });
   const start = (server: typeof a, flags: Flags): Promise<RunningRouter> =>
-    cluster.startRouter(server, { 'advertise-address': ['127.0.0.1'], ...flags });
+    cluster.startRouter(server, { 'advertise-address': ['127.0.0.1'], ...flags }, configure);
   const routerA = await start(a, first);
-  const routerB = await start(b, others);
-  const routers = [routerA, routerB, await start(c, others)];
+  const routerB = await start(b, {});
+  const routers = [routerA, routerB, await start(c, {})];
   await startSync(context, {
     ...cluster.credentials,
     servers: [a, b, c].map(({ serverId, url }) => ({ id: serverId, url })),
@@ -87,11 +92,10 @@ test('while a server is down behind its router, what peers send there reaches an
 });
 
 test('peers learn from a router that its server is down before it counts as unhealthy, load balancers do not', async (context) => {
-  const neverUnhealthy = { 'health-check-fall': ['100'] };
   const { b, routerB, statusOf, refused } = await clusterBehindRouters(
     context,
-    neverUnhealthy,
-    neverUnhealthy,
+    {},
+    withHealth({ fall: 100 }),
   );
   await b.close();
   // By chance twenty in a row go to the other server anyway: that is one in a million.

@@ -14,7 +14,7 @@ import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { serveFlags } from '../../demo/routers.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
 import { validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
-import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
+import type { RunningRouter, ServeConfig } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
 import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
 import { openEmbeddedSync } from '../../src/sync/node/embedded/embedded-sync.ts';
@@ -43,10 +43,12 @@ export interface EmbeddedCluster {
    * A router in front of a server, without a snapshot file: it knows nothing until it is told.
    * @param options flags of `serve` in place of the demo's, `undefined` to leave one out: with the `secure-port` of a
    *   router that was closed, it comes back at its address
+   * @param configure for what no flag sets
    */
   startRouter(
     apiServer: ExampleApiServer,
     options?: Readonly<Record<string, readonly string[] | undefined>>,
+    configure?: (config: ServeConfig) => ServeConfig,
   ): Promise<RunningRouter>;
   /** A kubeconfig of the sync job for one of the servers. @returns its path */
   kubeconfig(apiServer: ExampleApiServer): Promise<string>;
@@ -105,7 +107,7 @@ export async function createEmbeddedCluster(logger: Logger = silentLogger): Prom
           ...options,
         }),
       ),
-    async startRouter(apiServer, options = {}) {
+    async startRouter(apiServer, options = {}, configure = (config) => config) {
       const snapshotKeys = join(keys, publicKeysFile);
       const demo = serveFlags({ apiServer, certificates, snapshotKeys, snapshotFile: '', logger });
       const flags = Object.entries({ ...demo, 'snapshot-file': undefined, ...options });
@@ -118,7 +120,7 @@ export async function createEmbeddedCluster(logger: Logger = silentLogger): Prom
         },
       );
       if (!result.ok) throw new TypeError(result.issues.map(({ message }) => message).join('\n'));
-      return closing(await startRouter(result.config, logger, { openEmbeddedSync }));
+      return closing(await startRouter(configure(result.config), logger, { openEmbeddedSync }));
     },
     kubeconfig: (apiServer) =>
       writeKubeconfig(join(directory, `${apiServer.serverId}.kubeconfig`), {

@@ -8,8 +8,6 @@ import type { Caller } from './user-info.ts';
 export type DropReason =
   /** Too many requests in flight (429). */
   | 'Overloaded'
-  /** The router is shutting down (429). */
-  | 'ShuttingDown'
   /** The only server that could respond was restarted and is not ready yet (503). */
   | 'ServerNotReady'
   /** Only servers of older versions are left than the preferred one, and `--preferred-version-required` (503). */

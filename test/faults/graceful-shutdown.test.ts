@@ -163,33 +163,6 @@ test('--shutdown-delay-duration: not ready any more, and everything else as befo
   await assert.rejects(ask(router.port, { path: '/livez' }), { code: 'ECONNREFUSED' });
 });
 
-test('--shutdown-send-retry-after: new requests are sent elsewhere until the last one has ended', async (context) => {
-  const router = await start(context, { 'shutdown-send-retry-after': ['true'] });
-  const slow = await rawHttp1(context, router.port, 'admin');
-  slow.write(head('GET', targets.peer));
-  await eventually(() => router.open.size === 1);
-
-  const ended = router.running.shutdown();
-  const kept = await rawHttp1(context, router.port, 'admin');
-  kept.write(head('GET', targets.local));
-  const refused = await kept.untilEnd();
-  assert.match(refused, /^HTTP\/1\.1 429 Too Many Requests\r\n/);
-  assert.match(refused, /\r\nretry-after: 5\r\n/i);
-  assert.match(refused, /\r\nconnection: close\r\n/i);
-  assert.match(refused, /"reason":"TooManyRequests"/);
-  const overHttp2 = await rawHttp2(context, router.port, 'admin');
-  overHttp2.request(1, lines(targets.local));
-  await eventually(() => gotGoAway(overHttp2));
-  assert.match(dataOf(overHttp2, 1), /"code":429/);
-  assert.equal((await ask(router.port, { path: '/livez' })).status, 200);
-  assert.equal(router.local.requests.length, 0);
-
-  for (const outgoing of router.open.get(targets.peer) ?? []) outgoing.end('whole');
-  assert.match(await slow.untilEnd(), /whole/);
-  await ended;
-  await assert.rejects(ask(router.port, { path: '/livez' }), { code: 'ECONNREFUSED' });
-});
-
 test('a request that never ends holds the shutdown up for --request-timeout at the most', async (context) => {
   const router = await start(context, {
     'request-timeout': ['1s'],

@@ -6,7 +6,8 @@ import { jobs, pods, type Server, startCluster } from '../support/health-cluster
 import { ask } from '../support/security/ask.ts';
 
 /** Of itself the router would look after nine seconds at the earliest, and count to three. */
-const slow = { 'health-check-interval': ['10s'], 'health-check-fall': ['3'] };
+const slow = { 'health-check-interval': ['10s'] };
+const countsToThree = { fall: 3 };
 
 /** Killed, and back at once as a process that knows nobody's rights yet. */
 async function restart(server: Server): Promise<void> {
@@ -42,7 +43,7 @@ async function askUntil(
 describe('a server that was killed and is back before it is ready', () => {
   for (const protocol of ['h2', 'http/1.1'] as const) {
     test(`gets no request until its /readyz says so: there are no false 403s (${protocol})`, async (context) => {
-      const { peers, answeredBy } = await startCluster(context, slow, protocol);
+      const { peers, answeredBy } = await startCluster(context, slow, protocol, countsToThree);
       const [restarted, other] = peers;
       await restart(restarted);
       for (let request = 0; request < 40; request++) assert.equal(await answeredBy(jobs), other.id);
@@ -52,7 +53,7 @@ describe('a server that was killed and is back before it is ready', () => {
     });
 
     test(`the same of a local server, in whose place peers answer (${protocol})`, async (context) => {
-      const { local, answeredBy } = await startCluster(context, slow, protocol);
+      const { local, answeredBy } = await startCluster(context, slow, protocol, countsToThree);
       await restart(local);
       for (let request = 0; request < 40; request++) assert.match(await answeredBy(pods), /^peer-/);
       becomesReady(local);
@@ -61,7 +62,7 @@ describe('a server that was killed and is back before it is ready', () => {
   }
 
   test('where no other serves the resource the answer is 503 with Retry-After until it is ready', async (context) => {
-    const { port, peers, answeredBy } = await startCluster(context, slow);
+    const { port, peers, answeredBy } = await startCluster(context, slow, 'h2', countsToThree);
     for (const peer of peers) await restart(peer);
     for (let request = 0; request < 20; request++) {
       const { status, headers, body } = await ask(port, { client: 'alice', path: jobs });
@@ -75,7 +76,12 @@ describe('a server that was killed and is back before it is ready', () => {
   });
 
   test('a gateway sends nothing to it either', async (context) => {
-    const { peers, answeredBy } = await startCluster(context, { ...slow, gateway: ['true'] });
+    const { peers, answeredBy } = await startCluster(
+      context,
+      { ...slow, gateway: ['true'] },
+      'h2',
+      countsToThree,
+    );
     await restart(peers[0]);
     for (let request = 0; request < 40; request++) assert.notEqual(await answeredBy(pods), '403');
     assert.deepEqual(peers[0].asked.filter(isResource), []);
@@ -95,7 +101,7 @@ async function upgrade(server: Server, version: string): Promise<void> {
 
 describe('a server that is back in another version than the snapshot has', () => {
   test('is passed over until a snapshot has it, for what was known of it is of the version of before', async (context) => {
-    const { peers, answeredBy, push } = await startCluster(context, slow);
+    const { peers, answeredBy, push } = await startCluster(context, slow, 'h2', countsToThree);
     const [upgraded, other] = peers;
     await upgrade(upgraded, 'v1.31.0');
     for (let request = 0; request < 40; request++) assert.equal(await answeredBy(jobs), other.id);
@@ -108,7 +114,7 @@ describe('a server that is back in another version than the snapshot has', () =>
   });
 
   test('gets nothing either where all that serve the resource were upgraded, until a snapshot has them: that is 503', async (context) => {
-    const { local, peers, answeredBy, push } = await startCluster(context, slow);
+    const { local, peers, answeredBy, push } = await startCluster(context, slow, 'h2', countsToThree);
     for (const server of [local, ...peers]) await upgrade(server, 'v1.31.0');
     await askUntil(answeredBy, jobs, '503', /^(local|peer-\d)$/);
     assert.equal(await answeredBy(pods), '503');
@@ -117,7 +123,7 @@ describe('a server that is back in another version than the snapshot has', () =>
   });
 
   test('is used at once where that is a patch: it serves what it served', async (context) => {
-    const { peers, answeredBy } = await startCluster(context, slow);
+    const { peers, answeredBy } = await startCluster(context, slow, 'h2', countsToThree);
     const [upgraded] = peers;
     await upgrade(upgraded, 'v1.30.1');
     await askUntil(answeredBy, jobs, upgraded.id, /^peer-2$/);
@@ -126,7 +132,7 @@ describe('a server that is back in another version than the snapshot has', () =>
 
 describe('a connection that breaks off', () => {
   test('under a server that is well has it passed over for one probe only', async (context) => {
-    const { peers, answeredBy } = await startCluster(context, slow);
+    const { peers, answeredBy } = await startCluster(context, slow, 'h2', countsToThree);
     const [restarted] = peers;
     await restarted.stop();
     await restarted.start();

@@ -54,7 +54,6 @@ test('SIGTERM: a watch ends with its last chunk, and the process with 0', async 
 test('a second signal ends a drain at once, with the code that a shell knows', async (context) => {
   const { router, watch } = await startWatching(context, {
     'shutdown-watch-termination-grace-period': ['1h'],
-    'shutdown-send-retry-after': ['true'],
   });
   watch.on('error', () => {});
   router.signal('SIGTERM');

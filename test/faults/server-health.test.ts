@@ -26,8 +26,8 @@ describe('the health of real servers', () => {
   for (const protocol of ['h2', 'http/1.1'] as const) {
     test(`a watch that its server does not bring to its end makes the router look at that server at once (${protocol})`, async (context) => {
       // Of itself it would look after nine seconds at the earliest; in doubt it does after two.
-      const flags = { 'health-check-interval': ['10s'], 'health-check-fall': ['1'] };
-      const { port, peers, logLines } = await startCluster(context, flags, protocol);
+      const flags = { 'health-check-interval': ['10s'] };
+      const { port, peers, logLines } = await startCluster(context, flags, protocol, { fall: 1 });
       await watch(context, port);
       const ending = peers[0].watches.length > 0 ? peers[0] : peers[1];
       await ending.stop();
@@ -39,8 +39,8 @@ describe('the health of real servers', () => {
   }
 
   test('a server that refuses connections to probes gets no request, long before it counts as unhealthy', async (context) => {
-    const flags = { 'health-check-interval': ['1s'], 'health-check-fall': ['100'] };
-    const { peers, logLines, answeredBy } = await startCluster(context, flags);
+    const flags = { 'health-check-interval': ['1s'] };
+    const { peers, logLines, answeredBy } = await startCluster(context, flags, 'h2', { fall: 100 });
     await peers[0].stop();
     await eventually(() => logLines.some((line) => line.includes('A health check could not reach a server')));
     for (let request = 0; request < 20; request++) assert.equal(await answeredBy(jobs), 'peer-2');

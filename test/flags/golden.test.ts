@@ -215,7 +215,7 @@ const samples: Readonly<Record<string, unknown>> = {
 function sampleOf({ name, placeholder }: Flag): unknown {
   const sample = samples[name];
   if (sample !== undefined) return sample;
-  if (placeholder === 'true|false') return name !== 'enable-metrics';
+  if (placeholder === 'true|false') return true;
   if (placeholder === 'duration') return '7s';
   if (/^(number|count|days|events|level|megabytes|port)$/.test(placeholder)) return 7;
   if (placeholder.includes('|')) return placeholder.split('|').at(-1);

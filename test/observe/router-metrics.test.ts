@@ -268,10 +268,4 @@ describe('metrics of a running router', () => {
       assert.deepEqual(JSON.parse(text), { answered: path });
     }
   });
-
-  it('has no metrics where they are turned off', async (context) => {
-    const { ask } = await startObservedRouter(context, { 'enable-metrics': ['false'] });
-    assert.equal((await ask('/.mixed-version-proxy/metrics')).status, 404);
-    assert.deepEqual(JSON.parse((await ask('/metrics')).text), { answered: '/metrics' });
-  });
 });

@@ -2,11 +2,15 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { createRouterServer } from '../../src/node/serving/server.ts';
 import { eventually } from '../support/eventually.ts';
+import { rawClient } from '../support/node-clients.ts';
+import { get, serverOf } from '../support/responses-by-hand.ts';
 import { ask } from '../support/security/ask.ts';
 import { servingPair } from '../support/security/certificates.ts';
+import { keptLog } from '../support/security/kept-log.ts';
 import { type RawHttp1, rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
 import { frameType, rawHttp2 } from '../support/security/raw-http2.ts';
 import {
@@ -110,30 +114,33 @@ describe('S11: requests in flight are limited', () => {
   });
 });
 
-test('S11: a connection beyond --max-connections is closed as it comes, and the others go on', async (context) => {
-  const router = await startRouterUnderTest(context, {
-    flags: { 'max-connections': ['2'] },
-    snapshot: () => undefined,
+test('S11: a connection beyond the limit is closed as it comes, and the others go on', async (context) => {
+  const logLines: string[] = [];
+  const { port, handled } = await serverOf(context, {
+    limits: { maxConnections: 2 },
+    logger: keptLog(logLines),
   });
-  const kept = [await rawHttp1(context, router.port), await rawHttp1(context, router.port)];
-  const surplus = connectTcp(router.port, '127.0.0.1').on('error', () => {});
+  const kept = [await rawClient(context, port), await rawClient(context, port)];
+  const surplus = connectTcp(port, '127.0.0.1').on('error', () => {});
   await once(surplus, 'close');
 
   const [first, second] = kept;
-  first?.write(request('GET', '/livez'));
-  await first?.until((received) => received.includes('ok'));
-  second?.socket.destroy();
-  await eventually(() => second?.ended === true);
-  await eventually(() => router.logLines.some((line) => line.includes('Connections are refused')));
-  // Room again.
-  const next = await rawHttp1(context, router.port);
-  next.write(request('GET', '/livez'));
-  await next.until((received) => received.includes('ok'));
+  first?.write(get('/one'));
+  await eventually(() => handled.length === 1);
+  second?.destroy();
+  await eventually(() => logLines.some((line) => line.includes('Connections are refused')));
+  // Room again, as soon as the server has seen the end.
+  await eventually(async () => {
+    const next = await rawClient(context, port).catch(() => undefined);
+    next?.write(get('/two'));
+    await delay(20);
+    return handled.length === 2;
+  });
 });
 
 test('S11: a TLS handshake that does not come to its end is given up', async (context) => {
   const router = await startRouterUnderTest(context, {
-    flags: { 'tls-handshake-timeout': ['100ms'] },
+    configure: (config) => ({ ...config, timeouts: { ...config.timeouts, tlsHandshake: 100 } }),
     snapshot: () => undefined,
   });
   const silent = connectTcp(router.port, '127.0.0.1').on('error', () => {});
@@ -144,14 +151,11 @@ test('S11: a TLS handshake that does not come to its end is given up', async (co
   await Promise.all([once(silent, 'close'), once(half, 'close')]);
 });
 
-test('--http2-max-streams-per-connection is what a client is told', async (context) => {
-  const router = await startRouterUnderTest(context, {
-    flags: { 'http2-max-streams-per-connection': ['250'] },
-    snapshot: () => undefined,
-  });
+test('a client is told how many streams it may open on a connection', async (context) => {
+  const router = await startRouterUnderTest(context, { snapshot: () => undefined });
   const raw = await rawHttp2(context, router.port);
   const settings = raw.frames.find(({ type }) => type === frameType.settings)?.payload.toString('hex') ?? '';
-  assert.match(settings, /^(.{12})*0003000000fa/);
+  assert.match(settings, /^(.{12})*000300000064/);
 });
 
 test('--response-header-timeout: where nobody else could be asked, waiting goes on until --request-timeout', async (context) => {

@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { TestContext } from 'node:test';
+import type { HealthConfig } from '../../src/node/configuration/serve-config.ts';
 import type { RouterStatus } from '../../src/own-paths/status/router-status.ts';
 import { type Peer, type PeerOutgoing, type Protocol, startPeer } from './node-exchange.ts';
 import { ask } from './security/ask.ts';
 import { apiServerPair, clientTls } from './security/certificates.ts';
-import { pushSnapshot, startOne } from './security/router-under-test.ts';
+import { pushSnapshot, startOne, withHealth } from './security/router-under-test.ts';
 import type { FlagChanges } from './serve-options.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 
@@ -82,11 +83,9 @@ async function startServer(context: TestContext, id: string, protocol: Protocol)
 /** Quick to decide; the time-out is long enough for a machine that has other things to do. */
 export const quick: FlagChanges = {
   'health-check-interval': ['250ms'],
-  'health-check-timeout': ['1s'],
-  'health-check-rise': ['1'],
-  'health-check-fall': ['2'],
-  'slow-start-duration': ['0s'],
 };
+/** The same of what no flag sets. */
+const quickHealth = { timeout: 1_000, rise: 1, fall: 2, slowStart: 0 };
 
 export interface Cluster {
   readonly port: number;
@@ -101,11 +100,15 @@ export interface Cluster {
   push(generation: number): Promise<void>;
 }
 
-/** A router before `local`, or before all three; the peers serve jobs, and all serve pods. */
+/**
+ * A router before `local`, or before all three; the peers serve jobs, and all serve pods.
+ * @param health of what no flag sets
+ */
 export async function startCluster(
   context: TestContext,
   flags: FlagChanges = {},
   protocol: Protocol = 'h2',
+  health: Partial<HealthConfig> = {},
 ): Promise<Cluster> {
   const local = await startServer(context, 'local', protocol);
   const peers = [
@@ -114,11 +117,17 @@ export async function startCluster(
   ] as const;
   const isGateway = flags.gateway !== undefined;
   const logLines: string[] = [];
-  const port = await startOne(context, logLines, {
-    ...(isGateway ? {} : { 'server-id': ['local'], 'local-server': [`https://127.0.0.1:${local.port}`] }),
-    ...quick,
-    ...flags,
-  });
+  const port = await startOne(
+    context,
+    logLines,
+    {
+      ...(isGateway ? {} : { 'server-id': ['local'], 'local-server': [`https://127.0.0.1:${local.port}`] }),
+      ...quick,
+      ...flags,
+    },
+    {},
+    withHealth({ ...quickHealth, ...health }),
+  );
   const known = ({ port: listening, version }: Server) => ({ address: `127.0.0.1:${listening}`, version });
   const [first, second] = peers;
   const push = async (generation: number): Promise<void> => {

@@ -35,8 +35,8 @@ authentication:
     allowedNames: [front-proxy-client, "a, b"]
 limits:
   goawayChance: 0.001
-metrics:
-  enabled: false
+admin:
+  bindAddress: 127.0.0.1:9443
 timeouts:
   request: 1m30s
 `;
@@ -46,7 +46,7 @@ timeouts:
       'secure-port': 7443,
       'requestheader-allowed-names': ['front-proxy-client', 'a, b'],
       'goaway-chance': 0.001,
-      'enable-metrics': false,
+      'admin-bind-address': '127.0.0.1:9443',
       'request-timeout': '1m30s',
     });
   });

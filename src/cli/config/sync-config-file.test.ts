@@ -18,7 +18,6 @@ const complete = `${header}apiServers:
 client: { certFile: sync.crt, keyFile: sync.key }
 routers: { targets: ["https://10.0.0.1:7443"] }
 snapshot: { signingKeyFile: key.json, departedServerGrace: 30m, cluster: blue }
-interval: 5s
 endpoints: { port: 8080 }
 logging: { verbosity: 4, format: json }
 `;
@@ -93,7 +92,6 @@ describe('sync --config', () => {
     );
     assert.equal(plan.options.certificateAuthorities, authority.certificate);
     assert.deepEqual(plan.options.clientCertificate, { certificate: client.chain, key: client.privateKey });
-    assert.deepEqual(plan.options.timing, { interval: 5000 });
     assert.equal(plan.options.departedServerGraceMilliseconds, 1_800_000);
     assert.equal(plan.endpoints?.port, 8080);
     assert.deepEqual(logging, { verbosity: 4, format: 'json' });
@@ -102,7 +100,6 @@ describe('sync --config', () => {
   it('counts as a whole for a job that goes on, which --once=false says, too', () => {
     const { plan } = read(complete, { once: ['false'] });
     assert.ok(plan.kind === 'live');
-    assert.deepEqual(plan.options.timing, { interval: 5000 });
     assert.equal(plan.endpoints?.port, 8080);
   });
 
@@ -110,7 +107,7 @@ describe('sync --config', () => {
     const { plan } = read(complete, {
       server: ['cp-c=https://10.0.0.3:6443'],
       'peer-ca-file': ['other-ca.crt'],
-      interval: ['2s'],
+      'departed-server-grace': ['2m'],
     });
     assert.ok(plan.kind === 'live');
     assert.deepEqual(
@@ -118,29 +115,33 @@ describe('sync --config', () => {
       ['cp-c'],
     );
     assert.equal(plan.options.certificateAuthorities, other.certificate);
-    assert.deepEqual(plan.options.timing, { interval: 2000 });
+    assert.equal(plan.options.departedServerGraceMilliseconds, 120_000);
   });
 
   it('tells every error with its line, column and path', () => {
     assert.deepEqual(
-      issuesOf(complete.replace('caFile', 'cafile').replace('interval: 5s', 'interval: often')),
+      issuesOf(
+        complete
+          .replace('caFile', 'cafile')
+          .replace('departedServerGrace: 30m', 'departedServerGrace: often'),
+      ),
       [
         '/etc/sync/sync.yaml:5:3: apiServers.cafile is no key of this configuration; did you mean caFile?',
-        '/etc/sync/sync.yaml:9:11: interval must be a duration such as 10s or 1m30s, not "often"',
+        '/etc/sync/sync.yaml:8:60: snapshot.departedServerGrace must be a duration such as 10s or 1m30s, not "often"',
       ],
     );
     const issues = issuesOf(
-      complete.replace('caFile: ca.crt', 'caFile: none.crt').replace('interval: 5s', 'interval: 1ms'),
+      complete.replace('caFile: ca.crt', 'caFile: none.crt').replace('port: 8080', 'port: 80800'),
     );
     assert.deepEqual(issues.toSorted(), [
       '/etc/sync/sync.yaml:5:11: apiServers.caFile: --peer-ca-file: cannot read /etc/sync/none.crt: ENOENT: no such file or directory',
-      '/etc/sync/sync.yaml:9:11: interval: --interval must be a duration of at least 100ms, such as 5s, not "1ms"',
+      '/etc/sync/sync.yaml:9:20: endpoints.port: --health-port must be a port between 1 and 65535, or 0 for none, not "80800"',
     ]);
   });
 
   it('has no key that is unknown', () => {
     assert.deepEqual(issuesOf(`${complete}processes: 2\n`), [
-      '/etc/sync/sync.yaml:12:1: processes is no key of this configuration',
+      '/etc/sync/sync.yaml:11:1: processes is no key of this configuration',
     ]);
   });
 
@@ -165,8 +166,8 @@ describe('sync --config', () => {
     assert.equal(read(complete, { record: ['/tmp/recording'] }).plan.kind, 'record');
     assert.equal(read(complete, { from: ['folder'], out: ['snapshot'] }).plan.kind, 'offline');
     assert.match(
-      issuesOf(complete, { once: ['true'], interval: ['5s'] }).join(),
-      /--interval has no use with --once/,
+      issuesOf(complete, { once: ['true'], 'health-port': ['80'] }).join(),
+      /--health-port has no use with --once/,
     );
   });
 });

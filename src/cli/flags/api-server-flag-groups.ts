@@ -1,5 +1,5 @@
 import type { FlagDefinition, FlagGroup } from './flag.ts';
-import { boolean, duration, featureGates, file, list, text, wholeNumber } from './flag-types.ts';
+import { boolean, duration, featureGates, file, list, text } from './flag-types.ts';
 import { clusterReadingFlags } from './shared-flag-groups.ts';
 
 /** Which API server is local, and how it and its peers are reached and known. */
@@ -156,38 +156,6 @@ export const healthFlagGroup = {
       needsFeatureGate: true,
       description:
         'How often /readyz of each API server is requested; five times as often while its health is bad or uncertain. 0s: never, only requests show its health.',
-    },
-    {
-      name: 'health-check-timeout',
-      key: 'health.checkTimeout',
-      value: duration('100ms', '1h'),
-      default: '5s',
-      needsFeatureGate: true,
-      description: 'How long a health check may take.',
-    },
-    {
-      name: 'health-check-rise',
-      key: 'health.rise',
-      value: wholeNumber(1, 100),
-      default: '2',
-      needsFeatureGate: true,
-      description: 'Health checks in a row that must succeed before an unhealthy server is healthy.',
-    },
-    {
-      name: 'health-check-fall',
-      key: 'health.fall',
-      value: wholeNumber(1, 100),
-      default: '3',
-      needsFeatureGate: true,
-      description: 'Health checks in a row that must fail, or connections, before a server is unhealthy.',
-    },
-    {
-      name: 'slow-start-duration',
-      key: 'health.slowStart',
-      value: duration('0s', '1h'),
-      default: '30s',
-      needsFeatureGate: true,
-      description: 'How long a recovered server takes to come back to its full share of requests.',
     },
   ],
 } as const satisfies FlagGroup;

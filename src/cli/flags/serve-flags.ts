@@ -9,7 +9,7 @@ import type { FlagDefinition, RawOptions } from './flag.ts';
 import { wholeNumber } from './flag-types.ts';
 import type { FlagValues } from './flag-values.ts';
 import { authenticationFlagGroup, destinationIdentityFlagGroup } from './identity-flag-groups.ts';
-import { adminFlagGroup, observabilityFlagGroup, servingFlagGroup } from './serving-flag-groups.ts';
+import { adminFlagGroup, servingFlagGroup } from './serving-flag-groups.ts';
 import { logFlagGroup } from './shared-flag-groups.ts';
 import { preferredVersionFlagGroup, trafficFlagGroup } from './traffic-flag-group.ts';
 
@@ -30,7 +30,6 @@ export const serveFlagGroups = [
   trafficFlagGroup,
   authenticationFlagGroup,
   destinationIdentityFlagGroup,
-  observabilityFlagGroup,
   logFlagGroup('decision', wholeNumber(0, 10, 'level')),
 ] as const satisfies readonly { readonly heading: string; readonly flags: readonly ServeFlagDefinition[] }[];
 

@@ -109,18 +109,3 @@ export const adminFlagGroup = {
     },
   ],
 } as const satisfies FlagGroup;
-
-/** What the router tells about itself, and where. */
-export const observabilityFlagGroup = {
-  heading: 'Observability flags:',
-  flags: [
-    {
-      name: 'enable-metrics',
-      key: 'metrics.enabled',
-      value: boolean,
-      default: 'true',
-      description:
-        'Count requests and serve metrics and metrics/slis under /.mixed-version-proxy/, and at the admin address.',
-    },
-  ],
-} as const satisfies FlagGroup;

@@ -1,5 +1,5 @@
 import type { ConfigurableFlagGroup, FlagGroup, FlagNeed, RawOptions } from './flag.ts';
-import { boolean, directory, duration, file, ipAddress, list, text, wholeNumber } from './flag-types.ts';
+import { boolean, directory, file, ipAddress, list, text, wholeNumber } from './flag-types.ts';
 import type { FlagValues } from './flag-values.ts';
 import { clusterReadingFlags, logFlagGroup } from './shared-flag-groups.ts';
 
@@ -70,18 +70,6 @@ const syncProcessFlagGroup = {
       uselessWith: ['from', 'record', 'once'],
       description: 'Their port; 0 turns them off.',
     },
-    {
-      name: 'tls-cert-file',
-      key: 'endpoints.certFile',
-      value: file,
-      description: 'Serving certificate for them. Without it they are plain HTTP.',
-    },
-    {
-      name: 'tls-private-key-file',
-      key: 'endpoints.keyFile',
-      value: file,
-      description: 'Private key for --tls-cert-file.',
-    },
   ],
 } as const satisfies FlagGroup;
 
@@ -151,14 +139,6 @@ export const syncFlagGroups = [
         needs: [{ oneOf: ['out'] }],
         uselessWith: ['record'],
         description: 'Write the file as plain JSON, to be read by people.',
-      },
-      {
-        name: 'interval',
-        key: 'interval',
-        value: duration('100ms', undefined, 'a duration of at least 100ms, such as 5s'),
-        default: '1s',
-        uselessWith: ['from', 'record', 'once'],
-        description: 'Time between rounds.',
       },
       { ...clusterReadingFlags.departedServerGrace, uselessWith: ['from', 'record'] },
       clusterReadingFlags.cluster,

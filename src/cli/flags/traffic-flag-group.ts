@@ -14,20 +14,6 @@ export const trafficFlagGroup = {
         'How long a request may take as a whole: 503 with Retry-After (reads) or 504 (writes) before the response begins, broken off afterwards. Watches, logs, exec and the like have no such limit.',
     },
     {
-      name: 'dial-timeout',
-      key: 'timeouts.dial',
-      value: duration('100ms', '10m'),
-      default: '5s',
-      description: 'How long the TCP connection to a server may take, its name looked up.',
-    },
-    {
-      name: 'tls-handshake-timeout',
-      key: 'timeouts.tlsHandshake',
-      value: duration('100ms', '10m'),
-      default: '10s',
-      description: 'How long the TLS handshake may take, with servers and with clients.',
-    },
-    {
       name: 'response-header-timeout',
       key: 'timeouts.responseHeader',
       value: duration('0s', '24h'),
@@ -57,20 +43,6 @@ export const trafficFlagGroup = {
       description: 'Watches, logs, exec and the like that are open at a time; more get 429. 0: no limit.',
     },
     {
-      name: 'max-connections',
-      key: 'limits.connections',
-      value: wholeNumber(1, 1_000_000),
-      description:
-        'Client connections that are open at a time; further ones are closed at once. Default: half of the files that the process may open.',
-    },
-    {
-      name: 'http2-max-streams-per-connection',
-      key: 'limits.http2StreamsPerConnection',
-      value: wholeNumber(1, 1_000),
-      default: '100',
-      description: 'Streams that a client may have open at a time on one HTTP/2 connection.',
-    },
-    {
       name: 'goaway-chance',
       key: 'limits.goawayChance',
       value: number(0, 0.02),
@@ -85,14 +57,6 @@ export const trafficFlagGroup = {
       default: '0s',
       description:
         'How long the router serves on after the signal to end, while /readyz fails already, so that load balancers take it out first.',
-    },
-    {
-      name: 'shutdown-send-retry-after',
-      key: 'shutdown.sendRetryAfter',
-      value: boolean,
-      default: 'false',
-      description:
-        'Keep listening until all requests have ended; new ones get 429, Retry-After and Connection: close.',
     },
     {
       name: 'shutdown-watch-termination-grace-period',

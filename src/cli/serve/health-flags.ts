@@ -2,6 +2,12 @@ import type { HealthConfig } from '../../node/configuration/serve-config.ts';
 import type { ServeFlagValues } from '../flags/serve-flags.ts';
 
 /**
+ * A probe that takes five seconds is one that a load balancer would have given up, too. Two good answers bring a server
+ * back, three bad ones take it out, as in HAProxy. A recovered server has cold caches: it gets its part over half a minute.
+ */
+const probing: Omit<HealthConfig, 'interval'> = { timeout: 5_000, rise: 2, fall: 3, slowStart: 30_000 };
+
+/**
  * Reads how the health of the API servers is found out: `'off'` where they are not probed, `undefined` after an
  * error. With the feature gate off there is no server to choose from, and nothing is probed.
  */
@@ -16,12 +22,6 @@ export function readHealthFlags(
   if (interval !== undefined && interval > 0 && interval < 100) {
     flags.issue(name, `--${name} must be 0s or at least 100ms, not "${flags.text(name)}"`);
   }
-  const checks = flags.values({
-    timeout: 'health-check-timeout',
-    rise: 'health-check-rise',
-    fall: 'health-check-fall',
-    slowStart: 'slow-start-duration',
-  });
-  if (interval === undefined || checks === undefined) return undefined;
-  return interval === 0 ? 'off' : { interval, ...checks };
+  if (interval === undefined) return undefined;
+  return interval === 0 ? 'off' : { interval, ...probing };
 }

@@ -59,7 +59,7 @@ describe('serve --config', () => {
       .replace('port: 7443', 'port: 7443\n  portt: 1\n  http2MaxStreams: 5')
       .replace('url: https://127.0.0.1:6444', 'url: [1]')
       .replace('keysFile: snapshot-keys.json', 'keysFile: missing.json');
-    const { lines, errors } = await read(faulty, { 'dial-timeout': ['7q'] });
+    const { lines, errors } = await read(faulty, { 'request-timeout': ['7q'] });
     assert.deepEqual(
       lines.map((line) => line.replace(/: (cannot read).*/, ': $1').replace(/ must be .*| is no key.*/, '')),
       [
@@ -67,7 +67,7 @@ describe('serve --config', () => {
         '/etc/router/router.yaml:8:3: serving.portt',
         '/etc/router/router.yaml:9:3: serving.http2MaxStreams',
         '/etc/router/router.yaml:24:13: snapshot.keysFile: --snapshot-keys: cannot read',
-        '--dial-timeout',
+        '--request-timeout',
       ],
     );
     assert.equal(errors, '');

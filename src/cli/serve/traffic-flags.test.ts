@@ -18,11 +18,9 @@ describe('time-out, overload and shutdown flags', () => {
     });
     assert.deepEqual(limits, {
       requestsInFlight: { readOnly: 4_000, mutating: 2_000, longRunning: 20_000 },
-      maxConnections: undefined,
-      http2MaxStreamsPerConnection: 100,
       goawayChance: 0,
     });
-    assert.deepEqual(shutdown, { delay: 0, sendRetryAfter: false, watchTerminationGracePeriod: 10_000 });
+    assert.deepEqual(shutdown, { delay: 0, watchTerminationGracePeriod: 10_000 });
   });
 
   it('are read as Go writes durations and numbers', async () => {
@@ -30,48 +28,35 @@ describe('time-out, overload and shutdown flags', () => {
       'request-timeout': ['1m30s'],
       'response-header-timeout': ['30s'],
       'max-requests-inflight': ['0'],
-      'max-connections': ['5000'],
       'goaway-chance': ['0.001'],
       'shutdown-delay-duration': ['15s'],
-      'shutdown-send-retry-after': ['true'],
       'shutdown-watch-termination-grace-period': ['0s'],
     });
     assert.equal(timeouts.request, 90_000);
     assert.equal(timeouts.responseHeader, 30_000);
     assert.equal(limits.requestsInFlight.readOnly, 0);
-    assert.equal(limits.maxConnections, 5_000);
     assert.equal(limits.goawayChance, 0.001);
-    assert.deepEqual(shutdown, { delay: 15_000, sendRetryAfter: true, watchTerminationGracePeriod: 0 });
+    assert.deepEqual(shutdown, { delay: 15_000, watchTerminationGracePeriod: 0 });
   });
 
   it('are all reported at once when they are wrong', async () => {
     assert.deepEqual(
       await check.issues({
         'request-timeout': ['0s'],
-        'dial-timeout': ['soon'],
-        'tls-handshake-timeout': ['2h'],
         'response-header-timeout': ['-1s'],
         'max-requests-inflight': ['-1'],
         'max-mutating-requests-inflight': ['1e3'],
         'max-long-running-requests': [''],
-        'max-connections': ['0'],
-        'http2-max-streams-per-connection': ['0'],
         'goaway-chance': ['0.5'],
         'shutdown-delay-duration': ['90'],
-        'shutdown-send-retry-after': ['perhaps'],
         'shutdown-watch-termination-grace-period': ['2h'],
       }),
       [
-        '--shutdown-send-retry-after',
         '--request-timeout',
-        '--dial-timeout',
-        '--tls-handshake-timeout',
         '--response-header-timeout',
         '--max-requests-inflight',
         '--max-mutating-requests-inflight',
         '--max-long-running-requests',
-        '--max-connections',
-        '--http2-max-streams-per-connection',
         '--goaway-chance',
         '--shutdown-delay-duration',
         '--shutdown-watch-termination-grace-period',

@@ -1,6 +1,9 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ServeFlagValues } from '../flags/serve-flags.ts';
 
+/** Milliseconds. docs/reference/limits.md has the reasons. */
+const connecting = { dial: 5_000, tlsHandshake: 10_000 };
+
 type TrafficConfig = Pick<ServeConfig, 'timeouts' | 'limits' | 'shutdown'>;
 
 /** Reads how long requests may take, how many there may be and how the router ends; `undefined` after an error. */
@@ -9,7 +12,6 @@ export function readTrafficFlags(flags: ServeFlagValues): TrafficConfig | undefi
   const limits = readLimits(flags);
   const shutdown = flags.values({
     delay: 'shutdown-delay-duration',
-    sendRetryAfter: 'shutdown-send-retry-after',
     watchTerminationGracePeriod: 'shutdown-watch-termination-grace-period',
   });
   if (timeouts === undefined || limits === undefined || shutdown === undefined) return undefined;
@@ -17,14 +19,9 @@ export function readTrafficFlags(flags: ServeFlagValues): TrafficConfig | undefi
 }
 
 function readTimeouts(flags: ServeFlagValues): TrafficConfig['timeouts'] | undefined {
-  const timeouts = flags.values({
-    request: 'request-timeout',
-    dial: 'dial-timeout',
-    tlsHandshake: 'tls-handshake-timeout',
-    responseHeader: 'response-header-timeout',
-  });
-  if (timeouts === undefined) return undefined;
-  const { request, responseHeader } = timeouts;
+  const given = flags.values({ request: 'request-timeout', responseHeader: 'response-header-timeout' });
+  if (given === undefined) return undefined;
+  const { request, responseHeader } = given;
   const isGiven = flags.isGiven('response-header-timeout');
   if (isGiven && responseHeader >= request) {
     flags.warn(
@@ -33,7 +30,8 @@ function readTimeouts(flags: ServeFlagValues): TrafficConfig['timeouts'] | undef
     );
   }
   // What is left is for the second server.
-  return isGiven ? timeouts : { ...timeouts, responseHeader: Math.min(responseHeader, (request * 3) / 4) };
+  const silence = isGiven ? responseHeader : Math.min(responseHeader, (request * 3) / 4);
+  return { ...connecting, request, responseHeader: silence };
 }
 
 function readLimits(flags: ServeFlagValues): TrafficConfig['limits'] | undefined {
@@ -42,12 +40,7 @@ function readLimits(flags: ServeFlagValues): TrafficConfig['limits'] | undefined
     mutating: 'max-mutating-requests-inflight',
     longRunning: 'max-long-running-requests',
   });
-  const maxConnections = flags.value('max-connections');
-  const others = flags.values({
-    http2MaxStreamsPerConnection: 'http2-max-streams-per-connection',
-    goawayChance: 'goaway-chance',
-  });
-  if (requestsInFlight === undefined || others === undefined) return undefined;
-  // Left out, it is what the process can have; one that is invalid has been reported.
-  return { requestsInFlight, maxConnections, ...others };
+  const goawayChance = flags.value('goaway-chance');
+  if (requestsInFlight === undefined || goawayChance === undefined) return undefined;
+  return { requestsInFlight, goawayChance };
 }

@@ -104,7 +104,6 @@ export async function validateServeOptions(
   });
   const peerAddresses = readPeerAddressPolicy(flags);
   const traffic = readTrafficFlags(flags);
-  const observability = flags.values({ metrics: 'enable-metrics' });
   const logging = flags.values({ format: 'logging-format', verbosity: 'v' });
 
   const { warnings } = flags;
@@ -119,7 +118,6 @@ export async function validateServeOptions(
     snapshot,
     preferredVersion,
     peerAddresses,
-    observability,
     logging,
     // Without them a router is a gateway, which nobody may become by mistake.
     ...(isGateway ? {} : { serverId, local }),

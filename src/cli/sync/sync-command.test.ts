@@ -73,7 +73,7 @@ describe('the files of sync', () => {
 
 describe('the flags of sync', () => {
   it('make a job that reads the servers and pushes to the routers', () => {
-    const live = plan({ interval: ['5s'], cluster: ['blue'], out: ['copy'] });
+    const live = plan({ cluster: ['blue'], out: ['copy'] });
     assert.ok(live.kind === 'live');
     const { options, once } = live;
     assert.equal(once, false);
@@ -86,7 +86,6 @@ describe('the flags of sync', () => {
     assert.deepEqual(options.files, [{ file: 'copy', unsigned: false }]);
     assert.equal(options.certificateAuthorities, 'CA');
     assert.equal(options.signingKey?.kid, key.kid);
-    assert.equal(options.timing?.interval, 5000);
     assert.equal(options.cluster, 'blue');
   });
 
@@ -96,7 +95,6 @@ describe('the flags of sync', () => {
       'peer-ca-file': undefined,
       'client-cert-file': ['missing.crt'],
       target: ['10.0.0.1'],
-      interval: ['soon'],
       'departed-server-grace': ['a while'],
       unsigned: ['true'],
     });
@@ -107,7 +105,6 @@ describe('the flags of sync', () => {
       /--peer-ca-file is required/,
       /--client-cert-file: cannot read missing\.crt/,
       /--target "10\.0\.0\.1" must begin with https/,
-      /--interval must be a duration/,
       /--departed-server-grace must be a duration/,
       /--unsigned needs --out/,
     ]) {
@@ -128,7 +125,7 @@ describe('the flags of sync', () => {
       /--target needs --client-cert-file and --client-key-file, or --target-token-file/,
     );
     assert.match(issuesOf({ 'client-key-file': undefined }), /--client-key-file is required/);
-    assert.match(issuesOf({ once: ['true'], interval: ['5s'] }), /--interval has no use with --once/);
+    assert.match(issuesOf({ once: ['true'], 'health-port': ['80'] }), /--health-port has no use with --once/);
     assert.match(issuesOf({ from: ['recorded'] }), /--target has no use with --from/);
     assert.match(issuesOf({ from: ['recorded'] }), /--from needs --out/);
   });

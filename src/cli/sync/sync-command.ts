@@ -147,8 +147,7 @@ async function withEndpoints({ options, endpoints }: LiveSync, logger: Logger) {
     },
     async open() {
       const status = () => loop?.status();
-      const interval = options.timing?.interval;
-      opened = await startProcessEndpoints({ ...endpoints, metrics, interval, status, logger });
+      opened = await startProcessEndpoints({ ...endpoints, metrics, status, logger });
       logger.info({ origin: opened.origin }, 'Health and metrics');
     },
     async close() {

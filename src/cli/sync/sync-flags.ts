@@ -93,7 +93,6 @@ function planLive(
   if (!flags.isGiven('out') && !targetFlags.some((name) => flags.isGiven(name))) {
     flags.issue('target', '--target or --out is required: where snapshots go');
   }
-  const interval = flags.value('interval');
   const file = flags.text('out');
   return {
     kind: 'live',
@@ -108,7 +107,6 @@ function planLive(
       files: file === undefined ? [] : [{ file, unsigned: flags.value('unsigned') === true }],
       stateFile: flags.text('state-file'),
       departedServerGraceMilliseconds: flags.value('departed-server-grace'),
-      ...(interval === undefined ? {} : { timing: { interval } }),
     },
   };
 }
@@ -122,7 +120,11 @@ function readPeerAuthorities(
 
 function readClientCertificate(flags: SyncFlagValues): RunSyncOptions['clientCertificate'] {
   const isGiven = flags.isGiven('client-cert-file') || flags.isGiven('client-key-file');
-  if (isGiven) return readPair(flags, 'client-cert-file', 'client-key-file');
+  if (isGiven) {
+    const certificate = flags.requiredFile('client-cert-file')?.text;
+    const key = flags.requiredFile('client-key-file')?.text;
+    return certificate === undefined || key === undefined ? undefined : { certificate, key };
+  }
   // A kubeconfig may bring a certificate; whether it does is seen when it is loaded.
   if (flags.isGiven('target') && !flags.isGiven('target-token-file') && !flags.isGiven('kubeconfig')) {
     flags.issue(
@@ -131,16 +133,6 @@ function readClientCertificate(flags: SyncFlagValues): RunSyncOptions['clientCer
     );
   }
   return undefined;
-}
-
-function readPair(
-  flags: SyncFlagValues,
-  certificateFlag: 'client-cert-file' | 'tls-cert-file',
-  keyFlag: 'client-key-file' | 'tls-private-key-file',
-): { readonly certificate: string; readonly key: string } | undefined {
-  const certificate = flags.requiredFile(certificateFlag)?.text;
-  const key = flags.requiredFile(keyFlag)?.text;
-  return certificate === undefined || key === undefined ? undefined : { certificate, key };
 }
 
 function readSigningKey(flags: SyncFlagValues): JWK | undefined {
@@ -172,14 +164,11 @@ function readClusterAccess(flags: SyncFlagValues): RunSyncOptions['kubernetes'] 
 interface EndpointOptions {
   readonly address: string;
   readonly port: number;
-  readonly tls: { readonly certificate: string; readonly key: string } | undefined;
 }
 
 /** @returns `undefined` when they are turned off */
 export function readEndpointFlags(flags: SyncFlagValues): EndpointOptions | undefined {
   const port = flags.value('health-port');
   const address = flags.value('bind-address');
-  const isTls = flags.isGiven('tls-cert-file') || flags.isGiven('tls-private-key-file');
-  const tls = isTls ? readPair(flags, 'tls-cert-file', 'tls-private-key-file') : undefined;
-  return port === 0 || port === undefined || address === undefined ? undefined : { address, port, tls };
+  return port === 0 || port === undefined || address === undefined ? undefined : { address, port };
 }

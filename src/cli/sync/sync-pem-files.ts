@@ -1,15 +1,11 @@
 import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import type { SyncFlagValues } from '../flags/sync-flag-groups.ts';
 
-const bundles = ['peer-ca-file', 'target-ca-file'] as const;
-const pairs = [
-  ['client-cert-file', 'client-key-file'],
-  ['tls-cert-file', 'tls-private-key-file'],
-] as const;
+type PemFlag = 'peer-ca-file' | 'target-ca-file' | 'client-cert-file' | 'client-key-file';
 
 /** Reports what is no certificate or key: left to TLS, an error would name neither the file nor its flag. */
 export function checkPemFiles(flags: SyncFlagValues): void {
-  const check = (name: (typeof bundles)[number] | (typeof pairs)[number][0], parse: () => unknown): void => {
+  const check = (name: PemFlag, parse: () => unknown): void => {
     try {
       parse();
     } catch (error) {
@@ -17,16 +13,14 @@ export function checkPemFiles(flags: SyncFlagValues): void {
       flags.issue(name, `--${name}: ${error.message}`);
     }
   };
-  const pemOf = (name: (typeof bundles)[number] | (typeof pairs)[number][0 | 1]) => {
+  const pemOf = (name: PemFlag) => {
     const file = flags.isGiven(name) ? flags.file(name) : undefined;
     return file && { pem: file.text, source: file.path };
   };
-  for (const name of bundles) {
+  for (const name of ['peer-ca-file', 'target-ca-file'] as const) {
     const bundle = pemOf(name);
     if (bundle !== undefined) check(name, () => parseCertificates(bundle));
   }
-  for (const [certificateFlag, keyFlag] of pairs) {
-    const [certificate, key] = [pemOf(certificateFlag), pemOf(keyFlag)];
-    if (certificate && key) check(certificateFlag, () => parsePair(certificate, key));
-  }
+  const [certificate, key] = [pemOf('client-cert-file'), pemOf('client-key-file')];
+  if (certificate && key) check('client-cert-file', () => parsePair(certificate, key));
 }

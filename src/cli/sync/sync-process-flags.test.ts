@@ -5,31 +5,25 @@ import type { SyncArguments } from '../flags/sync-flag-groups.ts';
 import { readEndpointFlags } from './sync-flags.ts';
 
 function endpoints(given: SyncArguments) {
-  const files = new Map([
-    ['tls.crt', 'CERTIFICATE'],
-    ['tls.key', 'KEY'],
-  ]);
-  const flags = syncFlagValues(given, files);
+  const flags = syncFlagValues(given, new Map());
   return { result: readEndpointFlags(flags), issues: messagesOf(flags) };
 }
 
 describe('the endpoints of a sync job', () => {
   it('are on loopback unless told otherwise', () => {
     assert.deepEqual(endpoints({}), {
-      result: { address: '127.0.0.1', port: 7469, tls: undefined },
+      result: { address: '127.0.0.1', port: 7469 },
       issues: [],
     });
   });
 
-  it('take address, port and certificate, and can be turned off', () => {
+  it('take address and port, and can be turned off', () => {
     const flags = {
       'bind-address': ['::'],
       'health-port': ['80'],
-      'tls-cert-file': ['tls.crt'],
-      'tls-private-key-file': ['tls.key'],
     };
     assert.deepEqual(endpoints(flags), {
-      result: { address: '::', port: 80, tls: { certificate: 'CERTIFICATE', key: 'KEY' } },
+      result: { address: '::', port: 80 },
       issues: [],
     });
     assert.deepEqual(endpoints({ 'health-port': ['0'] }), { result: undefined, issues: [] });
@@ -39,11 +33,8 @@ describe('the endpoints of a sync job', () => {
     const { issues } = endpoints({
       'bind-address': ['localhost'],
       'health-port': ['70000'],
-      'tls-cert-file': ['missing'],
     });
     assert.match(issues[0] ?? '', /--health-port must be a port .*, not "70000"/);
     assert.match(issues[1] ?? '', /--bind-address must be an IP address, not "localhost"/);
-    assert.match(issues[2] ?? '', /--tls-cert-file: cannot read missing/);
-    assert.match(issues[3] ?? '', /--tls-private-key-file is required/);
   });
 });

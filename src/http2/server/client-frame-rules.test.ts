@@ -77,7 +77,7 @@ async function clientWith(
       await eventually(() => client.hasEnded(subject));
       break;
     case 'after our GOAWAY':
-      server.drain(true);
+      server.drain();
       assert.equal(await client.goAwayCode(), noError);
       return { client, stream: subject };
   }

@@ -129,7 +129,7 @@ test('a draining server sends GOAWAY, finishes requests in flight, and accepts n
   });
   client.request(1, requestLines());
   await eventually(() => requests === 1);
-  server.drain(true);
+  server.drain();
   assert.equal(await client.goAwayCode(), 0);
   // It crossed the GOAWAY: whoever sent it may send it anew (RFC 9113 section 6.8).
   client.request(3, requestLines('/', 'POST'), { endStream: false });

@@ -181,9 +181,6 @@ export interface ServeConfig {
   };
   readonly limits: {
     readonly requestsInFlight: InFlightLimits;
-    /** `undefined`: as many as the limit of open files allows. */
-    readonly maxConnections: number | undefined;
-    readonly http2MaxStreamsPerConnection: number;
     /** In [0, 0.02]. */
     readonly goawayChance: number;
   };
@@ -191,16 +188,10 @@ export interface ServeConfig {
   readonly shutdown: {
     /** `--shutdown-delay-duration`: milliseconds in which it serves on while `/readyz` fails already. */
     readonly delay: number;
-    /** `--shutdown-send-retry-after`: listens on until all requests have ended, and new ones get 429. */
-    readonly sendRetryAfter: boolean;
     /** `--shutdown-watch-termination-grace-period`: milliseconds within which watches and tunnels end. */
     readonly watchTerminationGracePeriod: number;
   };
   readonly logging: LoggingConfig;
-  readonly observability: {
-    /** Count requests and serve `/.mixed-version-proxy/metrics`. */
-    readonly metrics: boolean;
-  };
   /** How the router was started. */
   readonly commandLine: {
     /** The version of the router, for example `v0.1.0`. */

@@ -33,20 +33,25 @@ const toldOfChange = ({ logs }: StartedRouter) =>
 
 describe('a configuration file that changes while the router runs', () => {
   it('changes nothing, and is told in log, status, readiness and metric until it is changed back', async (context) => {
-    const started = await startRouterWithFiles(context, { configuration: { metrics: { enabled: true } } });
+    const started = await startRouterWithFiles(context, {
+      configuration: { limits: { requestsInFlight: 400 } },
+    });
     const { router, configure } = started;
-    await configure({ metrics: { enabled: false } });
+    await configure({ limits: { requestsInFlight: 500 } });
     await router.reload();
     await router.reload();
     const [told, ...others] = toldOfChange(started);
     assert.deepEqual(others, []);
-    assert.match(JSON.stringify(told), /--enable-metrics.*metrics\.enabled.*"true".*"false"/);
+    assert.match(JSON.stringify(told), /--max-requests-inflight.*limits\.requestsInFlight.*"400".*"500"/);
     const status = await statusOf(context, started);
     assert.deepEqual(
       status.needsRestart.map(({ flag, inUse }) => [flag, inUse]),
-      [['--enable-metrics', 'true']],
+      [['--max-requests-inflight', '400']],
     );
-    assert.match(status.warnings.join(), /--enable-metrics \(metrics\.enabled\) needs a restart/);
+    assert.match(
+      status.warnings.join(),
+      /--max-requests-inflight \(limits\.requestsInFlight\) needs a restart/,
+    );
     assert.match(await askAsAdmin(context, started, '/readyz?verbose'), /changed settings need a restart/);
     const waiting = async () => {
       const text = await askAsAdmin(context, started, `${own}/metrics`);
@@ -54,7 +59,7 @@ describe('a configuration file that changes while the router runs', () => {
     };
     assert.equal(await waiting(), '1');
 
-    await configure({ metrics: { enabled: true } });
+    await configure({ limits: { requestsInFlight: 400 } });
     await router.reload();
     const mended = await statusOf(context, started);
     assert.deepEqual([mended.needsRestart, mended.warnings], [[], []]);

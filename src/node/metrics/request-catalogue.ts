@@ -17,7 +17,6 @@ const requestLabels = ['verb', 'group', 'version', 'resource', 'subresource', 's
 
 const dropReasons: readonly DropReason[] = [
   'Overloaded',
-  'ShuttingDown',
   'ServerNotReady',
   'PreferredVersionUnavailable',
   'RequestTimeout',

@@ -91,18 +91,16 @@ async function start(
   const credentialWatch = new CredentialWatch(logger, async () => embeddedSync?.expiring() ?? []);
   const traffic = new TrafficControl(config, logger);
   opened.push(() => traffic.deadlines.stop());
-  const metrics = config.observability.metrics
-    ? new RouterMetrics(config, {
-        table: () => receiver.current(),
-        credentialFiles: credentialWatch.status,
-        needsRestart: settings.needsRestart,
-        embeddedSync: () => embeddedSync?.status(),
-        retryBudget: () => retryBudget.left,
-        health: () => servers?.health.reports() ?? [],
-      })
-    : undefined;
+  const metrics = new RouterMetrics(config, {
+    table: () => receiver.current(),
+    credentialFiles: credentialWatch.status,
+    needsRestart: settings.needsRestart,
+    embeddedSync: () => embeddedSync?.status(),
+    retryBudget: () => retryBudget.left,
+    health: () => servers?.health.reports() ?? [],
+  });
   const transport = new NodeTransport({
-    dialObserver: metrics?.connections,
+    dialObserver: metrics.connections,
     tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     // What no other server can be asked for waits for --request-timeout, which the API server has, too.
     headTimeout: 0,
@@ -150,11 +148,11 @@ async function start(
     });
   // Before the transport, whose end would look like the servers'.
   if (servers !== undefined) opened.push(() => servers.stop());
-  if (metrics !== undefined) servers?.health.observe(metrics);
+  servers?.health.observe(metrics);
   const embeddedSync = embeddedSyncOf(config, openEmbeddedSync, {
     receiver,
     pseudonym: outboundOptions.pseudonym,
-    observer: metrics?.sync,
+    observer: metrics.sync,
     logger,
   });
   const checkOwnServer = localServerId && ownServerCheck(localServerId, logger);
@@ -187,7 +185,7 @@ async function start(
     servers?.follow(table);
     const destinations = destinationsOf(outboundOptions.local, table);
     transport.retainDestinations(destinations);
-    metrics?.tableInUse(table, destinations);
+    metrics.tableInUse(table, destinations);
     history.tableInUse(table);
     // In a cluster of one version there is no other place for a watch.
     const couldMove = table.comparison !== undefined || last?.comparison !== undefined;
@@ -214,7 +212,7 @@ async function start(
       recentDecisions,
       history,
       metrics,
-      observers: [...(metrics === undefined ? [] : [metrics.requests]), recentDecisions, history],
+      observers: [metrics.requests, recentDecisions, history],
       logger,
     },
     assertionAuthenticator: assertionAuthenticator(
@@ -236,10 +234,9 @@ async function start(
     goawayChance: config.limits.goawayChance,
     limits: {
       maxConnections: traffic.maxConnections,
-      maxConcurrentStreams: config.limits.http2MaxStreamsPerConnection,
       tlsHandshakeTimeout: config.timeouts.tlsHandshake,
     },
-    observer: metrics?.connections,
+    observer: metrics.connections,
     logger,
   });
   await receiver.restore();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defaultMaxConnections, openFilesLimit } from './traffic-control.ts';
+import { maxConnectionsFor, openFilesLimit } from './traffic-control.ts';
 
 const limits = (soft: string): string =>
   [
@@ -17,8 +17,8 @@ test('the soft limit of open files is read, whatever it is', () => {
 });
 
 test('clients get half of the files, and never none at all', () => {
-  assert.equal(defaultMaxConnections(20_256), 10_000);
-  assert.equal(defaultMaxConnections(100), 1);
-  assert.equal(defaultMaxConnections(undefined), 10_000);
-  assert.equal(defaultMaxConnections(Number.POSITIVE_INFINITY), 10_000);
+  assert.equal(maxConnectionsFor(20_256), 10_000);
+  assert.equal(maxConnectionsFor(100), 1);
+  assert.equal(maxConnectionsFor(undefined), 10_000);
+  assert.equal(maxConnectionsFor(Number.POSITIVE_INFINITY), 10_000);
 });

@@ -7,8 +7,6 @@ import { OpenStreams } from '../exchange/open-streams.ts';
 import { RequestDeadlines } from '../exchange/request-deadlines.ts';
 import type { RouterServer } from '../serving/server.ts';
 
-/** Milliseconds between two checks for requests in flight, in a shutdown. */
-const checkInterval = 50;
 /** Share of the grace period in which watches are ended. The rest is for those in the middle of an event. */
 const spread = 0.8;
 
@@ -49,8 +47,13 @@ export class TrafficControl {
       },
     });
     const openFiles = readOpenFilesLimit();
-    this.maxConnections = config.limits.maxConnections ?? defaultMaxConnections(openFiles);
-    this.#judge(openFiles, this.maxConnections);
+    this.maxConnections = maxConnectionsFor(openFiles);
+    if (openFiles !== undefined && openFiles < fewOpenFiles) {
+      logger.warn(
+        { maxConnections: this.maxConnections, openFiles },
+        'The process may open few files, and so few connections: raise its limit (ulimit -n, LimitNOFILE=)',
+      );
+    }
   }
 
   get isShuttingDown(): boolean {
@@ -70,7 +73,7 @@ export class TrafficControl {
   async #endGracefully(server: Pick<RouterServer, 'drain' | 'close'>): Promise<void> {
     const { gate, openStreams } = this;
     const { shutdown, timeouts } = this.#config;
-    const { delay, sendRetryAfter, watchTerminationGracePeriod: watchGrace } = shutdown;
+    const { delay, watchTerminationGracePeriod: watchGrace } = shutdown;
     if (delay > 0) {
       this.#logger.info(
         { milliseconds: delay },
@@ -80,37 +83,12 @@ export class TrafficControl {
     }
     const requests = gate.inFlight.count('readOnly') + gate.inFlight.count('mutating');
     this.#logger.info({ requests, streams: openStreams.size }, 'Draining');
-    if (sendRetryAfter) gate.refuseNewRequests();
-    server.drain(sendRetryAfter);
+    server.drain();
     openStreams.end({ over: watchGrace * spread });
     const cut = setTimeout(() => openStreams.cut(), watchGrace);
-    const deadline = performance.now() + Math.max(timeouts.request, watchGrace);
-    if (sendRetryAfter) await this.#waitForRequests(deadline);
-    await server.close(Math.max(0, deadline - performance.now()));
+    await server.close(Math.max(timeouts.request, watchGrace));
     clearTimeout(cut);
     openStreams.cut();
-  }
-
-  async #waitForRequests(deadline: number): Promise<void> {
-    const { inFlight } = this.gate;
-    const hasRequests = (): boolean =>
-      inFlight.count('readOnly') + inFlight.count('mutating') + inFlight.count('longRunning') > 0;
-    while (hasRequests() && performance.now() < deadline) await sleep(checkInterval);
-  }
-
-  #judge(openFiles: number | undefined, maxConnections: number): void {
-    if (openFiles === undefined) return;
-    if (maxConnections > openFiles) {
-      this.#logger.warn(
-        { maxConnections, openFiles },
-        '--max-connections is more than the files that the process may open: raise its limit (ulimit -n, LimitNOFILE=)',
-      );
-    } else if (openFiles < fewOpenFiles) {
-      this.#logger.warn(
-        { maxConnections, openFiles },
-        'The process may open few files, and so few connections: raise its limit (ulimit -n, LimitNOFILE=)',
-      );
-    }
   }
 }
 
@@ -140,10 +118,10 @@ function readOpenFilesLimit(): number | undefined {
 }
 
 /**
- * The default of `--max-connections`: half of the file descriptors, because an HTTP/1.1 client may need one more for a
+ * Connections of clients at most: half of the file descriptors, because an HTTP/1.1 client may need one more for a
  * connection to a server. Pure.
  */
-export function defaultMaxConnections(openFiles: number | undefined): number {
+export function maxConnectionsFor(openFiles: number | undefined): number {
   if (openFiles === undefined || openFiles === Number.POSITIVE_INFINITY) return fallback;
   return Math.max(1, Math.floor((openFiles - reserved) / 2));
 }

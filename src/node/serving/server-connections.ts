@@ -106,7 +106,7 @@ export function limitConnections(server: Server, maximum: number, logger: Logger
     lastWarning = now;
     logger.warn(
       { maximum: server.maxConnections, turnedAway },
-      'Connections are refused: raise --max-connections and the limit of open files, or add routers',
+      'Connections are refused: raise the limit of open files (ulimit -n, LimitNOFILE=), or add routers',
     );
   });
   server.maxConnections = maximum > 0 ? maximum : Number.POSITIVE_INFINITY;

@@ -50,10 +50,10 @@ export interface RouterServer {
    */
   setSecureContext(tls: ServerTlsOptions): void;
   /**
-   * Asks clients to reconnect elsewhere: GOAWAY on HTTP/2, `Connection: close` with each further HTTP/1.1 response.
-   * @param listening whether new connections are still accepted, and asked the same
+   * Stops listening, and asks clients to reconnect elsewhere: GOAWAY on HTTP/2, `Connection: close` with each further
+   * HTTP/1.1 response.
    */
-  drain(listening: boolean): void;
+  drain(): void;
   /**
    * Stops listening, closes connections without a request (idle ones, partial heads, unfinished TLS handshakes), sends
    * GOAWAY to HTTP/2 clients, and waits. What is still open after `graceMilliseconds` (watches, tunnels) is destroyed.
@@ -159,9 +159,9 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
 
     setSecureContext,
 
-    drain(listening) {
+    drain() {
       draining = true;
-      if (!listening) server.close();
+      server.close();
       http2.close();
       connections.announceClose();
     },

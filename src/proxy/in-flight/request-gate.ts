@@ -5,21 +5,19 @@ import { type Outcome, ownResponse } from '../../request/outcome.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { Caller } from '../../request/user-info.ts';
 
-/** Seconds, as kube-apiserver names them (pkg/server/filters/maxinflight.go and with_retry_after.go). */
+/** Seconds, as kube-apiserver has it (pkg/server/filters/maxinflight.go). */
 const overloadedRetryAfter = 1;
-const shuttingDownRetryAfter = 5;
 
 /** Super-users always get a response: they are who mends an overloaded cluster (maxinflight.go says the same). */
 const exemptGroup = 'system:masters';
 
 /**
- * Where requests are turned away for the router's own sake: too many in flight, or a shutdown under way. Stands
+ * Where requests are turned away for the router's own sake: too many are in flight. Stands
  * at the head of `Router.deliver`, which fetch handler, upgrades and every other way share. Health checks and
  * the router's own paths never get there, but for what they ask of others: they have to work just then.
  */
 export class RequestGate {
   readonly #inFlight: RequestsInFlight;
-  #refusing = false;
 
   constructor(limits: InFlightLimits) {
     this.#inFlight = new RequestsInFlight(limits);
@@ -30,20 +28,11 @@ export class RequestGate {
     return this.#inFlight;
   }
 
-  /** From now on every new request is sent elsewhere (`--shutdown-send-retry-after`). */
-  refuseNewRequests(): void {
-    this.#refusing = true;
-  }
-
   /**
    * Counts a request in and calls `serve`; responds with 429 in its place when it is turned away. It counts until its
    * exchange is over; on runtimes that cannot tell (no `InboundRequest.onFinished`), until `serve` has responded.
    */
   pass({ inbound, requestInfo, caller }: AdmittedRequest, serve: () => Promise<Outcome>): Promise<Outcome> {
-    if (this.#refusing) {
-      inbound.observed?.dropped('ShuttingDown');
-      return Promise.resolve(ownResponse(shuttingDown()));
-    }
     const leave = this.#inFlight.enter(requestKindOf(requestInfo), isExempt(caller));
     if (leave === undefined) {
       inbound.observed?.dropped('Overloaded');
@@ -62,12 +51,6 @@ function isExempt(caller: Caller): boolean {
 function overloaded(): Response {
   return statusResponse('TooManyRequests', 'Too many requests, please try again later.', {
     retryAfterSeconds: overloadedRetryAfter,
-  });
-}
-
-function shuttingDown(): Response {
-  return statusResponse('TooManyRequests', 'The router is shutting down, please try again later.', {
-    retryAfterSeconds: shuttingDownRetryAfter,
   });
 }
 

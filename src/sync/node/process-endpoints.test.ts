@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Agent, request } from 'undici';
-import { createAuthority } from '../../../test/support/certificates.ts';
+import { request } from 'undici';
 import { gunzip } from '../../apimachinery/content-coding.ts';
 import type { SyncStatus } from '../sync-loop.ts';
 import { type ProcessEndpointsOptions, startProcessEndpoints } from './process-endpoints.ts';
@@ -51,8 +50,8 @@ async function endpoints(
     ...options,
   });
   context.after(close);
-  const get = async (path: string, dispatcher?: Agent) => {
-    const { statusCode, headers, body } = await request(`${origin}${path}`, dispatcher && { dispatcher });
+  const get = async (path: string) => {
+    const { statusCode, headers, body } = await request(`${origin}${path}`);
     return { status: statusCode, type: headers['content-type'], body: await body.text() };
   };
   return { origin, metrics, get };
@@ -93,15 +92,6 @@ for (const [what, status, failing] of unhealthy) {
     assert.equal((await get('/readyz/ping')).status, 200);
   });
 }
-
-test('a sync job with a long --interval is ready between its rounds, and not when one is missing', async (context) => {
-  const minutesAgo = (minutes: number) => ({ ...healthy, lastRoundAt: now - minutes * 60_000 });
-  const interval = 600_000;
-  const { get } = await endpoints(context, minutesAgo(10), { interval });
-  assert.equal((await get('/readyz')).status, 200);
-  const stopped = await endpoints(context, minutesAgo(21), { interval });
-  assert.equal((await stopped.get('/readyz')).status, 500);
-});
 
 test('a sync job whose snapshot no target holds is not ready, and a check can be excluded', async (context) => {
   const { target, ...rest } = held ?? missed ?? assert.fail();
@@ -159,16 +149,9 @@ test('metrics are compressed for a monitor that takes gzip', async (context) => 
   );
 });
 
-test('with a certificate the endpoints are HTTPS, and anything else is a 404', async (context) => {
-  const authority = await createAuthority('health');
-  const pair = await authority.issue({ ipAddresses: ['127.0.0.1'], usage: 'server' });
-  const tls = { certificate: pair.certificate, key: pair.privateKey };
-  const { origin, get } = await endpoints(context, healthy, { tls });
-  const dispatcher = new Agent({ connect: { ca: authority.certificate } });
-  context.after(() => dispatcher.destroy());
-  assert.match(origin, /^https:/);
-  assert.equal((await get('/livez', dispatcher)).status, 200);
-  const unknown = await get('/.mixed-version-proxy/v1/snapshot', dispatcher);
+test('anything else is a 404', async (context) => {
+  const { get } = await endpoints(context, healthy);
+  const unknown = await get('/.mixed-version-proxy/v1/snapshot');
   assert.deepEqual([unknown.status, JSON.parse(unknown.body).reason], [404, 'NotFound']);
 });
 

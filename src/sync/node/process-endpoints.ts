@@ -1,12 +1,11 @@
 import { Hono } from 'hono';
 import { textResponse } from '../../apimachinery/content-coding.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { type EndpointTls, startEndpointServer } from '../../node/serving/endpoint-server.ts';
+import { startEndpointServer } from '../../node/serving/endpoint-server.ts';
 import { type HealthCheck, ping } from '../../own-paths/health-checks/health.ts';
 import { healthEndpoints } from '../../own-paths/health-checks/health-endpoints.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { SyncStatus } from '../sync-loop.ts';
-import { defaultTiming } from '../sync-options.ts';
 import type { SyncMetrics } from './sync-metrics.ts';
 
 export interface ProcessEndpointsOptions {
@@ -14,11 +13,7 @@ export interface ProcessEndpointsOptions {
   readonly address?: string | undefined;
   /** 0: any free port. */
   readonly port: number;
-  /** PEM pair; without it the endpoints are plain HTTP. */
-  readonly tls?: EndpointTls | undefined;
   readonly metrics: SyncMetrics;
-  /** Between rounds of the loop, milliseconds. Default 1,000. */
-  readonly interval?: number | undefined;
   /** The current status; `undefined` before the loop starts. */
   readonly status: () => SyncStatus | undefined;
   /** Milliseconds since the epoch; default `Date.now`. */
@@ -27,14 +22,14 @@ export interface ProcessEndpointsOptions {
 }
 
 export interface ProcessEndpoints {
-  /** `http://host:port` or `https://host:port`. */
+  /** `http://host:port`. */
   readonly origin: string;
   close(): Promise<void>;
 }
 
 /**
  * `/livez`, `/readyz`, `/healthz` and `/metrics` of a sync job, for a kubelet, a monitor and an operator.
- * @throws if it cannot listen on the address, or the certificate cannot be used
+ * @throws if it cannot listen on the address
  *
  * @example
  * ```ts
@@ -48,10 +43,9 @@ export interface ProcessEndpoints {
  * ```
  */
 export async function startProcessEndpoints(options: ProcessEndpointsOptions): Promise<ProcessEndpoints> {
-  const { address = '127.0.0.1', port, tls, metrics, status, now = Date.now } = options;
-  const { interval = defaultTiming.interval, logger = silentLogger } = options;
+  const { address = '127.0.0.1', port, metrics, status, now = Date.now, logger = silentLogger } = options;
   const app = new Hono();
-  app.route('/', healthEndpoints({ ...syncHealth(status, now, interval), logger }));
+  app.route('/', healthEndpoints({ ...syncHealth(status, now), logger }));
   app.get('/metrics', async ({ req }) => {
     const text = await metrics.text(status());
     return textResponse(text, { 'content-type': metrics.contentType }, req.header('accept-encoding'));
@@ -60,29 +54,24 @@ export async function startProcessEndpoints(options: ProcessEndpointsOptions): P
   const { origin, close } = await startEndpointServer({
     host: address,
     port,
-    tls,
     fetch: (request) => app.fetch(request),
     flag: '--bind-address',
   });
   return { origin, close };
 }
 
-/** How long no round may end, milliseconds. A round waits at most two seconds for slow servers. */
-function longestWithoutRound(interval: number): number {
-  return Math.max(30_000, 2 * interval);
-}
+/** How long no round may end, milliseconds. Rounds begin every second, and wait at most two for slow servers. */
+const longestWithoutRound = 30_000;
 
 /**
  * The checks of a sync job. livez: it runs. readyz: it reads servers, and at least one target holds its snapshot. A single router that is down does not make the sync job unready.
  *
  * @param status the current status; `undefined` before the loop starts
  * @param now milliseconds since the epoch
- * @param interval between rounds, milliseconds
  */
 function syncHealth(
   status: () => SyncStatus | undefined,
   now: () => number,
-  interval: number,
 ): { readonly livez: readonly HealthCheck[]; readonly readyz: readonly HealthCheck[] } {
   const rounds: HealthCheck = {
     name: 'rounds',
@@ -90,9 +79,7 @@ function syncHealth(
       const lastRoundAt = status()?.lastRoundAt;
       if (lastRoundAt === undefined) return 'no round has ended yet';
       const age = now() - lastRoundAt;
-      return age > longestWithoutRound(interval)
-        ? `the last round ended ${Math.round(age / 1000)} s ago`
-        : undefined;
+      return age > longestWithoutRound ? `the last round ended ${Math.round(age / 1000)} s ago` : undefined;
     },
   };
   const servers: HealthCheck = {

@@ -4,7 +4,11 @@ import {
   type ServeOptionsResult,
   validateServeOptions,
 } from '../../../src/cli/serve/validate-serve-options.ts';
-import type { RunningRouter, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
+import type {
+  HealthConfig,
+  RunningRouter,
+  ServeConfig,
+} from '../../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
 import type { Snapshot } from '../../../src/snapshot/format/types.ts';
 import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
@@ -60,6 +64,11 @@ export interface RouterUnderTest extends Backends {
 }
 
 export type Configure = (config: ServeConfig) => ServeConfig;
+
+/** How health is found out, where it is found out at all. */
+export function withHealth(changes: Partial<HealthConfig>): Configure {
+  return ({ health, ...config }) => ({ ...config, health: health && { ...health, ...changes } });
+}
 
 export interface RouterUnderTestOptions {
   readonly serverId?: string;
@@ -132,8 +141,9 @@ export async function startOne(
   logLines: string[],
   flags: FlagChanges,
   files?: Files,
+  configure?: Configure,
 ): Promise<number> {
-  return portOf(await startRunning(context, logLines, flags, { files }));
+  return portOf(await startRunning(context, logLines, flags, { files, configure }));
 }
 
 function portOf({ origin }: RunningRouter): number {
