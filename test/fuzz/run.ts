@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
+import { searchPlanted } from './planted.ts';
 
 const usage = `Usage: npm run fuzz -- [--runs N] [--seed N] [--target NAME]
+       npm run fuzz -- --planted
 
   --runs    inputs for each target (default 10000)
   --seed    to repeat a search (default: the time)
   --target  one of the files in test/fuzz/targets, without .test.ts (default: all)
+  --planted whether the fuzzing finds the faults in test/fuzz/planted-faults.txt (10 minutes)
 `;
 
 const { values } = parseArgs({
@@ -13,6 +16,7 @@ const { values } = parseArgs({
     runs: { type: 'string', default: '10000' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     target: { type: 'string', default: '*' },
+    planted: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
@@ -20,6 +24,7 @@ if (values.help || !/^\d+$/.test(values.runs) || !/^\d+$/.test(values.seed)) {
   process.stderr.write(usage);
   process.exit(values.help ? 0 : 2);
 }
+if (values.planted) process.exit(searchPlanted() === 0 ? 0 : 1);
 process.stderr.write(`${values.runs} inputs for each target, seed ${values.seed}\n`);
 const search = spawn(process.execPath, ['--test', `test/fuzz/targets/${values.target}.test.ts`], {
   stdio: 'inherit',

@@ -4,7 +4,8 @@ import { framingVectors, smuggled } from '../support/security/smuggling-vectors.
 import { requestsIn } from './strict-http1.ts';
 
 const get = 'GET /a HTTP/1.1\r\nHost: x\r\n\r\n';
-const a = { method: 'GET', target: '/a', body: '', complete: true };
+const nominated = new Set<string>();
+const a = { method: 'GET', target: '/a', nominated, body: '', complete: true };
 
 test('the oracle finds the requests of a pipeline, with their bodies', () => {
   const post = 'POST /b HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello';
@@ -12,8 +13,8 @@ test('the oracle finds the requests of a pipeline, with their bodies', () => {
     'PUT /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nT: u\r\n\r\n';
   assert.deepEqual(requestsIn(get + post + chunked + get), [
     a,
-    { method: 'POST', target: '/b', body: 'hello', complete: true },
-    { method: 'PUT', target: '/c', body: 'abcde', complete: true },
+    { method: 'POST', target: '/b', nominated, body: 'hello', complete: true },
+    { method: 'PUT', target: '/c', nominated, body: 'abcde', complete: true },
     a,
   ]);
 });
@@ -22,7 +23,7 @@ test('the oracle stops at what is not there whole', () => {
   for (const rest of ['G', 'GET /b HTTP/1.1\r\nHost: x\r\n']) assert.deepEqual(requestsIn(get + rest), [a]);
   assert.deepEqual(requestsIn(`${get}POST /b HTTP/1.1\r\nContent-Length: 5\r\n\r\nhell`), [
     a,
-    { method: 'POST', target: '/b', body: '', complete: false },
+    { method: 'POST', target: '/b', nominated, body: '', complete: false },
   ]);
 });
 

@@ -3,6 +3,8 @@ export interface StrictRequest {
   readonly method: string;
   readonly target: string;
   readonly body: string;
+  /** Names that its `Connection` lines nominate, in lower case. */
+  readonly nominated: ReadonlySet<string>;
   /** Its body has come to its end; only the last request of a stream may lack that. */
   readonly complete: boolean;
 }
@@ -12,6 +14,7 @@ const requestLine = new RegExp(`^(${token}) ([!-~\\x80-\\xff]+) HTTP/1\\.[01]$`)
 const fieldLine = new RegExp(`^(${token}):[\\t ]*((?:[\\t -~\\x80-\\xff]*[!-~\\x80-\\xff])?)[\\t ]*$`);
 
 interface Framing {
+  readonly nominated: ReadonlySet<string>;
   readonly length: number | 'chunked';
 }
 
@@ -32,11 +35,12 @@ export function requestsIn(bytes: string): StrictRequest[] {
     const [, method, target] = requestLine.exec(first) ?? [];
     const framing = framingOf(lines, first.endsWith('HTTP/1.1'));
     if (method === undefined || target === undefined || framing === undefined) return requests;
+    const { nominated } = framing;
     rest = rest.slice(headEnd + 4);
     const taken = framing.length === 'chunked' ? chunkedBody(rest) : bodyOf(rest, framing.length);
     // A head is passed on before its body is there, and before its faults show.
-    if (taken === undefined) return [...requests, { method, target, body: '', complete: false }];
-    requests.push({ method, target, body: taken.body, complete: true });
+    if (taken === undefined) return [...requests, { method, target, nominated, body: '', complete: false }];
+    requests.push({ method, target, nominated, body: taken.body, complete: true });
     rest = rest.slice(taken.length);
   }
 }
@@ -50,15 +54,17 @@ function framingOf(lines: readonly string[], isHttp11: boolean): Framing | undef
     const key = name.toLowerCase();
     values.set(key, [...(values.get(key) ?? []), value]);
   }
+  const options = (values.get('connection') ?? []).flatMap((value) => value.split(','));
+  const nominated = new Set(options.map((option) => option.trim().toLowerCase()));
   const lengths = values.get('content-length') ?? [];
   const codings = values.get('transfer-encoding') ?? [];
   if (lengths.length + codings.length > 1) return undefined;
   const [coding] = codings;
   if (coding !== undefined) {
-    return isHttp11 && coding.toLowerCase() === 'chunked' ? { length: 'chunked' } : undefined;
+    return isHttp11 && coding.toLowerCase() === 'chunked' ? { nominated, length: 'chunked' } : undefined;
   }
   const [length = '0'] = lengths;
-  return /^\d{1,15}$/.test(length) ? { length: Number(length) } : undefined;
+  return /^\d{1,15}$/.test(length) ? { nominated, length: Number(length) } : undefined;
 }
 
 interface Taken {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { allHeaders, headerLines } from '../../../src/apimachinery/raw-headers.ts';
 import { stampIdentity } from '../../../src/identity/outgoing/stamp-identity.ts';
-import { cleanRequestHeaders } from '../../../src/request/header-hygiene.ts';
+import { cleanRequestHeaders, cleanResponseHeaders } from '../../../src/request/header-hygiene.ts';
 import { defaultIdentityHeaderNames } from '../../../src/request/identity-header-names.ts';
 import type { Caller } from '../../../src/request/user-info.ts';
 import { fuzz } from '../fuzz-target.ts';
@@ -38,6 +38,25 @@ const value = fc.oneof(
   fc.constantFrom('root', 'true', ''),
 );
 
+/** RFC 9110 section 7.6.1 forbids to name them; whoever does strips nothing (`src/request/header-hygiene.ts`). */
+const intendedForAll =
+  /^(?:authorization|cookie|forwarded|host|via)$|^(?:content|impersonate|sec-websocket|x-forwarded)-/;
+
+/** Nothing that a `Connection` line nominates comes out. */
+function assertNoneNominated(
+  cleaned: readonly string[],
+  pairs: readonly (readonly [string, string])[],
+): void {
+  const nominated = pairs
+    .filter(([each]) => each.toLowerCase() === 'connection')
+    .flatMap(([, options]) => options.split(',').map((option) => option.trim().toLowerCase()))
+    .filter((option) => option !== '');
+  for (const [each] of headerLines(cleaned)) {
+    const key = each.toLowerCase();
+    assert.ok(!nominated.includes(key) || intendedForAll.test(key), `${each} is nominated and comes out`);
+  }
+}
+
 fuzz<readonly (readonly [string, string])[]>({
   name: 'header-hygiene',
   runs: 3_000,
@@ -46,6 +65,8 @@ fuzz<readonly (readonly [string, string])[]>({
     const headers = pairs.flat();
     const cleaned = cleanRequestHeaders(headers, configured);
     assert.deepEqual(cleanRequestHeaders(cleaned, configured), cleaned, 'what is clean stays as it is');
+    assertNoneNominated(cleaned, pairs);
+    assertNoneNominated(cleanResponseHeaders(headers), pairs);
     const left = [...pairs];
     for (const [lineName, lineValue] of headerLines(cleaned)) {
       const at = left.findIndex(([each, other]) => each === lineName && other === lineValue);

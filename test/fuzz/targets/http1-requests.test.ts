@@ -40,6 +40,7 @@ const seeds = recorded
 const more = [
   `POST ${targets.peer} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n${chunkedSmuggled}`,
   `GET ${targets.peer} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+  `GET ${targets.peer}/b HTTP/1.1\r\nHost: localhost\r\nConnection: x, X-Private\r\nX-Private: 1\r\n\r\n`,
   `DELETE ${targets.peer}/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}`,
 ];
 
@@ -70,6 +71,7 @@ const pieces = [
   ...[
     'Connection: close\r\n',
     'Connection: X-Remote-User\r\n',
+    'Connection: X-PRIVATE\r\n',
     'Expect: 100-continue\r\n',
     'X-Remote-User: root\r\n',
   ],
@@ -151,6 +153,8 @@ const nameOf = ({ method, target }: { readonly method: string; readonly target: 
 /** A body that broke off must not look whole, nor be another one. */
 function mayBe(arrived: ReceivedRequest, sent: StrictRequest): boolean {
   if (nameOf(arrived) !== nameOf(sent)) return false;
+  // RFC 9110 section 7.6.1.
+  if (sent.nominated.has('x-private') && allHeaders(arrived.headers, 'x-private').length > 0) return false;
   return !arrived.complete || (sent.complete && arrived.body === sent.body);
 }
 

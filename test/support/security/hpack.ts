@@ -1,9 +1,12 @@
-/** As much of HPACK (RFC 7541) as hostile requests and the code of an answer take. */
+/** HPACK (RFC 7541) as tests write it, beside the decoder and the encoder under test. */
+import { staticTable } from '../../../src/http2/hpack/static-table.ts';
+import { decodedHuffman, encodeHuffman } from './huffman.ts';
 
-/** A string literal without Huffman coding (section 5.2). @param text a byte string */
-function stringLiteral(text: string): Buffer {
+/** A string literal (section 5.2). @param text a byte string */
+function stringLiteral(text: string, isHuffman = false): Buffer {
   const bytes = Buffer.from(text, 'latin1');
-  return Buffer.concat([integer(bytes.length, 7, 0), bytes]);
+  const coded = isHuffman ? encodeHuffman(bytes) : bytes;
+  return Buffer.concat([integer(coded.length, 7, isHuffman ? 0x80 : 0), coded]);
 }
 
 /** Section 5.1. */
@@ -56,27 +59,67 @@ export function statusOf(block: Buffer): number {
   const length = (block[offset + 1] ?? 0) & 0x7f;
   const value = block.subarray(offset + 2, offset + 2 + length);
   const isHuffman = ((block[offset + 1] ?? 0) & 0x80) !== 0;
-  const text = isHuffman ? huffmanDigits(value) : value.toString('latin1');
+  const text = isHuffman ? decodedHuffman(value) : value.toString('latin1');
   if (name < 8 || name > 14 || !/^\d{3}$/.test(text))
     throw new Error(`no status in ${block.toString('hex')}`);
   return Number(text);
 }
 
-/** Digits only: 0 to 2 have five bits, 3 to 9 six (appendix B). */
-function huffmanDigits(bytes: Buffer): string {
-  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('');
-  let text = '';
-  for (let offset = 0; text.length < 3; ) {
-    const five = Number.parseInt(bits.slice(offset, offset + 5), 2);
-    if (five <= 2) {
-      text += String(five);
-      offset += 5;
-      continue;
-    }
-    const digit = Number.parseInt(bits.slice(offset, offset + 6), 2) - 0x19 + 3;
-    if (!(digit >= 3 && digit <= 9)) throw new Error(`no digits in ${bits}`);
-    text += String(digit);
-    offset += 6;
+/** How a header line is written (section 6). */
+export interface WrittenLine {
+  readonly name: string;
+  readonly value: string;
+  /** As a whole by its index, where a table has it; else as a literal. */
+  readonly form: 'indexed' | 'with indexing' | 'without indexing' | 'never indexed';
+  /** Whether a literal names an index where a table has its name. */
+  readonly isNamedByIndex: boolean;
+  readonly isHuffman: boolean;
+}
+
+/** The side that writes header blocks, with a dynamic table of its own (section 2.3.2). */
+export class HpackWriter {
+  /** The newest first. */
+  #dynamic: { readonly name: string; readonly value: string }[] = [];
+  #maximum = 4_096;
+
+  /** A dynamic table size update (section 6.3). */
+  resize(bytes: number): Buffer {
+    this.#maximum = bytes;
+    this.#evict();
+    return integer(bytes, 5, 0x20);
   }
-  return text;
+
+  line({ name, value, form, isNamedByIndex, isHuffman }: WrittenLine): Buffer {
+    const whole = this.#indexOf((each) => each.name === name && each.value === value);
+    if (form === 'indexed' && whole > 0) return integer(whole, 7, 0x80);
+    const isAdded = form === 'indexed' || form === 'with indexing';
+    const [bits, flags] = isAdded ? [6, 0x40] : [4, form === 'never indexed' ? 0x10 : 0];
+    const index = isNamedByIndex ? this.#indexOf((each) => each.name === name) : 0;
+    if (isAdded) {
+      this.#dynamic.unshift({ name, value });
+      this.#evict();
+    }
+    const writtenName = index > 0 ? [] : [stringLiteral(name, isHuffman)];
+    return Buffer.concat([integer(index, bits, flags), ...writtenName, stringLiteral(value, isHuffman)]);
+  }
+
+  /** The first index that names nothing. */
+  get end(): number {
+    return staticTable.length / 2 + this.#dynamic.length + 1;
+  }
+
+  /** 0 for none (section 2.3.3). */
+  #indexOf(isWanted: (line: { readonly name: string; readonly value: string }) => boolean): number {
+    const fixed = staticTable.flatMap((name, at) =>
+      at % 2 === 0 ? [{ name, value: staticTable[at + 1] ?? '' }] : [],
+    );
+    return [...fixed, ...this.#dynamic].findIndex(isWanted) + 1;
+  }
+
+  /** Section 4.3. */
+  #evict(): void {
+    const size = (): number =>
+      this.#dynamic.reduce((sum, { name, value }) => sum + name.length + value.length + 32, 0);
+    while (size() > this.#maximum) this.#dynamic.pop();
+  }
 }
