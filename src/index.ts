@@ -19,6 +19,11 @@ export {
   type AssertionKeySet,
   parseAssertionKeys,
 } from './identity/assertion/assertion-keys.ts';
+export {
+  type AssertionRequest,
+  type AssertionSigner,
+  AssertionTooLargeError,
+} from './identity/assertion/assertion-signer.ts';
 export { PeerAssertionAuthenticator } from './identity/assertion/peer-assertion.ts';
 export {
   PeerAssertionError,
@@ -29,11 +34,6 @@ export type { AssertionVerifierOptions } from './identity/assertion/verify-asser
 export { AuthenticationError, type Authenticator } from './identity/incoming/authenticator.ts';
 export { RequestHeaderAuthenticator } from './identity/incoming/request-header.ts';
 export { X509Authenticator } from './identity/incoming/x509.ts';
-export {
-  IdentityTokenError,
-  type IdentityTokenSigner,
-  type IdentityTokenSigners,
-} from './identity/outgoing/identity-token.ts';
 export { stampIdentity } from './identity/outgoing/stamp-identity.ts';
 export { createProbe, type ProbeOptions } from './proxy/delivery/probe.ts';
 export { type Explanation, explainRequest } from './proxy/explain.ts';

@@ -92,8 +92,8 @@ async function run(...args: string[]) {
   return { code, ...written };
 }
 
-test('an ID that was found by an endpoint is shown with its source, and signs no assertions', async (context) => {
-  const { cluster, servers, flags } = await nodes(context, ['1.25', '1.26']);
+test('an ID that was found by an endpoint is shown with its source', async (context) => {
+  const { servers, flags } = await nodes(context, ['1.25', '1.26']);
   const [server, own] = [servers[0] ?? assert.fail(), flags[0] ?? assert.fail()];
   const source = `endpoint 127.0.0.1:${server.port} of the Service kubernetes: no identity Lease is of this host, ${hostname()}`;
   const shown = await run('serve', ...own, '--dry-run');
@@ -105,13 +105,6 @@ test('an ID that was found by an endpoint is shown with its source, and signs no
     findings.some(({ message }) => message === `--server-id=${endpointId(server)}: ${source}`),
     doctor.output,
   );
-
-  const signing = ['--peer-identity=assertion', `--assertion-signing-key=${cluster.keyFiles.signingKey}`];
-  const refused = await run('serve', ...own, ...signing, '--dry-run');
-  assert.equal(refused.code, 2);
-  assert.match(refused.errors, /there is only endpoint .*changes with the first .*: give --assertion-issuer/);
-  const named = await run('serve', ...own, ...signing, '--assertion-issuer=router-a', '--dry-run');
-  assert.equal(named.code, 0, named.errors);
 });
 
 test('a router finds a server without an identity Lease by its endpoint, and knows it by its Lease once it has one', async (context) => {

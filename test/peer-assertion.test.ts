@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { allHeaders, toByteString } from '../src/apimachinery/raw-headers.ts';
-import { createAssertionSigner } from '../src/identity/assertion/sign-assertion.ts';
-import { identityLines, requestsFor, startAssertingRouters } from './support/asserting-routers.ts';
-import { jane, speaker } from './support/assertions.ts';
+import type { UserInfo } from '../src/request/user-info.ts';
+import { speaker } from './support/assertions.ts';
+import { identityLines, jobs, requestsFor, startBelievingRouter } from './support/believing-router.ts';
 import { ask } from './support/security/ask.ts';
-import { credentialIdOf } from './support/security/certificates.ts';
 import { rawHttp1 } from './support/security/raw-http1.ts';
 import { protocols } from './support/security/recording-backend.ts';
 
-const jobs = '/apis/batch/v1/namespaces/default/jobs?limit=500&labelSelector=app%3Dweb';
+const deployments = '/apis/apps/v1/namespaces/default/deployments';
 const header = 'Mixed-Version-Proxy-Identity';
 
-/** A front proxy says who calls, in bytes that merging, splitting or recoding would change. */
-const asserted = [
-  ['X-Remote-User', toByteString('jürgen@example.com')],
-  ['X-Remote-Uid', '4f8e'],
-  ['X-Remote-Group', toByteString('Ärzte, Köln')],
-  ['X-Remote-Group', 'a,b'],
-  ['X-Remote-Group', 'a,b'],
-  ['X-Remote-Extra-Example.org%2fTeam', toByteString('Größe 1, 2')],
-  ['X-Remote-Extra-Example.org%2fTeam', 'second'],
-] as const;
+/** Of text that merging, splitting or recoding would change. */
+const juergen: UserInfo = {
+  name: 'jürgen@example.com',
+  uid: '4f8e',
+  groups: ['Ärzte, Köln', 'a,b', 'a,b'],
+  extra: new Map([['example.org/team', ['Größe 1, 2', 'second']]]),
+};
 const arrives = [
   ['x-remote-user', toByteString('jürgen@example.com')],
   ['x-remote-uid', '4f8e'],
@@ -34,116 +30,102 @@ const arrives = [
 ];
 
 for (const protocol of protocols) {
-  describe(`two routers between which there is no mutual TLS, over ${protocol}`, () => {
-    it('carry an identity byte for byte to the API server, which gets it from a front proxy', async (context) => {
-      const { a, b, backendOfA, backendOfB, speakerA } = await startAssertingRouters(context, { protocol });
-      const answer = await ask(a.port, {
-        protocol,
-        client: 'frontProxy',
-        path: jobs,
-        headers: [...asserted.flat(), 'Authorization', 'Bearer of-the-client', header, 'of-the-client'],
-      });
-      assert.equal(answer.status, 200, answer.body);
-      const [received, ...others] = requestsFor(backendOfB, jobs);
-      assert.equal(received?.clientCertificate, 'front-proxy-client');
-      assert.deepEqual(identityLines(received.headers), arrives);
-      assert.deepEqual([...others, ...requestsFor(backendOfA, jobs)], []);
-      const accepted = b.logLines
+  describe(`an edge router's assertion, over ${protocol}`, () => {
+    it('brings an identity byte for byte to local server and peer, which get it from a front proxy', async (context) => {
+      const { port, local, peer, edge, logLines, sign } = await startBelievingRouter(context, protocol);
+      for (const [target, backend, other] of [
+        [jobs, local, peer],
+        [deployments, peer, local],
+      ] as const) {
+        const assertion = await sign({ user: juergen, target });
+        const answer = await ask(port, {
+          protocol,
+          path: target,
+          headers: [header, assertion, 'X-Remote-User', 'root', 'Authorization', 'Bearer of-the-client'],
+        });
+        assert.equal(answer.status, 200, answer.body);
+        const [received, ...others] = requestsFor(backend, target);
+        assert.equal(received?.clientCertificate, 'front-proxy-client');
+        assert.deepEqual(identityLines(received.headers), arrives);
+        assert.deepEqual([...others, ...requestsFor(other, target)], []);
+      }
+      const accepted = logLines
         .filter((line) => /^\{"level".*A peer assertion was accepted/.test(line) && line.includes('jürgen'))
         .map((line) => JSON.parse(line) as { readonly issuer: string; readonly kid: string });
       assert.deepEqual(
         accepted.map(({ issuer, kid }) => ({ issuer, kid })),
-        [{ issuer: 'cp-a', kid: speakerA.kid }],
+        [1, 2].map(() => ({ issuer: 'edge', kid: edge.kid })),
       );
     });
 
-    it('carry a user in a thousand groups', async (context) => {
-      const { a, backendOfB } = await startAssertingRouters(context, { protocol });
+    it('brings a user in a thousand groups', async (context) => {
+      const { port, local, sign } = await startBelievingRouter(context, protocol);
       const groups = Array.from({ length: 1_000 }, (_, index) => `company:department-${index}`);
-      const headers = ['X-Remote-User', 'jane', ...groups.flatMap((group) => ['X-Remote-Group', group])];
-      const answer = await ask(a.port, { protocol, client: 'frontProxy', path: jobs, headers });
+      const assertion = await sign({ user: { ...juergen, groups } });
+      const answer = await ask(port, { protocol, path: jobs, headers: [header, assertion] });
       assert.equal(answer.status, 200, answer.body);
-      const [received] = requestsFor(backendOfB, jobs);
+      const [received] = requestsFor(local, jobs);
       assert.deepEqual(allHeaders(received?.headers ?? [], 'x-remote-group'), [
         ...groups,
         'system:authenticated',
       ]);
     });
 
-    it('carry a body, and what the API server answers', async (context) => {
-      const { a, backendOfB } = await startAssertingRouters(context, { protocol });
-      const path = '/apis/batch/v1/namespaces/default/jobs';
+    it('goes with a body, and with what the API server answers', async (context) => {
+      const { port, local, sign } = await startBelievingRouter(context, protocol);
+      const target = '/apis/batch/v1/namespaces/default/jobs';
       const body = '{"kind":"Job"}';
-      const answer = await ask(a.port, { protocol, client: 'alice', method: 'POST', path, body });
+      const headers = [header, await sign({ method: 'POST', target })];
+      const answer = await ask(port, { protocol, method: 'POST', path: target, headers, body });
       assert.equal(answer.body, '{"answeredBy":"cp-b"}');
       assert.deepEqual(
-        requestsFor(backendOfB, path).map((received) => received.body),
+        requestsFor(local, target).map((received) => received.body),
         [body],
       );
-    });
-
-    it('tell the local server by X-Remote headers all the same', async (context) => {
-      const { a, backendOfA } = await startAssertingRouters(context, { protocol });
-      const path = '/api/v1/namespaces/default/pods';
-      await ask(a.port, { protocol, client: 'alice', path });
-      const [received] = requestsFor(backendOfA, path);
-      assert.equal(received?.clientCertificate, 'front-proxy-client');
-      assert.deepEqual(allHeaders(received.headers, 'x-remote-user'), ['alice']);
     });
   });
 }
 
-describe('an upgrade between two routers', () => {
+describe('an upgrade with an assertion', () => {
+  const upgradeWith = (assertion: string) =>
+    `GET ${jobs} HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${header}: ${assertion}\r\n\r\n`;
+
   it('carries the identity to the API server, and then bytes', async (context) => {
-    const { a, backendOfB } = await startAssertingRouters(context);
-    const client = await rawHttp1(context, a.port, 'alice');
-    client.write(
-      `GET ${jobs} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${header}: forged\r\n\r\n`,
-    );
+    const { port, local, sign } = await startBelievingRouter(context);
+    const client = await rawHttp1(context, port);
+    client.write(upgradeWith(await sign({ user: juergen })));
     await client.until((received) => received.includes('\r\n\r\n'));
     assert.match(client.received, /^HTTP\/1\.1 101 /);
     client.write('hello');
     await client.until((received) => received.includes('HELLO'));
-    const [received] = requestsFor(backendOfB, jobs);
+    const [received] = requestsFor(local, jobs);
     assert.equal(received?.clientCertificate, 'front-proxy-client');
-    assert.deepEqual(identityLines(received.headers), [
-      ['x-remote-user', 'alice'],
-      ['x-remote-group', 'dev'],
-      ['x-remote-group', 'system:authenticated'],
-      credentialIdOf('alice'),
-    ]);
+    assert.deepEqual(identityLines(received.headers), arrives);
   });
 
-  it('is refused with an assertion that was made for another path', async (context) => {
-    const { b, backendOfB, speakerA } = await startAssertingRouters(context);
-    const request = { user: jane, destinationId: 'cp-b', method: 'GET', target: '/api', rerouted: false };
-    const { text } = await createAssertionSigner({ key: speakerA.key, issuer: 'cp-a' }).sign(request);
-    const client = await rawHttp1(context, b.port);
-    client.write(
-      `GET ${jobs} HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${header}: ${text}\r\n\r\n`,
-    );
+  it('is refused when it was made for another path', async (context) => {
+    const { port, local, sign } = await startBelievingRouter(context);
+    const client = await rawHttp1(context, port);
+    client.write(upgradeWith(await sign({ target: '/api' })));
     await client.untilEnd();
     assert.deepEqual(client.statuses, [401]);
-    assert.deepEqual(requestsFor(backendOfB, jobs), []);
+    assert.deepEqual(requestsFor(local, jobs), []);
   });
 });
 
 describe('a router that believes assertions', () => {
   it('refuses what is forged, replayed or meant for something else, tells the client nothing and the log the class', async (context) => {
-    const { b, backendOfB, speakerA } = await startAssertingRouters(context);
-    const request = { user: jane, destinationId: 'cp-b', method: 'GET', target: jobs, rerouted: false };
-    const sign = async (changes: Partial<typeof request> = {}, by = speakerA, issuer = 'cp-a') =>
-      (await createAssertionSigner({ key: by.key, issuer }).sign({ ...request, ...changes })).text;
+    const { port, local, edge, logLines, sign } = await startBelievingRouter(context);
     const once = await sign();
     const send = (...assertions: readonly string[]) =>
-      ask(b.port, { path: jobs, headers: assertions.flatMap((assertion) => [header, assertion]) });
+      ask(port, { path: jobs, headers: assertions.flatMap((assertion) => [header, assertion]) });
     assert.equal((await send(once)).status, 200);
-    assert.equal(requestsFor(backendOfB, jobs).length, 1);
+    assert.equal(requestsFor(local, jobs).length, 1);
 
     for (const [assertions, said] of [
       [[once], 'has been used before'],
-      [[await sign({}, await speaker('cp-a'))], 'is signed with a key that is not pinned here'],
-      [[await sign({}, speakerA, 'cp-c')], 'names an issuer that its key does not speak for'],
+      [[await sign({}, await speaker('edge'))], 'is signed with a key that is not pinned here'],
+      [[await sign({}, { ...edge, issuer: 'other' })], 'names an issuer that its key does not speak for'],
       [[await sign({ destinationId: 'cp-c' })], 'is meant for another destination'],
       [[await sign({ method: 'DELETE' })], 'was made for another method or path'],
       [[await sign({ target: '/api' })], 'was made for another method or path'],
@@ -153,55 +135,52 @@ describe('a router that believes assertions', () => {
       [['forged'], 'is not signed'],
       [[''], 'is not signed'],
     ] as const) {
-      const earlier = b.logLines.length;
+      const earlier = logLines.length;
       const answer = await send(...assertions);
       assert.equal(answer.status, 401, said);
       const { message } = JSON.parse(answer.body) as { message: string };
       assert.ok(message.startsWith('Unauthorized: ') && message.includes(said), message);
-      const logged = b.logLines.slice(earlier);
+      const logged = logLines.slice(earlier);
       assert.ok(
         logged.some((line) => line.includes(said)),
         `${said}: ${logged.join('')}`,
       );
     }
-    assert.equal(requestsFor(backendOfB, jobs).length, 1);
+    assert.equal(requestsFor(local, jobs).length, 1);
   });
 
   it('never lets a refused one run as whoever the connection belongs to', async (context) => {
-    const { b, backendOfB } = await startAssertingRouters(context);
+    const { port, local } = await startBelievingRouter(context);
     for (const client of ['admin', 'nobody'] as const) {
       const headers = [header, 'forged', 'Authorization', 'Bearer opaque'];
-      assert.equal((await ask(b.port, { client, path: jobs, headers })).status, 401);
+      assert.equal((await ask(port, { client, path: jobs, headers })).status, 401);
     }
-    assert.deepEqual(requestsFor(backendOfB, jobs), []);
+    assert.deepEqual(requestsFor(local, jobs), []);
   });
 
   it('sends a request that was rerouted once no further, and lets nobody take the mark off it', async (context) => {
-    const { b, backendOfA, backendOfB, speakerA } = await startAssertingRouters(context);
-    // B does not serve it, and would ask A for it if the mark did not count.
-    const target = '/apis/apps/v1/namespaces/default/deployments';
-    const request = { user: jane, destinationId: 'cp-b', method: 'GET', target, rerouted: true };
-    const signer = createAssertionSigner({ key: speakerA.key, issuer: 'cp-a' });
-    const assertion = async () => [header, (await signer.sign(request)).text];
-    const marked = await ask(b.port, {
-      path: target,
+    const { port, local, peer, sign } = await startBelievingRouter(context);
+    // Its own server does not serve it: without the mark the peer would be asked.
+    const assertion = async () => [header, await sign({ target: deployments, rerouted: true })];
+    const marked = await ask(port, {
+      path: deployments,
       headers: [...(await assertion()), 'x-kubernetes-peer-proxied', 'true'],
     });
     assert.equal(marked.status, 200);
-    assert.equal(requestsFor(backendOfB, target).length, 1);
-    assert.equal((await ask(b.port, { path: target, headers: await assertion() })).status, 401);
-    assert.equal(requestsFor(backendOfB, target).length, 1);
-    assert.deepEqual(requestsFor(backendOfA, target), []);
+    assert.equal(requestsFor(local, deployments).length, 1);
+    assert.equal((await ask(port, { path: deployments, headers: await assertion() })).status, 401);
+    assert.equal(requestsFor(local, deployments).length, 1);
+    assert.deepEqual(requestsFor(peer, deployments), []);
   });
 });
 
 it('a router without pinned keys believes no assertion and passes none on', async (context) => {
-  const { a, b, backendOfB } = await startAssertingRouters(context, { pinned: () => [] });
-  assert.equal((await ask(a.port, { client: 'alice', path: jobs })).status, 200);
-  const [received] = requestsFor(backendOfB, jobs);
+  const { port, local, logLines, sign } = await startBelievingRouter(context, 'http/1.1', { pins: false });
+  assert.equal((await ask(port, { path: jobs, headers: [header, await sign()] })).status, 200);
+  const [received] = requestsFor(local, jobs);
   assert.ok(received);
   // What is left is a caller without any credentials.
   assert.deepEqual(identityLines(received.headers), []);
   assert.equal(received.clientCertificate, undefined);
-  assert.ok(!b.logLines.some((line) => line.includes('assertion')));
+  assert.ok(!logLines.some((line) => line.includes('assertion')));
 });

@@ -123,12 +123,6 @@ export const codeUnions: readonly CodeUnion[] = [
     introduction: 'A name that no header line carries unchanged is refused, not altered.',
   },
   {
-    heading: 'Identity tokens',
-    source: 'src/identity/outgoing/identity-token.ts',
-    name: 'IdentityTokenErrorCode',
-    introduction: 'With `--peer-identity` or `--local-identity`. The request has not been sent.',
-  },
-  {
     heading: 'Names of identity headers',
     source: 'src/request/identity-header-names.ts',
     name: 'IdentityHeaderNamesErrorCode',

@@ -1,6 +1,6 @@
 import type { ServerHealth } from '../health/server-health.ts';
+import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts';
 import type { Authenticator } from '../identity/incoming/authenticator.ts';
-import type { IdentityTokenSigners } from '../identity/outgoing/identity-token.ts';
 import type { Destination } from '../request/destination.ts';
 import type { IdentityHeaderNames } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';
@@ -42,10 +42,10 @@ export interface MixedVersionProxyOptions {
   /** Default: the names Kubernetes uses. */
   readonly identityHeaderNames?: IdentityHeaderNames;
   /**
-   * Signs a token that names the caller, for destinations that accept one. Default: none; all destinations get
+   * Signs who calls, for destinations that are routers and have pinned its key. Default: none; all destinations get
    * X-Remote headers over connections with the front-proxy certificate.
    */
-  readonly identityTokens?: IdentityTokenSigners;
+  readonly assertionSigner?: AssertionSigner | undefined;
   /**
    * Of which version the cluster is to look while its servers have several. Default: that of the majority, for resources
    * that servers understand differently, by what the sync job has compared (`ServedSet.schemas`).

@@ -18,8 +18,8 @@ export type DropReason =
 /** Why an attempt at a destination did not respond. */
 export type AttemptFailure =
   | TransportErrorCode
-  /** The caller's identity does not fit into the token for this destination: nothing was sent. */
-  | 'IdentityTokenTooLarge'
+  /** The caller's identity does not fit into the assertion for this destination: nothing was sent. */
+  | 'AssertionTooLarge'
   /** An internal error of the router. */
   | 'InternalError';
 

@@ -35,8 +35,7 @@ export async function assertion(who: UserInfo, request: AssertedFor): Promise<st
     issuer: by.issuer,
     ...(at === undefined ? {} : { clock: () => at }),
   });
-  const { text } = await signer.sign({ user: who, destinationId, method, target, rerouted });
-  return text;
+  return signer.sign({ user: who, destinationId, method, target, rerouted });
 }
 
 /** The header lines that make a request `who`'s. */

@@ -112,7 +112,7 @@ describe('peer assertions, each believed once', async () => {
     const clock = clocks();
     const signer = createAssertionSigner({ key: router.key, issuer: router.issuer, clock: clock.wall });
     const verifier = new AssertionVerifier({ keys: () => keys, audience: 'cp-b', clock: clock.wall });
-    const sign = async (): Promise<string> => (await signer.sign(janesRequest)).text;
+    const sign = (): Promise<string> => signer.sign(janesRequest);
     const isBelieved = (assertion: string): Promise<boolean> =>
       verifier.verify(assertion, janesRequest).then(
         () => true,

@@ -20,10 +20,7 @@ const { keys: pinned } = keys;
 /** A router that believes the router `edge`. */
 const believesEdge: Configure = (config) => ({
   ...config,
-  destinationIdentity: {
-    ...config.destinationIdentity,
-    assertionKeys: { path: 'keys.json', text: '', pinned },
-  },
+  assertionKeys: { path: 'keys.json', text: '', pinned },
 });
 
 interface Claims {
@@ -42,7 +39,7 @@ async function assertion(claims: Claims = {}): Promise<string> {
   const { issuer = 'edge', key = trusted, at = Date.now() } = claims;
   const signer = createAssertionSigner({ key: signingKeyOf(key.privateJwk), issuer, clock: () => at });
   const user = { name: 'dave', uid: 'dave-uid', groups: ['edge-users'], extra: new Map() };
-  const { text } = await signer.sign({ user, destinationId, method, target, rerouted });
+  const text = await signer.sign({ user, destinationId, method, target, rerouted });
   keepSecret(text);
   return text;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { CompactSign, importJWK, type JWK } from 'jose';
 import { peerAssertionType } from '../../src/identity/assertion/assertion-claims.ts';
 import { type AssertionKeySet, parseAssertionKeys } from '../../src/identity/assertion/assertion-keys.ts';
-import type { IdentityTokenRequest } from '../../src/identity/outgoing/identity-token.ts';
+import type { AssertionRequest } from '../../src/identity/assertion/assertion-signer.ts';
 import type { UserInfo } from '../../src/request/user-info.ts';
 import type { SnapshotAlgorithm } from '../../src/snapshot/signing/keys.ts';
 import {
@@ -46,7 +46,7 @@ export const jane: UserInfo = {
 };
 
 /** A request of Jane's to the server `cp-b`. */
-export const janesRequest: IdentityTokenRequest = {
+export const janesRequest: AssertionRequest = {
   user: jane,
   destinationId: 'cp-b',
   method: 'GET',

@@ -24,7 +24,7 @@ export const publicKeysFile = 'snapshot-keys.json';
 export function registerKeygen(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
   command
     .description(
-      `Make a key pair for signing snapshots: ${signingKeyFile} for the sync job, and ${publicKeysFile} for every router. Keys that are in ${publicKeysFile} already stay valid together with the new one, for rotation. A pair of the same kind signs assertions about callers: the private key goes to serve --assertion-signing-key, and the public one, with an "issuer" added, to --assertion-keys of the routers that are to believe it.`,
+      `Make a key pair for signing snapshots: ${signingKeyFile} for the sync job, and ${publicKeysFile} for every router. Keys that are in ${publicKeysFile} already stay valid together with the new one, for rotation. A pair of the same kind signs an edge router's assertions about callers: the private key goes to its ASSERTION_SIGNING_KEY, and the public one, with an "issuer" added, to --assertion-keys of the routers that are to believe it.`,
     )
     .examples(
       { comment: 'The first key pair.', line: 'keygen --out keys' },

@@ -1,5 +1,4 @@
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import { signersOf } from '../../node/callers/destination-identity.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { buildOutboundRequest } from '../../proxy/delivery/outbound.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
@@ -30,14 +29,13 @@ export const doctorUser: UserInfo = {
 export type AskAsRouter = (server: ExaminedServer, question: Question) => Promise<HttpsResponse>;
 
 /**
- * Asks servers as the router would for `doctorUser`: stamped at the same place, over mTLS with the same pair or with
- * a token of the same key. Where a server cannot be told who calls, nothing is asserted and no certificate shown.
+ * Asks servers as the router would for `doctorUser`: stamped at the same place, over mTLS with the same pair.
+ * Without a pair nothing is asserted and no certificate shown.
  */
 export function askAsRouter(config: ServeConfig): AskAsRouter {
   const { proxyClient, identityHeaderNames } = config;
   const options = {
     identityHeaderNames,
-    identityTokens: signersOf(config),
     pseudonym: newPseudonym(),
   };
   return async (server, question) => {
@@ -54,7 +52,7 @@ export function askAsRouter(config: ServeConfig): AskAsRouter {
       {
         inbound,
         requestInfo: parseRequestInfo(method, target),
-        caller: canAssert(config, server) ? doctor : { kind: 'passthrough' },
+        caller: proxyClient === undefined ? { kind: 'passthrough' } : doctor,
         decision: { decision: 'local', reason: 'NotAResourceRequest', candidates: [] },
       },
       server,
@@ -76,14 +74,6 @@ export function askAsRouter(config: ServeConfig): AskAsRouter {
       longestResponse,
     });
   };
-}
-
-/** Whether this router is configured to tell the server who calls. */
-export function canAssert(
-  { destinationIdentity, proxyClient }: Pick<ServeConfig, 'destinationIdentity' | 'proxyClient'>,
-  { kind }: ExaminedServer,
-): boolean {
-  return proxyClient !== undefined || destinationIdentity[kind] !== 'front-proxy';
 }
 
 const doctor: Caller = {

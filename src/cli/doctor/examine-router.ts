@@ -75,12 +75,11 @@ function foundFinding({ flag, value, source }: FoundSetting): Finding {
 
 /** Whether others can read the private keys. */
 async function permissionFindings(config: ServeConfig): Promise<readonly Finding[]> {
-  const { serving, namedServing, proxyClient, destinationIdentity } = config;
+  const { serving, namedServing, proxyClient } = config;
   const paths = [
     serving.privateKey.path,
     ...namedServing.map(({ privateKey }) => privateKey.path),
     proxyClient?.privateKey.path,
-    destinationIdentity.signingKey?.path,
   ].filter((path) => path !== undefined);
   return Promise.all([...new Set(paths)].map(permissionsOf));
 }

@@ -2,8 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RequestRecord } from '../../../demo/example-api-server/index.ts';
 import { findingsOf, installation } from '../../../test/support/doctor-installation.ts';
-import { peerAssertionHeader } from '../../request/identity-header-names.ts';
-import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
 
 const check = 'identity at cp-a';
 
@@ -71,31 +69,6 @@ describe('doctor, about the identity of the router', () => {
     const extra = await (await installation(context, without(/^x-remote-extra-/i))).examine();
     assert.match(findingsOf(extra.findings, check), /^warning: .*--requestheader-extra-headers-prefix=/);
     assert.equal(extra.code, 1);
-  });
-
-  it('asks by the token that the router signs, where that is how servers are told', async (context) => {
-    const requests: RequestRecord[] = [];
-    const key = await generateSigningKey('EdDSA');
-    const { path, examine } = await installation(context, {
-      changes: { 'signing.json': JSON.stringify(key.privateJwk) },
-      server: () => ({ onRequest: (request) => requests.push(request) }),
-    });
-    const { findings } = await examine([
-      '--local-identity=assertion',
-      `--assertion-signing-key=${path('signing.json')}`,
-    ]);
-    // An API server knows no assertions: only a router does.
-    assert.match(
-      findingsOf(findings, check),
-      /^failed: .*"system:anonymous" and overlooks .*pin the public key of this router in its --assertion-keys/,
-    );
-    assert.ok(requests.length > 0);
-    for (const { rawHeaders, clientCertificateCommonName } of requests) {
-      const names = rawHeaders.map((name) => name.toLowerCase());
-      assert.ok(names.includes(peerAssertionHeader));
-      assert.ok(!names.includes('x-remote-user'));
-      assert.equal(clientCertificateCommonName, undefined);
-    }
   });
 
   it('takes the word of a refusal where a server has no SelfSubjectReviews', async (context) => {

@@ -1,27 +1,25 @@
 import * as v from 'valibot';
 import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { CertificatePair, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { HttpsResponse } from '../terminal/ask-over-https.ts';
-import { type AskAsRouter, canAssert, doctorUser } from './ask-as-router.ts';
+import { type AskAsRouter, doctorUser } from './ask-as-router.ts';
 import type { ExaminedServer, Finding, Question } from './finding.ts';
-
-/** What of a router says how it speaks for callers. */
-type IdentityConfig = Pick<ServeConfig, 'destinationIdentity' | 'proxyClient'>;
 
 /** Asks each server who calls when this router forwards a request of `doctorUser`. */
 export async function identityFindings(
   servers: readonly ExaminedServer[],
-  config: IdentityConfig,
+  { proxyClient }: Pick<ServeConfig, 'proxyClient'>,
   ask: AskAsRouter,
 ): Promise<readonly Finding[]> {
-  const asserted = servers.filter((server) => canAssert(config, server));
+  // Without a pair it says nothing of anybody.
+  if (proxyClient === undefined) return [];
   return Promise.all(
-    asserted.map(async (server): Promise<Finding> => {
+    servers.map(async (server): Promise<Finding> => {
       const check = `identity at ${server.id}`;
       try {
         const seen = await askWhoCalls((question) => ask(server, question));
-        return { check, ...judge(seen, server, config) };
+        return { check, ...judge(seen, server, proxyClient) };
       } catch (error) {
         return {
           check,
@@ -36,11 +34,10 @@ export async function identityFindings(
 /** The finding, and what to do about it. */
 function judge(
   seen: SeenCaller,
-  { kind, origin }: ExaminedServer,
-  config: IdentityConfig,
+  { origin }: ExaminedServer,
+  proxyClient: CertificatePair,
 ): Omit<Finding, 'check'> {
-  const mode = config.destinationIdentity[kind];
-  const advice = mode === 'front-proxy' ? frontProxyAdvice(config) : assertionAdvice;
+  const advice = frontProxyAdvice(proxyClient);
   switch (seen.kind) {
     case 'refused':
       return {
@@ -74,12 +71,8 @@ function judge(
   return { result: 'ok', message: `${origin} believes this router about who calls` };
 }
 
-const assertionAdvice =
-  'pin the public key of this router in its --assertion-keys, and compare --server-id there with the snapshot';
-
-function frontProxyAdvice({ proxyClient }: IdentityConfig): string {
-  if (proxyClient === undefined) return 'set --proxy-client-cert-file here';
-  const { path, pem } = proxyClient.certificate;
+function frontProxyAdvice({ certificate }: CertificatePair): string {
+  const { path, pem } = certificate;
   const [own] = parseCertificates({ pem, source: path });
   if (own === undefined) return `${path} holds no certificate`;
   const authority = own.issuer.replaceAll('\n', ', ');

@@ -162,10 +162,8 @@ export class FlagValues<Flag extends FlagDefinition> {
     return call.call === undefined ? call.name : `${call.name}, which ${call.call}`;
   }
 
-  #isMet({ oneOf, toBe }: FlagNeed): boolean {
-    return oneOf.some((name) =>
-      toBe === undefined ? this.#isUsed(name) : toBe.includes(this.#raw[name]?.at(-1) ?? ''),
-    );
+  #isMet({ oneOf }: FlagNeed): boolean {
+    return oneOf.some((name) => this.#isUsed(name));
   }
 
   #file(name: Flag['name'], path: string | undefined): FlagFile | undefined {
@@ -182,10 +180,9 @@ export class FlagValues<Flag extends FlagDefinition> {
   }
 }
 
-function inWords({ oneOf, toBe, because }: FlagNeed): string {
+function inWords({ oneOf, because }: FlagNeed): string {
   const flags = oneOf.map((name) => `--${name}`).join(' or ');
-  const values = toBe === undefined ? '' : ` to be ${toBe.map((value) => `"${value}"`).join(' or ')}`;
-  return `${flags}${values}${because === undefined ? '' : `: ${because}`}`;
+  return `${flags}${because === undefined ? '' : `: ${because}`}`;
 }
 
 /** The entries of one occurrence of a list flag. */

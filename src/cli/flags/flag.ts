@@ -42,8 +42,6 @@ export interface ConfigurableFlagGroup<Name extends string = string> extends Fla
 export interface FlagNeed {
   /** Any of these flags. */
   readonly oneOf: readonly string[];
-  /** With one of these values. Default: any. */
-  readonly toBe?: readonly string[];
   /** What the other flag is for; the end of a sentence. */
   readonly because?: string;
 }

@@ -5,10 +5,10 @@ import {
   mixedVersionFlagGroup,
   snapshotFlagGroup,
 } from './api-server-flag-groups.ts';
+import { authenticationFlagGroup } from './authentication-flag-group.ts';
 import type { FlagDefinition, RawOptions } from './flag.ts';
 import { wholeNumber } from './flag-types.ts';
 import type { FlagValues } from './flag-values.ts';
-import { authenticationFlagGroup, destinationIdentityFlagGroup } from './identity-flag-groups.ts';
 import { adminFlagGroup, servingFlagGroup } from './serving-flag-groups.ts';
 import { logFlagGroup } from './shared-flag-groups.ts';
 import { preferredVersionFlagGroup, trafficFlagGroup } from './traffic-flag-group.ts';
@@ -29,7 +29,6 @@ export const serveFlagGroups = [
   adminFlagGroup,
   trafficFlagGroup,
   authenticationFlagGroup,
-  destinationIdentityFlagGroup,
   logFlagGroup('decision', wholeNumber(0, 10, 'level')),
 ] as const satisfies readonly { readonly heading: string; readonly flags: readonly ServeFlagDefinition[] }[];
 

@@ -1,18 +1,7 @@
-import {
-  type AssertionKeySet,
-  foreignIssuer,
-  isIssuerName,
-  parseAssertionKeys,
-} from '../../identity/assertion/assertion-keys.ts';
-import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
-import type {
-  DestinationIdentityConfig,
-  PemFile,
-  ServeConfig,
-} from '../../node/configuration/serve-config.ts';
+import { parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
+import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
 import { describeKeysIssue } from '../../snapshot/signing/keys.ts';
-import { loadSigningKey } from '../../snapshot/signing/signing-key.ts';
 import { authenticatingFlags, type ServeFlagValues } from '../flags/serve-flags.ts';
 import type { CertificateFiles } from './certificate-files.ts';
 
@@ -67,21 +56,17 @@ export function readProxyClientPair(
   flags: ServeFlagValues,
   files: CertificateFiles,
   featureGateEnabled: boolean,
-  identity: IdentityModes,
   isGateway: boolean,
 ): ServeConfig['proxyClient'] {
   const certificate = flags.text('proxy-client-cert-file');
   const key = flags.text('proxy-client-key-file');
   const authenticates = authenticatingFlags.some((name) => flags.isGiven(name));
   const eitherGiven = flags.isGiven('proxy-client-cert-file') || flags.isGiven('proxy-client-key-file');
-  if (isGateway && !eitherGiven && identity.peer === 'front-proxy') {
+  if (isGateway && !eitherGiven) {
     warnOfTokensOnly(flags);
     return undefined;
   }
-  const needed =
-    (identity.local === 'front-proxy' && (featureGateEnabled || authenticates)) ||
-    (featureGateEnabled && identity.peer === 'front-proxy');
-  if (needed || eitherGiven) {
+  if (featureGateEnabled || authenticates || eitherGiven) {
     flags.required('proxy-client-cert-file', 'the certificate that proves this router to API servers');
     flags.required('proxy-client-key-file', 'the private key for --proxy-client-cert-file');
   }
@@ -105,61 +90,8 @@ function warnOfTokensOnly(flags: ServeFlagValues): void {
   }
 }
 
-type SigningKeyFile = NonNullable<DestinationIdentityConfig['signingKey']>;
-type AssertionKeysFile = NonNullable<DestinationIdentityConfig['assertionKeys']>;
-
-/** `undefined` for what could not be read. */
-export interface IdentityModes {
-  readonly local: IdentityMode | undefined;
-  readonly peer: IdentityMode | undefined;
-}
-
-/**
- * Reads what the identity of callers is asserted with, and which other routers are believed about it.
- * @param serverId the default issuer of assertions.
- */
-export async function readDestinationIdentityFlags(
-  flags: ServeFlagValues,
-  { local, peer }: IdentityModes,
-  serverId: string | undefined,
-): Promise<DestinationIdentityConfig | undefined> {
-  const modes = [local, peer];
-  const signingKey = await readSigningKey(flags, modes);
-  const assertionIssuer = readAssertionIssuer(flags, modes) ?? serverId;
-  const assertionKeys = await readAssertionKeys(flags);
-  if (local === undefined || peer === undefined || assertionIssuer === undefined) return undefined;
-
-  if (signingKey !== undefined && assertionKeys !== undefined) {
-    rejectForeignIssuer(signingKey, assertionKeys.pinned, assertionIssuer, flags);
-  }
-  return { local, peer, signingKey, assertionIssuer, assertionKeys };
-}
-
-type Modes = readonly (IdentityMode | undefined)[];
-
-async function readSigningKey(flags: ServeFlagValues, modes: Modes): Promise<SigningKeyFile | undefined> {
-  const flag = 'assertion-signing-key';
-  if (!modes.includes('assertion')) return undefined;
-  const file = flags.requiredFile(flag, 'assertions are signed with it');
-  if (file === undefined) return undefined;
-  const { path, text } = file;
-  try {
-    return { path, loaded: await loadSigningKey(text) };
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    return flags.issue(flag, `--${flag}: ${path}: ${error.message}`);
-  }
-}
-
-function readAssertionIssuer(flags: ServeFlagValues, modes: Modes): string | undefined {
-  const flag = 'assertion-issuer';
-  if (!modes.includes('assertion')) return undefined;
-  const issuer = flags.text(flag);
-  if (issuer === undefined || isIssuerName(issuer)) return issuer;
-  return flags.issue(flag, `--${flag} must be printable ASCII characters without spaces, at most 512`);
-}
-
-async function readAssertionKeys(flags: ServeFlagValues): Promise<AssertionKeysFile | undefined> {
+/** Reads which edge routers are believed about who calls. */
+export async function readAssertionKeys(flags: ServeFlagValues): Promise<ServeConfig['assertionKeys']> {
   const flag = 'assertion-keys';
   const file = flags.file(flag);
   if (file === undefined) return undefined;
@@ -167,15 +99,4 @@ async function readAssertionKeys(flags: ServeFlagValues): Promise<AssertionKeysF
   if (result.ok) return { ...file, pinned: result.keys };
   for (const issue of result.issues) flags.issue(flag, `--${flag}: ${describeKeysIssue(file.path, issue)}`);
   return undefined;
-}
-
-function rejectForeignIssuer(
-  { loaded }: SigningKeyFile,
-  pinned: AssertionKeySet,
-  assertionIssuer: string,
-  flags: ServeFlagValues,
-): void {
-  const issue = foreignIssuer(loaded.key.kid, assertionIssuer, pinned);
-  if (issue === undefined) return;
-  flags.issue('assertion-keys', `--assertion-keys ${issue}: correct the file or set --assertion-issuer`);
 }

@@ -30,7 +30,6 @@ describe('the gateway form', () => {
         gateway: ['true'],
         'local-server-name': ['kubernetes'],
         'local-server-ca-file': ['ca.crt'],
-        'local-identity': ['front-proxy'],
         'assertion-keys': ['snapshot-keys.json'],
       }),
       [
@@ -38,7 +37,6 @@ describe('the gateway form', () => {
         '--local-server',
         '--local-server-name',
         '--local-server-ca-file',
-        '--local-identity',
         '--assertion-keys',
         // And what is wrong with the file itself.
         '--assertion-keys',
@@ -55,9 +53,7 @@ describe('the gateway form', () => {
     assert.ok(issues.includes('--gateway'));
   });
 
-  test('tells every server by the way that is for peers', async () => {
-    const { destinationIdentity } = await check.config(gateway);
-    assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);
+  test('refuses half of a front-proxy pair', async () => {
     assert.deepEqual(await check.issues({ ...gateway, 'proxy-client-key-file': undefined }), [
       '--proxy-client-key-file',
     ]);

@@ -1,5 +1,4 @@
 import { type ServeFlagValues, serveFlags } from '../flags/serve-flags.ts';
-import type { IdentityModes } from './api-server-flags.ts';
 
 /** In front of one API server (sidecar), or in front of all (gateway). */
 interface DeploymentForm {
@@ -33,10 +32,4 @@ function rejectSidecarFlags(flags: ServeFlagValues): void {
       '--assertion-keys and --gateway exclude each other: an assertion is addressed to an API server ID, which a gateway does not have',
     );
   }
-}
-
-/** A gateway uses the mode for peers with every server: all servers are peers to it. */
-export function readIdentityModes(flags: ServeFlagValues, { isGateway }: DeploymentForm): IdentityModes {
-  const [local, peer] = [flags.value('local-identity'), flags.value('peer-identity')];
-  return { local: isGateway ? peer : local, peer };
 }

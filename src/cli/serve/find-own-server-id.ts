@@ -1,9 +1,5 @@
 import { hostname } from 'node:os';
-import type {
-  DestinationIdentityConfig,
-  EmbeddedSyncConfig,
-  ServeConfig,
-} from '../../node/configuration/serve-config.ts';
+import type { EmbeddedSyncConfig, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { isLocalServerAddress } from '../../node/serving/local-server-address.ts';
 import { errorMessage } from '../../runtime/error-message.ts';
 import { ReadError } from '../../sync/documents/server-documents.ts';
@@ -43,13 +39,13 @@ export async function findOwnServerId(
   config: ServeConfig,
   wait: WaitForServerId | undefined,
 ): Promise<FoundServerId | FlagIssue> {
-  const { embeddedSync, local, peerCa, destinationIdentity } = config;
+  const { embeddedSync, local, peerCa } = config;
   if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
   const { access } = embeddedSync;
   const { findServerId } = await import('../../sync/node/embedded/find-server-id.ts');
   for (;;) {
     try {
-      const found = await findServerId({
+      return await findServerId({
         access:
           'kubeconfig' in access
             ? { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context }
@@ -59,12 +55,6 @@ export async function findOwnServerId(
         isLocal: isLocalServerAddress(config),
         signal: wait?.ending,
       });
-      if (found.by === 'endpoint' && isIssuer(destinationIdentity)) {
-        throw new Error(
-          `there is only ${found.source}; assertions are signed in the name of the ID, for which other routers have the key, and it changes with the first identity Lease: give --assertion-issuer`,
-        );
-      }
-      return found;
     } catch (error) {
       const message = `--server-id is not given, and cannot be found: ${errorMessage(error)}${adviceOn(error, access)}`;
       if (wait === undefined) return { flag: '--server-id', message };
@@ -78,9 +68,4 @@ function adviceOn(error: unknown, access: EmbeddedSyncConfig['access']): string 
   if (!('kubeconfig' in access) || !(error instanceof ReadError) || error.code !== 'UnexpectedStatus')
     return '';
   return `. The user of ${access.kubeconfig.path} may lack a right: deploy/sync/rbac.yaml has all that reading the cluster takes`;
-}
-
-/** Whether assertions are issued in the name of the ID itself. */
-function isIssuer({ local, peer, assertionIssuer }: DestinationIdentityConfig): boolean {
-  return [local, peer].includes('assertion') && assertionIssuer === serverIdToBeFound;
 }

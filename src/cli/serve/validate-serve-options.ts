@@ -12,15 +12,10 @@ import {
   serveFlags,
 } from '../flags/serve-flags.ts';
 import { packageVersion } from '../terminal/package-version.ts';
-import {
-  readDestinationIdentityFlags,
-  readLocalServer,
-  readPeerCa,
-  readProxyClientPair,
-} from './api-server-flags.ts';
+import { readAssertionKeys, readLocalServer, readPeerCa, readProxyClientPair } from './api-server-flags.ts';
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './authentication-flags.ts';
 import { type CertificateFile, CertificateFiles } from './certificate-files.ts';
-import { readDeploymentForm, readIdentityModes } from './deployment-form-flags.ts';
+import { readDeploymentForm } from './deployment-form-flags.ts';
 import { readHealthFlags } from './health-flags.ts';
 import { isOwnPort, type Listening, repeatInstallation } from './own-port.ts';
 import {
@@ -33,9 +28,6 @@ import {
 } from './serving-flags.ts';
 import { readEmbeddedSyncFlags, readSnapshotFlags } from './snapshot-flags.ts';
 import { readTrafficFlags } from './traffic-flags.ts';
-
-/** Under which name a gateway's assertions are signed unless it is given another. */
-const gatewayIssuer = 'gateway';
 
 /** What the checks need to know of the world. */
 interface ServeEnvironment {
@@ -63,8 +55,7 @@ export async function validateServeOptions(
   if (!featureGateEnabled) rejectFlagsThatNeedTheGate(flags);
   flags.check();
 
-  const form = readDeploymentForm(flags);
-  const { isGateway, serverId } = form;
+  const { isGateway, serverId } = readDeploymentForm(flags);
   const health = readHealthFlags(flags, featureGateEnabled);
   const addresses = readAddressFlags(flags, environment.network);
   const tls = readTlsFlags(flags);
@@ -87,13 +78,8 @@ export async function validateServeOptions(
   if (local !== undefined && addresses !== undefined) {
     rejectOwnPort(local, addresses, flags, environment.found);
   }
-  const identityModes = readIdentityModes(flags, form);
-  const destinationIdentity = await readDestinationIdentityFlags(
-    flags,
-    identityModes,
-    isGateway ? gatewayIssuer : serverId,
-  );
-  const proxyClient = readProxyClientPair(flags, files, featureGateEnabled, identityModes, isGateway);
+  const assertionKeys = await readAssertionKeys(flags);
+  const proxyClient = readProxyClientPair(flags, files, featureGateEnabled, isGateway);
   checkAuthentication(flags);
   const snapshot = await readSnapshotFlags(flags, featureGateEnabled);
   const embeddedSync = await readEmbeddedSyncFlags(flags, featureGateEnabled);
@@ -114,7 +100,6 @@ export async function validateServeOptions(
     traffic,
     tls,
     serving,
-    destinationIdentity,
     snapshot,
     preferredVersion,
     peerAddresses,
@@ -139,6 +124,7 @@ export async function validateServeOptions(
     clientCa: clientCa?.file,
     requestHeader,
     identityHeaderNames,
+    assertionKeys,
     embeddedSync,
     commandLine: {
       version: packageVersion(),

@@ -1,11 +1,10 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
-import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
-import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';
+import type { SigningKey } from '../../snapshot/signing/signing-key.ts';
 import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 
 export interface SnapshotConfiguration {
@@ -16,15 +15,6 @@ export interface SnapshotConfiguration {
   /** Sealed; what an isolate begins with. */
   readonly initial: string | undefined;
   readonly preferredVersion: PreferredVersionOptions;
-}
-
-/** How destinations are told who calls. */
-export interface DestinationIdentityConfiguration {
-  readonly local: IdentityMode;
-  readonly peer: IdentityMode;
-  /** `undefined` where both modes are `front-proxy`. */
-  readonly signing: LoadedSigningKey | undefined;
-  readonly assertionIssuer: string;
 }
 
 /** How callers are established, by kind of authenticator: `undefined` where one is not configured. */
@@ -53,7 +43,8 @@ export interface WorkerConfiguration {
   readonly frontProxy: Fetcher | undefined;
   /** Presents none; `undefined` is the global `fetch`. */
   readonly destinations: Fetcher | undefined;
-  readonly destinationIdentity: DestinationIdentityConfiguration;
+  /** How destinations are told who calls; `undefined`: by X-Remote headers. */
+  readonly assertions: { readonly key: SigningKey; readonly issuer: string } | undefined;
   readonly callers: CallerMethods;
   readonly snapshot: SnapshotConfiguration;
 }

@@ -39,7 +39,7 @@ async function issuesOf(environment: object): Promise<{ names: readonly string[]
 
 test('the least that is needed, as text or as values', async () => {
   for (const SNAPSHOT_KEYS of [least.SNAPSHOT_KEYS, JSON.stringify(least.SNAPSHOT_KEYS)]) {
-    const { local, snapshot, destinationIdentity, callers } = await readConfiguration({
+    const { local, snapshot, assertions, callers } = await readConfiguration({
       ...least,
       SNAPSHOT_KEYS,
     });
@@ -51,7 +51,7 @@ test('the least that is needed, as text or as values', async () => {
       trust: { kind: 'peer-ca' },
     });
     assert.equal(snapshot.object, undefined);
-    assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'front-proxy']);
+    assert.equal(assertions, undefined);
     assert.ok(Object.values(callers).every((method) => method === undefined));
   }
 });
@@ -63,15 +63,14 @@ test('everything at once', async () => {
     DESTINATIONS: binding,
     ASSERTION_SIGNING_KEY: edge.privateJwk,
     ASSERTION_ISSUER: 'edge',
-    LOCAL_IDENTITY: 'front-proxy',
     CLIENT_CERTIFICATES: 'cf',
     ACCESS_CONFIG: accessConfig,
     ASSERTION_KEYS: assertionKeysFile([edge]),
     SNAPSHOT_OBJECT: object,
     PEER_PORTS: [6443],
   });
-  const { destinationIdentity, callers, snapshot } = configuration;
-  assert.deepEqual([destinationIdentity.local, destinationIdentity.peer], ['front-proxy', 'assertion']);
+  const { assertions, callers, snapshot } = configuration;
+  assert.deepEqual([assertions?.issuer, assertions?.key.kid], ['edge', edge.kid]);
   assert.equal(snapshot.object, object);
   assert.equal(callers.certificate, 'cf');
   assert.equal(callers.token, undefined);
@@ -89,8 +88,7 @@ test('every error is told at once, under its name, and no value is repeated', as
     LOCAL_SERVER: 'https://cp-a.example:6443/path',
     SNAPSHOT_KEYS: 'secret-text',
     PEER_MTLS: 'secret-text',
-    LOCAL_IDENTITY: 'secret-text',
-    PEER_IDENTITY: 'assertion',
+    ASSERTION_SIGNING_KEY: 'secret-text',
     CLIENT_CERTIFICATES: 'yes',
     AUTHENTICATION_CONFIG: '{}',
     ACCESS_CONFIG: 'secret-text',
@@ -101,7 +99,6 @@ test('every error is told at once, under its name, and no value is repeated', as
     'LOCAL_SERVER',
     'SNAPSHOT_KEYS',
     'PEER_MTLS',
-    'LOCAL_IDENTITY',
     'ASSERTION_SIGNING_KEY',
     'ASSERTION_ISSUER',
     'CLIENT_CERTIFICATES',
@@ -118,7 +115,7 @@ test('settings that contradict each other are errors', async () => {
     // A forgotten setting is no gateway, and a gateway has no server of its own.
     [{ ...least, SERVER_ID: '' }, 'SERVER_ID'],
     [{ ...least, GATEWAY: 'true' }, 'SERVER_ID'],
-    [{ ...least, PEER_IDENTITY: 'assertion', ASSERTION_SIGNING_KEY: edge.privateJwk }, 'ASSERTION_ISSUER'],
+    [{ ...least, ASSERTION_SIGNING_KEY: edge.privateJwk }, 'ASSERTION_ISSUER'],
     [{ ...least, ACCESS_CONFIG: { ...accessConfig, jwt: [] } }, 'ACCESS_CONFIG'],
   ];
   for (const [environment, name] of cases)

@@ -1,13 +1,14 @@
+import { isIssuerName } from '../../identity/assertion/assertion-keys.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import { defaultPreferredVersion, isPreferredVersion } from '../../routing/preferred-version.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
+import { loadSigningKey } from '../../snapshot/signing/signing-key.ts';
 import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 import type { SnapshotConfiguration, WorkerConfiguration } from './configuration.ts';
 import { EnvironmentReader } from './environment-reader.ts';
 import { readCallers } from './read-callers.ts';
-import { readDestinationIdentity } from './read-destination-identity.ts';
 
 /**
  * Checks the whole environment of a Worker (`WorkerEnvironment`).
@@ -19,7 +20,7 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   const local = readLocal(reader, isGateway);
   const frontProxy = reader.binding<Fetcher>('PEER_MTLS', ['fetch']);
   const destinations = reader.binding<Fetcher>('DESTINATIONS', ['fetch']);
-  const destinationIdentity = await readDestinationIdentity(reader);
+  const assertions = await readAssertions(reader);
   const callers = await readCallers(reader, local?.server?.id);
   const snapshot = await readSnapshot(reader);
   reader.throwIssues();
@@ -31,7 +32,7 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
     local: server,
     frontProxy,
     destinations,
-    destinationIdentity,
+    assertions,
     callers,
     snapshot,
   };
@@ -62,6 +63,28 @@ function readLocal(
   return {
     server: { kind: 'local', id: serverId, origin, serverName: hostname, trust: { kind: 'peer-ca' } },
   };
+}
+
+/** Reads what destinations are told with who calls, and signs with the key once. */
+async function readAssertions(reader: EnvironmentReader): Promise<WorkerConfiguration['assertions']> {
+  if (!reader.has('ASSERTION_SIGNING_KEY')) return undefined;
+  const issuer = reader.requiredText(
+    'ASSERTION_ISSUER',
+    'the name that destinations have pinned the key for',
+  );
+  if (issuer !== undefined && !isIssuerName(issuer)) {
+    reader.issue('ASSERTION_ISSUER', 'must be printable ASCII characters without spaces');
+  }
+  const text = reader.jsonText('ASSERTION_SIGNING_KEY');
+  if (text === undefined) return undefined;
+  try {
+    const key = await loadSigningKey(text);
+    return issuer === undefined ? undefined : { key, issuer };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    reader.issue('ASSERTION_SIGNING_KEY', `is unusable: ${error.message}`);
+    return undefined;
+  }
 }
 
 async function readSnapshot(reader: EnvironmentReader): Promise<SnapshotConfiguration | undefined> {

@@ -5,10 +5,10 @@ import { mixedCluster } from '../../../test/support/decision-rows.ts';
 import { receiverHolding, userConnection } from '../../../test/support/test-app.ts';
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { createApp } from '../../app.ts';
+import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
 import { X509Authenticator } from '../../identity/incoming/x509.ts';
-import type { IdentityTokenSigners } from '../../identity/outgoing/identity-token.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 import { createFetchSender, createFetchTransport, type Fetch } from './fetch-transport.ts';
 
@@ -17,7 +17,7 @@ const signer = createAssertionSigner({ key: edge.key, issuer: 'edge' });
 const target = '/apis/batch/v1/namespaces/default/jobs?limit=500&fieldSelector=a%3Db';
 
 /** An edge router without any client certificate. */
-async function edgeApp(identityTokens: IdentityTokenSigners, fetch: Fetch) {
+async function edgeApp(assertionSigner: AssertionSigner | undefined, fetch: Fetch) {
   return createApp({
     serverId: 'local',
     local: {
@@ -30,15 +30,15 @@ async function edgeApp(identityTokens: IdentityTokenSigners, fetch: Fetch) {
     routingTable: await receiverHolding(mixedCluster),
     authenticators: [new X509Authenticator()],
     inbound: (context) => inboundFromRequest(context.req.raw, userConnection('jane', ['a, b'])),
-    identityTokens,
+    assertionSigner,
     transport: createFetchTransport(createFetchSender({ fetch })),
   });
 }
 
 /** What it fetched, and its own response. */
-async function throughTheEdge(identityTokens: IdentityTokenSigners) {
+async function throughTheEdge(assertionSigner: AssertionSigner | undefined) {
   const fetched: Request[] = [];
-  const app = await edgeApp(identityTokens, async (url, init) => {
+  const app = await edgeApp(assertionSigner, async (url, init) => {
     fetched.push(new Request(url, init));
     return Response.json({});
   });
@@ -46,7 +46,7 @@ async function throughTheEdge(identityTokens: IdentityTokenSigners) {
 }
 
 test('what an edge router fetches is believed by the router that it fetches from', async () => {
-  const { response, fetched } = await throughTheEdge({ local: signer, peer: signer });
+  const { response, fetched } = await throughTheEdge(signer);
   assert.equal(response.status, 200);
   const [request] = fetched;
   assert.ok(request);
@@ -65,7 +65,7 @@ test('what an edge router fetches is believed by the router that it fetches from
 });
 
 test('without a signer and without a certificate nothing is fetched', async () => {
-  const { response, fetched } = await throughTheEdge({});
+  const { response, fetched } = await throughTheEdge(undefined);
   assert.equal(response.status, 503);
   assert.deepEqual(fetched, []);
 });
@@ -78,7 +78,7 @@ for (const { path, isCut } of [
   test(`a server that is silent for long before the head of ${path} ${isCut ? 'is given up' : 'is waited for'}`, async (context) => {
     const fetched = Promise.withResolvers<AbortSignal>();
     const answer = Promise.withResolvers<Response>();
-    const app = await edgeApp({ local: signer, peer: signer }, async (_url, { signal }) => {
+    const app = await edgeApp(signer, async (_url, { signal }) => {
       if (!(signal instanceof AbortSignal)) throw new Error('there is no signal');
       signal.addEventListener('abort', () => answer.reject(signal.reason));
       fetched.resolve(signal);

@@ -27,7 +27,7 @@ export interface WorkerEnvironment {
   readonly GATEWAY?: JsonVariable;
   /**
    * Binding whose `fetch` presents the front-proxy client certificate: `mtls_certificates`, or on self-hosted workerd
-   * a `network` with a key pair. Needed where a destination is told by X-Remote headers who calls.
+   * a `network` with a key pair. Needed without `ASSERTION_SIGNING_KEY`.
    */
   readonly PEER_MTLS?: Fetcher;
   /**
@@ -38,13 +38,9 @@ export interface WorkerEnvironment {
 
   // How they are told who calls.
 
-  /** `front-proxy` or `assertion`. Default: `assertion` with a signing key, else `front-proxy`. */
-  readonly LOCAL_IDENTITY?: string;
-  /** As `LOCAL_IDENTITY`, for peers. */
-  readonly PEER_IDENTITY?: string;
   /**
-   * Secret: private JWK (JSON) that assertions are signed with. Destinations have pinned its public half for
-   * `ASSERTION_ISSUER`.
+   * Secret: private JWK (JSON) that assertions are signed with, in place of X-Remote headers. Destinations are routers
+   * that have pinned its public half for `ASSERTION_ISSUER`.
    */
   readonly ASSERTION_SIGNING_KEY?: JsonVariable;
   /** Name under which assertions are signed; goes with `ASSERTION_SIGNING_KEY`. */

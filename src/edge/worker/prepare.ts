@@ -1,21 +1,18 @@
+import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import { hexOf } from '../../runtime/hex.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
-import type {
-  CallerMethods,
-  DestinationIdentityConfiguration,
-  WorkerConfiguration,
-} from '../configuration/configuration.ts';
+import type { CallerMethods, WorkerConfiguration } from '../configuration/configuration.ts';
 import { readConfiguration } from '../configuration/read-configuration.ts';
 import type { CallerIdentification } from '../identity/callers.ts';
-import type { Signing } from '../identity/signing.ts';
 import type { WaitUntil } from '../platform/bindings.ts';
 import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
 
 /** What requests need, made once for an isolate. */
-export interface PreparedWorker extends Omit<CallerIdentification, 'keys'>, Signing {
+export interface PreparedWorker extends Omit<CallerIdentification, 'keys'> {
   readonly configuration: Pick<WorkerConfiguration, 'local' | 'frontProxy' | 'destinations' | 'snapshot'>;
   readonly receiver: SharingReceiver;
+  readonly assertionSigner: AssertionSigner | undefined;
   /** This Worker's name in `Via`, the same in all its isolates. */
   readonly pseudonym: string;
   /** To be called for each request; see `SnapshotRefresh`. */
@@ -28,14 +25,14 @@ export interface PreparedWorker extends Omit<CallerIdentification, 'keys'>, Sign
  */
 export async function prepareWorker(environment: object, logger: Logger): Promise<PreparedWorker> {
   const configuration = await readConfiguration(environment);
-  const { callers, destinationIdentity, snapshot } = configuration;
+  const { callers, assertions, snapshot } = configuration;
   const { receiver, refresh } = await createSnapshotKeeping(snapshot, logger);
   const { keys, ...identification } = await identificationOf(callers, logger);
   return {
     configuration,
     receiver,
     ...identification,
-    ...(await signingOf(destinationIdentity)),
+    assertionSigner: await signerOf(assertions),
     pseudonym: await pseudonymOf(configuration),
     beforeRequest(waitUntil) {
       for (const issuerKeys of keys) {
@@ -54,18 +51,18 @@ async function identificationOf(callers: CallerMethods, logger: Logger): Promise
   return createCallerIdentification(callers, logger);
 }
 
-async function signingOf(identity: DestinationIdentityConfiguration): Promise<Signing> {
-  if (identity.signing === undefined) return { identityTokens: {} };
-  const { createSigning } = await import('../identity/signing.ts');
-  return createSigning(identity);
+async function signerOf(assertions: WorkerConfiguration['assertions']): Promise<AssertionSigner | undefined> {
+  if (assertions === undefined) return undefined;
+  const { createAssertionSigner } = await import('../../identity/assertion/sign-assertion.ts');
+  return createAssertionSigner(assertions);
 }
 
 /**
  * By which a request that comes back is noticed. A random name, as elsewhere, would be another one in each isolate, and
  * a loop would be noticed only by chance.
  */
-async function pseudonymOf({ local, destinationIdentity }: WorkerConfiguration): Promise<string> {
-  const named = JSON.stringify([local?.id, local?.origin, destinationIdentity.assertionIssuer]);
+async function pseudonymOf({ local, assertions }: WorkerConfiguration): Promise<string> {
+  const named = JSON.stringify([local?.id, local?.origin, assertions?.issuer]);
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(named));
   return `mixed-version-proxy-${hexOf(new Uint8Array(digest, 0, 8))}`;
 }

@@ -44,7 +44,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
     routingTable: receiver,
     transport: createFetchTransport(send),
     authenticators: prepared.authenticators,
-    identityTokens: prepared.identityTokens,
+    assertionSigner: prepared.assertionSigner,
     preferredVersion: snapshot.preferredVersion,
     pseudonym: prepared.pseudonym,
     logger,

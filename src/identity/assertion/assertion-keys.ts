@@ -18,7 +18,7 @@ export function isIssuerName(text: string): boolean {
 }
 
 /**
- * Reads the public keys of other routers: a JWKS file (RFC 7517 section 5) in which every key has one member
+ * Reads the public keys of edge routers: a JWKS file (RFC 7517 section 5) in which every key has one member
  * more, `issuer`, the router that it speaks for. Every error is reported with its path.
  *
  * @example
@@ -42,14 +42,4 @@ export function parseAssertionKeys(text: string): Promise<ParseKeysResult<Assert
     );
     return undefined;
   });
-}
-
-/**
- * Why `pinned` does not go with a router that signs with the key `kid` as `issuer`: every other router with these keys
- * would refuse what it signs. `undefined` when it does. Pure.
- */
-export function foreignIssuer(kid: string, issuer: string, pinned: AssertionKeySet): string | undefined {
-  const other = pinned.get(kid)?.issuer;
-  if (other === undefined || other === issuer) return undefined;
-  return `lets key ${kid} speak for ${other}, but this router signs with it as ${issuer}`;
 }

@@ -13,7 +13,7 @@ import { createAssertionSigner } from './sign-assertion.ts';
 const routerA = await speaker('cp-a');
 const keys = await pinned(routerA);
 const signer = createAssertionSigner({ key: routerA.key, issuer: 'cp-a', clock: () => signedAt });
-const sign = async (): Promise<string> => (await signer.sign(janesRequest)).text;
+const sign = (): Promise<string> => signer.sign(janesRequest);
 
 const newAuthenticator = (): PeerAssertionAuthenticator =>
   new PeerAssertionAuthenticator({ keys: () => keys, audience: 'cp-b', clock: () => signedAt });
@@ -91,7 +91,7 @@ test('an assertion goes before the certificate of the connection that carries it
 
 test('a name that no header line can carry is refused, however well it is signed', async () => {
   for (const name of ['jane\r\nX-Remote-Group: system:masters', 'jane\0', ' jane', 'jane\ud800']) {
-    const { text } = await signer.sign({ ...janesRequest, user: { ...jane, name } });
+    const text = await signer.sign({ ...janesRequest, user: { ...jane, name } });
     await assert.rejects(async () => askAuthenticators(inbound([header, text]), [newAuthenticator()]), {
       name: 'AuthenticationError',
     });

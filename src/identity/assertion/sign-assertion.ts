@@ -1,7 +1,7 @@
 import { randomNonce } from '../../runtime/random-nonce.ts';
 import { type SigningKey, signPayload } from '../../snapshot/signing/signing-key.ts';
-import { checkTokenLength, type IdentityTokenSigner } from '../outgoing/identity-token.ts';
 import { assertionPayload, maximumAssertionLifetime, peerAssertionType } from './assertion-claims.ts';
+import { type AssertionSigner, AssertionTooLargeError, maximumAssertionLength } from './assertion-signer.ts';
 
 export interface AssertionSignerOptions {
   readonly key: SigningKey;
@@ -22,17 +22,17 @@ export interface AssertionSignerOptions {
  * ```ts
  * const { privateJwk } = await generateSigningKey('EdDSA');
  * const signer = createAssertionSigner({ key: signingKeyOf(privateJwk), issuer: 'router-a' });
- * const { kind } = await signer.sign({
+ * const assertion = await signer.sign({
  *   user: { name: 'jane', uid: '', groups: ['dev'], extra: new Map() },
  *   destinationId: 'cp-b',
  *   method: 'GET',
  *   target: '/api/v1/pods',
  *   rerouted: true,
  * });
- * console.log(kind); // assertion
+ * console.log(assertion.split('.').length); // 3
  * ```
  */
-export function createAssertionSigner(options: AssertionSignerOptions): IdentityTokenSigner {
+export function createAssertionSigner(options: AssertionSignerOptions): AssertionSigner {
   const { key, issuer, lifetimeSeconds = 30, clock = Date.now } = options;
   if (
     !Number.isInteger(lifetimeSeconds) ||
@@ -57,8 +57,8 @@ export function createAssertionSigner(options: AssertionSignerOptions): Identity
         user,
       });
       const text = await signPayload(payload, peerAssertionType, key);
-      checkTokenLength(text);
-      return { kind: 'assertion', text };
+      if (text.length > maximumAssertionLength) throw new AssertionTooLargeError();
+      return text;
     },
   };
 }

@@ -2,7 +2,6 @@ import type { UserInfo } from '../../request/user-info.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../../snapshot/format/snapshot-error.ts';
 import { type VerifiedPayload, verifySealed } from '../../snapshot/signing/verify-sealed.ts';
-import { maximumTokenLength } from '../outgoing/identity-token.ts';
 import {
   assertionLeeway,
   maximumAssertionLifetime,
@@ -11,6 +10,7 @@ import {
   peerAssertionType,
 } from './assertion-claims.ts';
 import type { AssertionKeySet } from './assertion-keys.ts';
+import { maximumAssertionLength } from './assertion-signer.ts';
 import { PeerAssertionError, type PeerAssertionErrorCode } from './peer-assertion-error.ts';
 import { type Admission, ReplayWindow, type SharedNonces } from './replay-window.ts';
 
@@ -140,7 +140,7 @@ async function openSealed(jws: string, keys: AssertionKeySet): Promise<VerifiedP
     return await verifySealed(jws, keys, {
       subject: 'the peer assertion',
       typ: peerAssertionType,
-      limit: maximumTokenLength,
+      limit: maximumAssertionLength,
     });
   } catch (error) {
     if (!(error instanceof SnapshotError)) throw error;

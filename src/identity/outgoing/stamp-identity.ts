@@ -9,21 +9,20 @@ import {
 import type { Caller, UserInfo } from '../../request/user-info.ts';
 import { websocketProtocolHeader, withoutWebsocketBearer } from '../../request/websocket-bearer.ts';
 import { IdentityTextError, identityHeaderValue } from './identity-text.ts';
-import type { IdentityToken } from './identity-token.ts';
 
 /**
  * The one place where an established identity is written onto a request, for every way out: local, peer,
  * extension, second try, upgrade. The lines are a fresh list. `headers` have been through `cleanRequestHeaders`.
  *
  * For an authenticated caller the result holds exactly the caller's X-Remote headers, as client-go writes them
- * (transport/round_trippers.go), or `token` in their place, and no credentials of the client any more: the
+ * (transport/round_trippers.go), or `assertion` in their place, and no credentials of the client any more: the
  * identity speaks for the caller now, and a destination must not be able to use a token elsewhere
  * (kubernetes/kubernetes#81146). For a caller that was not established here the credentials stay as they are,
  * and nothing is asserted.
  *
  * Either way no identity header that came with the request leaves with it, even if an earlier step failed: a missing
  * user is the very branch in which others forgot to clear them.
- * @param token signed for this caller, request and destination; default: X-Remote headers.
+ * @param assertion signed for this caller, request and destination; default: X-Remote headers.
  * @throws {IdentityTextError} when a value cannot be carried by a header line unchanged.
  *
  * @example
@@ -42,7 +41,7 @@ export function stampIdentity(
   headers: RawHeaders,
   caller: Caller,
   names: IdentityHeaderNames = defaultIdentityHeaderNames,
-  token?: IdentityToken,
+  assertion?: string,
 ): string[] {
   const kindOf = kindsFor(names);
   const authenticated = caller.kind === 'authenticated';
@@ -56,8 +55,8 @@ export function stampIdentity(
     if (kept !== undefined) stamped.push(name, kept);
   }
   if (!authenticated) return stamped;
-  if (token === undefined) for (const text of identityLines(caller.user)) stamped.push(text);
-  else stamped.push(peerAssertionHeader, token.text);
+  if (assertion === undefined) for (const text of identityLines(caller.user)) stamped.push(text);
+  else stamped.push(peerAssertionHeader, assertion);
   return stamped;
 }
 

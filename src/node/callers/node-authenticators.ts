@@ -10,14 +10,14 @@ import { ownResponse } from '../../request/outcome.ts';
 import type { Router } from '../../request/router.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
-import { canAssertLocally, isTokenGateway } from './destination-identity.ts';
 
 /**
  * The authenticators of a configuration, in the order in which they are asked.
  *
  * - A gateway without a front-proxy pair knows callers by their certificates only: for its own paths, and to refuse them
  *   on all others. API servers verify the tokens.
- * - A router that cannot assert identities to the local server has none: callers use their own credentials there.
+ * - A router with a local server and without such a pair has none (the feature gate is off): callers use their own
+ *   credentials there.
  */
 export function nodeAuthenticators(
   config: ServeConfig,
@@ -30,7 +30,7 @@ export function nodeAuthenticators(
       isVerifiedPeer: () => false,
     };
   }
-  if (!canAssertLocally(config)) return { authenticators: [], isVerifiedPeer: () => false };
+  if (config.proxyClient === undefined) return { authenticators: [], isVerifiedPeer: () => false };
   const others = {
     assertion,
     certificate: clientCa === undefined ? undefined : new X509Authenticator(),
@@ -45,6 +45,14 @@ export function nodeAuthenticators(
     authenticators: inOrder({ requestHeader: frontProxy, ...others }),
     isVerifiedPeer: (inbound) => frontProxy.isVerifiedPeer(inbound),
   };
+}
+
+/** A gateway that has nothing to tell API servers with who calls: callers' own tokens pass through it. */
+export function isTokenGateway({
+  serverId,
+  proxyClient,
+}: Pick<ServeConfig, 'serverId' | 'proxyClient'>): boolean {
+  return serverId === undefined && proxyClient === undefined;
 }
 
 /**

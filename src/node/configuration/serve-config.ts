@@ -1,5 +1,4 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { IdentityMode } from '../../identity/outgoing/identity-token.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
 import type { InFlightLimits } from '../../proxy/in-flight/request-gate.ts';
 import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
@@ -7,7 +6,6 @@ import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
 import type { AdvertisedBy } from '../../snapshot/addresses/advertised-address.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
-import type { LoadedSigningKey } from '../../snapshot/signing/signing-key.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
 export interface PemFile {
@@ -32,20 +30,6 @@ export interface RequestHeaderConfig {
   readonly clientCa: PemFile;
   /** Common names of front proxies. `any`: every certificate of the CA (the flag was set to blank). */
   readonly allowedNames: readonly string[] | 'any';
-}
-
-/** How destinations are told who calls, and which other routers are believed about it. */
-export interface DestinationIdentityConfig {
-  readonly local: IdentityMode;
-  readonly peer: IdentityMode;
-  /** What tokens are signed with; `undefined` where both modes are `front-proxy`. */
-  readonly signingKey: { readonly path: string; readonly loaded: LoadedSigningKey } | undefined;
-  /** `iss` of this router's own assertions. */
-  readonly assertionIssuer: string;
-  /** Public keys of other routers, each for one issuer; without them no assertion is believed. */
-  readonly assertionKeys:
-    | { readonly path: string; readonly text: string; readonly pinned: AssertionKeySet }
-    | undefined;
 }
 
 /** The address peers should use for this router, and which setting it came from. */
@@ -145,14 +129,17 @@ export interface ServeConfig {
   /** What peers' serving certificates are checked against; `undefined` with the gate off. */
   readonly peerCa: PemFile | undefined;
   /**
-   * The front-proxy pair; `undefined` only where no destination is told by X-Remote headers who calls: by tokens
-   * instead, or, with the gate off, not at all.
+   * The front-proxy pair; `undefined` only where no destination is told who calls: with the gate off, and in a gateway
+   * whose callers have tokens.
    */
   readonly proxyClient: CertificatePair | undefined;
   readonly clientCa: PemFile | undefined;
   readonly requestHeader: RequestHeaderConfig | undefined;
   readonly identityHeaderNames: IdentityHeaderNames;
-  readonly destinationIdentity: DestinationIdentityConfig;
+  /** Public keys of edge routers whose assertions are believed; `undefined`: no one's. */
+  readonly assertionKeys:
+    | { readonly path: string; readonly text: string; readonly pinned: AssertionKeySet }
+    | undefined;
   /** Who may use `/.mixed-version-proxy/`. */
   readonly snapshot: {
     /** Where the last good snapshot is kept, as it was signed, and read from at start. */

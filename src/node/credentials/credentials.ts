@@ -64,7 +64,7 @@ export function credentialsOf(config: ServeConfig): Credentials {
     localAuthorities: local?.ca.pem ?? peerAuthorities,
     // Without keys every snapshot is refused: none can be signed with a key that is pinned.
     snapshotKeys: snapshot.keys?.pinned ?? new Map(),
-    assertionKeys: config.destinationIdentity.assertionKeys?.pinned ?? new Map(),
+    assertionKeys: config.assertionKeys?.pinned ?? new Map(),
   };
 }
 

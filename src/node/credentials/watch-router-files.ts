@@ -77,9 +77,8 @@ export function watchRouterFiles(
 
 /** The files of credentials that a configuration was read from. */
 function filesOf(config: ServeConfig): readonly WatchedFile[] {
-  const { serving, clientCa, requestHeader, proxyClient, peerCa, local, snapshot } = config;
+  const { serving, clientCa, requestHeader, proxyClient, peerCa, local, snapshot, assertionKeys } = config;
   const { access } = config.embeddedSync ?? {};
-  const { assertionKeys } = config.destinationIdentity;
   const localCa = local?.ca.path === peerCa?.path ? undefined : local?.ca;
   return [
     ...pem('tls-cert-file', serving.certificate),

@@ -143,7 +143,7 @@ export const destinationCatalogue = {
   ),
   destinationErrors: counter(
     'mixed_version_proxy_destination_errors_total',
-    'Attempts at destinations that did not respond, by error: ConnectFailed, TLSFailed, ConnectionClosed, Timeout, ClientGone, InvalidResponse, RequestHeaderFieldsTooLarge, IdentityTokenTooLarge, InternalError.',
+    'Attempts at destinations that did not respond, by error: ConnectFailed, TLSFailed, ConnectionClosed, Timeout, ClientGone, InvalidResponse, RequestHeaderFieldsTooLarge, AssertionTooLarge, InternalError.',
     [...destinationLabels, 'error'],
   ),
   destinationInflight: gauge(

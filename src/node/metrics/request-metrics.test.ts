@@ -108,7 +108,7 @@ test('peers without an address and requests that cannot be built are upstream er
   const unbuilt = begin('/apis/batch/v1/jobs');
   unbuilt.observed.decided(toPeer);
   unbuilt.observed.attemptBegun(peer);
-  unbuilt.observed.attemptFailed('IdentityTokenTooLarge');
+  unbuilt.observed.attemptFailed('AssertionTooLarge');
   const name = 'apiserver_peer_proxy_errors_total';
   assert.equal(value(name, { type: 'endpoint_resolution', ...jobs }), 1);
   assert.equal(value(name, { type: 'proxy_transport', ...jobs }), 1);

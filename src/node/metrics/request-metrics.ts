@@ -149,7 +149,7 @@ class RequestMeasurement implements RequestObservation {
     this.#failure = failure;
     this.#destination?.failed(failure);
     this.#endAttempt();
-    const notBuilt = failure === 'IdentityTokenTooLarge' || failure === 'InternalError';
+    const notBuilt = failure === 'AssertionTooLarge' || failure === 'InternalError';
     if (notBuilt && this.#decision?.decision === 'peer') this.#countPeerProxyError('proxy_transport');
   }
 

@@ -13,7 +13,6 @@ import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { signersOf } from '../callers/destination-identity.ts';
 import { assertionAuthenticator } from '../callers/node-authenticators.ts';
 import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
 import type { ConfigurationSource } from '../credentials/configuration-source.ts';
@@ -134,7 +133,6 @@ async function start(
     local: localDestination(config, localServerId, () => credentials.current),
     transport,
     identityHeaderNames: config.identityHeaderNames,
-    identityTokens: signersOf(config),
     pseudonym: newPseudonym(),
   };
   const servers =

@@ -48,7 +48,7 @@ const decision: Decision = { decision: 'local', reason: 'NotAResourceRequest', c
 /**
  * Asks a server on the router's own account, over the same connections and stamped at the same place as forwarded
  * requests. What goes to a peer is marked as rerouted, so that a router in front of it responds for that server.
- * @throws {TransportError | IdentityTokenError} when there is no response.
+ * @throws {TransportError | AssertionTooLargeError} when there is no response.
  */
 export async function askServer(question: ServerQuestion, options: AskOptions): Promise<UpstreamResponse> {
   const { destination, target, headers, signal } = question;

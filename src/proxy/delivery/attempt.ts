@@ -1,6 +1,6 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { ServerHealth } from '../../health/server-health.ts';
-import { IdentityTokenError } from '../../identity/outgoing/identity-token.ts';
+import { AssertionTooLargeError } from '../../identity/assertion/assertion-signer.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
 import type { Destination } from '../../request/destination.ts';
 import { ownResponse, type ResponseToSend, type SendResult } from '../../request/outcome.ts';
@@ -28,7 +28,7 @@ interface NoResponse {
 /**
  * Sends a request to one destination, and tells of it: the load, the health of servers, the observers and the log.
  * @param hints as in `OutboundRequest`
- * @returns what `send` gave; a response of the router's own where the caller does not fit into the identity token
+ * @returns what `send` gave; a response of the router's own where the caller does not fit into the assertion
  */
 export type Attempt = (
   request: AdmittedRequest,
@@ -90,7 +90,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
     error: unknown,
   ): ResponseToSend | NoResponse {
     inbound.observed?.attemptFailed(failureOf(error));
-    if (error instanceof IdentityTokenError) {
+    if (error instanceof AssertionTooLargeError) {
       return ownResponse(statusResponse('RequestEntityTooLarge', error.message));
     }
     if (!(error instanceof TransportError)) throw error;
@@ -125,7 +125,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
 
 function failureOf(error: unknown): AttemptFailure {
   if (error instanceof TransportError) return error.code;
-  return error instanceof IdentityTokenError ? 'IdentityTokenTooLarge' : 'InternalError';
+  return error instanceof AssertionTooLargeError ? 'AssertionTooLarge' : 'InternalError';
 }
 
 /** Not evidence against the destination: if it counted, any client could make the router avoid a server. */

@@ -11,7 +11,7 @@ import type { OutboundRequest } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
 
 const { key } = await speaker('edge', 'ES256');
-const assertion = createAssertionSigner({ key, issuer: 'edge' });
+const assertionSigner = createAssertionSigner({ key, issuer: 'edge' });
 const alice = userConnection('alice', ['dev']);
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs?limit=500';
@@ -29,10 +29,8 @@ function identityLines(outbound: OutboundRequest | undefined): string[] {
 }
 
 describe('a destination that is told by assertions', () => {
-  const identityTokens = { local: assertion, peer: assertion };
-
   it('gets one for itself and this request, and nothing else', async () => {
-    const { app, transport } = await testApp({ snapshot: mixedCluster, connection: alice, identityTokens });
+    const { app, transport } = await testApp({ snapshot: mixedCluster, connection: alice, assertionSigner });
     await app.request(jobs, { headers: { authorization: 'Bearer of-alice' } });
     const [outbound] = transport.sent;
     assert.deepEqual(identityLines(outbound), [header]);
@@ -51,7 +49,7 @@ describe('a destination that is told by assertions', () => {
   });
 
   it('is not told that the request was rerouted when it is the local server', async () => {
-    const { app, transport } = await testApp({ snapshot: mixedCluster, connection: alice, identityTokens });
+    const { app, transport } = await testApp({ snapshot: mixedCluster, connection: alice, assertionSigner });
     await app.request(pods);
     const [outbound] = transport.sent;
     assert.equal(outbound?.destination.kind, 'local');
@@ -64,7 +62,7 @@ describe('a destination that is told by assertions', () => {
       if (transport.sent.length > 1) return Response.json({ answeredBy: outbound.destination.id });
       throw new TransportError('ConnectFailed', 'connection refused', { mayHaveBeenProcessed: false });
     });
-    const { app } = await testApp({ snapshot: mixedCluster, connection: alice, identityTokens, transport });
+    const { app } = await testApp({ snapshot: mixedCluster, connection: alice, assertionSigner, transport });
     assert.equal((await app.request(jobs)).status, 200);
     const [first, second] = transport.sent.map(({ destination, headers }) => {
       const { aud, jti } = decodeJwt(allHeaders(headers, header)[0] ?? '');
@@ -76,7 +74,7 @@ describe('a destination that is told by assertions', () => {
   });
 
   it('is told nothing about a caller who was not authenticated here', async () => {
-    const { app, transport } = await testApp({ snapshot: mixedCluster, identityTokens });
+    const { app, transport } = await testApp({ snapshot: mixedCluster, assertionSigner });
     await app.request(jobs, { headers: { authorization: 'Bearer opaque', 'x-remote-user': 'admin' } });
     assert.deepEqual(identityLines(transport.sent[0]), ['authorization']);
     assert.deepEqual(allHeaders(transport.sent[0]?.headers ?? [], 'authorization'), ['Bearer opaque']);
@@ -87,26 +85,13 @@ describe('a destination that is told by assertions', () => {
     const { app, transport } = await testApp({
       snapshot: mixedCluster,
       connection: userConnection('alice', groups),
-      identityTokens,
+      assertionSigner,
     });
     const response = await app.request(jobs);
     assert.equal(response.status, 413);
     assert.match(((await response.json()) as { message: string }).message, /use fewer groups/);
     assert.deepEqual(transport.sent, []);
   });
-});
-
-test('local server and peers may be told in different ways', async () => {
-  const { app, transport } = await testApp({
-    snapshot: mixedCluster,
-    connection: alice,
-    identityTokens: { peer: assertion },
-  });
-  for (const url of [pods, jobs]) await app.request(url);
-  const [local, peer] = transport.sent;
-  assert.deepEqual(identityLines(local), ['X-Remote-User', 'X-Remote-Group', 'X-Remote-Group']);
-  assert.equal(local?.presentFrontProxyCertificate, true);
-  assert.deepEqual(identityLines(peer), [header]);
 });
 
 test('an assertion that a client sent reaches no destination, whoever calls and however it is spelled', async () => {

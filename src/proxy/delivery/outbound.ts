@@ -1,7 +1,7 @@
 import { isLongRunning } from '../../apimachinery/long-running.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { IdentityToken, IdentityTokenSigners } from '../../identity/outgoing/identity-token.ts';
+import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import { stampIdentity } from '../../identity/outgoing/stamp-identity.ts';
 import { withAuditIdForDestination } from '../../request/audit-id.ts';
 import type { Destination } from '../../request/destination.ts';
@@ -14,7 +14,8 @@ import type { Decision } from '../../routing/decision.ts';
 
 export interface OutboundOptions {
   readonly identityHeaderNames: IdentityHeaderNames;
-  readonly identityTokens: IdentityTokenSigners;
+  /** `undefined`: X-Remote headers over connections with the front-proxy certificate. */
+  readonly assertionSigner?: AssertionSigner | undefined;
   /** This router's name in `Via`. */
   readonly pseudonym: string;
   /** As `OutboundRequest.isMisplaced`, of a watch that was given to `destination` because of `decision`. Default: never. */
@@ -31,8 +32,8 @@ export type OutboundHints = Pick<OutboundRequest, 'othersLeft' | 'mayBeDenied'>;
  * alike. Order matters (RFC 9110 section 7.6.1): what the client's `Connection` nominates and every identity
  * header it sent go first; only then is the established identity stamped.
  *
- * A promise only where a token has to be signed first: with X-Remote headers nothing has to be waited for.
- * @throws {IdentityTokenError} (rejects) when no token can carry the identity.
+ * A promise only where an assertion has to be signed first: with X-Remote headers nothing has to be waited for.
+ * @throws {AssertionTooLargeError} (rejects) when no assertion can carry the identity.
  */
 export function buildOutboundRequest(
   request: AdmittedRequest,
@@ -42,14 +43,14 @@ export function buildOutboundRequest(
 ): OutboundRequest | Promise<OutboundRequest> {
   const { inbound, caller } = request;
   const { kind, id } = destination;
-  const signer = options.identityTokens[kind];
-  if (signer === undefined || caller.kind !== 'authenticated') {
+  const { assertionSigner } = options;
+  if (assertionSigner === undefined || caller.kind !== 'authenticated') {
     return ready(request, destination, options, hints);
   }
   const { method, target } = inbound;
-  return signer
+  return assertionSigner
     .sign({ user: caller.user, destinationId: id, method, target, rerouted: kind === 'peer' })
-    .then((token) => ready(request, destination, options, hints, token));
+    .then((assertion) => ready(request, destination, options, hints, assertion));
 }
 
 function ready(
@@ -57,13 +58,13 @@ function ready(
   destination: Destination,
   { identityHeaderNames, pseudonym, isMisplaced }: OutboundOptions,
   { othersLeft, mayBeDenied }: OutboundHints,
-  token?: IdentityToken,
+  assertion?: string,
 ): OutboundRequest {
   const { inbound, caller, requestInfo, decision } = request;
   const isWatch = requestInfo.verb === 'watch';
   const cleaned = cleanRequestHeaders(inbound.headers, identityHeaderNames);
   const named = withAuditIdForDestination(cleaned, inbound);
-  const headers = stampIdentity(named, caller, identityHeaderNames, token);
+  const headers = stampIdentity(named, caller, identityHeaderNames, assertion);
   const forwardedFor = withForwardedFor(headers, inbound.connection.remoteAddress);
   forwardedFor.push(viaHeader, viaMember(inbound.httpVersion ?? '1.1', pseudonym));
   // At most one hop: the peer serves it itself (KEP-4020; the header is Kubernetes' own). Set, never added to.
@@ -73,8 +74,8 @@ function ready(
     method: inbound.method,
     target: inbound.target,
     headers: forwardedFor,
-    // The certificate vouches for X-Remote headers; a token vouches for itself.
-    presentFrontProxyCertificate: caller.kind === 'authenticated' && token === undefined,
+    // The certificate vouches for X-Remote headers; an assertion vouches for itself.
+    presentFrontProxyCertificate: caller.kind === 'authenticated' && assertion === undefined,
     longRunning: isLongRunning(requestInfo),
     passesThrough: passesThrough(requestInfo),
     isWatch,

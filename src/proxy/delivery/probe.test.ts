@@ -40,7 +40,6 @@ function probing(
   const probe = createProbe({
     transport,
     identityHeaderNames: defaultIdentityHeaderNames,
-    identityTokens: {},
     pseudonym: 'router-under-test',
     timeoutMilliseconds: () => 5_000,
     onNotConnected: (id) => notConnected.push(id),

@@ -40,7 +40,6 @@ export interface ProbeOptions extends AskOptions {
  *     extraPrefix: ['X-Remote-Extra-'],
  *     uid: ['X-Remote-Uid'],
  *   },
- *   identityTokens: {},
  *   pseudonym: 'my-program',
  *   timeoutMilliseconds: () => 1_000,
  *   logger,

@@ -6,11 +6,10 @@ import { generateSigningKey, loadSigningKey, signPayload } from './signing-key.t
 const edwards = await generateSigningKey('EdDSA');
 const ecdsa = await generateSigningKey('ES256');
 
-test('a loaded key signs, and its public half is the one that was generated', async () => {
+test('a loaded key signs', async () => {
   for (const { privateJwk, publicJwk } of [edwards, ecdsa]) {
-    const loaded = await loadSigningKey(JSON.stringify(privateJwk));
-    assert.deepEqual(loaded.publicJwk, publicJwk);
-    const jws = await signPayload('hello', 'test', loaded.key);
+    const key = await loadSigningKey(JSON.stringify(privateJwk));
+    const jws = await signPayload('hello', 'test', key);
     const { payload } = await compactVerify(jws, await importJWK(publicJwk));
     assert.equal(new TextDecoder().decode(payload), 'hello');
   }

@@ -12,7 +12,7 @@ import { describeIssues } from '../format/issues.ts';
 import { isJsonObject, parseJsonText } from '../format/json-text.ts';
 import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
 
-/** A private key: the sync job signs snapshots with it, a router identity tokens. */
+/** A private key: the sync job signs snapshots with it, an edge router assertions. */
 export interface SigningKey {
   /** As in the pinned key set of the receivers. */
   readonly kid: string;
@@ -79,13 +79,6 @@ export function signPayload(payload: string, typ: string, key: SigningKey): Prom
     .sign(key.privateKey);
 }
 
-/** A signing key that has been tried out. */
-export interface LoadedSigningKey {
-  readonly key: SigningKey;
-  /** Its public half, with `kid`, `alg` and `use`: an entry of a JWKS. */
-  readonly publicJwk: JWK;
-}
-
 /**
  * Reads a private JWK from a file's text and signs with it once, so that a key that cannot sign, or whose two
  * halves are not each other's, is found before it is needed.
@@ -94,11 +87,11 @@ export interface LoadedSigningKey {
  * @example
  * ```ts
  * const { privateJwk } = await generateSigningKey('EdDSA');
- * const { key, publicJwk } = await loadSigningKey(JSON.stringify(privateJwk));
- * console.log(key.kid === publicJwk.kid); // true
+ * const { kid } = await loadSigningKey(JSON.stringify(privateJwk));
+ * console.log(kid === privateJwk.kid); // true
  * ```
  */
-export async function loadSigningKey(text: string): Promise<LoadedSigningKey> {
+export async function loadSigningKey(text: string): Promise<SigningKey> {
   const parsed = parseJsonText(text, 4);
   if (!parsed.ok || !isJsonObject(parsed.value))
     throw new TypeError('The signing key must be a JWK, as JSON.');
@@ -113,7 +106,7 @@ export async function loadSigningKey(text: string): Promise<LoadedSigningKey> {
     const key: SigningKey = { kid, alg, privateKey };
     const publicKey = pinned.keys.get(kid)?.publicKey;
     if (publicKey !== undefined) await compactVerify(await signPayload('', 'test', key), publicKey);
-    return { key, publicJwk };
+    return key;
   } catch (cause) {
     throw new TypeError('The signing key is unusable: its private half does not fit its public half.', {
       cause,

@@ -8,7 +8,7 @@ import { fuzz } from '../fuzz-target.ts';
 
 const router = await speaker('cp-a');
 const keys = await pinned(router);
-const { text: assertion } = await createAssertionSigner({
+const assertion = await createAssertionSigner({
   key: router.key,
   issuer: 'cp-a',
   clock: () => signedAt,

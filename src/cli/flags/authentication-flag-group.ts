@@ -1,6 +1,5 @@
-import { type IdentityMode, identityModes } from '../../identity/outgoing/identity-token.ts';
-import type { FlagGroup, FlagNeed } from './flag.ts';
-import { choice, file, list, text } from './flag-types.ts';
+import type { FlagGroup } from './flag.ts';
+import { file, list } from './flag-types.ts';
 
 /** How callers are known. */
 export const authenticationFlagGroup = {
@@ -56,56 +55,13 @@ export const authenticationFlagGroup = {
       default: 'X-Remote-Extra-',
       description: 'Prefixes of headers with extra user information.',
     },
-  ],
-} as const satisfies FlagGroup;
-
-function identityOf(...modes: readonly IdentityMode[]): FlagNeed {
-  return { oneOf: ['peer-identity', 'local-identity'], toBe: modes };
-}
-
-/** How destinations are told who calls, and which other routers are believed about it. */
-export const destinationIdentityFlagGroup = {
-  heading: 'Peer identity flags:',
-  flags: [
-    {
-      name: 'peer-identity',
-      key: 'peers.identity',
-      value: choice(...identityModes),
-      default: 'front-proxy',
-      needsFeatureGate: true,
-      description:
-        'How peers learn who calls: by X-Remote headers over mTLS, or by a signed assertion (peers that are routers).',
-    },
-    {
-      name: 'local-identity',
-      key: 'localServer.identity',
-      value: choice(...identityModes),
-      default: 'front-proxy',
-      isOfLocalServer: true,
-      description: 'The same for the local server.',
-    },
-    {
-      name: 'assertion-signing-key',
-      key: 'assertions.signingKeyFile',
-      value: file,
-      needs: [identityOf('assertion')],
-      description: 'Private key (JWK, as keygen makes it) that assertions are signed with.',
-    },
-    {
-      name: 'assertion-issuer',
-      key: 'assertions.issuer',
-      value: text('ID'),
-      needs: [identityOf('assertion')],
-      description:
-        "Name under which this router's assertions are signed. Defaults to --server-id, or 'gateway' with --gateway.",
-    },
     {
       name: 'assertion-keys',
-      key: 'assertions.keysFile',
+      key: 'authentication.assertionKeysFile',
       value: file,
       authenticates: true,
       description:
-        'Public keys (JWK Set) of other routers whose signed assertions are believed; each key names its router in "issuer". Default: no one\'s.',
+        'Public keys (JWK Set) of edge routers whose signed assertions are believed; each key names its router in "issuer". Default: no one\'s.',
     },
   ],
 } as const satisfies FlagGroup;

@@ -1,0 +1,38 @@
+import type { UserInfo } from '../../request/user-info.ts';
+
+/** What an assertion is about. */
+export interface AssertionRequest {
+  readonly user: UserInfo;
+  /** API server ID of the destination. */
+  readonly destinationId: string;
+  readonly method: string;
+  /** The request target as it will be sent, byte for byte. */
+  readonly target: string;
+  /** The request goes out with the reroute mark: the destination must not send it on. */
+  readonly rerouted: boolean;
+}
+
+/** Makes the assertion for one request to one destination, which stands in for X-Remote headers there. */
+export interface AssertionSigner {
+  /**
+   * @returns a compact JWS
+   * @throws {AssertionTooLargeError} (rejects) when no header line can carry the identity
+   */
+  sign(request: AssertionRequest): Promise<string>;
+}
+
+/**
+ * Characters of an assertion. Node's HTTP/2 takes no header value above 64 KiB (nghttp2, NGHTTP2_HD_MAX_NV), and a
+ * user in 1,000 groups has to get through.
+ */
+export const maximumAssertionLength = 60_000;
+
+/** Thrown for an identity that no header line can carry. The request has not been sent. */
+export class AssertionTooLargeError extends Error {
+  override readonly name = 'AssertionTooLargeError';
+  constructor() {
+    super(
+      `the caller's groups and extra values and the request path do not fit into an assertion of ${maximumAssertionLength} characters: use fewer groups or a shorter path`,
+    );
+  }
+}
