@@ -125,6 +125,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     let isOwed = false;
     while (!signal.aborted) {
       const woken = wake.signal;
+      begunAt = clock.monotonic();
       if (reads) {
         readAt = clock.monotonic();
         isOwed = false;
@@ -150,8 +151,7 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       // A server that is back is read already, and the others were a moment ago.
       reads = await Promise.race([rest.then(() => true), ...heard]);
       resting.abort();
-      // A server that starts changes dozens of objects one after the other: each counts at once, and all servers are read for
-      // several of them together.
+      // For several changes together, all servers are read once.
       if (reads && woken.aborted && clock.monotonic() - readAt < timing.interval / 2) {
         reads = false;
         isOwed = true;
@@ -177,11 +177,15 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     wake = new AbortController();
   }
 
+  /** The last round, by the monotonic clock. */
+  let begunAt = -Infinity;
   let isChanging = false;
   async function onClusterChange(signal: AbortSignal): Promise<void> {
     if (isChanging) return;
     isChanging = true;
-    await clock.sleep(timing.settle, signal);
+    // A server that starts changes dozens of objects one after the other.
+    const owedIn = begunAt + timing.interval / 4 - clock.monotonic();
+    await clock.sleep(Math.max(timing.settle, owedIn), signal);
     isChanging = false;
     wakeUp();
   }

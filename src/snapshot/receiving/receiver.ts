@@ -23,7 +23,8 @@ import { StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
 /**
  * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
  *
- * What is taken is written to the store first and then put in use in one assignment. A store that cannot be
+ * What is pushed is written to the store first and then put in use in one assignment; what this router has read itself is
+ * put in use first, as it can be read again. A store that cannot be
  * written does not keep the router on old routes: the snapshot is used all the same, the response says
  * `persisted: false`, and the next push of it tries to write again.
  */
@@ -124,11 +125,11 @@ export class SnapshotReceiver {
       if (held?.digest !== opened.digest) {
         requireRising(opened.snapshot.metadata.generation, held);
         const table = buildRoutingTable(opened.snapshot);
-        return this.#replace('accepted', { table, digest: opened.digest, stored });
+        return this.#replaceOwn('accepted', { table, digest: opened.digest, stored });
       }
       const table = this.#renewedTable(held.table, opened.snapshot.metadata);
       if (table === held.table) return this.#keep(held, stored);
-      return this.#replace('renewed', { table, digest: held.digest, stored });
+      return this.#replaceOwn('renewed', { table, digest: held.digest, stored });
     }, true);
   }
 
@@ -231,6 +232,14 @@ export class SnapshotReceiver {
   async #replace(result: 'accepted' | 'renewed', next: Omit<Held, 'persisted'>): Promise<Acceptance> {
     const persistenceError = await this.#save(next.stored);
     this.#use({ ...next, persisted: persistenceError === undefined });
+    return acceptance(result, next.table, persistenceError);
+  }
+
+  /** A disk that is busy takes a second, and requests go by what is known meanwhile. */
+  async #replaceOwn(result: 'accepted' | 'renewed', next: Omit<Held, 'persisted'>): Promise<Acceptance> {
+    this.#use({ ...next, persisted: false });
+    const persistenceError = await this.#save(next.stored);
+    this.#held = { ...next, persisted: persistenceError === undefined };
     return acceptance(result, next.table, persistenceError);
   }
 
