@@ -21,15 +21,8 @@ export const capabilities = {
 
 export type Capability = keyof typeof capabilities;
 
-/** How a router under test is configured; every router has the same keys. */
-export interface RouterSettings {
-  /** What is pushed before the first case: the cluster, that of `severalVersionsSnapshot`, or nothing. */
-  readonly snapshot: 'current' | 'none' | 'several-versions';
-}
-
-export const standardSettings: RouterSettings = {
-  snapshot: 'current',
-};
+/** What is pushed before the first case: the cluster, that of `severalVersionsSnapshot`, or nothing. */
+export type FirstSnapshot = 'current' | 'none' | 'several-versions';
 
 /** A whole answer. */
 export interface WholeAnswer {
@@ -64,8 +57,8 @@ export interface ConformanceCase {
   /** Where the rule comes from. */
   readonly citation: string;
   readonly needs?: readonly Capability[];
-  /** Default: the standard settings. */
-  readonly settings?: RouterSettings;
+  /** Default: `current`. */
+  readonly snapshot?: FirstSnapshot;
   /** @throws when the rule does not hold. */
   run(world: World): Promise<void>;
 }

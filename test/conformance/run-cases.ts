@@ -2,13 +2,7 @@ import { sealedMediaType } from '../../src/snapshot/receiving/snapshot-endpoint.
 import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { admin, assertedBy } from './callers.ts';
 import { type Cluster, clusterSnapshot, severalVersionsSnapshot } from './cluster.ts';
-import {
-  type Capability,
-  type ConformanceCase,
-  type RouterSettings,
-  standardSettings,
-  type World,
-} from './conformance-case.ts';
+import type { Capability, ConformanceCase, FirstSnapshot, World } from './conformance-case.ts';
 import { snapshotKey } from './credentials.ts';
 import type { ConformanceRuntime, Reservation, RunningRuntime } from './runtime.ts';
 import type { ClientRequest, Exchange } from './wire/exchange.ts';
@@ -43,22 +37,21 @@ export function reservationFor(
   return lacking && runtime.lacks[lacking];
 }
 
-/** Cases that one router can serve, with its settings. */
+/** Cases that one router can serve, and the snapshot that it begins with. */
 export interface Round {
-  readonly settings: RouterSettings;
+  readonly snapshot: FirstSnapshot;
   readonly cases: readonly ConformanceCase[];
 }
 
-/** The cases that have to hold on `runtime`, by the settings that they need. */
+/** The cases that have to hold on `runtime`, by the snapshot that they need. */
 export function roundsOf(runtime: ConformanceRuntime, cases: readonly ConformanceCase[]): readonly Round[] {
-  const rounds = new Map<string, { settings: RouterSettings; cases: ConformanceCase[] }>();
+  const rounds = new Map<FirstSnapshot, { snapshot: FirstSnapshot; cases: ConformanceCase[] }>();
   for (const each of cases) {
     if (reservationFor(runtime, each) !== undefined) continue;
-    const { settings = standardSettings } = each;
-    const key = settings.snapshot;
-    const round = rounds.get(key) ?? { settings, cases: [] };
+    const { snapshot = 'current' } = each;
+    const round = rounds.get(snapshot) ?? { snapshot, cases: [] };
     round.cases.push(each);
-    rounds.set(key, round);
+    rounds.set(snapshot, round);
   }
   return [...rounds.values()];
 }
@@ -66,14 +59,13 @@ export function roundsOf(runtime: ConformanceRuntime, cases: readonly Conformanc
 /** Starts the router of a round and gives it its snapshot, through its own endpoint. */
 export async function startRound(
   runtime: ConformanceRuntime,
-  { settings }: Round,
+  { snapshot: first }: Round,
   cluster: Cluster,
 ): Promise<RunningRuntime> {
-  const running = await runtime.start(settings, cluster);
-  if (settings.snapshot === 'none') return running;
+  const running = await runtime.start(cluster);
+  if (first === 'none') return running;
   const createdAt = new Date().toISOString();
-  const snapshotOfRound =
-    settings.snapshot === 'several-versions' ? severalVersionsSnapshot : clusterSnapshot;
+  const snapshotOfRound = first === 'several-versions' ? severalVersionsSnapshot : clusterSnapshot;
   const snapshot = snapshotOfRound(cluster, { generation: 5, createdAt });
   const target = '/.mixed-version-proxy/v1/snapshot';
   const exchange = running.client.send({

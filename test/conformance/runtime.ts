@@ -1,5 +1,5 @@
 import type { Cluster } from './cluster.ts';
-import type { Capability, RouterSettings } from './conformance-case.ts';
+import type { Capability } from './conformance-case.ts';
 import type { WireClient } from './wire/exchange.ts';
 
 /** Why a rule is not shown on a runtime. */
@@ -34,5 +34,5 @@ export interface ConformanceRuntime {
   /** Single cases that cannot be shown, by ID, and why. */
   readonly exceptions?: Readonly<Record<string, Reservation>>;
   /** Starts a router there, without a snapshot. */
-  start(settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime>;
+  start(cluster: Cluster): Promise<RunningRuntime>;
 }

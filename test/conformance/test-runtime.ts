@@ -20,7 +20,7 @@ export function testRuntime(runtime: ConformanceRuntime): void {
     });
     after(() => cluster?.close());
     for (const round of roundsOf(runtime, allCases)) {
-      describe(JSON.stringify(round.settings), () => {
+      describe(`snapshot: ${round.snapshot}`, () => {
         let running: RunningRuntime | undefined;
         before(async () => {
           running = await startRound(runtime, round, required(cluster));

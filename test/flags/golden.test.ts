@@ -266,7 +266,7 @@ describe('the keys of a configuration file', () => {
           said.push(`  ${JSON.stringify(value)}${lines.map((line) => `\n    ${line}`).join('')}`);
         }
       }
-      for (const path of [...removedKeys, 'serving.prot', 'no.such.key', 'snapshot']) {
+      for (const path of ['serving.prot', 'no.such.key', 'snapshot']) {
         const withFile = new Map([...files, ['file.json', fileText(kind, path.split('.'), true)]]);
         said.push(path, (await runCommand(withFile, [command, '--v=x', '--config=file.json'])).errors);
       }
@@ -291,14 +291,6 @@ describe('the keys of a configuration file', () => {
     hold(context, 'serve-precedence', said.join('\n'));
   });
 });
-
-const removedKeys = [
-  'performance.plainRequests',
-  'processes',
-  'performance.http2Frames',
-  'performance.http1ReadConnections',
-  'performance.directLane',
-];
 
 async function routerKeys(): Promise<readonly (readonly [readonly string[], Flag])[]> {
   const keys = schemaKeys('config.schema.json');

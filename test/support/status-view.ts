@@ -5,7 +5,16 @@ export function statusView(serverId: string | null): StatusView {
   return {
     form: serverId === null ? 'gateway' : 'sidecar',
     serverId,
+    readiness: { ready: true, failures: [] },
     enabled: true,
+    preferredVersion: {
+      configured: 'majority',
+      scope: 'differing',
+      minor: null,
+      coming: null,
+      enforcementDiffers: false,
+      required: false,
+    },
     snapshot: null,
     embeddedSync: null,
     found: [],

@@ -1,26 +1,19 @@
 import type { StatusView } from '../../own-paths/status/status-view.ts';
 import type { Difference, RouterOfServer } from './routers-view.ts';
 
-/** A router of an earlier release does not report readiness: a status at all then counts as ready. Pure. */
-export function saysReady({ readiness }: Pick<StatusView, 'readiness'>): boolean {
-  return readiness?.ready !== false;
-}
-
 /**
  * Where routers differ, so that a request may be routed by one in another way than by the next: what they know of each
  * server, and the settings that decide. Generations are not compared: routers that read the cluster themselves count
- * their own. A router without a snapshot is compared by its settings only, one of an earlier release by what it tells.
- * Pure.
+ * their own. A router without a snapshot is compared by its settings only. Pure.
  */
 export function differencesBetween(routers: readonly RouterOfServer[]): readonly Difference[] {
   const told = routers.flatMap(({ server, status }) => (status === null ? [] : [{ server, status }]));
   const knowing = told.filter(({ status }) => status.snapshot !== null);
-  const thorough = knowing.filter(({ status }) => status.snapshot?.extensionApis !== undefined);
   return [
     ...differencesOf(told, settings),
     ...differencesOf(knowing, preference),
     ...differencesOf(knowing, versions),
-    ...differencesOf(thorough, served),
+    ...differencesOf(knowing, served),
   ];
 }
 
@@ -77,9 +70,7 @@ function settings({ enabled }: StatusView): readonly Fact[] {
 
 /** Which version a setting comes to is known with a snapshot alone. */
 function preference({ preferredVersion }: StatusView): readonly Fact[] {
-  return [
-    plainFact('preferred version', preferredVersion?.minor ?? preferredVersion?.configured ?? 'not told'),
-  ];
+  return [plainFact('preferred version', preferredVersion.minor ?? preferredVersion.configured)];
 }
 
 function versions({ servers }: StatusView): readonly Fact[] {

@@ -67,7 +67,7 @@ function nameOf({ origin, from }: RouterConnection): string {
 
 const advice: Readonly<Partial<Record<number, string>>> = {
   403: 'bind the caller to the ClusterRole mixed-version-proxy-monitor, or to cluster-admin',
-  404: 'it has no such path: is it an API server, or a router of an earlier release?',
+  404: 'it has no such path: is it an API server?',
 };
 
 function notTold(connection: RouterConnection, { status, text }: HttpsResponse): CommandFailure {

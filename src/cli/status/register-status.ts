@@ -4,7 +4,7 @@ import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
 import { type StructuredForm, structuredText } from '../terminal/structured-text.ts';
 import { type ColorMode, colorOption, isColored } from '../terminal/styled-text.ts';
-import { agreementOf, differencesBetween, saysReady } from './agreement.ts';
+import { agreementOf, differencesBetween } from './agreement.ts';
 import { readStatus, readTable } from './ask-router.ts';
 import { readRouters } from './read-routers.ts';
 import {
@@ -107,7 +107,7 @@ async function statusOutput(
   context: CommandContext,
 ): Promise<StatusOutput> {
   const status = await readStatus(connection);
-  const isGood = saysReady(status);
+  const isGood = status.readiness.ready;
   if (output === 'json' || output === 'yaml') return { text: await structuredText(status, output), isGood };
   const table = status.snapshot === null ? undefined : await readTable(connection);
   const cluster = table && clusterView(table);
@@ -126,7 +126,7 @@ async function routersOutput(
   const { routers, notAsked } = await readRouters(connections, { all: all === true });
   const differences = differencesBetween(routers);
   const agree = agreementOf(routers, differences, notAsked);
-  const areReady = routers.every(({ status }) => status !== null && saysReady(status));
+  const areReady = routers.every(({ status }) => status?.readiness.ready === true);
   const isGood = areReady && agree !== false && notAsked.length === 0;
   if (output === 'json' || output === 'yaml') {
     return { text: await structuredText({ agree, differences, notAsked, routers }, output), isGood };

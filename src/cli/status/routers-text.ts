@@ -3,7 +3,6 @@ import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { durationText } from '../../runtime/duration-text.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
-import { saysReady } from './agreement.ts';
 import type { Difference, RouterOfServer, RoutersView } from './routers-view.ts';
 import { healthyCount, whoseSnapshot } from './status-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
@@ -46,7 +45,7 @@ export function routersText(
 }
 
 function isReady({ status }: RouterOfServer): boolean {
-  return status !== null && saysReady(status);
+  return status?.readiness.ready === true;
 }
 
 function readyCell(router: RouterOfServer): Segment {
@@ -56,7 +55,7 @@ function readyCell(router: RouterOfServer): Segment {
 
 function statusCells({ status }: RouterOfServer, now: number): readonly Segment[] {
   if (status === null) return [];
-  return [...snapshotCells(status, now), healthyCount(status), status.preferredVersion?.minor ?? '-'];
+  return [...snapshotCells(status, now), healthyCount(status), status.preferredVersion.minor ?? '-'];
 }
 
 /** Its number, with whose it is, and its age. */
@@ -95,7 +94,7 @@ function reasonNotReady(router: RouterOfServer): readonly string[] {
   if (isReady(router)) return [];
   const { server, error, status } = router;
   // The error of a router that does not tell names it.
-  const failures = (status?.readiness?.failures ?? []).map(({ name, reason }) => `${name}: ${reason}`);
+  const failures = (status?.readiness.failures ?? []).map(({ name, reason }) => `${name}: ${reason}`);
   return [error ?? `${hostOf(server)}: ${failures.join('; ')}`];
 }
 

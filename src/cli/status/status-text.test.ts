@@ -3,6 +3,7 @@ import { before, describe, it } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { mixedSnapshot } from '../../../test/support/router-to-ask.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { statusView } from '../../../test/support/status-view.ts';
 import { clusterView } from '../../dashboard/cluster-view.ts';
 import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
@@ -13,8 +14,7 @@ describe('the text of status', () => {
   let report: StatusReport;
   const now = Date.parse('2026-01-01T00:05:00Z');
   const status: StatusView = {
-    embeddedSync: null,
-    found: [],
+    ...statusView(null),
     form: 'gateway',
     serverId: null,
     enabled: true,
@@ -23,6 +23,8 @@ describe('the text of status', () => {
       createdAt: '2026-01-01T00:00:00Z',
       old: true,
       source: 'discovery',
+      extensionApis: [],
+      customResourceGroups: [],
     },
     servers: [
       {
@@ -116,6 +118,7 @@ describe('the text of status', () => {
   it('says when no version has a majority', () => {
     const preferredVersion = {
       configured: 'majority',
+      scope: 'differing',
       minor: '1.25',
       coming: null,
       enforcementDiffers: false,
@@ -140,6 +143,7 @@ describe('the text of status', () => {
     const up = { status: 'healthy', cause: null, since: null };
     const preferredVersion = {
       configured: 'newest',
+      scope: 'differing',
       minor: '1.36',
       coming: null,
       enforcementDiffers: true,

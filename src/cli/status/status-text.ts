@@ -84,9 +84,7 @@ export function statusText(
   return renderLines(separated(sections), isColored);
 }
 
-/** Nothing for a router of the release before, which does not say. */
-function readiness({ readiness }: StatusView): Segment | undefined {
-  if (readiness === undefined) return undefined;
+function readiness({ readiness }: StatusView): Segment {
   if (readiness.ready) return { text: 'yes', style: 'good' };
   const reasons = readiness.failures.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
   return { text: `no: ${reasons}`, style: 'bad' };
@@ -94,7 +92,7 @@ function readiness({ readiness }: StatusView): Segment | undefined {
 
 /** Without the one that says why the router is not ready: it stands there. */
 function furtherWarnings({ readiness, warnings }: StatusView): readonly string[] {
-  const reasons = (readiness?.failures ?? []).map(({ reason }) => reason);
+  const reasons = readiness.failures.map(({ reason }) => reason);
   return warnings.filter((warning) => !reasons.some((reason) => reason.endsWith(warning)));
 }
 

@@ -2,18 +2,16 @@ import { compareServerVersions, minorVersion } from '../../apimachinery/server-v
 import { type ListedServer, respondingVersion } from '../../own-paths/status/usable-servers.ts';
 import { isOlder } from '../../routing/preferred-version.ts';
 
-/** What the sentence depends on; `status` may have it from a router of another release. */
+/** What the sentence depends on. */
 interface Preference {
   readonly enabled: boolean;
-  readonly preferredVersion?:
-    | {
-        readonly configured: string;
-        readonly minor: string | null;
-        readonly coming?: { readonly minor: string; readonly at: string } | null | undefined;
-        readonly enforcementDiffers: boolean;
-        readonly required: boolean;
-      }
-    | undefined;
+  readonly preferredVersion: {
+    readonly configured: string;
+    readonly minor: string | null;
+    readonly coming: { readonly minor: string; readonly at: string } | null;
+    readonly enforcementDiffers: boolean;
+    readonly required: boolean;
+  };
   readonly servers: readonly ListedServer[];
 }
 
@@ -23,12 +21,12 @@ interface Preference {
  */
 export function preferenceText(preference: Preference): string | undefined {
   const now = currentPreferenceText(preference);
-  const coming = preference.preferredVersion?.coming ?? undefined;
+  const coming = preference.preferredVersion.coming;
   return now && coming ? `${now}; from ${coming.at} on it is ${coming.minor}, at every router` : now;
 }
 
 function currentPreferenceText({ enabled, preferredVersion, servers }: Preference): string | undefined {
-  if (!enabled || preferredVersion === undefined || preferredVersion.minor === null) return undefined;
+  if (!enabled || preferredVersion.minor === null) return undefined;
   const { configured, minor, enforcementDiffers, required } = preferredVersion;
   const version = preferredVersionText(configured, minor, servers);
   const what = 'what servers understand differently';

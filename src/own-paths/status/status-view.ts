@@ -24,66 +24,48 @@ const health = open({
 export const statusViewSchema = open({
   form: v.string(),
   serverId: v.nullable(v.string()),
-  /** Left out by routers of the release before. */
-  readiness: v.optional(
-    open({
-      ready: v.boolean(),
-      failures: v.array(open({ name: v.string(), reason: v.string() })),
-    }),
-  ),
+  readiness: open({
+    ready: v.boolean(),
+    failures: v.array(open({ name: v.string(), reason: v.string() })),
+  }),
   enabled: v.boolean(),
-  /** Left out by routers of the release before. */
-  preferredVersion: v.optional(
-    open({
-      configured: v.string(),
-      scope: v.optional(v.string()),
-      minor: v.nullable(v.string()),
-      coming: v.nullish(open({ minor: v.string(), at: time }), null),
-      enforcementDiffers: v.boolean(),
-      /** Left out by routers of the release before. */
-      required: v.optional(v.boolean(), false),
-    }),
-  ),
+  preferredVersion: open({
+    configured: v.string(),
+    scope: v.string(),
+    minor: v.nullable(v.string()),
+    coming: v.nullable(open({ minor: v.string(), at: time })),
+    enforcementDiffers: v.boolean(),
+    required: v.boolean(),
+  }),
   snapshot: v.nullable(
     open({
       generation: v.number(),
       createdAt: time,
       old: v.boolean(),
       source: v.string(),
-      /** These two are left out by routers of the release before. */
-      extensionApis: v.optional(
-        v.array(open({ groupVersion: v.string(), service: v.string(), available: v.boolean() })),
-      ),
-      customResourceGroups: v.optional(v.array(v.string())),
+      extensionApis: v.array(open({ groupVersion: v.string(), service: v.string(), available: v.boolean() })),
+      customResourceGroups: v.array(v.string()),
     }),
   ),
-  /** Left out by routers of the release before. */
-  embeddedSync: v.nullish(
+  embeddedSync: v.nullable(
     open({
       source: v.string(),
       lastReadAt: v.nullable(time),
-      servers: v.optional(
-        v.array(open({ id: v.string(), state: v.string(), failure: v.nullable(v.string()) })),
-        [],
-      ),
+      servers: v.array(open({ id: v.string(), state: v.string(), failure: v.nullable(v.string()) })),
     }),
-    null,
   ),
-  /** Left out by routers of the release before. */
-  found: v.optional(v.array(open({ flag: v.string(), value: v.string(), source: v.string() })), []),
+  found: v.array(open({ flag: v.string(), value: v.string(), source: v.string() })),
   servers: v.array(
     open({
       id: v.string(),
-      /** Left out by routers of the release before, as `serves` is. */
-      hostname: v.nullish(v.string(), null),
-      serves: v.nullish(v.string(), null),
+      hostname: v.nullable(v.string()),
+      serves: v.nullable(v.string()),
       local: v.boolean(),
       address: v.nullable(v.string()),
-      addressSource: v.optional(v.nullable(v.string()), null),
+      addressSource: v.nullable(v.string()),
       version: v.nullable(v.string()),
       stale: v.boolean(),
-      /** Older routers do not say. */
-      departedAt: v.nullish(time, null),
+      departedAt: v.nullable(time),
       health,
     }),
   ),
@@ -100,18 +82,14 @@ export const statusViewSchema = open({
       }),
     ),
   }),
-  /** Left out by routers of the release before, as `notBefore` is. */
-  certificates: v.optional(
-    v.array(
-      open({
-        name: v.string(),
-        path: v.string(),
-        subject: v.string(),
-        notBefore: v.optional(v.string(), '1970-01-01T00:00:00Z'),
-        notAfter: time,
-      }),
-    ),
-    [],
+  certificates: v.array(
+    open({
+      name: v.string(),
+      path: v.string(),
+      subject: v.string(),
+      notBefore: v.string(),
+      notAfter: time,
+    }),
   ),
   documents: v.array(open({ path: v.string(), server: v.string(), problem: v.string() })),
   warnings: v.array(v.string()),

@@ -2,7 +2,7 @@ import { minorVersion } from '../../apimachinery/server-version.ts';
 import { comparePreference } from '../../snapshot/routing-table/served-by.ts';
 import type { RouterStatus } from './router-status.ts';
 
-/** Of `RouterStatus`; `status` may have it from a router of another release. */
+/** Of `RouterStatus`, or of what `status` reads of it. */
 export type ListedServer = Pick<
   RouterStatus['servers'][number],
   'id' | 'local' | 'address' | 'departedAt' | 'version'

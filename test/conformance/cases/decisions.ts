@@ -3,13 +3,7 @@ import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import { type DecisionRow, decisionRows, localId } from '../../support/decision-rows.ts';
 import { user } from '../callers.ts';
 import { answerNotFound } from '../cluster.ts';
-import {
-  type CaseGroup,
-  type ConformanceCase,
-  type RouterSettings,
-  standardSettings,
-  type World,
-} from '../conformance-case.ts';
+import type { CaseGroup, ConformanceCase, World } from '../conformance-case.ts';
 
 /** Every row of the decision list, sent through the router to real servers that all answer 404. */
 export const decisions: CaseGroup = {
@@ -19,18 +13,11 @@ export const decisions: CaseGroup = {
       id: `decisions/${row.name.replaceAll(/[^a-z0-9]+/gi, '-')}`,
       rule: `Rule ${row.name}`,
       citation: 'docs/explanation/architecture.md, The decision',
-      settings: settingsOf(row),
+      snapshot: row.snapshot === 'none' ? 'none' : 'current',
       run: (world) => walk(world, row),
     }),
   ),
 };
-
-function settingsOf({ snapshot }: DecisionRow): RouterSettings {
-  return {
-    ...standardSettings,
-    snapshot: snapshot === 'none' ? 'none' : 'current',
-  };
-}
 
 async function walk(world: World, row: DecisionRow): Promise<void> {
   const { cluster } = world;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import { user } from '../callers.ts';
 import { targets } from '../cluster.ts';
-import { type CaseGroup, standardSettings, type WholeAnswer, type World } from '../conformance-case.ts';
+import type { CaseGroup, WholeAnswer, World } from '../conformance-case.ts';
 import { assertStatus } from '../status-answer.ts';
 
 const alice = user('alice');
@@ -65,7 +65,7 @@ export const failures: CaseGroup = {
       id: 'failures/not-known-yet',
       rule: 'While there has been no snapshot the router is alive and not ready',
       citation: 'kubernetes.io: Kubernetes API health endpoints',
-      settings: { ...standardSettings, snapshot: 'none' },
+      snapshot: 'none',
       async run(world) {
         assert.equal((await world.ask({ target: '/livez' })).status, 200);
         assert.ok((await world.ask({ target: '/readyz' })).status >= 500);

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import { user } from '../callers.ts';
 import { targets } from '../cluster.ts';
-import { type CaseGroup, type ConformanceCase, standardSettings, type World } from '../conformance-case.ts';
+import type { CaseGroup, ConformanceCase, World } from '../conformance-case.ts';
 
 const alice = user('alice');
-const settings = { ...standardSettings, snapshot: 'several-versions' } as const;
+const snapshot = 'several-versions';
 const citation = 'docs/guides/preferred-version.md';
 
 /** Rule 3a, with servers of two minor versions. The majority is 1.36, the local server is older. */
@@ -16,7 +16,7 @@ export const severalVersions: CaseGroup = {
       id: 'versions/differing',
       rule: 'What servers understand differently goes to the version that most of them have, reads and writes alike',
       citation,
-      settings,
+      snapshot,
       async run(world) {
         for (const method of ['GET', 'POST', 'DELETE']) {
           const response = await world.ask({ ...requestOf(method), target: targets.failing }, alice);
@@ -31,7 +31,7 @@ export const severalVersions: CaseGroup = {
       id: 'versions/same',
       rule: 'What they understand alike stays with the local server',
       citation,
-      settings,
+      snapshot,
       async run(world) {
         await world.ask({ target: targets.local }, alice);
         assert.deepEqual(arrivedAt(world), { local: 1, peers: 0 });
@@ -41,7 +41,7 @@ export const severalVersions: CaseGroup = {
       id: 'versions/undecodable',
       rule: 'What the local server cannot decode, because others store it at a version it does not know, goes to those',
       citation: `${citation}; Kubernetes deprecation policy, rule 4b`,
-      settings,
+      snapshot,
       async run(world) {
         await world.ask({ target: '/apis/flowcontrol.apiserver.k8s.io/v1beta3/flowschemas' }, alice);
         assert.deepEqual(arrivedAt(world), { local: 0, peers: 1 });
@@ -51,7 +51,7 @@ export const severalVersions: CaseGroup = {
       id: 'versions/fallback',
       rule: 'When no server of that version can be reached, another one responds, and a Warning says so',
       citation: `${citation}; RFC 7234 section 5.5`,
-      settings,
+      snapshot,
       async run(world) {
         const response = await world.ask({ target: targets.dead }, alice);
         assert.equal(response.status, 200);

@@ -3,7 +3,6 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { startEdgeProcess } from '../../../scripts/edge/edge-process.ts';
 import type { Cluster } from '../cluster.ts';
-import type { RouterSettings } from '../conformance-case.ts';
 import { clientTls, clusterAuthority, serverPair } from '../credentials.ts';
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import { edgeEnvironment } from './edge-environment.ts';
@@ -29,7 +28,7 @@ export function fetchHost({
       binaryOf(binary) === undefined
         ? `${binary} is missing: install the optional dependencies (npm ci without --omit=optional) on Linux x64`
         : undefined,
-    start: (_settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> =>
+    start: (cluster: Cluster): Promise<RunningRuntime> =>
       startEdgeRuntime(async (directory) => {
         const hostSettings: FetchHostSettings = {
           environment: edgeEnvironment(cluster, 'assertion'),

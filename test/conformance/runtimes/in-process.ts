@@ -11,7 +11,6 @@ import { createMemorySnapshotStore } from '../../../src/snapshot/receiving/snaps
 import { parseSnapshotKeys } from '../../../src/snapshot/signing/keys.ts';
 import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
-import type { RouterSettings } from '../conformance-case.ts';
 import { assertionKeysText, clusterAuthority, frontProxyPair, snapshotKeysText } from '../credentials.ts';
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import type { ClientCertificate } from '../wire/exchange.ts';
@@ -59,7 +58,7 @@ export const inProcess: ConformanceRuntime = {
   start: startInProcess,
 };
 
-async function startInProcess(_settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> {
+async function startInProcess(cluster: Cluster): Promise<RunningRuntime> {
   const transport = new NodeTransport({
     credentials: {
       peerCertificateAuthorities: clusterAuthority.certificate,

@@ -1,6 +1,5 @@
 import { Miniflare, type MiniflareOptions } from 'miniflare';
 import type { Cluster } from '../cluster.ts';
-import type { RouterSettings } from '../conformance-case.ts';
 import { clientPairs, clusterAuthority, frontProxyPair } from '../credentials.ts';
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import type { ClientCertificate, WireClient } from '../wire/exchange.ts';
@@ -28,7 +27,7 @@ export const miniflare: ConformanceRuntime = {
   start: startMiniflare,
 };
 
-async function startMiniflare(_settings: RouterSettings, cluster: Cluster): Promise<RunningRuntime> {
+async function startMiniflare(cluster: Cluster): Promise<RunningRuntime> {
   const build = await workerBuild();
   const trustedCertificates = [clusterAuthority.certificate];
   const keypair = { privateKey: frontProxyPair.privateKey, certificateChain: frontProxyPair.chain };

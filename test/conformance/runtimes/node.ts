@@ -3,7 +3,6 @@ import { startRouter } from '../../../src/node/process/start-router.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
-import type { RouterSettings } from '../conformance-case.ts';
 import {
   assertionKeysText,
   clientTls,
@@ -26,7 +25,7 @@ export const nodeHttp1: ConformanceRuntime = {
   title: 'Node, HTTP/1.1',
   description: 'The Node adapter, started from the flags of `serve`, over TLS and HTTP/1.1.',
   lacks: { http2: onlyHttp1, jwt: tokensPassThrough, spdyRefusal: spdyIsTunnelled },
-  start: (settings, cluster) => startNode(settings, cluster, (port) => http1Client({ port, tls: clientTls })),
+  start: (cluster) => startNode(cluster, (port) => http1Client({ port, tls: clientTls })),
 };
 
 /** The same, asked over HTTP/2. */
@@ -43,11 +42,10 @@ export const nodeHttp2: ConformanceRuntime = {
     spdyRefusal: onlyHttp2,
     interimAnswers: onlyHttp2,
   },
-  start: (settings, cluster) => startNode(settings, cluster, (port) => http2Client({ port, tls: clientTls })),
+  start: (cluster) => startNode(cluster, (port) => http2Client({ port, tls: clientTls })),
 };
 
 async function startNode(
-  _settings: RouterSettings,
   cluster: Cluster,
   connect: (port: number) => WireClient,
   flags: Readonly<Record<string, readonly string[]>> = {},

@@ -25,7 +25,7 @@ export const workerd: ConformanceRuntime = {
     },
   },
   exceptions: unnoticedDepartures,
-  start: (_settings, cluster) =>
+  start: (cluster) =>
     startEdgeRuntime(
       async (directory) =>
         startWorkerd({
