@@ -8,9 +8,9 @@ import { casesSection, figuresSection, sectionOf, withSection } from './page.ts'
 import { reservationFor } from './run-cases.ts';
 import { runtimes } from './runtimes/index.ts';
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'reference', 'runtimes.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');
 
-test('docs/reference/runtimes.md shows what the runs give: each case holds, or has the reason that its runtime declares', () => {
+test('test/conformance/README.md shows what the runs give: each case holds, or has the reason that its runtime declares', () => {
   const declared = casesSection({
     groups: caseGroups,
     runtimes,
@@ -20,11 +20,11 @@ test('docs/reference/runtimes.md shows what the runs give: each case holds, or h
   assert.equal(
     sectionOf(page, 'cases'),
     declared,
-    'docs/reference/runtimes.md says something else: npm run conformance -- --write',
+    'test/conformance/README.md says something else: npm run conformance -- --write',
   );
 });
 
-test('docs/reference/runtimes.md has figures of every runtime', () => {
+test('test/conformance/README.md has figures of every runtime', () => {
   const [head] = figuresSection(runtimes, new Map()).split('\n');
   const [shown, , ...rows] = sectionOf(page, 'figures').split('\n');
   assert.equal(shown, head);

@@ -1,8 +1,8 @@
 /**
  * Runs the conformance suite on every runtime and prints what came of it.
  *
- * `npm run conformance` prints the tables, and fails when a case fails or docs/reference/runtimes.md says something
- * else. `npm run conformance -- --write` also writes the tables and figures into docs/reference/runtimes.md, and the
+ * `npm run conformance` prints the tables, and fails when a case fails or test/conformance/README.md says something
+ * else. `npm run conformance -- --write` also writes the tables and figures into test/conformance/README.md, and the
  * answers that have to be equal everywhere into agreed-answers.json. Further arguments name the runtimes to run, by ID;
  * nothing is written then.
  */
@@ -15,7 +15,7 @@ import { newFindings } from './run-cases.ts';
 import { type RuntimeReport, runRuntime } from './run-runtime.ts';
 import { runtimes } from './runtimes/index.ts';
 
-const pagePath = join(import.meta.dirname, '..', '..', 'docs', 'reference', 'runtimes.md');
+const pagePath = join(import.meta.dirname, 'README.md');
 const write = process.argv.includes('--write');
 const named = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const chosen = named.length === 0 ? runtimes : runtimes.filter(({ id }) => named.includes(id));
@@ -70,7 +70,7 @@ if (failures > 0) {
   } else {
     console.log(`\n${cases}\n\n${measured}`);
     if (sectionOf(page, 'cases') !== cases) {
-      console.error('docs/reference/runtimes.md says something else: npm run conformance -- --write');
+      console.error('test/conformance/README.md says something else: npm run conformance -- --write');
       process.exitCode = 1;
     }
   }

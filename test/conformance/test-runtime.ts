@@ -7,7 +7,7 @@ import type { ConformanceRuntime, RunningRuntime } from './runtime.ts';
 
 /**
  * Every case that has to hold on `runtime`, each as a test. What does not apply there is declared in the runtime's
- * file, and no test: docs/reference/runtimes.md lists it with its reason.
+ * file, and no test: README.md lists it with its reason.
  */
 export function testRuntime(runtime: ConformanceRuntime): void {
   const missing = runtime.missing?.();

@@ -64,7 +64,7 @@ function denoInit(init: RequestInit, client: object): HostRequestInit {
   return { ...init, headers, client };
 }
 
-/** What would leave the host as something else than it came (docs/reference/runtimes.md). */
+/** What would leave the host as something else than it came (docs/reference/library.md, "A host of your own"). */
 function refusal({ headers }: Request): Response | undefined {
   if (headers.get('upgrade')?.toLowerCase() === 'websocket') {
     return statusResponse('BadRequest', 'this router cannot upgrade connections');

@@ -15,7 +15,15 @@ export interface Page extends MarkdownPage {
 export async function readPages(): Promise<readonly Page[]> {
   const paths: string[] = [];
   for await (const path of glob(
-    ['*.md', 'docs/**/*.md', 'deploy/**/*.md', 'test/README.md', 'bench/**/*.md', 'src/http2/*.md'],
+    [
+      '*.md',
+      'docs/**/*.md',
+      'deploy/**/*.md',
+      'test/README.md',
+      'test/conformance/README.md',
+      'bench/**/*.md',
+      'src/http2/*.md',
+    ],
     { cwd: root },
   ))
     paths.push(path);
