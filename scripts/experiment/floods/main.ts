@@ -1,4 +1,4 @@
-/** Floods of one attacker, and what another client notices: `npm run experiment:floods`, docs/explanation/floods.md. */
+/** Floods of one attacker, and what another client notices: `npm run experiment:floods`, bench/results/floods.md. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { tmpdir } from 'node:os';
