@@ -54,12 +54,13 @@ export {
   sent,
 } from './request/outcome.ts';
 export type {
+  Attempt,
   AttemptFailure,
   ByteCounter,
   DropReason,
-  RequestObservation,
-} from './request/request-observation.ts';
-export type { RequestObserver } from './request/request-observer.ts';
+  RequestObserver,
+  RequestRecord,
+} from './request/request-record.ts';
 export type { HandlerEnvironment } from './request/router.ts';
 export type { OutboundRequest, Transport } from './request/transport.ts';
 export { TransportError, type TransportErrorCode } from './request/transport-error.ts';

@@ -14,8 +14,9 @@ async function linesOf(
 ) {
   const { logger, lines } = recordingLogger();
   let now = 0;
-  const observers = [accessLog({ logger, clock: () => (now += 500) })];
-  const { app } = await testApp({ snapshot: mixedCluster, observers, connection, transport });
+  const observers = [accessLog(logger)];
+  const monotonicClock = () => (now += 100);
+  const { app } = await testApp({ snapshot: mixedCluster, observers, monotonicClock, connection, transport });
   await app.request(`https://router${target}`, {
     headers: { 'audit-id': 'id-1', 'user-agent': 'kubectl/v1.33' },
   });
@@ -29,7 +30,7 @@ test('each request has one line with the names of kube-apiserver, and where it w
     v: 3,
     verb: 'list',
     URI: '/apis/batch/v1/jobs?limit=500',
-    latency: 0.5,
+    latency: 0.4,
     userAgent: 'kubectl/v1.33',
     'audit-ID': 'id-1',
     srcIP: '10.0.0.8',

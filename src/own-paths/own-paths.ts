@@ -94,7 +94,7 @@ function readiness(checks: readonly HealthCheck[]): RouterStatus['readiness'] {
 
 /**
  * Stands before each handler of the router's own: the request as it was received, its path accepted (400) and
- * spelled in one way only, and its response named and observed.
+ * spelled in one way only, and its response named and recorded.
  */
 export function acceptOwnRequest(
   router: Pick<Router, 'accept'>,
@@ -112,7 +112,7 @@ export function acceptOwnRequest(
     }
     const response = refusal ?? context.res;
     withAuditId(response, inbound);
-    inbound.observed?.responded(response.status);
+    inbound.record?.responded(response.status);
     return response;
   });
 }

@@ -9,7 +9,7 @@ import { auditIdOf } from '../request/audit-id.ts';
 import { defaultIdentityHeaderNames } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import { ownResponse, type ResponseToSend } from '../request/outcome.ts';
-import { observeRequest } from '../request/request-observer.ts';
+import { RequestRecord } from '../request/request-record.ts';
 import { RetryBudget } from '../request/retry.ts';
 import type { Router } from '../request/router.ts';
 import type { Caller } from '../request/user-info.ts';
@@ -57,11 +57,12 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   });
 
   const accept = (inbound: InboundRequest): RequestInfo | ResponseToSend => {
-    if (observers.length > 0) inbound.observed = observeRequest(observers, inbound);
+    const record = new RequestRecord(inbound, observers, monotonicClock);
+    inbound.record = record;
     if (hasPassedThrough(inbound.headers, pseudonym)) return ownResponse(loopDetected());
     try {
       const requestInfo = readRequest(inbound.method, inbound.target);
-      inbound.observed?.accepted(requestInfo);
+      record.accepted(requestInfo);
       if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
       return requestInfo;
     } catch (error) {
@@ -86,7 +87,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
   };
 
   const identified = (inbound: InboundRequest, caller: Caller): Caller => {
-    inbound.observed?.identified(caller);
+    inbound.record?.identified(caller);
     return caller;
   };
 
@@ -111,7 +112,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
 
   const decide = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
     const decision = decider.decide(inbound, requestInfo, caller);
-    inbound.observed?.decided(decision);
+    inbound.record?.decided(decision);
     return decision;
   };
 

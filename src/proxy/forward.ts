@@ -33,21 +33,21 @@ export function forward(
   { replacement, ifNoneMatch, believesNotFound = false }: ForwardOptions = {},
 ): Promise<Outcome> {
   const { inbound } = request;
-  const { observed } = inbound;
+  const { record } = inbound;
   return router.deliver(request, (outbound) =>
     transport.send(withIfNoneMatch(outbound, ifNoneMatch), inbound, (head) => {
-      observed?.attemptResponded(head.status);
+      record?.attemptResponded(head.status);
       // Either is a reason to ask another server, which `Router.deliver` does.
       const denial = believesNotFound ? undefined : denialOf(request, outbound, head);
       const refusal = denial ?? refusalOfUnavailableServer(request, head);
       if (refusal !== undefined) return { kind: 'replace', outcome: refusal };
       const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
       // Here, before the first byte of it is written and counted.
-      if (ifNoneMatch === undefined) observed?.responded(response?.status ?? head.status);
+      if (ifNoneMatch === undefined) record?.responded(response?.status ?? head.status);
       if (response !== undefined) return { kind: 'replace', outcome: ownResponse(response) };
       const cleaned = withVersionWarning(cleanResponseHeaders(head.headers), inbound);
       const headers = withAuditIdForClient(cleaned, inbound);
-      const bytes = ifNoneMatch === undefined ? observed?.responseBytes() : undefined;
+      const bytes = ifNoneMatch === undefined ? record?.responseBytes : undefined;
       return { kind: 'forward', headers, bytes };
     }),
   );

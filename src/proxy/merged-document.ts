@@ -84,7 +84,7 @@ export class DocumentMerger {
     const { preferredVersion, clock = Date.now } = this.#options;
     return mergedDiscovery(asked, ledByPreference(table, preferredVersion, clock()), {
       localServerId: localServerId(this.#options),
-      onAggregated: (wasMade) => inbound.observed?.aggregatedDiscovery(wasMade),
+      onAggregated: (wasMade) => inbound.record?.mergedDiscovery(wasMade),
     });
   }
 
@@ -100,7 +100,7 @@ export class DocumentMerger {
       method: inbound.method,
       // The audit log of the server has the request under the ID that its client gets.
       auditId: auditIdOf(inbound),
-      observed: inbound.observed,
+      record: inbound.record,
     };
     let serverId = '';
     const outcome = await forward({ ...request, inbound: question }, router, this.#options.transport, {

@@ -4,7 +4,7 @@ import type { Authenticator } from '../identity/incoming/authenticator.ts';
 import type { Destination } from '../request/destination.ts';
 import type { IdentityHeaderNames } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';
-import type { RequestObserver } from '../request/request-observer.ts';
+import type { RequestObserver } from '../request/request-record.ts';
 import type { RetryBudget } from '../request/retry.ts';
 import type { Transport } from '../request/transport.ts';
 import type { PreferredVersionOptions } from '../routing/decision.ts';

@@ -9,16 +9,15 @@ import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { auditIdOf, withAuditId } from './audit-id.ts';
 import { passedOnResponse } from './outcome.ts';
-import type { RequestObserver } from './request-observer.ts';
+import type { RequestObserver } from './request-record.ts';
 import { TransportError } from './transport-error.ts';
 
 const jobs = 'https://router/apis/batch/v1/jobs';
 
 /** As an audit or a trace does: the ID is asked for before the request leaves. */
 const writesAboutIt: RequestObserver = {
-  begin(inbound) {
+  accepted({ inbound }) {
     auditIdOf(inbound);
-    return undefined;
   },
 };
 

@@ -15,7 +15,7 @@ const acceptableId = /^[\w.:-]{1,64}$/;
  * correlate by it, and the upstream API server would accept it anyway. It proves nothing. One that is long, or could
  * look like something else in a log, is replaced.
  */
-export function auditIdOf(inbound: InboundRequest): string {
+export function auditIdOf(inbound: Pick<InboundRequest, 'headers' | 'auditId'>): string {
   if (inbound.auditId === undefined) {
     const given = firstHeader(inbound.headers, auditIdHeader);
     inbound.auditId = given !== undefined && acceptableId.test(given) ? given : crypto.randomUUID();

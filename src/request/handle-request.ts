@@ -11,7 +11,7 @@ export type Carry = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
 
 /**
  * The steps of every request, for fetch handlers and upgrades alike: accept, identify, decide, carry; then the response
- * is given its audit ID and told to the observers. Never rejects: a failure becomes a 500 Status.
+ * is given its audit ID and recorded. Never rejects: a failure becomes a 500 Status.
  *
  * No `async`, and a single `then`: each further promise would cost every request.
  */
@@ -22,10 +22,10 @@ export function handleRequest(
   carry: Carry,
 ): Promise<Outcome> {
   const finish = (outcome: Outcome): Outcome => {
-    if (outcome.kind === 'sent') inbound.observed?.responded(outcome.status);
+    if (outcome.kind === 'sent') inbound.record?.responded(outcome.status);
     else {
       if (!outcome.isPassedOn) withAuditId(outcome.response, inbound);
-      inbound.observed?.responded(outcome.response.status);
+      inbound.record?.responded(outcome.response.status);
     }
     return outcome;
   };

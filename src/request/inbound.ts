@@ -1,5 +1,5 @@
 import { firstHeader, type RawHeaders, rawHeadersOf } from '../apimachinery/raw-headers.ts';
-import type { RequestObservation } from './request-observation.ts';
+import type { RequestRecord } from './request-record.ts';
 
 /** A client certificate whose chain the runtime has verified. Never built from an unverified one. */
 export interface VerifiedClientCertificate {
@@ -71,8 +71,8 @@ export interface InboundRequest {
   auditId?: string | undefined;
   /** Set by `Router.deliver` where a server of another version than the preferred one responds. */
   otherVersion?: OtherVersion | undefined;
-  /** Set by `Router.accept` where somebody observes this request (metrics, access log). */
-  observed?: Required<RequestObservation> | undefined;
+  /** Set by `Router.accept`. */
+  record?: RequestRecord | undefined;
 }
 
 /**

@@ -2,7 +2,7 @@ import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { Destination } from './destination.ts';
 import type { InboundRequest } from './inbound.ts';
 import type { Refusal, ResponseToSend, SendResult } from './outcome.ts';
-import type { ByteCounter } from './request-observation.ts';
+import type { ByteCounter } from './request-record.ts';
 
 /** A request that is ready to leave: hygiene done, identity stamped. Only `buildOutboundRequest` makes one. */
 export interface OutboundRequest {

@@ -1,30 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import type { RequestObserver } from '../../src/request/request-observer.ts';
+import type { RequestObserver } from '../../src/request/request-record.ts';
 import { TransportError } from '../../src/request/transport-error.ts';
 import { localId, mixedCluster } from '../support/decision-rows.ts';
 import { recordingTransport } from '../support/recording-transport.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
 import { type TestAppOptions, testApp, userConnection } from '../support/test-app.ts';
 
-/** Writes down every moment of every request. */
+/** Writes down every moment of every request, with what is known of it then. */
 function recorder(): { readonly observer: RequestObserver; readonly calls: string[] } {
   const calls: string[] = [];
   const observer: RequestObserver = {
-    begin(inbound) {
-      calls.push(`begin ${inbound.method} ${inbound.target}`);
-      return {
-        accepted: ({ verb }) => calls.push(`accepted ${verb}`),
-        identified: (caller) => calls.push(`identified ${caller.kind}`),
-        decided: ({ decision, reason }) => calls.push(`decided ${decision} ${reason}`),
-        attemptBegun: ({ kind, id }) => calls.push(`attempt ${kind} ${id}`),
-        attemptResponded: (status) => calls.push(`attempt answered ${status}`),
-        attemptFailed: (failure) => calls.push(`attempt failed ${failure}`),
-        responded: (status) => calls.push(`answered ${status}`),
-        finished: () => calls.push('finished'),
-      };
+    accepted: ({ requestInfo }) => calls.push(`accepted ${requestInfo?.verb}`),
+    attempted: (_, { destination, status, failure }) =>
+      calls.push(`attempt ${destination.kind} ${destination.id}: ${status ?? failure}`),
+    responded: ({ caller, decision, status }) => {
+      const decided = decision === undefined ? '' : ` ${decision.decision} ${decision.reason}`;
+      calls.push(`responded ${status}, ${caller?.kind}${decided}`);
     },
+    finished: () => calls.push('finished'),
   };
   return { observer, calls };
 }
@@ -55,13 +50,9 @@ const onlyPeers = snapshotOf({
 describe('the moments that observers are told of', () => {
   it('a request that a destination answers has all of them, in order', async () => {
     assert.deepEqual(await observe('/api/v1/pods', { snapshot: onlyPeers }), [
-      'begin GET /api/v1/pods',
       'accepted list',
-      'identified authenticated',
-      'decided local ServedLocally',
-      `attempt local ${localId}`,
-      'attempt answered 200',
-      'answered 200',
+      `attempt local ${localId}: 200`,
+      'responded 200, authenticated local ServedLocally',
       'finished',
     ]);
   });
@@ -74,33 +65,21 @@ describe('the moments that observers are told of', () => {
     const ofAttempts = calls.filter((call) => call.startsWith('attempt'));
     assert.deepEqual(
       ofAttempts.map((call) => call.replace(/peer-[ab]/, 'peer')),
-      [
-        'attempt peer peer',
-        'attempt failed ConnectFailed',
-        'attempt peer peer',
-        'attempt failed ConnectFailed',
-      ],
+      ['attempt peer peer: ConnectFailed', 'attempt peer peer: ConnectFailed'],
     );
-    assert.deepEqual(calls.slice(-2), ['answered 503', 'finished']);
+    assert.deepEqual(calls.slice(-2), ['responded 503, authenticated peer ServedByPeer', 'finished']);
   });
 
   it('a refused target is answered and neither accepted nor decided', async () => {
     const calls = await observe('/api/v1/pods/%00');
-    assert.deepEqual(calls, ['begin GET /api/v1/pods/%00', 'answered 400', 'finished']);
+    assert.deepEqual(calls, ['responded 400, undefined', 'finished']);
   });
 
   it("health and the router's own paths are seen, without a decision", async () => {
-    assert.deepEqual(await observe('/livez'), [
-      'begin GET /livez',
-      'accepted get',
-      'answered 200',
-      'finished',
-    ]);
+    assert.deepEqual(await observe('/livez'), ['accepted get', 'responded 200, undefined', 'finished']);
     assert.deepEqual(await observe('/.mixed-version-proxy/v1/status'), [
-      'begin GET /.mixed-version-proxy/v1/status',
       'accepted get',
-      'identified authenticated',
-      'answered 503',
+      'responded 503, authenticated',
       'finished',
     ]);
   });
@@ -108,7 +87,11 @@ describe('the moments that observers are told of', () => {
   it('an answer that stands in for the local one counts with its own code, not with the one it replaces', async () => {
     const transport = recordingTransport(() => new Response('not here', { status: 404 }));
     const calls = await observe(jobs, { snapshot: undefined, transport });
-    assert.deepEqual(calls.slice(-3), ['attempt answered 404', 'answered 503', 'finished']);
+    assert.deepEqual(calls.slice(-3), [
+      `attempt local ${localId}: 404`,
+      'responded 503, authenticated local NoSnapshot',
+      'finished',
+    ]);
   });
 
   it('a fault of the router itself gets 500', async () => {
@@ -116,7 +99,11 @@ describe('the moments that observers are told of', () => {
       throw new RangeError('a fault');
     });
     const calls = await observe('/api/v1/pods', { snapshot: onlyPeers, transport });
-    assert.deepEqual(calls.slice(-3), ['attempt failed InternalError', 'answered 500', 'finished']);
+    assert.deepEqual(calls.slice(-3), [
+      `attempt local ${localId}: InternalError`,
+      'responded 500, authenticated local ServedLocally',
+      'finished',
+    ]);
   });
 });
 

@@ -5,7 +5,7 @@ import {
   inboundFromRequest,
   isUnread,
 } from '../../request/inbound.ts';
-import type { ObservedRequest } from '../../request/request-observer.ts';
+import type { RequestRecord } from '../../request/request-record.ts';
 
 /** The header in which Cloudflare Access hands on its signed token. */
 const accessTokenHeader = 'cf-access-jwt-assertion';
@@ -34,7 +34,7 @@ export class WorkerInboundRequest implements InboundRequest {
   readonly request: Request;
   /** Not verified. Two lines arrive joined by a comma, which no token holds. */
   readonly accessToken: string | undefined;
-  observed: ObservedRequest | undefined;
+  record: RequestRecord | undefined;
 
   constructor(request: Request, connection: ConnectionInfo) {
     const { method, target, headers, signal } = inboundFromRequest(request);

@@ -1,7 +1,7 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import type { SendResult } from '../../request/outcome.ts';
-import type { ByteCounter } from '../../request/request-observation.ts';
+import type { ByteCounter } from '../../request/request-record.ts';
 import type { OnResponseHead } from '../../request/transport.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { contentLength, type ResponseSink } from '../exchange/response-sink.ts';

@@ -6,7 +6,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { routerPair } from '../../../test/support/node-exchange.ts';
 import { serverOf } from '../../../test/support/responses-by-hand.ts';
-import { observeRequest } from '../../request/request-observer.ts';
+import { type RequestObserver, RequestRecord } from '../../request/request-record.ts';
 import type { HandlerEnvironment } from '../../request/router.ts';
 import { createRouterServer } from '../serving/server.ts';
 import { nodeInbound } from './node-inbound.ts';
@@ -75,12 +75,11 @@ for (const { protocol, method, status } of [
     await eventually(() => handled.length === 1);
     const [{ inbound } = assert.fail()] = handled;
     const told: unknown[] = [];
-    const observation = {
-      dropped: (reason: string) => told.push(reason),
-      responded: (code: number) => told.push(code),
+    const observer: RequestObserver = {
+      responded: (record) => told.push(record.dropped, record.status),
       finished: () => told.push('finished'),
     };
-    inbound.observed = observeRequest([{ begin: () => observation }], inbound);
+    inbound.record = new RequestRecord(inbound, [observer], () => now);
     inbound.limitDuration();
     now = 10_000;
     deadlines.check();

@@ -4,7 +4,7 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { auditIdHeader, auditIdOf } from '../../request/audit-id.ts';
 import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
-import type { ObservedRequest } from '../../request/request-observer.ts';
+import type { RequestRecord } from '../../request/request-record.ts';
 import { isRead } from '../../request/retry.ts';
 import type { GetInboundRequest } from '../../request/router.ts';
 import { ExchangeEnd } from './exchange-end.ts';
@@ -46,7 +46,7 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
   headers: RawHeaders;
   readonly httpVersion: string;
   auditId: string | undefined;
-  observed: ObservedRequest | undefined;
+  record: RequestRecord | undefined;
   readonly #options: NodeInboundOptions;
   #connection: ConnectionInfo | undefined;
   #signal: AbortSignal | undefined;
@@ -145,7 +145,7 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
   /** Ends the exchange, while a handler may still be working on it. */
   expire(): void {
     if (this.isClosed) return;
-    this.observed?.dropped('RequestTimeout');
+    this.record?.turnedAway('RequestTimeout');
     const sink = this.responseSink();
     if (this.isResponseBegun) {
       sink.breakOff(new Error('the request took longer than the request time-out'));
@@ -156,8 +156,8 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
     const lines = Object.entries(headers).flat();
     lines.push('content-length', String(content.length), auditIdHeader, auditIdOf(this));
     sink.start(code, STATUS_CODES[code] ?? '', lines);
-    // Before the end, with which the observation is over.
-    this.observed?.responded(code);
+    // Before the end, with which the record is complete.
+    this.record?.responded(code);
     sink.write(content);
     sink.end();
   }

@@ -8,20 +8,17 @@ type DestinationFamilies = MetricRegistry['destinations'];
 
 /** The series of one destination, resolved once. */
 export class DestinationSeries {
-  readonly inflight: NumberSeries;
-  readonly duration: HistogramSeries;
   readonly #id: string;
   readonly #kind: Destination['kind'];
   readonly #families: DestinationFamilies;
   readonly #byCode = new Map<number, NumberSeries>();
+  #duration: HistogramSeries | undefined;
   #isExposed = true;
 
   constructor({ id, kind }: Destination, families: DestinationFamilies) {
     this.#id = id;
     this.#kind = kind;
     this.#families = families;
-    this.inflight = families.destinationInflight.with(id, kind);
-    this.duration = families.destinationDuration.with(id, kind);
   }
 
   /** The destination is gone: requests still in flight to it are not exposed. */
@@ -29,14 +26,16 @@ export class DestinationSeries {
     this.#isExposed = false;
   }
 
-  withCode(status: number): NumberSeries {
-    if (!this.#isExposed) return new NumberSeries('');
+  responded(status: number, seconds: number): void {
+    if (!this.#isExposed) return;
+    this.#duration ??= this.#families.destinationDuration.with(this.#id, this.#kind);
+    this.#duration.observe(seconds);
     let series = this.#byCode.get(status);
     if (series === undefined) {
       series = this.#families.destinationRequests.with(this.#id, this.#kind, codeLabel(status));
       this.#byCode.set(status, series);
     }
-    return series;
+    series.add();
   }
 
   failed(error: string): void {
@@ -64,7 +63,8 @@ export class DestinationSeriesIndex {
     peer: new Map<string, DestinationSeries>(),
     extension: new Map<string, DestinationSeries>(),
   };
-  #retained: readonly Destination[] = [];
+  /** `undefined` before there is a table. */
+  #retained: readonly Destination[] | undefined;
 
   constructor(families: DestinationFamilies) {
     this.#families = families;
@@ -75,9 +75,19 @@ export class DestinationSeriesIndex {
     let series = byId.get(destination.id);
     if (series === undefined) {
       series = new DestinationSeries(destination, this.#families);
-      byId.set(destination.id, series);
+      // An attempt that ends after its server has left.
+      const { id, kind } = destination;
+      if (this.#retained?.some((kept) => kept.id === id && kept.kind === kind) === false) series.retire();
+      else byId.set(id, series);
     }
     return series;
+  }
+
+  /** Tells how many requests are in flight at each, by ID. */
+  tellInFlight(inFlight: (id: string) => number): void {
+    for (const { id, kind } of this.#retained ?? []) {
+      this.#families.destinationInflight.with(id, kind).set(inFlight(id));
+    }
   }
 
   /**
@@ -88,7 +98,9 @@ export class DestinationSeriesIndex {
   at(destination: Destination): DestinationSeries | undefined {
     // Known before there is any table.
     if (destination.kind === 'local') return this.of(destination);
-    const found = this.#retained.find((each) => each.kind === destination.kind && leadsTo(each, destination));
+    const found = this.#retained?.find(
+      (each) => each.kind === destination.kind && leadsTo(each, destination),
+    );
     return found && this.of(found);
   }
 

@@ -1,4 +1,4 @@
-import type { DropReason } from '../../request/request-observation.ts';
+import type { DropReason } from '../../request/request-record.ts';
 import { counter, gauge, histogram, type MetricDefinition } from './metric-family.ts';
 
 /**

@@ -6,7 +6,7 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { type ObservedRequest, observeRequest } from '../../request/request-observer.ts';
+import { RequestRecord } from '../../request/request-record.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { DestinationSeriesIndex } from './destination-series.ts';
@@ -32,7 +32,7 @@ function measured() {
   let now = 0;
   const registry = createMetricRegistry();
   const destinations = new DestinationSeriesIndex(registry.destinations);
-  const metrics = new RequestMetrics({ registry, destinations, currentTable: () => table, clock: () => now });
+  const metrics = new RequestMetrics({ registry, destinations, currentTable: () => table });
   const families = () =>
     parseScrape(
       expose([...Object.values(registry.requests), ...Object.values(registry.destinations)], 'text').text,
@@ -61,9 +61,9 @@ function measured() {
           end = listener;
         },
       };
-      const observed = observeRequest([metrics], inbound) as ObservedRequest;
-      observed.accepted(parseRequestInfo(method, target));
-      return { observed, end: () => end() };
+      const record = new RequestRecord(inbound, [metrics], () => now);
+      record.accepted(parseRequestInfo(method, target));
+      return { record, end: () => end() };
     },
   };
 }
@@ -72,11 +72,11 @@ const jobs = { group: 'batch', version: 'v1', resource: 'jobs' };
 
 test('a rerouted request counts when it is over, with the code that the client got', () => {
   const { begin, value } = measured();
-  const { observed, end } = begin('/apis/batch/v1/jobs');
-  observed.decided(toPeer);
-  observed.attemptBegun(peer);
-  observed.attemptResponded(200);
-  observed.responded(200);
+  const { record, end } = begin('/apis/batch/v1/jobs');
+  record.decided(toPeer);
+  record.attemptBegun(peer);
+  record.attemptResponded(200);
+  record.responded(200);
   assert.equal(value('apiserver_rerouted_request_total', { code: '200', ...jobs }), undefined);
   end();
   assert.equal(value('apiserver_rerouted_request_total', { code: '200', ...jobs }), 1);
@@ -84,13 +84,13 @@ test('a rerouted request counts when it is over, with the code that the client g
 
 test('a peer that cannot be reached counts as rerouted with 503, as upstream has it, and as an error of its own', () => {
   const { begin, value } = measured();
-  const { observed, end } = begin('/apis/batch/v1/jobs');
-  observed.decided(toPeer);
-  observed.attemptBegun(peer);
-  observed.attemptFailed('ConnectFailed');
-  observed.attemptBegun({ ...peer, id: 'c' });
-  observed.attemptFailed('Timeout');
-  observed.responded(503);
+  const { record, end } = begin('/apis/batch/v1/jobs');
+  record.decided(toPeer);
+  record.attemptBegun(peer);
+  record.attemptFailed('ConnectFailed');
+  record.attemptBegun({ ...peer, id: 'c' });
+  record.attemptFailed('Timeout');
+  record.responded(503);
   end();
   assert.equal(value('apiserver_rerouted_request_total', { code: '503' }), 1);
   assert.equal(value('apiserver_peer_proxy_errors_total'), undefined);
@@ -98,41 +98,52 @@ test('a peer that cannot be reached counts as rerouted with 503, as upstream has
   assert.equal(value(errors, { destination: 'b', error: 'ConnectFailed' }), 1);
   assert.equal(value(errors, { destination: 'c', error: 'Timeout' }), 1);
   assert.equal(value('mixed_version_proxy_second_tries_total', { cause: 'ConnectFailed' }), 1);
-  assert.equal(value('mixed_version_proxy_destination_inflight_requests', { destination: 'b' }), 0);
 });
 
 test('peers without an address and requests that cannot be built are upstream errors', () => {
   const { begin, value } = measured();
   const lost = begin('/apis/batch/v1/jobs');
-  lost.observed.decided({ decision: 'unavailable', reason: 'PeerAddressUnknown', candidates: [] });
+  lost.record.decided({ decision: 'unavailable', reason: 'PeerAddressUnknown', candidates: [] });
+  lost.record.responded(503);
   const unbuilt = begin('/apis/batch/v1/jobs');
-  unbuilt.observed.decided(toPeer);
-  unbuilt.observed.attemptBegun(peer);
-  unbuilt.observed.attemptFailed('AssertionTooLarge');
+  unbuilt.record.decided(toPeer);
+  unbuilt.record.attemptBegun(peer);
+  unbuilt.record.attemptFailed('AssertionTooLarge');
   const name = 'apiserver_peer_proxy_errors_total';
   assert.equal(value(name, { type: 'endpoint_resolution', ...jobs }), 1);
   assert.equal(value(name, { type: 'proxy_transport', ...jobs }), 1);
 });
 
-test('a destination whose response was not passed on has nothing in flight after the second try', () => {
+test('a second try after a response that was not passed on is counted, and each response at its destination', () => {
   const { begin, value } = measured();
-  const { observed, end } = begin('/apis/batch/v1/jobs');
-  observed.decided(toPeer);
-  observed.attemptBegun(peer);
-  observed.attemptResponded(404);
-  observed.attemptBegun({ ...peer, id: 'c' });
+  const { record } = begin('/apis/batch/v1/jobs');
+  record.decided(toPeer);
+  record.attemptBegun(peer);
+  record.attemptResponded(404);
+  record.attemptBegun({ ...peer, id: 'c' });
+  record.attemptResponded(200);
+  assert.equal(value('mixed_version_proxy_second_tries_total', { cause: 'NotServed' }), 1);
+  const name = 'mixed_version_proxy_destination_requests_total';
+  assert.equal(value(name, { destination: 'b', code: '404' }), 1);
+  assert.equal(value(name, { destination: 'c', code: '200' }), 1);
+});
+
+test('what is in flight is told of each destination that there is', () => {
+  const { destinations, value } = measured();
   const name = 'mixed_version_proxy_destination_inflight_requests';
-  assert.equal(value(name, { destination: 'b' }), 0);
+  destinations.retain([peer, { ...peer, id: 'c' }]);
+  destinations.tellInFlight((id) => (id === 'b' ? 2 : 0));
+  assert.equal(value(name, { destination: 'b' }), 2);
+  destinations.retain([{ ...peer, id: 'c' }]);
+  destinations.tellInFlight(() => 1);
+  assert.equal(value(name, { destination: 'b' }), undefined);
   assert.equal(value(name, { destination: 'c' }), 1);
-  observed.attemptResponded(200);
-  end();
-  assert.equal(value(name, { destination: 'c' }), 0);
 });
 
 test('a tunnel counts as open until its socket closes', () => {
   const { begin, value } = measured();
-  const { observed, end } = begin('/api/v1/namespaces/a/pods/b/exec', 'POST');
-  observed.responded(101);
+  const { record, end } = begin('/api/v1/namespaces/a/pods/b/exec', 'POST');
+  record.responded(101);
   assert.equal(value('mixed_version_proxy_open_tunnels'), 1);
   const open = { verb: 'CONNECT', resource: 'pods', subresource: 'exec' };
   assert.equal(value('mixed_version_proxy_longrunning_requests', open), 1);
@@ -151,12 +162,12 @@ test('a client that goes away before a response is an abort, and no answered req
 
 test('durations are seconds, and the own share ends where the destination begins', () => {
   const { begin, wait, families } = measured();
-  const { observed, end } = begin('/apis/batch/v1/jobs');
+  const { record, end } = begin('/apis/batch/v1/jobs');
   wait(20);
-  observed.attemptBegun(peer);
+  record.attemptBegun(peer);
   wait(300);
-  observed.attemptResponded(200);
-  observed.responded(200);
+  record.attemptResponded(200);
+  record.responded(200);
   wait(1000);
   end();
   const sum = (name: string) =>
@@ -195,8 +206,8 @@ test('requests for one resource count apart by verb, scope and subresource, howe
   ];
   for (let turn = 0; turn < 3; turn++) {
     for (const { target, method } of kinds) {
-      const { observed, end } = begin(target, method);
-      observed.responded(200);
+      const { record, end } = begin(target, method);
+      record.responded(200);
       end();
     }
   }
@@ -210,8 +221,8 @@ test('10,000 requests for what they make up themselves make no more series than 
   const { begin, families } = measured();
   const count = (): number => [...families().values()].reduce((sum, { samples }) => sum + samples.length, 0);
   const ask = (target: string, method: string): void => {
-    const { observed, end } = begin(target, method);
-    observed.responded(200);
+    const { record, end } = begin(target, method);
+    record.responded(200);
     end();
   };
   const kinds = [
@@ -236,13 +247,13 @@ test('10,000 requests for what they make up themselves make no more series than 
 
 test('series of a destination go with it, also while a request is under way to it', () => {
   const { begin, families, destinations, registry } = measured();
-  const { observed, end } = begin('/apis/batch/v1/jobs');
-  observed.attemptBegun(peer);
+  const { record, end } = begin('/apis/batch/v1/jobs');
+  record.attemptBegun(peer);
   registry.destinations.probes.with('b', 'ready').add();
   registry.destinations.probes.with('c', 'ready').add();
   destinations.retain([{ ...peer, id: 'c' }]);
-  observed.attemptResponded(200);
-  observed.responded(200);
+  record.attemptResponded(200);
+  record.responded(200);
   end();
   assert.equal(JSON.stringify([...families().values()]).includes('"destination":"b"'), false);
   assert.equal(families().get(registry.destinations.probes.definition.name)?.samples.length, 1);

@@ -1,5 +1,6 @@
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import { type RequestKind, requestKindOf } from '../../proxy/in-flight/request-gate.ts';
+import type { ByteCounter } from '../../request/request-record.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { type HistogramSeries, type NumberSeries, otherLabel } from './metric-family.ts';
 import type { MetricRegistry } from './metric-registry.ts';
@@ -7,7 +8,7 @@ import type { MetricRegistry } from './metric-registry.ts';
 type RequestFamilies = MetricRegistry['requests'];
 
 /** The series for requests with the same labels, looked up once. */
-export class RequestSeries {
+export class RequestSeries implements ByteCounter {
   readonly labels: RequestLabels;
   readonly isLongRunning: boolean;
   readonly inflight: NumberSeries;
@@ -35,9 +36,10 @@ export class RequestSeries {
     return this.#longRunning;
   }
 
-  get responseBytes(): NumberSeries {
+  /** Counts bytes of responses. */
+  add(bytes: number): void {
     this.#responseBytes ??= this.#families.responseBytes.with(...resourceValues(this.labels));
-    return this.#responseBytes;
+    this.#responseBytes.add(bytes);
   }
 
   withCode(status: number): NumberSeries {

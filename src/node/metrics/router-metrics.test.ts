@@ -13,6 +13,7 @@ function metricsOf(): RouterMetrics {
       credentialFiles: { certificates: () => [], keyFiles: () => [] },
       needsRestart: () => [],
       embeddedSync: () => undefined,
+      inFlight: () => 0,
       retryBudget: () => 0,
       health: () => [],
     },

@@ -8,7 +8,7 @@ import { documentStatus } from '../../own-paths/status/document-status.ts';
 import type { EmbeddedSyncStatus } from '../../own-paths/status/embedded-sync-status.ts';
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import type { Destination } from '../../request/destination.ts';
-import type { RequestObserver } from '../../request/request-observer.ts';
+import type { RequestObserver } from '../../request/request-record.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver-options.ts';
@@ -119,6 +119,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     if (path === '/metrics/slis') return Object.values(slis);
     const embeddedSync = this.#sources.embeddedSync();
     updateStateMetrics(this.#registry, this.#sources, Date.now());
+    this.#destinations.tellInFlight(this.#sources.inFlight);
     if (embeddedSync !== undefined) updateSync(sync, embeddedSync);
     return [
       ...Object.values(requests),
@@ -144,6 +145,8 @@ export interface StateSources {
   readonly needsRestart: SettingsState['needsRestart'];
   /** `undefined` where snapshots are pushed. */
   readonly embeddedSync: () => EmbeddedSyncStatus | undefined;
+  /** Requests in flight at a server. */
+  readonly inFlight: (id: string) => number;
   /** Second tries that the budget allows now. */
   readonly retryBudget: () => number;
   readonly health: () => readonly ServerHealthReport[];

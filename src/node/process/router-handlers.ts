@@ -42,10 +42,7 @@ export function createRouterHandlers(
     ...given,
     ...nodeAuthenticators(config, assertionAuthenticator),
     inbound: nodeInbound,
-    observers:
-      config.logging.verbosity >= accessLogVerbosity
-        ? [...observers, accessLog({ logger, clock: () => performance.now() })]
-        : observers,
+    observers: config.logging.verbosity >= accessLogVerbosity ? [...observers, accessLog(logger)] : observers,
     // Not the configured one: the snapshot may already have the server under another ID.
     serverId: given.local?.id,
     preferredVersion: config.preferredVersion,

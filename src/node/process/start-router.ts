@@ -95,6 +95,7 @@ async function start(
     credentialFiles: credentialWatch.status,
     needsRestart: settings.needsRestart,
     embeddedSync: () => embeddedSync?.status(),
+    inFlight: (id) => load.inFlight(id),
     retryBudget: () => retryBudget.left,
     health: () => servers?.health.reports() ?? [],
   });
@@ -194,13 +195,14 @@ async function start(
     followPreference(table);
     if (config.featureGateEnabled) prepareDocuments(table);
   });
+  const load = new ServerLoad(() => performance.now());
   const retryBudget = new RetryBudget();
   const recentDecisions = new RecentDecisions();
   const handlers = createRouterHandlers(config, {
     app: {
       ...outboundOptions,
       retryBudget,
-      load: new ServerLoad(() => performance.now()),
+      load,
       health: servers?.health,
       routingTable: receiver,
       credentialFiles: credentialWatch.status,

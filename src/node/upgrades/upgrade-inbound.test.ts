@@ -3,7 +3,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
-import { observeRequest } from '../../request/request-observer.ts';
+import { RequestRecord } from '../../request/request-record.ts';
 import { RequestDeadlines } from '../exchange/request-deadlines.ts';
 import { UpgradeInbound } from './upgrade-inbound.ts';
 
@@ -16,12 +16,8 @@ test('an upgrade that times out before its response gets a 504, and its dial end
     clientCertificateOf: () => ({}),
     deadlines,
   });
-  const told: unknown[] = [];
-  const observation = {
-    dropped: (reason: string) => told.push(reason),
-    responded: (status: number) => told.push(status),
-  };
-  inbound.observed = observeRequest([{ begin: () => observation }], inbound);
+  const record = new RequestRecord(inbound, [], () => clock.now);
+  inbound.record = record;
   inbound.limitDuration();
   clock.now = 10_000;
   deadlines.check();
@@ -29,7 +25,7 @@ test('an upgrade that times out before its response gets a 504, and its dial end
   assert.equal(inbound.signal.aborted, true);
   const text = Buffer.concat(await client.toArray()).toString();
   assert.match(text, /^HTTP\/1\.1 504 .*"reason":"Timeout"/s);
-  assert.deepEqual(told, ['RequestTimeout', 504]);
+  assert.deepEqual([record.dropped, record.status], ['RequestTimeout', 504]);
 });
 
 test('an upgrade that is over, or switched, is no longer ended by its deadline', (context) => {

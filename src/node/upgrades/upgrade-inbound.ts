@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { withAuditId } from '../../request/audit-id.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
-import type { ObservedRequest } from '../../request/request-observer.ts';
+import type { RequestRecord } from '../../request/request-record.ts';
 import { ExchangeEnd } from '../exchange/exchange-end.ts';
 import type { NodeInboundOptions } from '../exchange/node-inbound.ts';
 import { writeLastResponse } from '../exchange/raw-response.ts';
@@ -18,7 +18,7 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
   readonly connection: ConnectionInfo;
   readonly signal: AbortSignal;
   auditId: string | undefined;
-  observed: ObservedRequest | undefined;
+  record: RequestRecord | undefined;
   readonly #socket: Duplex;
   readonly #deadlines: RequestDeadlines | undefined;
   readonly #controller = new AbortController();
@@ -70,7 +70,7 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
 
   expire(): void {
     if (this.#socket.destroyed) return;
-    this.observed?.dropped('RequestTimeout');
+    this.record?.turnedAway('RequestTimeout');
     if (!this.takeResponse()) {
       // The client must not take a part for the whole.
       this.#socket.destroy();
@@ -78,7 +78,7 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
     }
     // What an upgrade has begun must not be begun twice, not even by GET.
     const { code, headers, body } = timedOutResponse(false);
-    this.observed?.responded(code);
+    this.record?.responded(code);
     void writeLastResponse(this.#socket, withAuditId(new Response(body, { status: code, headers }), this));
     // Cancels the request to the destination.
     this.#controller.abort(new Error('the request took longer than the request time-out'));

@@ -89,8 +89,8 @@ function openTunnel(
   inbound: UpgradeInbound,
   openStreams: OpenStreams | undefined,
 ): Sent {
-  inbound.observed?.attemptResponded(101);
-  inbound.observed?.responded(101);
+  inbound.record?.attemptResponded(101);
+  inbound.record?.responded(101);
   if (!inbound.takeResponse()) {
     socket.destroy();
     return sent(101);
@@ -116,13 +116,13 @@ function afterDeclined(
   openStreams: OpenStreams | undefined,
 ): SendResult {
   const status = response.statusCode ?? 0;
-  inbound.observed?.attemptResponded(status);
+  inbound.record?.attemptResponded(status);
   const instead = refuseDeclinedUpgrade(request, { status, headers: response.rawHeaders });
   if (instead !== undefined) {
     response.destroy();
     return instead;
   }
-  inbound.observed?.responded(status);
+  inbound.record?.responded(status);
   if (inbound.takeResponse()) {
     const headers = withAuditIdForClient(cleanResponseHeaders(response.rawHeaders), inbound);
     headers.push('Connection', 'close');

@@ -4,6 +4,7 @@ import { inboundRequest } from '../../../test/support/inbound-request.ts';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Destination } from '../../request/destination.ts';
+import { RequestRecord } from '../../request/request-record.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
@@ -45,7 +46,6 @@ function setUp() {
   const preferred: { minor: string | undefined } = { minor: undefined };
   const history = new RouterHistory({
     clock,
-    monotonicClock: clock,
     preferredMinor: () => preferred.minor,
   });
   let generation = 0;
@@ -58,13 +58,14 @@ function setUp() {
   };
   const pass = ({ target = '/api/v1/pods', server = 'a', decision = local, ...request }: Request = {}) => {
     const { status = 200, milliseconds = 0, userAgent = 'kubectl/v1.36.0', caller = user('jane') } = request;
-    const observation = history.begin({ ...inboundRequest(), target, headers: ['User-Agent', userAgent] });
-    observation.accepted?.(parseRequestInfo('GET', target));
-    observation.identified?.(caller);
-    observation.decided?.(decision);
-    observation.attemptBegun?.(destination(server));
+    const inbound = { ...inboundRequest(), target, headers: ['User-Agent', userAgent] };
+    const record = new RequestRecord(inbound, [history], clock);
+    record.accepted(parseRequestInfo('GET', target));
+    record.identified(caller);
+    record.decided(decision);
+    record.attemptBegun(destination(server));
     time.now += milliseconds;
-    observation.responded?.(status);
+    record.responded(status);
   };
   const happened = () =>
     history
@@ -155,7 +156,9 @@ describe('the history of requests', () => {
 
   it('leaves out health checks and the router’s own paths, which are never decided on', () => {
     const { history } = setUp();
-    history.begin({ ...inboundRequest(), target: '/readyz' }).responded?.(200);
+    const record = new RequestRecord({ ...inboundRequest(), target: '/readyz' }, [history], () => 0);
+    record.accepted(parseRequestInfo('GET', '/readyz'));
+    record.responded(200);
     assert.equal(history.view().total.requests, 0);
   });
 });

@@ -1,12 +1,7 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { HealthChange, HealthObserver } from '../../health/server-health.ts';
-import type { Destination } from '../../request/destination.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
-import type { RequestObservation } from '../../request/request-observation.ts';
-import type { RequestObserver } from '../../request/request-observer.ts';
-import type { Caller } from '../../request/user-info.ts';
-import type { Decision } from '../../routing/decision.ts';
+import type { RequestObserver, RequestRecord } from '../../request/request-record.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { type HistoryView, historyView } from './history-view.ts';
 import { MinuteRing } from './minute-ring.ts';
@@ -21,8 +16,6 @@ export interface RouterHistoryOptions {
   readonly preferredMinor: (table: RoutingTable) => string | undefined;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;
-  /** Milliseconds of a clock that only rises. Default `performance.now`. */
-  readonly monotonicClock?: () => number;
 }
 
 /**
@@ -36,16 +29,14 @@ export class RouterHistory implements RequestObserver, HealthObserver {
   readonly #events: UpgradeEvent[] = [];
   readonly #healthEvents: UpgradeEvent[] = [];
   readonly #clock: () => number;
-  readonly #monotonicClock: () => number;
   readonly #preferredMinor: RouterHistoryOptions['preferredMinor'];
   readonly #startedAt: number;
   readonly #versionOf = (id: string): string | undefined => this.#known?.table.server(id)?.version;
   #known: KnownCluster | undefined;
 
-  constructor({ preferredMinor, clock = Date.now, monotonicClock }: RouterHistoryOptions) {
+  constructor({ preferredMinor, clock = Date.now }: RouterHistoryOptions) {
     this.#preferredMinor = preferredMinor;
     this.#clock = clock;
-    this.#monotonicClock = monotonicClock ?? (() => performance.now());
     this.#startedAt = clock();
   }
 
@@ -62,8 +53,29 @@ export class RouterHistory implements RequestObserver, HealthObserver {
     if (event !== undefined) keep(this.#healthEvents, [event]);
   }
 
-  begin(inbound: InboundRequest): RequestObservation {
-    return new HistoryObservation(inbound, this, this.#monotonicClock());
+  responded({
+    inbound,
+    requestInfo,
+    caller,
+    decision,
+    attempts,
+    status,
+    begunAt,
+    respondedAt,
+  }: RequestRecord) {
+    // Health checks and the router's own paths are no traffic of the cluster.
+    if (requestInfo === undefined || decision === undefined) return;
+    const now = this.#clock();
+    const table = this.#known?.table;
+    const id = attempts.at(-1)?.destination.id ?? '';
+    this.#ring.responded(now, id, this.#versionOf, status, (respondedAt ?? begunAt) - begunAt);
+    if (decision.decision !== 'local') {
+      this.#ring.rerouted(now, decision.reason, nameOfServed(requestInfo, table));
+    }
+    const servedBy = servedByPart(requestInfo, table);
+    if (servedBy === undefined) return;
+    const user = caller?.kind === 'authenticated' ? caller.user.name : undefined;
+    this.#use.used(servedBy, requestInfo, firstHeader(inbound.headers, 'user-agent'), user, now);
   }
 
   /** What is to be shown now. */
@@ -76,62 +88,6 @@ export class RouterHistory implements RequestObserver, HealthObserver {
       use: this.#use,
       events: [...this.#events, ...this.#healthEvents],
     });
-  }
-
-  /** For observations. */
-  decided(decision: Decision, info: RequestInfo, inbound: InboundRequest, caller: Caller | undefined): void {
-    const now = this.#clock();
-    const table = this.#known?.table;
-    if (decision.decision !== 'local') this.#ring.rerouted(now, decision.reason, nameOfServed(info, table));
-    const servedBy = servedByPart(info, table);
-    if (servedBy === undefined) return;
-    const user = caller?.kind === 'authenticated' ? caller.user.name : undefined;
-    this.#use.used(servedBy, info, firstHeader(inbound.headers, 'user-agent'), user, now);
-  }
-
-  /** For observations. @param id of the server that was asked last; empty: none was */
-  responded(id: string, status: number, begunAt: number): void {
-    const milliseconds = this.#monotonicClock() - begunAt;
-    this.#ring.responded(this.#clock(), id, this.#versionOf, status, milliseconds);
-  }
-}
-
-class HistoryObservation implements RequestObservation {
-  readonly #inbound: InboundRequest;
-  readonly #history: RouterHistory;
-  readonly #begunAt: number;
-  #requestInfo: RequestInfo | undefined;
-  #caller: Caller | undefined;
-  #destination = '';
-  #isDecided = false;
-
-  constructor(inbound: InboundRequest, history: RouterHistory, begunAt: number) {
-    this.#inbound = inbound;
-    this.#history = history;
-    this.#begunAt = begunAt;
-  }
-
-  accepted(requestInfo: RequestInfo): void {
-    this.#requestInfo = requestInfo;
-  }
-
-  identified(caller: Caller): void {
-    this.#caller = caller;
-  }
-
-  decided(decision: Decision): void {
-    this.#isDecided = true;
-    if (this.#requestInfo === undefined) return;
-    this.#history.decided(decision, this.#requestInfo, this.#inbound, this.#caller);
-  }
-
-  attemptBegun({ id }: Destination): void {
-    this.#destination = id;
-  }
-
-  responded(status: number): void {
-    // Health checks and the router's own paths are no traffic of the cluster.
-    if (this.#isDecided) this.#history.responded(this.#destination, status, this.#begunAt);
   }
 }
 

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { inboundRequest } from '../../../test/support/inbound-request.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Destination } from '../../request/destination.ts';
+import { RequestRecord } from '../../request/request-record.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { loggablePath, RecentDecisions } from './recent-decisions.ts';
 
@@ -21,23 +22,24 @@ function setUp() {
   const clock = () => time.now;
   const decisions = new RecentDecisions({ clock, monotonicClock: clock });
   const begin = (target: string, decision: Decision) => {
-    const observation = decisions.begin({ ...inboundRequest(), target });
-    observation.accepted?.(parseRequestInfo('GET', target));
-    observation.decided?.(decision);
-    return observation;
+    const record = new RequestRecord({ ...inboundRequest(), target }, [decisions], clock);
+    record.accepted(parseRequestInfo('GET', target));
+    record.decided(decision);
+    return record;
   };
-  return { time, decisions, begin };
+  const pass = (target: string, decision: Decision) => begin(target, decision).responded(200);
+  return { time, decisions, begin, pass };
 }
 
 describe('recent decisions', () => {
   it('tell where a request went, by which try, and what it was answered', () => {
     const { decisions, begin } = setUp();
-    const observation = begin('/apis/batch/v1/jobs?limit=500', peer);
-    observation.attemptBegun?.(destination('cp-b'));
-    observation.attemptFailed?.('ConnectFailed');
-    assert.equal(decisions.list()[0]?.failure, 'ConnectFailed');
-    observation.attemptBegun?.(destination('cp-c'));
-    observation.responded?.(200);
+    const record = begin('/apis/batch/v1/jobs?limit=500', peer);
+    record.attemptBegun(destination('cp-b'));
+    record.attemptFailed('ConnectFailed');
+    record.attemptBegun(destination('cp-c'));
+    record.attemptResponded(200);
+    record.responded(200);
     assert.deepEqual(decisions.list(), [
       {
         at: 1_000_000,
@@ -54,13 +56,13 @@ describe('recent decisions', () => {
   });
 
   it('are a sample: a flood for the local server neither grows them nor pushes out the others', () => {
-    const { time, decisions, begin } = setUp();
-    begin('/apis/batch/v1/jobs', peer);
-    for (let request = 0; request < 10_000; request++) begin('/api/v1/pods', local);
+    const { time, decisions, pass } = setUp();
+    pass('/apis/batch/v1/jobs', peer);
+    for (let request = 0; request < 10_000; request++) pass('/api/v1/pods', local);
     assert.equal(decisions.list().length, 6);
     for (let second = 0; second < 100; second++) {
       time.now += 1000;
-      for (let request = 0; request < 10; request++) begin('/api/v1/pods', local);
+      for (let request = 0; request < 10; request++) pass('/api/v1/pods', local);
     }
     const kept = decisions.list();
     assert.equal(kept.length, 51);
@@ -68,10 +70,10 @@ describe('recent decisions', () => {
   });
 
   it('stand in order, the newest first', () => {
-    const { time, decisions, begin } = setUp();
+    const { time, decisions, pass } = setUp();
     for (let request = 0; request < 60; request++) {
       time.now += 1000;
-      begin(`/api/v1/namespaces/n${request}`, request % 2 === 0 ? local : peer);
+      pass(`/api/v1/namespaces/n${request}`, request % 2 === 0 ? local : peer);
     }
     const times = decisions.list().map(({ at }) => at);
     assert.deepEqual(
@@ -83,9 +85,16 @@ describe('recent decisions', () => {
 
   it('leave out requests that were never decided on, as those of the status page itself', () => {
     const { decisions } = setUp();
-    const observation = decisions.begin({ ...inboundRequest(), target: '/.mixed-version-proxy/' });
-    observation.responded?.(200);
+    const inbound = { ...inboundRequest(), target: '/.mixed-version-proxy/' };
+    new RequestRecord(inbound, [decisions], () => 0).responded(200);
     assert.deepEqual(decisions.list(), []);
+  });
+
+  it('tell of a client that went away before there was a response', () => {
+    const { decisions, begin } = setUp();
+    begin('/api/v1/pods', local).finished();
+    assert.equal(decisions.list().length, 1);
+    assert.equal(decisions.list()[0]?.status, undefined);
   });
 });
 

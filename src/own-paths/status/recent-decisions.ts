@@ -1,13 +1,15 @@
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import type { Destination } from '../../request/destination.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
-import type { AttemptFailure, DropReason, RequestObservation } from '../../request/request-observation.ts';
-import type { RequestObserver } from '../../request/request-observer.ts';
+import type {
+  AttemptFailure,
+  DropReason,
+  RequestObserver,
+  RequestRecord,
+} from '../../request/request-record.ts';
 import type { Decision, DecisionReason } from '../../routing/decision.ts';
 
 /** What became of one request. */
 export interface RecentDecision {
-  /** When it was decided on, milliseconds since the epoch. */
+  /** When it was responded to, or the client went away: milliseconds since the epoch. */
   readonly at: number;
   readonly method: string;
   /** As it stood on the wire, without its query; cut where it could hold a secret or is too long to be shown. */
@@ -20,7 +22,7 @@ export interface RecentDecision {
   readonly attempts: number;
   /** Why the last of them did not respond, or why the router turned the request away. */
   readonly failure: AttemptFailure | DropReason | undefined;
-  /** Code of the client's response; `undefined`: there is none yet. */
+  /** Code of the client's response; `undefined`: the client went away before there was one. */
   readonly status: number | undefined;
 }
 
@@ -46,83 +48,43 @@ const othersPerSecond = 20;
 export class RecentDecisions implements RequestObserver {
   readonly #local: Sample;
   readonly #others: Sample;
-  /** One for all requests, so that a request costs one small object. */
-  readonly #takePlace: TakePlace;
+  readonly #clock: () => number;
 
   constructor({ clock = Date.now, monotonicClock = () => performance.now() }: RecentDecisionsOptions = {}) {
     this.#local = new Sample(localPerSecond, monotonicClock);
     this.#others = new Sample(othersPerSecond, monotonicClock);
-    this.#takePlace = (decision) => {
-      const sample = decision.decision === 'local' ? this.#local : this.#others;
-      return sample.hasRoom() ? { sample, at: clock() } : undefined;
-    };
+    this.#clock = clock;
   }
 
-  begin(inbound: InboundRequest): RequestObservation {
-    return new DecisionObservation(inbound, this.#takePlace);
+  responded(record: RequestRecord): void {
+    this.#take(record);
+  }
+
+  finished(record: RequestRecord): void {
+    if (record.respondedAt === undefined) this.#take(record);
+  }
+
+  #take({ inbound, requestInfo, decision, attempts, dropped, status }: RequestRecord): void {
+    if (decision === undefined) return;
+    const sample = decision.decision === 'local' ? this.#local : this.#others;
+    if (!sample.hasRoom()) return;
+    const last = attempts.at(-1);
+    sample.keep({
+      at: this.#clock(),
+      method: inbound.method,
+      path: loggablePath(inbound.target, requestInfo),
+      decision: decision.decision,
+      reason: decision.reason,
+      destination: last?.destination.id,
+      attempts: attempts.length,
+      failure: dropped ?? last?.failure,
+      status: status === 0 ? undefined : status,
+    });
   }
 
   /** The newest first. */
   list(): readonly RecentDecision[] {
     return [...this.#local.kept(), ...this.#others.kept()].sort((left, right) => right.at - left.at);
-  }
-}
-
-type MutableDecision = { -readonly [Field in keyof RecentDecision]: RecentDecision[Field] };
-
-/** Asks for a place when there is something to keep. */
-type TakePlace = (decision: Decision) => { readonly sample: Sample; readonly at: number } | undefined;
-
-class DecisionObservation implements RequestObservation {
-  readonly #inbound: InboundRequest;
-  readonly #takePlace: TakePlace;
-  #requestInfo: RequestInfo | undefined;
-  #record: MutableDecision | undefined;
-
-  constructor(inbound: InboundRequest, takePlace: TakePlace) {
-    this.#inbound = inbound;
-    this.#takePlace = takePlace;
-  }
-
-  accepted(requestInfo: RequestInfo): void {
-    this.#requestInfo = requestInfo;
-  }
-
-  decided(decision: Decision): void {
-    const place = this.#takePlace(decision);
-    if (place === undefined) return;
-    const { method, target } = this.#inbound;
-    this.#record = {
-      at: place.at,
-      method,
-      path: loggablePath(target, this.#requestInfo),
-      decision: decision.decision,
-      reason: decision.reason,
-      destination: undefined,
-      attempts: 0,
-      failure: undefined,
-      status: undefined,
-    };
-    place.sample.keep(this.#record);
-  }
-
-  dropped(reason: DropReason): void {
-    if (this.#record !== undefined) this.#record.failure = reason;
-  }
-
-  attemptBegun({ id }: Destination): void {
-    if (this.#record === undefined) return;
-    this.#record.destination = id;
-    this.#record.attempts += 1;
-    this.#record.failure = undefined;
-  }
-
-  attemptFailed(failure: AttemptFailure): void {
-    if (this.#record !== undefined) this.#record.failure = failure;
-  }
-
-  responded(status: number): void {
-    if (this.#record !== undefined) this.#record.status = status;
   }
 }
 

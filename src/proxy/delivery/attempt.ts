@@ -4,7 +4,7 @@ import { AssertionTooLargeError } from '../../identity/assertion/assertion-signe
 import { auditIdOf } from '../../request/audit-id.ts';
 import type { Destination } from '../../request/destination.ts';
 import { ownResponse, type ResponseToSend, type SendResult } from '../../request/outcome.ts';
-import type { AttemptFailure } from '../../request/request-observation.ts';
+import type { AttemptFailure } from '../../request/request-record.ts';
 import type { AdmittedRequest, Send } from '../../request/router.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
@@ -26,7 +26,7 @@ interface NoResponse {
 }
 
 /**
- * Sends a request to one destination, and tells of it: the load, the health of servers, the observers and the log.
+ * Sends a request to one destination, and tells of it: the load, the health of servers, the record and the log.
  * @param hints as in `OutboundRequest`
  * @returns what `send` gave; a response of the router's own where the caller does not fit into the assertion
  */
@@ -50,7 +50,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
   ): Promise<SendResult | NoResponse> {
     const { inbound } = request;
     const end = load.begin(destination.id);
-    inbound.observed?.attemptBegun(destination);
+    inbound.record?.attemptBegun(destination);
     const responded = (result: SendResult): SendResult => {
       // The server that has refused has no part in what another one makes of it, which may take hours.
       if (inbound.onFinished === undefined || result.kind === 'refusal') end();
@@ -89,7 +89,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
     destination: Destination,
     error: unknown,
   ): ResponseToSend | NoResponse {
-    inbound.observed?.attemptFailed(failureOf(error));
+    inbound.record?.attemptFailed(failureOf(error));
     if (error instanceof AssertionTooLargeError) {
       return ownResponse(statusResponse('RequestEntityTooLarge', error.message));
     }

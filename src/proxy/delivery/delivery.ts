@@ -87,13 +87,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   function noteVersion({ inbound, requestInfo }: AdmittedRequest, { otherVersion }: Choice): void {
     // A document of an older server lacks kinds, but nobody writes by it.
     if (!requestInfo.isResourceRequest) return;
-    if (otherVersion === inbound.otherVersion) return;
     inbound.otherVersion = otherVersion;
-    if (otherVersion !== undefined) inbound.observed?.otherVersionAsked(otherVersion.isOlder);
   }
 
   function notReady(request: AdmittedRequest): Outcome {
-    request.inbound.observed?.dropped('ServerNotReady');
+    request.inbound.record?.turnedAway('ServerNotReady');
     return ownResponse(toldToPeer(request, serverNotReady()));
   }
 
@@ -102,7 +100,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const settled = chosen && health?.settled(chosen.server.id);
     if (settled !== undefined) return settled.then(() => deliverToPeer(request, candidates, send));
     if (chosen === undefined && choice.isHeldBack(candidates)) {
-      request.inbound.observed?.dropped('PreferredVersionUnavailable');
+      request.inbound.record?.turnedAway('PreferredVersionUnavailable');
       return Promise.resolve(ownResponse(preferredVersionUnavailable()));
     }
     if (chosen === undefined && candidates.candidates.length > 0) return Promise.resolve(notReady(request));
@@ -284,10 +282,9 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       case 'peer':
         return deliverToPeer(request, decision, send);
       case 'unavailable':
-        if (decision.reason === 'ServerNotKnown') request.inbound.observed?.dropped('ServerNotReady');
-        if (decision.reason === 'PreferredVersion') {
-          request.inbound.observed?.dropped('PreferredVersionUnavailable');
-        }
+        if (decision.reason === 'ServerNotKnown') request.inbound.record?.turnedAway('ServerNotReady');
+        if (decision.reason === 'PreferredVersion')
+          request.inbound.record?.turnedAway('PreferredVersionUnavailable');
         return Promise.resolve(ownResponse(unavailable(decision.reason)));
     }
   }

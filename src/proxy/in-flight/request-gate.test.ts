@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import { type Outcome, sent } from '../../request/outcome.ts';
-import { ObservedRequest } from '../../request/request-observer.ts';
+import { RequestRecord } from '../../request/request-record.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { Caller } from '../../request/user-info.ts';
 import { RequestGate } from './request-gate.ts';
@@ -90,11 +90,14 @@ test('where the end of an exchange cannot be told, a request counts until its re
   assert.equal(gate.inFlight.count('readOnly'), 0);
 });
 
-test('observers hear why a request was turned away', async () => {
+test('the record says why a request was turned away', async () => {
   const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
-  const reasons: string[] = [];
-  const observed = new ObservedRequest([{ dropped: (reason) => reasons.push(reason) }], true);
+  const turnedAway = async () => {
+    const { request } = requestOf();
+    request.inbound.record = new RequestRecord(request.inbound, [], () => 0);
+    await refusal(gate.pass(request, served));
+    return request.inbound.record.dropped;
+  };
   await gate.pass(requestOf().request, served);
-  await refusal(gate.pass(requestOf(passthrough, { observed }).request, served));
-  assert.deepEqual(reasons, ['Overloaded']);
+  assert.equal(await turnedAway(), 'Overloaded');
 });

@@ -35,7 +35,7 @@ export class RequestGate {
   pass({ inbound, requestInfo, caller }: AdmittedRequest, serve: () => Promise<Outcome>): Promise<Outcome> {
     const leave = this.#inFlight.enter(requestKindOf(requestInfo), isExempt(caller));
     if (leave === undefined) {
-      inbound.observed?.dropped('Overloaded');
+      inbound.record?.turnedAway('Overloaded');
       return Promise.resolve(ownResponse(overloaded()));
     }
     if (inbound.onFinished === undefined) return serve().finally(leave);
