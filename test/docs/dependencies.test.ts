@@ -14,8 +14,8 @@ const dependencies = manifests.flatMap((manifest) =>
   fields.flatMap((field) => Object.entries(manifest[field] ?? {})),
 );
 
-test('docs/explanation/dependencies.md says of every dependency what it is for, and of none that is gone', () => {
-  const page = read('docs/explanation/dependencies.md');
+test('DEPENDENCIES.md says of every dependency what it is for, and of none that is gone', () => {
+  const page = read('DEPENDENCIES.md');
   const names = dependencies.map(([name]) => name);
   const words = new Set(page.split(/[\s,|`]+/));
   assert.deepEqual(
