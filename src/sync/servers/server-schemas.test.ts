@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
+import { eventually } from '../../../test/support/eventually.ts';
 import {
   aggregatedResponse,
   type FakeServer,
   fakeServer,
   hangs,
+  jsonDocument,
   refusesConnections,
 } from '../../../test/support/fake-server-documents.ts';
-import { manualClock } from '../../../test/support/manual-clock.ts';
+import { manualClock, settle } from '../../../test/support/manual-clock.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 import { createRoundContext, runRound } from '../round.ts';
 import type { SyncOptions } from '../sync-options.ts';
@@ -120,6 +122,13 @@ function setUp(served: Readonly<Record<string, Served>>, options: Partial<SyncOp
       const outcome = await runRound(context, previous, undefined, longestWait, waits, signal);
       previous = outcome.snapshot;
       return outcome;
+    },
+    /** Until a server that was lost has said something. */
+    async news() {
+      const { signal } = new AbortController();
+      const heard = context.readers.untilNews(signal, signal);
+      await clock.advance(300);
+      await heard;
     },
     /** What the snapshot says of schemas, by server. */
     schemas(): Record<string, ServedSet['schemas']> {
@@ -350,4 +359,29 @@ test('as many documents as a server may name are read and remembered, and no mor
   await cluster.round();
   assert.equal(cluster.asked().length, 4_000);
   assert.equal(Object.keys(cluster.schemas()['a'] ?? {}).length, 4_000);
+});
+
+test('the schemas of a server of another version are read while it starts, and compared in the round in which it is ready', async () => {
+  const cluster = setUp({ a: older, b: older });
+  await cluster.round();
+  const starting = cluster.server('b').responses;
+  starting.clear();
+  await cluster.round(2_000);
+  cluster.become('b', newer);
+  starting.set('/readyz', () => jsonDocument({}, 500));
+  await cluster.news();
+  // It does not count yet: all that is known have one version.
+  await cluster.round(0);
+  assert.deepEqual(cluster.schemas(), { a: undefined, b: undefined });
+  await eventually(() => cluster.asked().length === 3);
+  await settle();
+
+  starting.set('/readyz', () => jsonDocument({}));
+  await cluster.news();
+  const { moreSchemas, changed } = await cluster.round(0);
+  assert.deepEqual([moreSchemas, changed], [undefined, true]);
+  const { a, b } = cluster.schemas();
+  assert.notDeepEqual(a?.['apps.things'], b?.['apps.things']);
+  assert.deepEqual(a?.['batch.things'], b?.['batch.things']);
+  assert.equal(cluster.asked().length, 3);
 });
