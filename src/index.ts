@@ -87,7 +87,8 @@ export { createMemorySnapshotStore } from './snapshot/receiving/snapshot-store.t
 export { buildRoutingTable } from './snapshot/routing-table/build-routing-table.ts';
 export type { RoutingServer, RoutingTable } from './snapshot/routing-table/routing-table.ts';
 export { type PinnedKeySet, parseSnapshotKeys } from './snapshot/signing/keys.ts';
-export { openSnapshot, sealSnapshot } from './snapshot/signing/seal.ts';
+export { openSnapshot } from './snapshot/signing/open-sealed.ts';
+export { sealSnapshot } from './snapshot/signing/seal.ts';
 export {
   generateSigningKey,
   loadSigningKey,

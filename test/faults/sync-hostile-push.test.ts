@@ -5,13 +5,14 @@ import { createEmbeddedCluster, type EmbeddedCluster } from '../../scripts/measu
 import { type OwnPathsClient, ownPathsClient } from '../../scripts/measure/own-paths-client.ts';
 import { canonicalJson } from '../../src/runtime/canonical-json.ts';
 import type { Snapshot } from '../../src/snapshot/format/types.ts';
-import { sealedSnapshotType, sealSnapshot } from '../../src/snapshot/signing/seal.ts';
+import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import {
   generateSigningKey,
   type SigningKey,
   signingKeyOf,
   signPayload,
 } from '../../src/snapshot/signing/signing-key.ts';
+import { sealedSnapshotType } from '../../src/snapshot/signing/verify-sealed.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
 
 // What a sync job that was taken over, or has gone mad, may push: validly signed, over the router's real endpoint.

@@ -10,8 +10,8 @@ import {
   type SnapshotStore,
 } from '../../src/snapshot/receiving/snapshot-store.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
-import { type SnapshotRenewal, sealRenewal } from '../../src/snapshot/signing/renewal.ts';
-import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
+import type { SnapshotRenewal } from '../../src/snapshot/signing/renewal.ts';
+import { sealRenewal, sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
 import { sealedDigest } from '../../src/snapshot/signing/verify-sealed.ts';
 import { type SnapshotOptions, snapshotOf } from './snapshot-builder.ts';

@@ -6,8 +6,7 @@ import type { Snapshot } from '../../snapshot/format/types.ts';
 import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { describeKeysIssue, type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { openRenewal } from '../../snapshot/signing/renewal.ts';
-import { openSnapshot } from '../../snapshot/signing/seal.ts';
+import { openRenewal, openSnapshot } from '../../snapshot/signing/open-sealed.ts';
 import { sealedDigest } from '../../snapshot/signing/verify-sealed.ts';
 import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
 

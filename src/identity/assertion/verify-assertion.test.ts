@@ -11,7 +11,8 @@ import {
   speaker,
 } from '../../../test/support/assertions.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { openSnapshot, sealSnapshot } from '../../snapshot/signing/seal.ts';
+import { openSnapshot } from '../../snapshot/signing/open-sealed.ts';
+import { sealSnapshot } from '../../snapshot/signing/seal.ts';
 import type { PeerAssertionErrorCode } from './peer-assertion-error.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
 import { AssertionVerifier, type AssertionVerifierOptions } from './verify-assertion.ts';

@@ -4,7 +4,7 @@ import { isParsed, parseSnapshotText } from '../format/parse-snapshot.ts';
 import { snapshotText } from '../format/shared-groups.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import type { Snapshot } from '../format/types.ts';
-import type { OpenedSnapshot } from '../signing/seal.ts';
+import type { OpenedSnapshot } from '../signing/open-sealed.ts';
 import type { SnapshotReceiverOptions } from './receiver-options.ts';
 
 /**

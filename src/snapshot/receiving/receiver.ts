@@ -5,8 +5,8 @@ import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import type { Snapshot } from '../format/types.ts';
 import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
-import { openRenewal, type SnapshotRenewal } from '../signing/renewal.ts';
-import { type OpenedSnapshot, openSnapshot } from '../signing/seal.ts';
+import { type OpenedSnapshot, openRenewal, openSnapshot } from '../signing/open-sealed.ts';
+import type { SnapshotRenewal } from '../signing/renewal.ts';
 import { checkAcceptance, futureIssue, withoutRefusedAddresses } from './acceptance-checks.ts';
 import {
   type Acceptance,

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { calculateJwkThumbprint } from 'jose';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { parseSnapshotKeys } from './keys.ts';
-import { openSnapshot, sealSnapshot } from './seal.ts';
+import { openSnapshot } from './open-sealed.ts';
+import { sealSnapshot } from './seal.ts';
 import { generateSigningKey, signingKeyOf } from './signing-key.ts';
 
 const edwards = await generateSigningKey('EdDSA');

@@ -1,4 +1,6 @@
-import { type CryptoKey, importJWK, type JWK } from 'jose';
+import type { CryptoKey, JWK } from 'jose';
+// Not from 'jose' itself: see verify-sealed.ts.
+import { importJWK } from 'jose/key/import';
 import { describeIssueOf, fieldPath, IssueList, type SnapshotIssue } from '../format/issues.ts';
 import { isJsonObject, parseJsonText } from '../format/json-text.ts';
 

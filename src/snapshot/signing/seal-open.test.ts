@@ -5,10 +5,11 @@ import { base64url, CompactSign, exportSPKI, importJWK } from 'jose';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from './keys.ts';
-import { sealedRenewalType, sealRenewal } from './renewal.ts';
-import { openSnapshot, sealedSnapshotType, sealSnapshot } from './seal.ts';
+import { openSnapshot } from './open-sealed.ts';
+import { sealedRenewalType } from './renewal.ts';
+import { sealRenewal, sealSnapshot } from './seal.ts';
 import { generateSigningKey, signingKeyOf, signPayload } from './signing-key.ts';
-import { sealedDigest } from './verify-sealed.ts';
+import { sealedDigest, sealedSnapshotType } from './verify-sealed.ts';
 
 const edwards = await generateSigningKey('EdDSA');
 const ecdsa = await generateSigningKey('ES256');

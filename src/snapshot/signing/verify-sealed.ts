@@ -1,7 +1,14 @@
-import { base64url, type CompactJWSHeaderParameters, compactVerify, decodeProtectedHeader } from 'jose';
+// Not from 'jose' itself: a Worker would load all of it with its first request.
+import type { CompactJWSHeaderParameters } from 'jose';
+import * as base64url from 'jose/base64url';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
+import { compactVerify } from 'jose/jws/compact/verify';
 import { sha256Digest } from '../../runtime/sha256.ts';
 import { SnapshotError } from '../format/snapshot-error.ts';
 import type { PinnedKey, PinnedKeySet } from './keys.ts';
+
+/** Pinned as `typ`: nothing else that the same key may have signed passes for a snapshot. */
+export const sealedSnapshotType = 'mixed-version-proxy-snapshot+jws';
 
 /** Checks of a signed document before its content is read. */
 export interface SealRules {

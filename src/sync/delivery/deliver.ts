@@ -1,8 +1,7 @@
 import { errorMessage } from '../../runtime/error-message.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { HeldSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
-import { sealRenewal } from '../../snapshot/signing/renewal.ts';
-import { sealSnapshot } from '../../snapshot/signing/seal.ts';
+import { sealRenewal, sealSnapshot } from '../../snapshot/signing/seal.ts';
 import type { SigningKey } from '../../snapshot/signing/signing-key.ts';
 import { sealedDigest } from '../../snapshot/signing/verify-sealed.ts';
 

@@ -2,7 +2,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
-import { openSnapshot } from '../../snapshot/signing/seal.ts';
+import { openSnapshot } from '../../snapshot/signing/open-sealed.ts';
 import type { SnapshotTarget } from '../delivery/deliver.ts';
 
 /** A target over the network that returns the snapshot that it holds. */

@@ -6,7 +6,8 @@ import { parseSnapshotText } from '../../../src/snapshot/format/parse-snapshot.t
 import { SnapshotError } from '../../../src/snapshot/format/snapshot-error.ts';
 import { buildRoutingTable } from '../../../src/snapshot/routing-table/build-routing-table.ts';
 import { parseSnapshotKeys } from '../../../src/snapshot/signing/keys.ts';
-import { openSnapshot, sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
+import { openSnapshot } from '../../../src/snapshot/signing/open-sealed.ts';
+import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
 import { snapshotOf } from '../../support/snapshot-builder.ts';
 import { fuzz } from '../fuzz-target.ts';
