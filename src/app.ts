@@ -1,4 +1,6 @@
-import { type Handler, Hono } from 'hono';
+import type { Handler } from 'hono';
+// For few routes: Hono's other routers are 2 KB gzipped of what a Worker loads with its first request.
+import { Hono } from 'hono/tiny';
 import type { OwnAppOptions } from './own-app.ts';
 import { refuseDisguisedOwnPath } from './own-paths/refuse-own-path.ts';
 import { createCarrier } from './proxy/carry.ts';
@@ -53,8 +55,8 @@ export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
 }
 
 /**
- * A part of the app in a module of its own, loaded by the first request for it: a Worker's start compiles what its
- * entry imports (docs/decisions/0008).
+ * A part of the app in a module of its own, loaded by the first request for it: a Worker's first request
+ * loads what it needs itself (docs/decisions/0008).
  */
 function whenAsked(load: () => Promise<Hono<HandlerEnvironment>>): Handler<HandlerEnvironment> {
   let part: Hono<HandlerEnvironment> | undefined;

@@ -17,6 +17,7 @@ const steps = [
   ['biome', 'ci', '.', `--colors=${isTerminal ? 'force' : 'off'}`],
   [process.execPath, 'scripts/check/portable-core.ts'],
   [process.execPath, 'scripts/check/rooms.ts'],
+  [process.execPath, 'scripts/check/worker-size.ts'],
 ];
 
 const passed = await Promise.all(steps.map(runStep));

@@ -3,12 +3,6 @@ import { gzipSync } from 'node:zlib';
 import { replaceBetweenMarkers } from '../report/markers.ts';
 import { bundleWorker, type WorkerModule } from './bundle-worker.ts';
 
-/**
- * What a start of the Worker may weigh: the entry with all that it imports statically. 88 KB and 33.5 KB
- * gzipped, taken strictly, as thousands of bytes (docs/decisions/0008-worker-modules.md).
- */
-const limits = { bytes: 95_000, gzippedBytes: 36_000 };
-
 interface BundleSize {
   readonly bytes: number;
   /** Of all modules in one stream, as an upload compresses them. */
@@ -25,39 +19,60 @@ export function entryOf(modules: readonly WorkerModule[]): readonly WorkerModule
   return modules.filter(({ loadedWithEntry }) => loadedWithEntry);
 }
 
-/** What clients make an isolate load, one after the other: by the source files that are imported for it. */
-const occasions = {
-  'a start': ['src/edge/worker/index.ts'],
-  'and the first request': ['src/edge/worker/prepare.ts'],
-  'and its caller, where one is known by a certificate, token or assertion': ['src/edge/identity/callers.ts'],
-  "and kubectl's first command, which asks for discovery": ['src/proxy/merged-document.ts'],
-} as const;
+/** What clients make an isolate load, one after the other. */
+interface Occasion {
+  readonly name: string;
+  /** Source files that are imported for it. */
+  readonly sources: readonly string[];
+  /** What may be loaded by then, with all before it: what it was when this was written, and 2 % more. */
+  readonly limits?: BundleSize;
+}
 
-/** What an isolate has loaded after each occasion, with all before it. */
-function loadedSoFar(modules: readonly WorkerModule[]): ReadonlyMap<string, BundleSize> {
+export const occasions: readonly Occasion[] = [
+  { name: 'a start', sources: ['src/edge/worker/index.ts'], limits: { bytes: 8_200, gzippedBytes: 3_800 } },
+  {
+    name: 'and the first request',
+    sources: ['src/edge/worker/prepare.ts', 'src/edge/worker/worker-app.ts'],
+    limits: { bytes: 161_600, gzippedBytes: 58_000 },
+  },
+  {
+    name: 'and its caller, where one is known by a certificate, token or assertion',
+    sources: ['src/edge/identity/callers.ts', 'src/identity/jwt/parse-jwt-configuration.ts'],
+  },
+  {
+    name: "and kubectl's first command, which asks for discovery",
+    sources: ['src/proxy/merged-document.ts'],
+  },
+];
+
+/** What an isolate has loaded after each occasion. */
+export function loadedSoFar(
+  modules: readonly WorkerModule[],
+): ReadonlyMap<Occasion, readonly WorkerModule[]> {
   const loaded = new Set<WorkerModule>();
-  const sizes = new Map<string, BundleSize>();
-  for (const [occasion, sources] of Object.entries(occasions)) {
-    const pending = modules.filter(({ inputs }) => sources.some((source) => inputs.has(source)));
-    if (pending.length < sources.length) throw new Error(`no module has ${sources.join(', ')}`);
-    for (let module = pending.pop(); module !== undefined; module = pending.pop()) {
-      if (loaded.has(module)) continue;
-      loaded.add(module);
-      const { imports } = module;
-      pending.push(...modules.filter(({ name }) => imports.includes(name)));
-    }
-    sizes.set(occasion, sizeOf([...loaded]));
-  }
-  return sizes;
+  return new Map(
+    occasions.map((occasion) => {
+      const { sources } = occasion;
+      const pending = modules.filter(({ inputs }) => sources.some((source) => inputs.has(source)));
+      if (pending.length < sources.length) throw new Error(`no module has ${sources.join(', ')}`);
+      for (let module = pending.pop(); module !== undefined; module = pending.pop()) {
+        if (loaded.has(module)) continue;
+        loaded.add(module);
+        const { imports } = module;
+        pending.push(...modules.filter(({ name }) => imports.includes(name)));
+      }
+      return [occasion, [...loaded]];
+    }),
+  );
 }
 
 /** docs/guides/edge.md with its table of sizes: thousands of bytes. */
 export async function edgePage(): Promise<string> {
   const page = await readFile(new URL('../../docs/guides/edge.md', import.meta.url), 'utf8');
-  const rows = [...loadedSoFar(await bundleWorker())].map(
-    ([occasion, { bytes, gzippedBytes }]) =>
-      `| ${occasion} | ${Math.round(bytes / 1000)} KB | ${Math.round(gzippedBytes / 1000)} KB |`,
-  );
+  const rows = [...loadedSoFar(await bundleWorker())].map(([{ name }, loaded]) => {
+    const { bytes, gzippedBytes } = sizeOf(loaded);
+    return `| ${name} | ${Math.round(bytes / 1000)} KB | ${Math.round(gzippedBytes / 1000)} KB |`;
+  });
   return replaceBetweenMarkers(
     page,
     'sizes',
@@ -65,14 +80,14 @@ export async function edgePage(): Promise<string> {
   );
 }
 
+/** Where more is loaded than the limits say. */
 export function sizeFaults(modules: readonly WorkerModule[]): string[] {
-  const { bytes, gzippedBytes } = sizeOf(entryOf(modules));
-  return [
-    ...(bytes > limits.bytes ? [`the Worker's entry has ${bytes} bytes, more than ${limits.bytes}`] : []),
-    ...(gzippedBytes > limits.gzippedBytes
-      ? [`the Worker's entry has ${gzippedBytes} bytes gzipped, more than ${limits.gzippedBytes}`]
-      : []),
-  ];
+  return [...loadedSoFar(modules)].flatMap(([{ name, limits }, loaded]) => {
+    const { bytes, gzippedBytes } = sizeOf(loaded);
+    if (limits === undefined || (bytes <= limits.bytes && gzippedBytes <= limits.gzippedBytes)) return [];
+    const allowed = `${limits.bytes} and ${limits.gzippedBytes} gzipped`;
+    return [`a Worker loads ${bytes} bytes, ${gzippedBytes} gzipped, after ${name}: more than ${allowed}`];
+  });
 }
 
 export function sizeTable(modules: readonly WorkerModule[]): string {

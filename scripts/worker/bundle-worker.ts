@@ -4,7 +4,7 @@ import { type BuildResult, build } from 'esbuild';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** The Worker's entry, and with it everything that a request for a resource needs (docs/decisions/0008-worker-modules.md). */
+/** The Worker's entry (docs/decisions/0008-worker-modules.md). */
 export const entryModule = 'index.js';
 
 /** A module of the bundle, as it is uploaded. */

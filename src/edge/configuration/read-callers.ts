@@ -1,8 +1,5 @@
 import { parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
-import {
-  type ExternalIssuerConfig,
-  parseAuthenticationConfiguration,
-} from '../../identity/jwt/parse-jwt-configuration.ts';
+import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
 import type { CallerMethods } from './configuration.ts';
@@ -12,7 +9,7 @@ import type { EnvironmentReader } from './environment-reader.ts';
 const accessKeysPath = '/cdn-cgi/access/certs';
 
 /**
- * Reads how callers are established.
+ * Reads how callers are established. What reads issuers is loaded where there are some.
  * @param serverId what assertions of other routers must be meant for; `undefined` in the gateway form, which has no ID
  *   that one could be addressed to
  */
@@ -21,19 +18,23 @@ export async function readCallers(
   serverId: string | undefined,
 ): Promise<CallerMethods> {
   const certificates = reader.choice('CLIENT_CERTIFICATES', ['none', 'cf']);
-  const issuers = readIssuers(reader, 'AUTHENTICATION_CONFIG') ?? [];
+  const issuers = (await readIssuers(reader, 'AUTHENTICATION_CONFIG')) ?? [];
   return {
     assertion: await readAssertion(reader, serverId),
     certificate: certificates === 'cf' ? certificates : undefined,
     token: issuers.length === 0 ? undefined : issuers,
-    access: readAccess(reader),
+    access: await readAccess(reader),
   };
 }
 
 /** `undefined` where the variable is left out, or has an error. */
-function readIssuers(reader: EnvironmentReader, name: string): readonly ExternalIssuerConfig[] | undefined {
+async function readIssuers(
+  reader: EnvironmentReader,
+  name: string,
+): Promise<readonly ExternalIssuerConfig[] | undefined> {
   const document = reader.json(name);
   if (document === undefined) return undefined;
+  const { parseAuthenticationConfiguration } = await import('../../identity/jwt/parse-jwt-configuration.ts');
   const parsed = parseAuthenticationConfiguration(document);
   if (!parsed.ok) {
     reader.issue(name, `has errors: ${describeIssues(parsed.issues)}`);
@@ -53,8 +54,8 @@ function readIssuers(reader: EnvironmentReader, name: string): readonly External
   return parsed.issuers;
 }
 
-function readAccess(reader: EnvironmentReader): ExternalIssuerConfig | undefined {
-  const issuers = readIssuers(reader, 'ACCESS_CONFIG');
+async function readAccess(reader: EnvironmentReader): Promise<ExternalIssuerConfig | undefined> {
+  const issuers = await readIssuers(reader, 'ACCESS_CONFIG');
   if (issuers === undefined) return undefined;
   const [issuer, ...others] = issuers;
   if (issuer === undefined || others.length > 0) {

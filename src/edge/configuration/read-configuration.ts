@@ -4,7 +4,6 @@ import { defaultPreferredVersion, isPreferredVersion } from '../../routing/prefe
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { loadSigningKey } from '../../snapshot/signing/signing-key.ts';
 import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 import type { SnapshotConfiguration, WorkerConfiguration } from './configuration.ts';
 import { EnvironmentReader } from './environment-reader.ts';
@@ -65,7 +64,7 @@ function readLocal(
   };
 }
 
-/** Reads what destinations are told with who calls, and signs with the key once. */
+/** Reads what destinations are told with who calls, and signs with the key once. What signs is loaded where there is a key. */
 async function readAssertions(reader: EnvironmentReader): Promise<WorkerConfiguration['assertions']> {
   if (!reader.has('ASSERTION_SIGNING_KEY')) return undefined;
   const issuer = reader.requiredText(
@@ -77,6 +76,7 @@ async function readAssertions(reader: EnvironmentReader): Promise<WorkerConfigur
   }
   const text = reader.jsonText('ASSERTION_SIGNING_KEY');
   if (text === undefined) return undefined;
+  const { loadSigningKey } = await import('../../snapshot/signing/signing-key.ts');
   try {
     const key = await loadSigningKey(text);
     return issuer === undefined ? undefined : { key, issuer };

@@ -4,7 +4,7 @@ import { WorkerConfigurationError } from '../configuration/configuration-error.t
 import type { ExecutionContext } from '../platform/bindings.ts';
 import { createConsoleLogger, type LogLevel, logLevels } from '../platform/console-logger.ts';
 import type { WorkerEnvironment } from './environment.ts';
-import { createWorkerApp, type WorkerApp } from './worker-app.ts';
+import type { WorkerApp } from './worker-app.ts';
 
 export { ReplayObject } from '../identity/replay-object.ts';
 export { SnapshotObject } from '../snapshot/snapshot-object.ts';
@@ -50,7 +50,10 @@ async function createIsolateApp(
   if (isolate.issue === undefined) {
     const logger = loggerOf(environment);
     try {
-      const { prepareWorker } = await import('./prepare.ts');
+      const [{ prepareWorker }, { createWorkerApp }] = await Promise.all([
+        import('./prepare.ts'),
+        import('./worker-app.ts'),
+      ]);
       const prepared = await prepareWorker(environment, logger);
       // Another request may have been quicker meanwhile; its requests in flight are counted there.
       isolate.app ??= createWorkerApp(prepared, logger);
