@@ -16,10 +16,8 @@ export interface Decider {
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
   /** Whether a watch that was given to `destination` because of `before` would go elsewhere now. */
   isMisplaced(requestInfo: RequestInfo, before: Decision, destination: Destination): boolean;
-  /** Who could serve the request if the local server could not. */
+  /** Who may take the place of a local server that does not respond, or does not serve what it is expected to serve. */
   othersThanLocal(request: AdmittedRequest): Candidates;
-  /** Who may take the place of a local server that does not respond. */
-  inPlaceOfLocal(request: AdmittedRequest): Candidates;
   /** Whether a server that has left for a while is known to serve what is asked for. */
   isServedByDepartedServer(request: AdmittedRequest): boolean;
 }
@@ -76,7 +74,6 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
       return goesElsewhere(before, now, id, kind === 'local');
     },
     othersThanLocal,
-    inPlaceOfLocal: othersThanLocal,
     isServedByDepartedServer: ({ requestInfo }) => isServedByDepartedServer(requestInfo, currentTable()),
   };
 }

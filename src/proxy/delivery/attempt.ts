@@ -8,6 +8,7 @@ import type { AttemptFailure } from '../../request/request-record.ts';
 import type { AdmittedRequest, Send } from '../../request/router.ts';
 import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
+import type { NoResponse } from './other-servers.ts';
 import { buildOutboundRequest, type OutboundHints, type OutboundOptions, passesThrough } from './outbound.ts';
 import type { ServerLoad } from './server-choice.ts';
 
@@ -17,12 +18,6 @@ export interface AttemptOptions extends OutboundOptions {
   readonly logger: Logger;
   /** Milliseconds of a clock that only rises. */
   readonly monotonicClock: () => number;
-}
-
-/** The destination did not respond. */
-interface NoResponse {
-  readonly kind: 'no response';
-  readonly error: TransportError;
 }
 
 /**

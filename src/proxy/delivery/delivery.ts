@@ -1,14 +1,20 @@
 import type { Destination } from '../../request/destination.ts';
 import { canBeSentAgain } from '../../request/inbound.ts';
-import { type Outcome, ownResponse, type Refusal } from '../../request/outcome.ts';
-import { isRead, maySafelyTryAnother, type RetryBudget } from '../../request/retry.ts';
+import { type Outcome, ownResponse, type Refusal, type SendResult } from '../../request/outcome.ts';
+import { isRead, type RetryBudget } from '../../request/retry.ts';
 import type { AdmittedRequest, Router, Send } from '../../request/router.ts';
-import type { TransportError } from '../../request/transport-error.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { type AttemptOptions, createAttempt } from './attempt.ts';
 import { DeniedEverywhere } from './denied-everywhere.ts';
 import { isEverybodys, isServedBySnapshot, servedSetsChanging } from './not-served.ts';
+import {
+  type Failed,
+  maySafelyTryAnother,
+  type NoResponse,
+  type OthersToAsk,
+  othersToAsk,
+} from './other-servers.ts';
 import {
   type Candidates,
   type Choice,
@@ -30,9 +36,7 @@ import {
 export interface DeliveryOptions extends AttemptOptions {
   /** Left out in the gateway form, in which nothing is decided to be local. */
   readonly local?: Destination | undefined;
-  /** Who may take the place of a local server that does not respond. */
-  readonly inPlaceOfLocal: (request: AdmittedRequest) => Candidates;
-  /** Who else serves a resource that the local server is expected to serve, and does not. */
+  /** Who may take the place of a local server that does not respond, or does not serve what it is expected to serve. */
   readonly othersThanLocal: (request: AdmittedRequest) => Candidates;
   /** The routing table in use. */
   readonly routingTable: { current(): RoutingTable | undefined };
@@ -41,9 +45,6 @@ export interface DeliveryOptions extends AttemptOptions {
   readonly budget: RetryBudget;
   readonly random: () => number;
 }
-
-/** Others that are asked at most before what a server denies to have is taken not to exist. */
-const maximumOthersAsked = 3;
 
 /** What the local server gets whatever it serves: it only has to be ready. */
 const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
@@ -56,7 +57,7 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   const { local, load, health, budget, random, logger } = options;
-  const { inPlaceOfLocal, othersThanLocal, isServedByDepartedServer } = options;
+  const { othersThanLocal, isServedByDepartedServer } = options;
   const state: ServerState = {
     inFlight: (id) => load.inFlight(id),
     isAvoided: (id) => load.isAvoided(id) || health?.isAvoided(id) === true,
@@ -111,134 +112,69 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       othersLeft: () => mayTryAnother(candidates, server),
       mayBeDenied: mayBeDenied(request),
     };
-    return attempt(request, destination, send, hints).then((result) => {
-      if (result.kind === 'refusal') return afterRefusal(request, candidates, server, result, send);
-      return result.kind === 'no response'
-        ? retryAfterNoResponse(request, candidates, server, result.error, send)
-        : result;
-    });
-  }
-
-  function afterRefusal(
-    request: AdmittedRequest,
-    candidates: Candidates,
-    refusing: RoutingServer | undefined,
-    refusal: Refusal,
-    send: Send,
-  ): Promise<Outcome> {
-    const isBySnapshot = refusal.reason === 'Unavailable' || isServedBySnapshot(request.decision);
-    const ask = isBySnapshot ? askAnotherAfterRefusal : askOthersBeforeBelieving;
-    return ask(request, candidates, refusing, refusal, send);
-  }
-
-  /**
-   * A server denies to have what is the same for all of them: a custom resource, an aggregated API, or what nobody is known
-   * to serve. It may have been started just now, or another one may know a new definition before it. So others are asked,
-   * without a withdrawal from the budget: the first had nothing to do. What they deny, too, is believed, for a moment
-   * without asking them again.
-   */
-  async function askOthersBeforeBelieving(
-    request: AdmittedRequest,
-    candidates: Candidates,
-    refusing: RoutingServer | undefined,
-    refusal: Refusal,
-    send: Send,
-  ): Promise<Outcome> {
-    const asked = new Set(refusing === undefined ? [] : [refusing]);
-    let isDenied = false;
-    for (let count = 0; count < maximumOthersAsked; count++) {
-      const left = candidates.candidates.filter((candidate) => !asked.has(candidate));
-      const next = choice.choose({ ...candidates, candidates: left });
-      // One that is down has no word in it: without others, a server's 404 is all that is known.
-      if (next?.destination === undefined || asked.has(next.server) || state.isAvoided(next.server.id)) break;
-      // A body that was too large to be kept has gone to the first one.
-      if (!canBeSentAgain(request.inbound)) return ownResponse(refusal.response);
-      asked.add(next.server);
-      noteVersion(request, next);
-      const result = await attempt(request, next.destination, send, { mayBeDenied: true });
-      if (result.kind === 'no response') {
-        const isOver = result.error.mayHaveBeenProcessed && !isRead(request.inbound.method);
-        if (isOver) return ownResponse(noResponse(request, result.error));
-        continue;
-      }
-      if (result.kind !== 'refusal') return result;
-      if (result.reason === 'NotServed' && !result.isCertain) return ownResponse(result.response);
-      isDenied ||= result.reason === 'NotServed';
-    }
-    if (isDenied) deniedEverywhere.add(request.requestInfo);
-    return ownResponse(refusal.response);
-  }
-
-  /**
-   * A server does not have what the snapshot says it serves, ends, or is down behind its router. Another one that should
-   * have it is asked, without a withdrawal from the budget: the first had nothing to do. That holds for writes as it does
-   * for reads, since nothing was carried out. Only when there is no other the refusal is the response.
-   * @param refusing the server that refused, if it is among the candidates.
-   */
-  async function askAnotherAfterRefusal(
-    request: AdmittedRequest,
-    candidates: Candidates,
-    refusing: RoutingServer | undefined,
-    refusal: Refusal,
-    send: Send,
-  ): Promise<Outcome> {
-    const isUnavailable = refusal.reason === 'Unavailable';
-    const text = isUnavailable ? 'A server is unavailable' : 'A server lacks what the snapshot has';
-    logger.debug({ target: request.inbound.target }, text);
-    const others = everyCandidate(candidates).filter((candidate) => candidate !== refusing);
-    const second = choice.choose(candidates, refusing);
-    const destination = second?.destination;
-    if (second === undefined || destination === undefined) {
-      const isKnown = !isUnavailable && (others.length > 0 || isServedByDepartedServer(request));
-      return ownResponse(isKnown ? servedSetsChanging(retryAfterSeconds) : refusal.response);
-    }
-    // A body that was too large to be kept has gone to the first one.
-    if (!canBeSentAgain(request.inbound)) {
-      return ownResponse(isUnavailable ? refusal.response : servedSetsChanging(retryAfterSeconds));
-    }
-    noteVersion(request, second);
-    const result = await attempt(request, destination, send, { mayBeDenied: mayBeDenied(request) });
-    if (result.kind === 'no response') return ownResponse(noResponse(request, result.error));
-    if (result.kind !== 'refusal') return result;
-    const mayBeServed =
-      result.reason === 'NotServed' &&
-      isServedBySnapshot(request.decision) &&
-      result.isCertain &&
-      (isUnavailable || others.length > 1 || isServedByDepartedServer(request));
-    return ownResponse(mayBeServed ? servedSetsChanging(retryAfterSeconds) : result.response);
-  }
-
-  /**
-   * A server did not respond. Another one is tried, once, where that is safe and the budget has a retry left.
-   * @param tried the server that did not respond; it is not asked again.
-   */
-  async function retryAfterNoResponse(
-    request: AdmittedRequest,
-    candidates: Candidates,
-    tried: RoutingServer | undefined,
-    failure: TransportError,
-    send: Send,
-  ): Promise<Outcome> {
-    const second = choice.choose(candidates, tried);
-    const destination = second?.destination;
-    if (
-      second === undefined ||
-      destination === undefined ||
-      !maySafelyTryAnother(request, failure) ||
-      !canBeSentAgain(request.inbound) ||
-      !budget.withdraw()
-    ) {
-      const response = noResponse(request, failure);
-      return ownResponse(failure.mayHaveBeenProcessed ? response : toldToPeer(request, response));
-    }
-    noteVersion(request, second);
-    const isServed = isServedBySnapshot(request.decision);
-    const result = await attempt(request, destination, send, { mayBeDenied: isServed });
-    if (result.kind === 'no response') return ownResponse(noResponse(request, result.error));
-    if (result.kind !== 'refusal') return result;
-    return ownResponse(
-      result.reason === 'NotServed' ? servedSetsChanging(retryAfterSeconds) : result.response,
+    return attempt(request, destination, send, hints).then((result) =>
+      isFailed(result) ? askOthers(request, candidates, server, result, send) : result,
     );
+  }
+
+  /**
+   * What came back from the first server is no response for the client: others are asked, as `othersToAsk` has it.
+   * @param first the server that was asked, if it is among the candidates
+   */
+  async function askOthers(
+    request: AdmittedRequest,
+    candidates: Candidates,
+    first: RoutingServer | undefined,
+    failed: Failed,
+    send: Send,
+  ): Promise<Outcome> {
+    const { inbound, decision, requestInfo } = request;
+    const rule = othersToAsk(request, failed);
+    const isServed = isServedBySnapshot(decision);
+    logger.debug(
+      { target: inbound.target, cameBack: failed.kind, others: rule.atMost },
+      'A server is to be made good',
+    );
+    const asked: RoutingServer[] = first === undefined ? [] : [first];
+    const denying = new Set(isDenial(failed) && first !== undefined ? [first] : []);
+    let last = failed;
+    for (let count = 0; count < rule.atMost; count++) {
+      const next = chooseOther(candidates, asked, rule);
+      // A body that was too large to be kept has gone to the first one.
+      if (next?.destination === undefined || !canBeSentAgain(inbound)) break;
+      if (rule.isFromBudget && !budget.withdraw()) break;
+      asked.push(next.server);
+      noteVersion(request, next);
+      const result = await attempt(request, next.destination, send, { mayBeDenied: mayBeDenied(request) });
+      if (!isFailed(result)) return result;
+      if (isDenial(result)) denying.add(next.server);
+      // An object that does not exist, as far as the length of the response can tell.
+      if (isDenial(result) && !result.isCertain) return ownResponse(result.response);
+      // One that has no word in what the others say leaves it as it was.
+      const isOver = result.kind === 'no response' && !maySafelyTryAnother(request, result.error);
+      if (rule.atMost === 1 || isOver) last = result;
+      if (isOver) break;
+    }
+    if (isServed || !isDenial(last)) {
+      const isServedElsewhere =
+        (first === undefined && !isDenial(failed)) ||
+        everyCandidate(candidates).some((candidate) => !denying.has(candidate)) ||
+        isServedByDepartedServer(request);
+      return ownResponse(givenUp(request, last, isServed && isServedElsewhere));
+    }
+    if (isDenial(failed) && denying.size > (first === undefined ? 0 : 1)) deniedEverywhere.add(requestInfo);
+    return ownResponse(last.response);
+  }
+
+  function chooseOther(
+    candidates: Candidates,
+    asked: readonly RoutingServer[],
+    { onlyHealthy }: OthersToAsk,
+  ): Choice | undefined {
+    const left = candidates.candidates.filter((candidate) => !asked.includes(candidate));
+    const next = choice.choose({ ...candidates, candidates: left }, asked.at(-1));
+    if (next === undefined || asked.includes(next.server)) return undefined;
+    return onlyHealthy && state.isAvoided(next.server.id) ? undefined : next;
   }
 
   function deliverToLocal(request: AdmittedRequest, destination: Destination, send: Send): Promise<Outcome> {
@@ -249,17 +185,12 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const settled = health?.settled(destination.id);
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
     const hints = {
-      othersLeft: () => mayTryAnother(inPlaceOfLocal(request)),
+      othersLeft: () => mayTryAnother(othersThanLocal(request)),
       mayBeDenied: mayBeDenied(request),
     };
-    return attempt(request, destination, send, hints).then((result) => {
-      if (result.kind === 'refusal') {
-        return afterRefusal(request, othersThanLocal(request), undefined, result, send);
-      }
-      return result.kind === 'no response'
-        ? retryAfterNoResponse(request, inPlaceOfLocal(request), undefined, result.error, send)
-        : result;
-    });
+    return attempt(request, destination, send, hints).then((result) =>
+      isFailed(result) ? askOthers(request, othersThanLocal(request), undefined, result, send) : result,
+    );
   }
 
   return (request, send) => {
@@ -288,4 +219,22 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
         return Promise.resolve(ownResponse(unavailable(decision.reason)));
     }
   }
+}
+
+function isFailed(result: SendResult | NoResponse): result is Failed {
+  return result.kind === 'refusal' || result.kind === 'no response';
+}
+
+function isDenial(failed: Failed): failed is Refusal {
+  return failed.kind === 'refusal' && failed.reason === 'NotServed';
+}
+
+/** @param isServedElsewhere another server should have what the last one denies to have */
+function givenUp(request: AdmittedRequest, last: Failed, isServedElsewhere: boolean): Response {
+  if (last.kind === 'refusal') {
+    const isChanging = isDenial(last) && isServedElsewhere;
+    return isChanging ? servedSetsChanging(retryAfterSeconds) : last.response;
+  }
+  const response = noResponse(request, last.error);
+  return last.error.mayHaveBeenProcessed ? response : toldToPeer(request, response);
 }

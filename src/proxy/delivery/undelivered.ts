@@ -1,7 +1,7 @@
 import { statusResponse } from '../../apimachinery/status.ts';
-import { maySafelyTryAnother } from '../../request/retry.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { TransportError } from '../../request/transport-error.ts';
+import { maySafelyTryAnother } from './other-servers.ts';
 
 /** Seconds after which a client should ask again when no server responded. */
 export const retryAfterSeconds = 1;
