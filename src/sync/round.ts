@@ -88,6 +88,7 @@ export async function runRound(
     servers,
     readings,
     unread: readers.unread(),
+    readyAt: readers.readyAt(),
     clusterObjects,
     advertised: advertised?.addresses,
     schemas: schemas.byServer,

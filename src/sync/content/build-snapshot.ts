@@ -25,6 +25,8 @@ export interface SnapshotInput {
   readonly readings: ReadonlyMap<string, ServerReading>;
   /** IDs of servers that another process runs than the one that was read. Default: none. */
   readonly unread?: ReadonlySet<string> | undefined;
+  /** When servers that were lost were seen to become ready, by ID, milliseconds since the epoch. Default: none. */
+  readonly readyAt?: ReadonlyMap<string, number> | undefined;
   readonly clusterObjects: ClusterObjects;
   /** What servers serve by their StorageVersions, by server ID. */
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
@@ -120,7 +122,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   }
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
-  const changes = versionChanges(previous, servers, input.servers, now);
+  const changes = versionChanges(previous, servers, input.servers, now, input.readyAt);
   const candidate: Snapshot = {
     apiVersion: snapshotApiVersion,
     kind: snapshotKind,

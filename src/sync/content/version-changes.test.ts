@@ -20,16 +20,18 @@ function snapshotAt(
   });
 }
 
-/** What the next snapshot says. @param acquired seconds after the start, by server */
+/** What the next snapshot says. @param acquired seconds after the start, by server; `ready` likewise */
 function changesOf(
   previous: Snapshot | undefined,
   versions: Readonly<Record<string, string>>,
   seconds: number,
   acquired: Readonly<Record<string, number>> = {},
+  ready: Readonly<Record<string, number>> = {},
 ) {
+  const readyAt = new Map(Object.entries(ready).map(([id, at]) => [id, start + at * 1_000]));
   const descriptions = Object.entries(acquired).map(([id, at]) => ({ id, acquiredAt: start + at * 1_000 }));
   const { servers } = snapshotAt(versions);
-  return versionChanges(previous, servers, descriptions, start + seconds * 1_000).map(
+  return versionChanges(previous, servers, descriptions, start + seconds * 1_000, readyAt).map(
     ({ server, from, to, at }) => `${server} ${from} ${to} ${(Date.parse(at) - start) / 1_000}`,
   );
 }
@@ -48,6 +50,18 @@ test('without a Lease, and by one from the future, it counts ten seconds after i
   const before = snapshotAt(old);
   assert.deepEqual(changesOf(before, { ...old, c: 'v1.36.0' }, 3), ['c 1.35 1.36 13']);
   assert.deepEqual(changesOf(before, { ...old, c: 'v1.36.0' }, 3, { c: 3_600 }), ['c 1.35 1.36 13']);
+});
+
+test('a server that starts slowly counts five seconds after it was seen to become ready, whenever it was read', () => {
+  const before = snapshotAt(old);
+  const mixed = { ...old, c: 'v1.36.0' };
+  for (const noticed of [22, 24, 26]) {
+    const changes = changesOf(before, mixed, noticed, { c: 0.5 }, { c: 21 });
+    assert.deepEqual(changes, ['c 1.35 1.36 26']);
+    const known = { server: 'c', from: '1.35', to: '1.36', at: new Date(start + 26_000).toISOString() };
+    assert.deepEqual(changesOf(snapshotAt(mixed, [known]), mixed, noticed, { c: 0.5 }, { c: 21 }), changes);
+  }
+  assert.deepEqual(changesOf(before, mixed, 4, { c: 0.5 }, { c: 3 }), ['c 1.35 1.36 10.5']);
 });
 
 test('a change stays for a minute, so that routers whose clocks differ change at the same instant', () => {

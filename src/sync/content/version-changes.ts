@@ -9,6 +9,11 @@ import type { ServerDescription } from '../cluster/sync-server.ts';
  * it by then, and its schemas as well, mostly: they change the preferred version at the same instant.
  */
 const countsAfter = 10_000;
+/**
+ * How long after it was seen to become ready its version counts at the earliest, milliseconds: one that starts slowly has its
+ * Lease long before. Who watches sees it ready within a tenth of a second of each other, and has read it a little later.
+ */
+const countsAfterReady = 5_000;
 /** How long a change that counts stays in the snapshot, milliseconds: the clocks of routers differ. */
 const keptFor = 60_000;
 
@@ -18,18 +23,21 @@ const keptFor = 60_000;
  * The instant follows from the Lease of the server, which is the same for all who read it, be it one sync job or each router
  * by itself. Where there is none, or one from the future, it follows from when the change was noticed.
  * @param now milliseconds since the epoch
+ * @param readyAt when servers that were lost were seen to become ready, by ID, milliseconds since the epoch
  */
 export function versionChanges(
   previous: Snapshot | undefined,
   servers: readonly SnapshotServer[],
   descriptions: readonly ServerDescription[],
   now: number,
+  readyAt: ReadonlyMap<string, number> = new Map(),
 ): readonly VersionChange[] {
   if (previous === undefined) return [];
   const acquired = new Map(descriptions.map(({ id, acquiredAt }) => [id, acquiredAt]));
+  const earliest = (id: string) => (readyAt.get(id) ?? Number.NEGATIVE_INFINITY) + countsAfterReady;
   const kept = (previous.metadata.versionChanges ?? [])
     .filter(({ at }) => now < (parseRfc3339(at) ?? 0) + keptFor)
-    .map((change) => byItsLease(change, acquired.get(change.server), now));
+    .map((change) => byItsLease(change, acquired.get(change.server), earliest(change.server), now));
   const readAt = parseRfc3339(previous.metadata.createdAt) ?? now;
   const before = new Map(previous.servers.map((server) => [server.id, server]));
   const after = new Map(servers.map((server) => [server.id, server]));
@@ -42,7 +50,7 @@ export function versionChanges(
     const leasedAt = acquired.get(by) ?? now;
     // The version before was read long after that: it is the Lease of the process before, the new one is not seen yet.
     const isOfBefore = leasedAt + countsAfter < readAt;
-    const at = (isOfBefore ? now : Math.min(leasedAt, now)) + countsAfter;
+    const at = Math.max((isOfBefore ? now : Math.min(leasedAt, now)) + countsAfter, earliest(by));
     return [
       {
         server: id,
@@ -59,12 +67,18 @@ export function versionChanges(
 }
 
 /** A change that was noticed before the Lease of the new process was seen counts from when all others have it count. */
-function byItsLease(change: VersionChange, acquired: number | undefined, now: number): VersionChange {
+function byItsLease(
+  change: VersionChange,
+  acquired: number | undefined,
+  earliest: number,
+  now: number,
+): VersionChange {
   const at = parseRfc3339(change.at) ?? 0;
   if (acquired === undefined || at <= now) return change;
   const noticed = at - countsAfter;
   const leased = acquired + countsAfter;
-  return leased > noticed && leased < at ? { ...change, at: new Date(leased).toISOString() } : change;
+  const next = Math.max(leased, earliest);
+  return leased > noticed && next < at ? { ...change, at: new Date(next).toISOString() } : change;
 }
 
 function minorOf({ version }: SnapshotServer): string | undefined {

@@ -47,6 +47,8 @@ interface ReaderState {
   dueAt: number;
   /** It was lost, or another process runs it, and it has not been read since. */
   lost: LostServer | undefined;
+  /** When it was seen to become ready after it was lost, milliseconds since the epoch; `undefined`: it was not seen. */
+  readyAt: number | undefined;
   /** What it said while it was not ready yet; `undefined` until it has been asked, and once it has been read. */
   early: EarlyReading | undefined;
 }
@@ -63,6 +65,8 @@ interface LostServer {
   readonly since: number;
   /** Its Lease has another holder than when it was read: what is known of it is said of another process. */
   readonly changedHands: boolean;
+  /** It has said that it is not ready. */
+  readonly isStarting?: boolean;
 }
 
 /** Milliseconds between two questions whether a server that was lost is ready. */
@@ -96,6 +100,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       hashReader: createStorageVersionHashReader({ clock, previous }),
       dueAt: -Infinity,
       lost: undefined,
+      readyAt: undefined,
       early: undefined,
     };
   }
@@ -160,6 +165,11 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       const begun = clock.monotonic();
       const since = () => (clock.monotonic() - begun) / 1000;
       const stage = isLost(state) ? await readiness(state.server, signal) : 'ready';
+      // One that has not been seen to start was out of reach of this process alone, and ready long before.
+      if (stage === 'ready' && state.lost?.isStarting === true) state.readyAt ??= clock.now();
+      if (stage === 'starting' && state.lost !== undefined) {
+        Object.assign(state, { readyAt: undefined, lost: { ...state.lost, isStarting: true } });
+      }
       if (stage === 'starting' && state.early === undefined) void readEarly(state, signal);
       if (stage !== 'ready') return [notReady, since()] as const;
       return [await readDocuments(state, signal), since()] as const;
@@ -172,7 +182,10 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
     if (reading.ok) {
       if (state.lost !== undefined) tell();
       Object.assign(state, { lost: undefined, early: undefined });
-    } else state.lost ??= { since: clock.monotonic(), changedHands: false };
+    } else if (state.lost === undefined) {
+      const lost: LostServer = { since: clock.monotonic(), changedHands: false };
+      Object.assign(state, { lost, readyAt: undefined });
+    }
     if (reading.ok) state.knownGroupVersions = groupVersionsOf(reading.set);
     // A server may come back as another process.
     else if (reading !== notReady) state.hashReader.outdate();
@@ -257,6 +270,9 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
         }
       }
     },
+    /** When servers that were lost were seen to become ready, by ID, milliseconds since the epoch. */
+    readyAt: (): ReadonlyMap<string, number> =>
+      new Map([...states].flatMap(([id, { readyAt }]) => (readyAt === undefined ? [] : [[id, readyAt]]))),
     /** What servers that are not ready yet say that they will serve, by ID. */
     early: (): ReadonlyMap<string, SuccessfulReading> =>
       new Map([...states].flatMap(([id, { early }]) => (early?.reading ? [[id, early.reading]] : []))),
