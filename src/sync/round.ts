@@ -88,7 +88,7 @@ export async function runRound(
     servers,
     readings,
     unread: readers.unread(),
-    readyAt: readers.readyAt(),
+    starts: readers.starts(),
     clusterObjects,
     advertised: advertised?.addresses,
     schemas: schemas.byServer,

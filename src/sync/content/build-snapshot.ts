@@ -8,7 +8,7 @@ import type { ClusterObjects } from '../cluster/cluster-objects.ts';
 import type { DecodableVersions } from '../cluster/storage-versions.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
 import { excludeGroupVersions, sharedGroupVersions } from '../servers/exclude-group-versions.ts';
-import { lastKnown, type ServerReading } from '../servers/server-reading.ts';
+import { lastKnown, type SeenStart, type ServerReading } from '../servers/server-reading.ts';
 import { hashesOfDefinitions, withDefinedHashes } from '../servers/storage-version-hashes.ts';
 import { acceptableSet } from './acceptable-set.ts';
 import { type ServerContent, serverContent } from './server-content.ts';
@@ -25,8 +25,8 @@ export interface SnapshotInput {
   readonly readings: ReadonlyMap<string, ServerReading>;
   /** IDs of servers that another process runs than the one that was read. Default: none. */
   readonly unread?: ReadonlySet<string> | undefined;
-  /** When servers that were lost were seen to become ready, by ID, milliseconds since the epoch. Default: none. */
-  readonly readyAt?: ReadonlyMap<string, number> | undefined;
+  /** The last start of each server of which it was seen, by ID. Default: none. */
+  readonly starts?: ReadonlyMap<string, SeenStart> | undefined;
   readonly clusterObjects: ClusterObjects;
   /** What servers serve by their StorageVersions, by server ID. */
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
@@ -122,7 +122,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   }
   if (servers.length === 0) return { snapshot: undefined, changed: false, warnings };
 
-  const changes = versionChanges(previous, servers, input.servers, now, input.readyAt);
+  const changes = versionChanges(previous, servers, input.servers, now, input.starts);
   const candidate: Snapshot = {
     apiVersion: snapshotApiVersion,
     kind: snapshotKind,

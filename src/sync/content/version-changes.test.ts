@@ -28,10 +28,13 @@ function changesOf(
   acquired: Readonly<Record<string, number>> = {},
   ready: Readonly<Record<string, number>> = {},
 ) {
-  const readyAt = new Map(Object.entries(ready).map(([id, at]) => [id, start + at * 1_000]));
+  // Lost two seconds after the start, whichever it is.
+  const starts = new Map(
+    Object.entries(ready).map(([id, at]) => [id, { lostAt: start + 2_000, readyAt: start + at * 1_000 }]),
+  );
   const descriptions = Object.entries(acquired).map(([id, at]) => ({ id, acquiredAt: start + at * 1_000 }));
   const { servers } = snapshotAt(versions);
-  return versionChanges(previous, servers, descriptions, start + seconds * 1_000, readyAt).map(
+  return versionChanges(previous, servers, descriptions, start + seconds * 1_000, starts).map(
     ({ server, from, to, at }) => `${server} ${from} ${to} ${(Date.parse(at) - start) / 1_000}`,
   );
 }
@@ -56,12 +59,17 @@ test('a server that starts slowly counts five seconds after it was seen to becom
   const before = snapshotAt(old);
   const mixed = { ...old, c: 'v1.36.0' };
   for (const noticed of [22, 24, 26]) {
-    const changes = changesOf(before, mixed, noticed, { c: 0.5 }, { c: 21 });
+    // Another snapshot was made while it started.
+    const between = {
+      ...before,
+      metadata: { ...before.metadata, createdAt: new Date(start + 18_000).toISOString() },
+    };
+    const changes = changesOf(between, mixed, noticed, { c: 4 }, { c: 21 });
     assert.deepEqual(changes, ['c 1.35 1.36 26']);
     const known = { server: 'c', from: '1.35', to: '1.36', at: new Date(start + 26_000).toISOString() };
-    assert.deepEqual(changesOf(snapshotAt(mixed, [known]), mixed, noticed, { c: 0.5 }, { c: 21 }), changes);
+    assert.deepEqual(changesOf(snapshotAt(mixed, [known]), mixed, noticed, { c: 4 }, { c: 21 }), changes);
   }
-  assert.deepEqual(changesOf(before, mixed, 4, { c: 0.5 }, { c: 3 }), ['c 1.35 1.36 10.5']);
+  assert.deepEqual(changesOf(before, mixed, 8, { c: 4 }, { c: 7 }), ['c 1.35 1.36 14']);
 });
 
 test('a change stays for a minute, so that routers whose clocks differ change at the same instant', () => {

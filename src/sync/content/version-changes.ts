@@ -3,6 +3,7 @@ import { parseRfc3339 } from '../../runtime/rfc3339.ts';
 import { addressOf } from '../../snapshot/addresses/host-port.ts';
 import type { Snapshot, SnapshotServer, VersionChange } from '../../snapshot/format/types.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
+import type { SeenStart } from '../servers/server-reading.ts';
 
 /**
  * How long after a server has acquired its Lease its version begins to count, milliseconds. All who watch Leases have read
@@ -23,18 +24,18 @@ const keptFor = 60_000;
  * The instant follows from the Lease of the server, which is the same for all who read it, be it one sync job or each router
  * by itself. Where there is none, or one from the future, it follows from when the change was noticed.
  * @param now milliseconds since the epoch
- * @param readyAt when servers that were lost were seen to become ready, by ID, milliseconds since the epoch
+ * @param starts the last start of each server of which it was seen, by ID
  */
 export function versionChanges(
   previous: Snapshot | undefined,
   servers: readonly SnapshotServer[],
   descriptions: readonly ServerDescription[],
   now: number,
-  readyAt: ReadonlyMap<string, number> = new Map(),
+  starts: ReadonlyMap<string, SeenStart> = new Map(),
 ): readonly VersionChange[] {
   if (previous === undefined) return [];
   const acquired = new Map(descriptions.map(({ id, acquiredAt }) => [id, acquiredAt]));
-  const earliest = (id: string) => (readyAt.get(id) ?? Number.NEGATIVE_INFINITY) + countsAfterReady;
+  const earliest = (id: string) => (starts.get(id)?.readyAt ?? Number.NEGATIVE_INFINITY) + countsAfterReady;
   const kept = (previous.metadata.versionChanges ?? [])
     .filter(({ at }) => now < (parseRfc3339(at) ?? 0) + keptFor)
     .map((change) => byItsLease(change, acquired.get(change.server), earliest(change.server), now));
@@ -48,8 +49,9 @@ export function versionChanges(
     // One that another has replaced leaves when that one comes.
     const by = after.has(id) ? id : (added.find((server) => isAt(server, before.get(id)))?.id ?? id);
     const leasedAt = acquired.get(by) ?? now;
-    // The version before was read long after that: it is the Lease of the process before, the new one is not seen yet.
-    const isOfBefore = leasedAt + countsAfter < readAt;
+    // The server was lost, or its version before was read, long after that: it is the Lease of the process before, and the
+    // new one is not seen yet.
+    const isOfBefore = leasedAt + countsAfter < (starts.get(by)?.lostAt ?? readAt);
     const at = Math.max((isOfBefore ? now : Math.min(leasedAt, now)) + countsAfter, earliest(by));
     return [
       {

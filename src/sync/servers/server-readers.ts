@@ -6,7 +6,7 @@ import type { SyncServer } from '../cluster/sync-server.ts';
 import { withReadTimeout } from '../documents/server-documents.ts';
 import { groupVersionsOf } from './exclude-group-versions.ts';
 import { readServer } from './read-server.ts';
-import { lastKnown, type ServerReading } from './server-reading.ts';
+import { lastKnown, type SeenStart, type ServerReading } from './server-reading.ts';
 import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-version-hashes.ts';
 
 export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'incarnation'>;
@@ -47,8 +47,8 @@ interface ReaderState {
   dueAt: number;
   /** It was lost, or another process runs it, and it has not been read since. */
   lost: LostServer | undefined;
-  /** When it was seen to become ready after it was lost, milliseconds since the epoch; `undefined`: it was not seen. */
-  readyAt: number | undefined;
+  /** Its last start, if that was seen. */
+  start: SeenStart | undefined;
   /** What it said while it was not ready yet; `undefined` until it has been asked, and once it has been read. */
   early: EarlyReading | undefined;
 }
@@ -61,8 +61,9 @@ interface EarlyReading {
 }
 
 interface LostServer {
-  /** By the monotonic clock. */
+  /** By the monotonic clock, and in milliseconds since the epoch. */
   readonly since: number;
+  readonly at: number;
   /** Its Lease has another holder than when it was read: what is known of it is said of another process. */
   readonly changedHands: boolean;
   /** It has said that it is not ready. */
@@ -100,7 +101,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       hashReader: createStorageVersionHashReader({ clock, previous }),
       dueAt: -Infinity,
       lost: undefined,
-      readyAt: undefined,
+      start: undefined,
       early: undefined,
     };
   }
@@ -110,6 +111,11 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
     news.resolve();
   }
 
+  const lostNow = (changedHands: boolean): LostServer => ({
+    since: clock.monotonic(),
+    at: clock.now(),
+    changedHands,
+  });
   const isLost = ({ lost }: ReaderState): boolean =>
     lost !== undefined && clock.monotonic() - lost.since < lostFor;
 
@@ -166,9 +172,12 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       const since = () => (clock.monotonic() - begun) / 1000;
       const stage = isLost(state) ? await readiness(state.server, signal) : 'ready';
       // One that has not been seen to start was out of reach of this process alone, and ready long before.
-      if (stage === 'ready' && state.lost?.isStarting === true) state.readyAt ??= clock.now();
-      if (stage === 'starting' && state.lost !== undefined) {
-        Object.assign(state, { readyAt: undefined, lost: { ...state.lost, isStarting: true } });
+      const { lost } = state;
+      if (stage === 'ready' && lost?.isStarting === true) {
+        state.start ??= { lostAt: lost.at, readyAt: clock.now() };
+      }
+      if (stage === 'starting' && lost !== undefined) {
+        Object.assign(state, { start: undefined, lost: { ...lost, isStarting: true } });
       }
       if (stage === 'starting' && state.early === undefined) void readEarly(state, signal);
       if (stage !== 'ready') return [notReady, since()] as const;
@@ -183,8 +192,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       if (state.lost !== undefined) tell();
       Object.assign(state, { lost: undefined, early: undefined });
     } else if (state.lost === undefined) {
-      const lost: LostServer = { since: clock.monotonic(), changedHands: false };
-      Object.assign(state, { lost, readyAt: undefined });
+      Object.assign(state, { lost: lostNow(false), start: undefined });
     }
     if (reading.ok) state.knownGroupVersions = groupVersionsOf(reading.set);
     // A server may come back as another process.
@@ -223,7 +231,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
           // The versions that it stored at stay known until those of the new process have been read.
           const { hashReader } = state;
           hashReader.outdate();
-          const lost = latest.has(server.id) ? { since: clock.monotonic(), changedHands: true } : undefined;
+          const lost = latest.has(server.id) ? lostNow(true) : undefined;
           Object.assign(state, newState(server), { hashReader, lost });
         } else state.server = server;
       }
@@ -270,9 +278,9 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
         }
       }
     },
-    /** When servers that were lost were seen to become ready, by ID, milliseconds since the epoch. */
-    readyAt: (): ReadonlyMap<string, number> =>
-      new Map([...states].flatMap(([id, { readyAt }]) => (readyAt === undefined ? [] : [[id, readyAt]]))),
+    /** The last start of each server of which it was seen, by ID. */
+    starts: (): ReadonlyMap<string, SeenStart> =>
+      new Map([...states].flatMap(([id, { start }]) => (start === undefined ? [] : [[id, start]]))),
     /** What servers that are not ready yet say that they will serve, by ID. */
     early: (): ReadonlyMap<string, SuccessfulReading> =>
       new Map([...states].flatMap(([id, { early }]) => (early?.reading ? [[id, early.reading]] : []))),

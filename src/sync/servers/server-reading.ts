@@ -29,6 +29,14 @@ export type ServerReading =
     }
   | { readonly ok: false; readonly code: ReadErrorCode; readonly reason: string };
 
+/** The start of a server, as one who was watching saw it. Milliseconds since the epoch. */
+export interface SeenStart {
+  /** It did not respond any more, or its Lease had another holder. */
+  readonly lostAt: number;
+  /** Its `/readyz` said so, after it had said the opposite. */
+  readonly readyAt: number;
+}
+
 /** A server as in the previous snapshot. */
 export interface LastKnownServer {
   readonly server: SnapshotServer;
