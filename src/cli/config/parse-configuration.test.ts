@@ -139,6 +139,12 @@ logging: { format: xml }
     assert.match(issuesOf(`${header}localServer: { id: !secret x }\n`).join(), /TAG_RESOLVE_FAILED/);
   });
 
+  it('is refused with few lines where it is a file of another kind', () => {
+    const issues = issuesOf(`${'name value\n'.repeat(3)}${'\t%wrong: {\n'.repeat(100)}`);
+    assert.ok(issues.length <= 6, issues.join('\n'));
+    assert.match(issues.at(-1) ?? '', /more errors of this kind follow$/);
+  });
+
   it('is not quoted where it is no YAML: it may be a key given by mistake', () => {
     const issues = issuesOf('-----BEGIN PRIVATE KEY-----\nhunter2: {\n').join('\n');
     assert.ok(!issues.includes('hunter2'), issues);

@@ -19,6 +19,9 @@ import {
   configurationVersion,
 } from './configuration-kind.ts';
 
+/** Syntax errors that are told one by one. */
+const maximumSyntaxErrors = 5;
+
 /** Where in a file, both counted from 1. */
 export interface FilePosition {
   readonly line: number;
@@ -88,12 +91,18 @@ class ConfigurationReader<Name extends string> {
     if (second?.range !== undefined) {
       this.#issue(second.range[0], '', 'holds a second document: one file is one configuration');
     }
-    for (const { code, pos } of [...(document?.errors ?? []), ...(document?.warnings ?? [])]) {
+    const errors = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
       // The rest can be read: its errors are reported in the same run.
-      if (code === 'DUPLICATE_KEY') continue;
+      .filter(({ code }) => code !== 'DUPLICATE_KEY');
+    // A file of another kind has an error in each of its lines.
+    for (const { code, pos } of errors.slice(0, maximumSyntaxErrors)) {
       // Without the parser's words: they quote the text, and it may be a key given by mistake.
       const message = `is neither YAML nor JSON (${code}): see the indentation, and that a space follows each colon`;
       this.#issue(pos[0], '', message);
+    }
+    const next = errors[maximumSyntaxErrors];
+    if (next !== undefined) {
+      this.#issue(next.pos[0], '', `${errors.length - maximumSyntaxErrors} more errors of this kind follow`);
     }
     if (document === undefined || document.contents === null) {
       this.#issue(0, '', `is empty: begin with apiVersion: ${configurationVersion}`);

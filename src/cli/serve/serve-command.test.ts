@@ -145,6 +145,13 @@ describe('serve', () => {
     assert.match(lines.join(), /the router cannot start/);
   });
 
+  it('says in one line what to give where nothing was given', async () => {
+    const { code, lines } = await start([]);
+    assert.equal(code, 2);
+    assert.equal(lines.length, 1);
+    assert.match(lines.join(), /--kubeconfig .* --config /);
+  });
+
   it('ends with exit code 2 and a line for every error, and starts nothing', async () => {
     const { config, code, lines } = await start(['--server-id=cp-a', '--secure-port=x', '--peer-ca-file=']);
     assert.equal(config, undefined);

@@ -56,6 +56,10 @@ interface ServeInputOptions {
   readonly maySkipServerId?: boolean;
 }
 
+/** One line in place of one for each required setting. */
+const nothingGiven =
+  'give --kubeconfig on a control-plane node of kubeadm, where the other settings are found, or --config with a configuration file elsewhere';
+
 /**
  * Checks all that `serve` was called with: flags, configuration file, and the files that they name. Warnings are
  * printed.
@@ -66,6 +70,9 @@ export async function readServeInput(
   context: CommandContext,
   { wait, maySkipServerId = false }: ServeInputOptions = {},
 ): Promise<ServeInput> {
+  if (given.configurationFiles.length + given.unknown.length + Object.keys(given.flags).length === 0) {
+    throw new CommandFailure(2, [nothingGiven], { hint: helpHint });
+  }
   const read = readGivenConfiguration(
     context,
     given.configurationFiles.at(-1),
