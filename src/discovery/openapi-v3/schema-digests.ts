@@ -89,6 +89,11 @@ function kindsOf(
   return kinds;
 }
 
+/** Definitions that are remembered: those of two versions of Kubernetes. Custom resources share none. */
+const maximumKnown = 4_000;
+/** In characters; longer ones are few. */
+const longestKnown = 4_096;
+
 /** @returns by name, for every schema that the roots lead to */
 async function digestsOf(
   definitions: ReadonlyMap<string, unknown>,
@@ -115,7 +120,7 @@ async function digestsOf(
           JSON.stringify(`#${names.has(referenced) ? before.get(referenced) : digests.get(referenced)}`),
         );
         const digest = known.get(text) ?? (await sha256Digest(new TextEncoder().encode(text)));
-        known.set(text, digest);
+        if (text.length <= longestKnown && known.size < maximumKnown) known.set(text, digest);
         digests.set(name, digest);
         await slice.rest();
       }
