@@ -116,13 +116,14 @@ test('doctor looks at what is found as at what is given', async (context) => {
 });
 
 test('doctor looks at all else while the ID of the server cannot be found', async (context) => {
-  const { flags } = await node(context, 'another-host');
+  const { own, peer, flags } = await node(context, 'another-host');
   const { code, output } = await run('doctor', ...flags, '-o', 'json');
   assert.equal(code, 2);
   const findings: readonly { check: string; result: string; message: string }[] = JSON.parse(output);
   const resultOf = (name: string) => findings.find(({ check }) => check === name)?.result;
   assert.equal(resultOf('server ID'), 'failed');
-  for (const check of ['serving certificate', 'server local', 'identity at local']) {
+  const checks = [own, peer].flatMap(({ serverId: id }) => [`server ${id}`, `identity at ${id}`]);
+  for (const check of ['serving certificate', ...checks]) {
     assert.equal(resultOf(check), 'ok', output);
   }
   assert.doesNotMatch(output, /not-known-yet/);
