@@ -30,7 +30,8 @@ export function clientCertificateTlsOptions(
     // Always set while certificates are requested: otherwise Node would trust the authorities of the public web.
     ca: anchors.map((anchor) => anchor.toString()),
     // A session ticket has the client's certificate without its intermediates, so a resumed chain could not be checked;
-    // and it would keep an old result after a change of the bundles.
+    // and it would keep an old result after a change of the bundles. On TLS 1.3 two that cannot be resumed are sent all the
+    // same: Node does not offer SSL_CTX_set_num_tickets.
     secureOptions: constants.SSL_OP_NO_TICKET,
   };
 }

@@ -110,8 +110,9 @@ const behindTheHead: readonly Fault[] = [
     name: 'begins an answer and says nothing more',
     damage: 'stuck',
     script: () => begin,
-    configure: withTimeouts({ request: 2_000 }),
-    // It takes some seconds, and nothing of it depends on who the server is.
+    // Long enough for the heads of nine answers on a busy machine.
+    configure: withTimeouts({ request: 6_000 }),
+    // Nothing of it depends on who the server is.
     places: ['peer'],
   },
   brokenOff('resets in the middle of its answer', (asked) => asked.reset()),
