@@ -7,6 +7,7 @@ import {
   requestLines,
   startWithFrames,
 } from '../../../test/support/raw-http2-client.ts';
+import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { fieldBlock } from '../../../test/support/security/hpack.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
 
@@ -111,7 +112,15 @@ describe('a head that does not end', () => {
 
 test('attack: unfinished heads on many connections: the oldest is closed', async (context) => {
   // Clients without a certificate have half of it, and seven eighths of that for what can be given up.
-  const server = { heldForOthers: 300_000 };
+  const reliefs: string[] = [];
+  const { logger, lines } = recordingLogger();
+  const observer = {
+    secured() {},
+    handshakeFailed() {},
+    malformed() {},
+    relieved: (relief: string) => reliefs.push(relief),
+  };
+  const server = { heldForOthers: 300_000, observer, logger };
   const { client, port } = await startWithFrames(context, fine, { server });
   const unfinished = headFrames(1, [...requestLines(), 'x-large', 'a'.repeat(45_000)], { isWhole: false });
   const begins = async (each: FrameClient): Promise<FrameClient> => {
@@ -132,4 +141,10 @@ test('attack: unfinished heads on many connections: the oldest is closed', async
   assert.equal(await third.resetCode(1), refusedStream);
   third.request(3, requestLines());
   assert.equal((await third.outcome(3)).status, 200);
+  assert.deepEqual(reliefs, ['ended', 'refused']);
+  assert.deepEqual(
+    lines.map(({ level, message }) => [level, message.slice(0, 23)]),
+    [['warn', 'Too many bytes are held']],
+    'once in a while',
+  );
 });

@@ -199,7 +199,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
     }
     const head = parseRequestHead(lines);
     const headBytes = sizeOf(head);
-    if (!this.share.hasRoomFor(headBytes)) {
+    if (!this.share.admits(headBytes)) {
       // The client may send it again at once (RFC 9113 section 8.7), and is charged for nothing.
       this.#refused(headers);
       this.output.reset(streamId, errorCode.refusedStream);

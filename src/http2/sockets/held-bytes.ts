@@ -10,6 +10,9 @@ export interface HeldBytes {
   add(bytes: number): void;
 }
 
+/** What is done for lack of memory: a request is refused, or what waits is ended. */
+export type Relief = 'refused' | 'ended';
+
 /** A request may take this part of what is left: however much is held, small requests find room. */
 const partOfRoom = 16;
 /** Beyond this part something is given up, so that there is room for new requests. */
@@ -25,6 +28,8 @@ export class MemoryBudget {
   readonly verified: BudgetShare;
   /** All others; half of the budget at most. */
   readonly others: BudgetShare;
+  /** Is told of each relief. Must not throw. */
+  onRelief: (relief: Relief) => void = () => {};
   readonly #maximum: number;
   #isDue = false;
 
@@ -94,6 +99,13 @@ export class BudgetShare implements HeldBytes {
     return bytes * partOfRoom <= this.#maximum - this.#bytes && this.#budget.hasRoomFor(bytes);
   }
 
+  /** Whether there is room for a request. The caller refuses it if not. */
+  admits(bytes: number): boolean {
+    const hasRoom = this.hasRoomFor(bytes);
+    if (!hasRoom) this.#budget.onRelief('refused');
+    return hasRoom;
+  }
+
   /** Counts bytes that cannot be given up: of a request that is being served. */
   add(bytes: number): void {
     this.#bytes += bytes;
@@ -113,8 +125,10 @@ export class BudgetShare implements HeldBytes {
   /** @returns false if nothing can be given up */
   giveUpOne(): boolean {
     const oldest = this.#heads.first ?? this.#content.first;
-    oldest?.giveUp();
-    return oldest !== undefined;
+    if (oldest === undefined) return false;
+    this.#budget.onRelief('ended');
+    oldest.giveUp();
+    return true;
   }
 }
 

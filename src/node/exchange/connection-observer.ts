@@ -1,4 +1,5 @@
 import type { TLSSocket } from 'node:tls';
+import type { Relief } from '../../http2/sockets/held-bytes.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { TransportError } from '../../request/transport-error.ts';
 
@@ -9,6 +10,8 @@ export interface ServerObserver {
   handshakeFailed(error: Error): void;
   /** A client sent invalid or ambiguous HTTP/1.1, which was refused. */
   malformed(): void;
+  /** Too many bytes are held for others: a request was refused, or what waits was ended. */
+  relieved(relief: Relief): void;
 }
 
 /** Is told of connections to destinations, for metrics. Must not throw. */

@@ -1,4 +1,5 @@
 import type { TLSSocket } from 'node:tls';
+import type { Relief } from '../../http2/sockets/held-bytes.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { TransportError } from '../../request/transport-error.ts';
 import { errorCode } from '../../runtime/error-code.ts';
@@ -30,6 +31,10 @@ export class ConnectionMetrics implements ServerObserver, DialObserver {
 
   malformed(): void {
     this.#state.malformedRequests.with().add();
+  }
+
+  relieved(relief: Relief): void {
+    this.#state.memoryReliefs.with(relief).add();
   }
 
   connected(destination: Destination, socket: TLSSocket, milliseconds: number): void {

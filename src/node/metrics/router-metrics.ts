@@ -14,6 +14,7 @@ import type { Snapshot } from '../../snapshot/format/types.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver-options.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
+import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { ConnectionMetrics } from './connection-metrics.ts';
 import { DestinationSeriesIndex } from './destination-series.ts';
 import type { ExposedFamily } from './metric-family.ts';
@@ -164,6 +165,7 @@ function updateStateMetrics(
   state.discoveryConflicts.with().set(discovery.conflictCount);
   state.documentProblems.with().set(documents.length);
   updateCredentials(state, sources.credentialFiles);
+  state.heldBytes.with().set(memoryForOthers.bytes);
   state.settingsNeedingRestart.with().set(sources.needsRestart().length);
   destinations.retryBudget.with().set(sources.retryBudget());
   destinations.health.clear();

@@ -86,6 +86,17 @@ export const stateCatalogue = {
     'What clients on HTTP/1.1 sent that is no valid HTTP, or could be read in two ways. It is refused before it is a request.',
     [],
   ),
+  memoryReliefs: counter(
+    'mixed_version_proxy_memory_reliefs_total',
+    'What was done because too many bytes are held for others, by action: a request was refused (429, REFUSED_STREAM), or what waits was ended.',
+    ['action'],
+    ['refused', 'ended'],
+  ),
+  heldBytes: gauge(
+    'mixed_version_proxy_held_bytes',
+    'Bytes held for others: incomplete heads, heads of requests without a response, content that nobody has taken.',
+    [],
+  ),
   buildInfo: gauge(
     'mixed_version_proxy_build_info',
     '1, with the version of the router and of Node.js in the labels.',

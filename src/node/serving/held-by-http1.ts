@@ -82,7 +82,7 @@ class Http1Connection implements Holder {
     this.#message = message;
     this.#response = response;
     const size = sizeOf({ target: message.url ?? '', headers: message.rawHeaders });
-    if (!this.#share.hasRoomFor(size)) return undefined;
+    if (!this.#share.admits(size)) return undefined;
     this.#headBytes = size;
     this.#share.add(size);
     return this.#content;

@@ -134,6 +134,7 @@ test('a client is known by its certificate behind another name, and no stranger 
         },
         handshakeFailed() {},
         malformed() {},
+        relieved() {},
       },
     },
   );

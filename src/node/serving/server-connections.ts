@@ -1,6 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import type { MemoryBudget, Relief } from '../../http2/sockets/held-bytes.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { OneAtATime } from './one-at-a-time.ts';
 
@@ -110,4 +111,20 @@ export function limitConnections(server: Server, maximum: number, logger: Logger
     );
   });
   server.maxConnections = maximum > 0 ? maximum : Number.POSITIVE_INFINITY;
+}
+
+/** Says at most every so often that too many bytes are held for others. */
+export function reliefLog(memory: MemoryBudget, logger: Logger): (relief: Relief) => void {
+  let lastWarning = Number.NEGATIVE_INFINITY;
+  const counts = { refused: 0, ended: 0 };
+  return (relief) => {
+    counts[relief] += 1;
+    const now = performance.now();
+    if (now - lastWarning < warningInterval) return;
+    lastWarning = now;
+    logger.warn(
+      { heldBytes: memory.bytes, ...counts },
+      'Too many bytes are held for clients and servers that do not go on: requests are refused, or what waits is ended. Give the router more memory, or find who sends without reading',
+    );
+  };
 }

@@ -13,7 +13,7 @@ import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { type RequestHandlerOptions, requestHandler } from './request-handler.ts';
-import { limitConnections, ServerConnections } from './server-connections.ts';
+import { limitConnections, reliefLog, ServerConnections } from './server-connections.ts';
 import { listenError } from './server-error.ts';
 
 export interface RouterServerOptions extends RequestHandlerOptions {
@@ -94,6 +94,11 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     clientCertificateOf({ socket }).clientCertificate !== undefined;
   const memory =
     options.heldForOthers === undefined ? memoryForOthers : new MemoryBudget(options.heldForOthers);
+  const logRelief = reliefLog(memory, logger);
+  memory.onRelief = (relief) => {
+    observer?.relieved(relief);
+    logRelief(relief);
+  };
   const http2 = routerHttp2Server({
     ...options,
     limits,
