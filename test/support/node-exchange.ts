@@ -106,6 +106,8 @@ export async function startPeer(
   }
   const server = createServer({ ...tls, ALPNProtocols: ['http/1.1'], maxHeaderSize: 1024 * 1024 }, handle);
   server.maxHeadersCount = 5_000;
+  // Node closes after five seconds, and a response that the router has not read by then breaks off: on a busy machine.
+  server.keepAliveTimeout = 0;
   return listen(context, server, port);
 }
 

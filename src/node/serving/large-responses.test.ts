@@ -34,7 +34,11 @@ async function busyRouter(context: TestContext) {
     outgoing.writeHead(200, isChunked ? {} : { 'content-length': String(body.length) });
     outgoing.end(body);
   });
-  const router = await startRouter(context, { destination: peer.destination });
+  // Patient: on a busy machine all of it takes half a minute.
+  const router = await startRouter(context, {
+    destination: peer.destination,
+    transport: { connectTimeout: 60_000, tlsHandshakeTimeout: 60_000 },
+  });
   const session = http2Client(context, router.port);
   // Each connection takes 16 reads that find none idle.
   await eventually(async () => {
