@@ -97,11 +97,6 @@ const chokepoints = {
     definedIn: 'src/proxy/ask-in-callers-name.ts',
     calledIn: ['src/own-paths/delegated-authorizer.ts', 'src/own-paths/health-checks/server-checks.ts'],
   },
-  // Which of the servers of a snapshot is the local one.
-  localServerIdIn: {
-    definedIn: 'src/snapshot/routing-table/local-server.ts',
-    calledIn: ['src/node/process/local-server-id.ts'],
-  },
   // Whose word on a server's address counts; and what a router says of itself.
   createAdvertisedAddresses: {
     definedIn: 'src/sync/content/advertised-addresses.ts',
@@ -111,8 +106,7 @@ const chokepoints = {
     definedIn: 'src/snapshot/addresses/advertised-address.ts',
     calledIn: ['src/sync/node/https-target.ts'],
   },
-  // Redirects to elsewhere.
-  refuseRedirect: { definedIn: 'src/proxy/delivery/redirect.ts', calledIn: ['src/proxy/forward.ts'] },
+  // An upgrade that a server declines with a redirect to elsewhere.
   refuseDeclinedUpgrade: {
     definedIn: 'src/proxy/delivery/declined-upgrade.ts',
     calledIn: ['src/edge/worker/websocket-upgrade.ts', 'src/node/upgrades/upgrade.ts'],
@@ -271,7 +265,6 @@ test('connections to destinations are opened in one place, behind the address po
     // and, behind the address policy, as the sync job.
     'src/cli/terminal/ask-over-https.ts',
     // Token issuers' documents, from the URLs of the configuration.
-    'src/node/callers/configured-jwt-authenticator.ts',
     // A pool of HTTP/1.1 connections that the dialer opens, for `mutualTlsDispatchers`.
     'src/node/destinations/http1-pool.ts',
     'src/node/destinations/tls-dialer.ts',

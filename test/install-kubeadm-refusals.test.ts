@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { takenTurn, turnName } from '../src/cli/install/control-plane.ts';
 import { kubeadmNode } from '../src/cli/install/kubeadm-node.ts';
-import { takenTurn, turnName } from '../src/cli/install/objects/installation-turn.ts';
 import { routerPaths } from '../src/cli/install/router-files.ts';
 import { clusterRoles, controlPlaneNode, image, nodeObject } from './support/control-plane-node.ts';
 

@@ -1,5 +1,5 @@
 /** One clause of an Accept header (RFC 9110 section 12.5.1). */
-export interface AcceptClause {
+interface AcceptClause {
   /** In lower case; `*` for any. */
   readonly type: string;
   /** In lower case; `*` for any. */
@@ -11,7 +11,7 @@ export interface AcceptClause {
 }
 
 /** What a client wants its response turned into: the Accept parameters `g`, `v` and `as`. */
-export interface MediaTypeConversion {
+interface MediaTypeConversion {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -25,7 +25,7 @@ export interface MediaTypeOffer {
   readonly conversion?: MediaTypeConversion | undefined;
 }
 
-export interface NegotiatedMediaType<Offer extends MediaTypeOffer> {
+interface NegotiatedMediaType<Offer extends MediaTypeOffer> {
   readonly offer: Offer;
   /** Of the clause that chose the offer, `profile` and `pretty` among them. Empty for an empty Accept. */
   readonly parameters: ReadonlyMap<string, string>;

@@ -37,11 +37,6 @@ export async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<A
   return new Uint8Array(await new Response(compressed).arrayBuffer());
 }
 
-export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Uint8Array(await new Response(plain).arrayBuffer());
-}
-
 /**
  * Whether the client takes gzip: named with a quality above 0, or by a star (RFC 9110 section 12.5.3). A header that is
  * too large counts as absent, as `parseAccept` has it.

@@ -55,7 +55,7 @@ const codes: Record<StatusReason, number> = {
   Timeout: 504,
 };
 
-export interface StatusOptions extends StatusDetails {
+interface StatusOptions extends StatusDetails {
   /** Further header lines. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -24,7 +24,7 @@ export interface MatrixGroup {
 }
 
 /** What all servers serve of a group. */
-export interface SharedGroup {
+interface SharedGroup {
   readonly group: string;
   readonly resources: readonly { readonly resource: string; readonly versions: readonly string[] }[];
 }

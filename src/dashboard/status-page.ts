@@ -71,7 +71,7 @@ function generationOf(text: string | undefined): number | undefined {
  *
  * @param style, script exactly as they stand between their tags
  */
-export async function pageHeaders(style: string, script: string): Promise<Readonly<Record<string, string>>> {
+async function pageHeaders(style: string, script: string): Promise<Readonly<Record<string, string>>> {
   const [styleHash, scriptHash] = await Promise.all([sourceHash(style), sourceHash(script)]);
   return {
     ...fragmentHeaders,

@@ -1,6 +1,6 @@
 import type { APIGroupDiscovery, APIVersionDiscovery } from '../apimachinery/discovery-types.ts';
 import { groupNameOf, storageVersionName } from '../apimachinery/group-version.ts';
-import { isSameJson } from '../runtime/same-json.ts';
+import { isSameJson } from '../runtime/canonical-json.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { apiResourceListDocument } from './forms/classic.ts';
 import { resourcesOf } from './forms/classic-to-aggregated.ts';

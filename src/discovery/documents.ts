@@ -19,7 +19,7 @@ export interface DiscoveryRequest {
   readonly acceptEncoding?: string | undefined;
 }
 
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   /** Server the router stands in front of; `undefined` where there is none. */
   readonly localServerId?: string | undefined;
   /**

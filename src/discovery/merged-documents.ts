@@ -1,5 +1,5 @@
 import { groupNameOf } from '../apimachinery/group-version.ts';
-import { isSameJson } from '../runtime/same-json.ts';
+import { isSameJson } from '../runtime/canonical-json.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { currentViews } from './current-views.ts';
@@ -19,7 +19,7 @@ import { openApiV3Index, openApiV3UrlsOf } from './openapi-v3/openapi-v3.ts';
 import type { ServersDocument } from './own-documents.ts';
 
 /** The merged documents of one snapshot, each made when it is first asked for. */
-export interface MergedDocuments {
+interface MergedDocuments {
   /** Groups and conflicts; `undefined` when the snapshot holds no server's discovery. */
   readonly discovery: MergedDiscovery | undefined;
   /**
@@ -34,7 +34,7 @@ export interface MergedDocuments {
   ): MergedDocument | undefined;
 }
 
-export interface MergedDocument {
+interface MergedDocument {
   readonly document: EncodedDocument;
   /** It was there, from an earlier request or made ahead. */
   readonly wasMade: boolean;

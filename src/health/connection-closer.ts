@@ -8,7 +8,7 @@ export type ConnectionEnd =
   /** No new requests; what is in flight ends as the server ends it. */
   | 'when-idle';
 
-export interface ConnectionCloserOptions {
+interface ConnectionCloserOptions {
   readonly health: Pick<ServerHealth, 'isUnhealthy' | 'reports'>;
   readonly end: (id: string, how: ConnectionEnd) => void;
 }

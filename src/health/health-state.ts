@@ -35,7 +35,7 @@ export interface HealthThresholds {
  * until its RBAC caches are filled, and says at `/readyz` when they are (k8s.io/kubernetes
  * pkg/registry/rbac/rest/storage_rbac.go, hook `rbac/bootstrap-roles`).
  */
-export interface LostConnection {
+interface LostConnection {
   /** The first, and the last, of those that were lost. */
   readonly since: number;
   readonly at: number;
@@ -73,7 +73,7 @@ export interface HealthState {
 }
 
 /** A probe that has ended. */
-export interface EndedProbe {
+interface EndedProbe {
   readonly outcome: ProbeOutcome;
   readonly endedAt: number;
   /** Milliseconds that it took. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { gunzip } from '../apimachinery/content-coding.ts';
 import { adminEndpoints } from './admin-endpoints.ts';
 
 const answered = ['/livez', '/readyz', '/healthz', '/metrics', '/metrics/slis'];
@@ -45,7 +45,7 @@ describe('the admin address', () => {
       assert.equal(compressed.headers.get('vary'), 'Accept, Accept-Encoding');
       const body = new Uint8Array(await compressed.arrayBuffer());
       assert.ok(body.length < scraped.length / 10);
-      assert.equal(new TextDecoder().decode(await gunzip(body)), scraped);
+      assert.equal(gunzipSync(body).toString(), scraped);
       const plain = await ask({});
       assert.equal(plain.headers.get('content-encoding'), null);
       assert.equal(plain.headers.get('vary'), 'Accept, Accept-Encoding');

@@ -8,7 +8,7 @@ import { healthEndpoints } from './health-checks/health-endpoints.ts';
 import { type RouterHealthOptions, routerHealthChecks } from './health-checks/router-health-checks.ts';
 import { type MetricsSource, metricsEndpoints } from './metrics-endpoints.ts';
 
-export interface AdminEndpointsOptions extends RouterHealthOptions {
+interface AdminEndpointsOptions extends RouterHealthOptions {
   readonly metrics?: MetricsSource | undefined;
   readonly logger?: Logger;
 }

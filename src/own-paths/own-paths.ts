@@ -6,6 +6,11 @@ import { type Explanation, explainHere, type RequestToExplain } from '../proxy/e
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import { withAuditId } from '../request/audit-id.ts';
 import type { GetInboundRequest, HandlerEnvironment, Router } from '../request/router.ts';
+import {
+  type AdvertisedServer,
+  advertisedAddressHeader,
+  formatAdvertisedServer,
+} from '../snapshot/addresses/advertised-address.ts';
 import type { SnapshotReceiver } from '../snapshot/receiving/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
 import type { Authorize } from './delegated-authorizer.ts';
@@ -14,7 +19,6 @@ import type { RouterHistory } from './history/router-history.ts';
 import { onlyAuthorizedCallers, onlyAuthorizedOrUnknownCallers } from './only-authorized-callers.ts';
 import { refuseDisguisedOwnPath } from './refuse-own-path.ts';
 import { type RouterStatus, type RouterStatusOptions, routerStatus } from './status/router-status.ts';
-import { type AdvertisedSource, tellAdvertisedAddress } from './tell-advertised-address.ts';
 
 /** What the status page shows of what `v1/status` and `v1/explain` tell. */
 export interface StatusPageParts {
@@ -124,5 +128,20 @@ export function identifyCaller(router: Pick<Router, 'identify'>): MiddlewareHand
     if (caller.kind === 'response') return caller.response;
     context.set('caller', caller);
     return next();
+  });
+}
+
+/** Where peers should call this router; `undefined` while it has nothing to say. */
+type AdvertisedSource = () => AdvertisedServer | undefined;
+
+/**
+ * Tells the sync job with each response to it, on refusals too: a router that cannot use what it is sent still knows
+ * where it is.
+ */
+function tellAdvertisedAddress(advertised: AdvertisedSource = () => undefined) {
+  return createMiddleware(async (context, next) => {
+    await next();
+    const server = advertised();
+    if (server !== undefined) context.header(advertisedAddressHeader, formatAdvertisedServer(server));
   });
 }

@@ -14,7 +14,7 @@ export interface AskOptions extends Pick<MixedVersionProxyOptions, 'transport'> 
 /** The caller's own request, in whose name others are asked. */
 export type CallersRequest = Pick<AdmittedRequest, 'inbound' | 'requestInfo'>;
 
-export interface ServersResponse {
+interface ServersResponse {
   readonly status: number;
   /** `undefined`: the body is larger than it may be. */
   readonly text: string | undefined;
@@ -79,7 +79,7 @@ export function questionOf(
 }
 
 /** Something that may take too long. */
-export interface TimedTask<Result> {
+interface TimedTask<Result> {
   /** Ends when the signal aborts. */
   readonly run: (signal: AbortSignal) => Promise<Result>;
   /** What is said of it when it has not ended in time, or has failed. */

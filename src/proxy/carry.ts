@@ -6,7 +6,7 @@ import type { MixedVersionProxyOptions } from './options.ts';
 import { replacementFor } from './replacement.ts';
 
 /** Takes admitted requests to API servers and brings their responses. */
-export interface Carrier {
+interface Carrier {
   /** The server's response, or the merged document in its place. */
   carry(request: AdmittedRequest): Promise<Outcome>;
   /** The response in place of that of a library's own handlers; `undefined` when theirs is to be passed on. */

@@ -1,4 +1,5 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
+import type { ServerHealth } from '../health/server-health.ts';
 import type { Destination } from '../request/destination.ts';
 import { hasVerifiedRerouteMark } from '../request/header-hygiene.ts';
 import { type InboundRequest, queryOf } from '../request/inbound.ts';
@@ -7,12 +8,13 @@ import type { Caller } from '../request/user-info.ts';
 import { decide, isServedByDepartedServer } from '../routing/decide.ts';
 import type { Decision, DecisionContext } from '../routing/decision.ts';
 import { defaultPreferredVersion, goesElsewhere } from '../routing/preferred-version.ts';
+import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
+import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type Candidates, noCandidates, type ServerLoad } from './delivery/server-choice.ts';
-import { tableOfKnownServers } from './known-servers.ts';
 import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 
 /** Decides by the routing table and the servers as they are when it is asked. */
-export interface Decider {
+interface Decider {
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
   /** Whether a watch that was given to `destination` because of `before` would go elsewhere now. */
   isMisplaced(requestInfo: RequestInfo, before: Decision, destination: Destination): boolean;
@@ -87,4 +89,38 @@ export function isLocalServerDown(
   return (
     serverId !== undefined && (load?.isAvoided(serverId) === true || health?.isAvoided(serverId) === true)
   );
+}
+
+const known = new WeakMap<
+  RoutingTable,
+  { readonly notKnown: ReturnType<ServerHealth['notKnown']>; readonly table: RoutingTable }
+>();
+
+/**
+ * The table with what this router has found of the servers itself: one that it has lost is not known in it, whatever the
+ * snapshot says of the process before, until it has been verified; one that it has verified is. Servers that are not
+ * probed are as the snapshot has them. The same table for the same servers: nothing is made on the request path.
+ */
+export function tableOfKnownServers(
+  table: RoutingTable | undefined,
+  health: Pick<ServerHealth, 'notKnown' | 'isVerified'> | undefined,
+): RoutingTable | undefined {
+  if (table === undefined || health === undefined) return table;
+  const notKnown = health.notKnown();
+  // Nearly always.
+  if (notKnown.size === 0 && table.isEveryServerKnown) return table;
+  const last = known.get(table);
+  if (last?.notKnown === notKnown) return last.table;
+  const unread = [...notReadIn(table.snapshot)].filter(([id]) => !health.isVerified(id));
+  const made = Object.freeze({
+    ...table,
+    ...serversOf(buildRoutingTable(table.snapshot, new Map([...unread, ...notKnown]))),
+  });
+  known.set(table, { notKnown, table: made });
+  return made;
+}
+
+/** Without what a renewal or a preferred version has added to the table. */
+function serversOf({ createdAt: _createdAt, leadingMinor: _leadingMinor, ...servers }: RoutingTable) {
+  return servers;
 }

@@ -15,9 +15,8 @@ import type {
 } from '../routing/decision.ts';
 import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { isLocalServerDown } from './decider.ts';
+import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
 import { peerDestination } from './delivery/destinations.ts';
-import { tableOfKnownServers } from './known-servers.ts';
 import { localServerId, type MixedVersionProxyOptions } from './options.ts';
 
 /** A request to explain. Nothing is sent anywhere. */

@@ -1,16 +1,17 @@
+import { allHeaders } from '../apimachinery/raw-headers.ts';
+import { statusResponse } from '../apimachinery/status.ts';
 import { withAuditIdForClient } from '../request/audit-id.ts';
 import type { Destination } from '../request/destination.ts';
 import { cleanResponseHeaders } from '../request/header-hygiene.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import { type Outcome, ownResponse } from '../request/outcome.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
-import type { OutboundRequest, Transport } from '../request/transport.ts';
+import type { OutboundRequest, ResponseHead, Transport } from '../request/transport.ts';
 import { denialOf } from './delivery/not-served.ts';
-import { refuseRedirect } from './delivery/redirect.ts';
 import { refusalOfUnavailableServer } from './delivery/unavailable-server.ts';
 import type { Replacement } from './replacement.ts';
 
-export interface ForwardOptions {
+interface ForwardOptions {
   /** Has a response to give in the place of the server's. */
   readonly replacement?: Replacement | undefined;
   /**
@@ -78,4 +79,33 @@ export function withVersionWarning(headers: string[], { otherVersion }: InboundR
   const text = `no API server of the version that should respond can be reached: ${version} responded, and ${consequence}`;
   headers.push('warning', `299 - "${text}"`);
   return headers;
+}
+
+/**
+ * A path on the server that was asked. Anything that some parser could take for another server is not one:
+ * `//host`, `/\host`, a tab or newline that URL parsers cut out, text that only one of them percent-encodes.
+ */
+const pathOnly = /^\/(?![/\\])[!-~]*$/;
+
+/**
+ * The response in place of a redirect to another server; `undefined` passes the response on. A redirect is never followed
+ * (CVE-2020-8559), and no server that the client did not choose may send its credentials elsewhere (CVE-2022-3172).
+ *
+ * - Local server: passes. The client meant to ask it.
+ * - Peer: redirects to a path pass (OpenAPI documents by hash, missing trailing slashes). So does what it sends to the
+ *   subresource `proxy`: there an application responds that the client chose.
+ */
+function refuseRedirect(
+  request: AdmittedRequest,
+  destination: Destination,
+  head: ResponseHead,
+): Response | undefined {
+  if (head.status < 300 || head.status > 399 || destination.kind === 'local') return undefined;
+  if (head.status === 304) return undefined;
+  if (request.requestInfo.subresource === 'proxy') return undefined;
+  if (allHeaders(head.headers, 'location').every((location) => pathOnly.test(location))) return undefined;
+  return statusResponse(
+    'ServiceUnavailable',
+    'the API server that serves this resource attempted to redirect this request to another server, which is not permitted',
+  );
 }

@@ -7,7 +7,7 @@ import type { AdmittedRequest, Router } from './router.ts';
 import type { Caller } from './user-info.ts';
 
 /** Serves an admitted request: forwards it, tunnels it, or passes it to the handlers of a library's own app. */
-export type Carry = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
+type Carry = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
 
 /**
  * The steps of every request, for fetch handlers and upgrades alike: accept, identify, decide, carry; then the response

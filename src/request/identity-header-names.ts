@@ -26,7 +26,7 @@ export const peerAssertionHeader = 'mixed-version-proxy-identity';
 export type IdentityHeaderNamesErrorCode = 'EmptyHeaderName' | 'InvalidHeaderName';
 
 /** Thrown for configured names that no header line can carry. */
-export class IdentityHeaderNamesError extends CodedError<IdentityHeaderNamesErrorCode> {
+class IdentityHeaderNamesError extends CodedError<IdentityHeaderNamesErrorCode> {
   override readonly name = 'IdentityHeaderNamesError';
 }
 

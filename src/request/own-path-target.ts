@@ -8,7 +8,7 @@ export const ownPathsPrefix = '/.mixed-version-proxy';
  *   it matches, and an upstream server may do either, so that such a target could be one thing to a check
  *   and another to a handler: it is refused.
  */
-export type OwnPathSpelling = 'none' | 'own' | 'disguised';
+type OwnPathSpelling = 'none' | 'own' | 'disguised';
 
 /**
  * Whether an accepted request target names one of the router's own paths. Pure. Case counts, as in every path.

@@ -36,7 +36,7 @@ export interface Attempt {
 }
 
 /** What a record has of the request as it was received: an `InboundRequest`. */
-export interface RecordedRequest {
+interface RecordedRequest {
   readonly method: string;
   /** Path and query, undecoded. */
   readonly target: string;

@@ -44,7 +44,7 @@ export interface ResponseHead {
 }
 
 /** How a response is handled, decided by its head alone. */
-export type ResponseDisposition =
+type ResponseDisposition =
   /** Pass it on with these header lines. A transport that handles the body reports its size to `bytes`. */
   | { readonly kind: 'forward'; readonly headers: RawHeaders; readonly bytes?: ByteCounter | undefined }
   /** Drop the destination's response, pass on none of its body, and resolve with this instead. */

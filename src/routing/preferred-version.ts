@@ -54,7 +54,7 @@ function minorAmong(
 }
 
 /** Another version will be preferred. */
-export interface ComingPreference {
+interface ComingPreference {
   readonly minor: string;
   /** Milliseconds since the epoch: every router changes then. */
   readonly at: number;

@@ -1,5 +1,5 @@
 /** Runs a task as soon as fewer than the limit are running. */
-export type Limiter = <Result>(task: () => Promise<Result>) => Promise<Result>;
+type Limiter = <Result>(task: () => Promise<Result>) => Promise<Result>;
 
 /** @param limit how many tasks may run at once; at least 1 */
 export function createLimiter(limit: number): Limiter {

@@ -1,15 +1,21 @@
+import type { Clock } from '../runtime/clock.ts';
 import { errorMessage } from '../runtime/error-message.ts';
+import { describeIssues } from '../snapshot/format/issues.ts';
+import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/types.ts';
-import type { ClusterObjects, ReadClusterObjects } from './cluster/cluster-objects.ts';
+import {
+  type ClusterObjects,
+  type ReadClusterObjects,
+  readClusterObjects,
+} from './cluster/cluster-objects.ts';
 import type { ClusterView } from './cluster/cluster-source.ts';
 import type { SyncServer } from './cluster/sync-server.ts';
-import { buildValidSnapshot } from './content/valid-snapshot.ts';
+import { buildSnapshot, type SnapshotInput, type SnapshotOutput } from './content/build-snapshot.ts';
 import { type ServerDocuments, withReadTimeout } from './documents/server-documents.ts';
 import { sharedGroupVersions } from './servers/exclude-group-versions.ts';
 import { createServerReaders } from './servers/server-readers.ts';
-import type { ServerReading } from './servers/server-reading.ts';
+import { groupVersionsIn, type ServerReading } from './servers/server-reading.ts';
 import { createSchemaReader } from './servers/server-schemas.ts';
-import { createSharedObjectsReader } from './servers/shared-objects-reader.ts';
 import { resolveSyncOptions, type SyncOptions } from './sync-options.ts';
 
 /** Options and state that all rounds share. @throws {TypeError} if the options contradict each other */
@@ -146,4 +152,81 @@ function unknownObjects(error: unknown): ReadClusterObjects {
     warnings: [],
     failures: [`${subject}: ${errorMessage(error)}`],
   };
+}
+
+interface ValidSnapshotOutput extends SnapshotOutput {
+  /** Those of the input; a failure for each server that cannot be in a snapshot with what it serves. */
+  readonly readings: ReadonlyMap<string, ServerReading>;
+}
+
+/**
+ * As `buildSnapshot`, and checked as routers check it: they refuse a snapshot with any error. What a server says is checked
+ * where it is read; this is for the rest, such as more resources than any server has. A server that nothing valid can be
+ * made of counts as one that could not be read, so that it does not stop the snapshot of all. Pure.
+ */
+async function buildValidSnapshot(input: SnapshotInput): Promise<ValidSnapshotOutput> {
+  const { readings, previous } = input;
+  const output = await buildSnapshot(input);
+  if (!output.changed) return { ...output, readings };
+  const parsed = await parseSnapshot(output.snapshot);
+  if (parsed.ok) return { ...output, snapshot: parsed.snapshot, readings };
+
+  const acceptable = await withoutRefused(input);
+  const rest = await buildSnapshot({ ...input, readings: acceptable });
+  const parsedRest = rest.changed ? await parseSnapshot(rest.snapshot) : undefined;
+  if (parsedRest?.ok === true) return { ...rest, snapshot: parsedRest.snapshot, readings: acceptable };
+  if (rest.snapshot !== undefined && !rest.changed) return { ...rest, readings: acceptable };
+  const issue = `the readings make no valid snapshot, so the last one is used: ${describeIssues(parsed.issues)}`;
+  return { snapshot: previous, changed: false, warnings: [...output.warnings, issue], readings };
+}
+
+/** The readings, each by itself. */
+async function withoutRefused(input: SnapshotInput): Promise<ReadonlyMap<string, ServerReading>> {
+  const readings = new Map(input.readings);
+  for (const server of input.servers) {
+    if (readings.get(server.id)?.ok !== true) continue;
+    const { snapshot } = await buildSnapshot({ ...input, servers: [server], previous: undefined });
+    const parsed = await parseSnapshot(snapshot);
+    if (parsed.ok) continue;
+    const reason = `routers would refuse a snapshot with what it says: ${describeIssues(parsed.issues)}`;
+    readings.set(server.id, { ok: false, code: 'InvalidDocument', reason });
+  }
+  return readings;
+}
+
+/** Reads what all servers share, but only when needed: the list of CustomResourceDefinitions can be tens of MB. */
+function createSharedObjectsReader(clock: Clock, refreshMilliseconds: number) {
+  let last: { readonly at: number; readonly seen: string; readonly objects: ReadClusterObjects } | undefined;
+  return {
+    /**
+     * @param readings those of this round, to see whether discovery has changed
+     * @param readable servers to read from: the first that can be read counts
+     */
+    async read(
+      readings: ReadonlyMap<string, ServerReading>,
+      readable: readonly ServerDocuments[],
+      signal: AbortSignal,
+    ): Promise<ReadClusterObjects> {
+      const now = clock.monotonic();
+      // A new APIService or CustomResourceDefinition changes some server's discovery. What does not (a CA bundle,
+      // availability) is read at the next refresh.
+      const seen = discoveredIn(readings);
+      if (last !== undefined && last.seen === seen && now - last.at < refreshMilliseconds)
+        return last.objects;
+      const objects = await readClusterObjects(readable, signal);
+      // After a failure the next round reads again.
+      last = objects.failures.length === 0 ? { at: now, seen, objects } : undefined;
+      return objects;
+    },
+  };
+}
+
+/** The group versions of all servers, as text to compare. */
+function discoveredIn(readings: ReadonlyMap<string, ServerReading>): string {
+  const groupVersions = new Set<string>();
+  for (const reading of readings.values()) {
+    if (!reading.ok) continue;
+    for (const { groupVersion } of groupVersionsIn(reading.set.discovery)) groupVersions.add(groupVersion);
+  }
+  return [...groupVersions].sort().join(' ');
 }

@@ -99,7 +99,7 @@ function namesGivenFlags(message: string, options: RawOptions<string>): boolean 
  * that the caller can look for errors of flags and named files in the same run.
  * @throws {CommandFailure} exit code 2 when the file cannot be read
  */
-export function readConfigurationFile<Name extends string>(
+function readConfigurationFile<Name extends string>(
   context: CommandContext,
   file: string,
   kind: ConfigurationKind<Name>,

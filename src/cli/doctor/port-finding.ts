@@ -1,6 +1,8 @@
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
-import { askOwnPort } from '../terminal/ask-own-port.ts';
+import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
 import type { Finding } from './finding.ts';
 
@@ -23,4 +25,36 @@ export async function portFinding(
   return isRouter
     ? { check, result: 'ok', message: `a router with this certificate listens on ${address}` }
     : { check, result: 'failed', message: busy.message };
+}
+
+/** Milliseconds for one response. */
+const responseTimeout = 2_000;
+
+/** URL of a path at the port of the router that this machine runs, or will run. */
+function ownPortUrl({ bindAddress, securePort }: ServeConfig, path: string): string {
+  const address = ['0.0.0.0', '::', ''].includes(bindAddress) ? '127.0.0.1' : bindAddress;
+  return `https://${joinHostPort(address, securePort)}${path}`;
+}
+
+/** Asks what listens there. @throws when it does not respond, or does not present the router's own certificate */
+function askOwnPort(config: ServeConfig, path: string): Promise<HttpsResponse> {
+  const { pem } = config.serving.certificate;
+  return askOverHttps({
+    url: ownPortUrl(config, path),
+    serverName: nameIn(pem),
+    // By whichever CA: the server has to present the router's own certificate.
+    certificateAuthorities: pem,
+    allowPartialTrustChain: true,
+    clientCertificate: undefined,
+    headers: [],
+    responseTimeout,
+    longestResponse: 1024 * 1024,
+  });
+}
+
+/** A name that the certificate is for; `undefined`: the address that is asked has to stand in it. */
+function nameIn(pem: string): string | undefined {
+  const [, name] = /DNS:([^,\s]+)/.exec(new X509Certificate(pem).subjectAltName ?? '') ?? [];
+  const asked = name?.replace(/^\*\./, 'router.');
+  return asked === undefined || isIP(asked) !== 0 ? undefined : asked;
 }

@@ -8,7 +8,7 @@ import { type ExaminedServer, type Finding, responseTimeout } from './finding.ts
 /** A Date header counts whole seconds, and a response takes time: less than this is no skew. */
 const tolerableSkew = 10_000;
 
-export interface ServerFindings {
+interface ServerFindings {
   readonly findings: readonly Finding[];
   /** Those that respond. */
   readonly reached: readonly ExaminedServer[];

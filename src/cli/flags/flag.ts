@@ -53,7 +53,7 @@ export type RawOptions<Name extends string> = Readonly<Partial<Record<Name, read
 export type GivenOptions = Readonly<Record<string, unknown>>;
 
 /** A flag as commander knows it: every occurrence is kept, as it was given. */
-export function flagOption(flag: FlagDefinition): Option {
+function flagOption(flag: FlagDefinition): Option {
   const short = flag.short === undefined ? '' : `-${flag.short}, `;
   const { kind, placeholder } = flag.value;
   const value = kind === 'boolean' ? `[${placeholder}]` : `<${placeholder}>`;

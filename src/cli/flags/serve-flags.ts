@@ -37,7 +37,7 @@ interface ServeFlagDefinition extends FlagDefinition {
 }
 
 /** Any of them. */
-export type ServeFlag = (typeof serveFlagGroups)[number]['flags'][number];
+type ServeFlag = (typeof serveFlagGroups)[number]['flags'][number];
 
 export type ServeFlagName = ServeFlag['name'];
 

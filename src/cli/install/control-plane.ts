@@ -6,11 +6,8 @@ import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import { failureText } from '../../sync/node/http-client.ts';
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import type { TextChange } from './file-change.ts';
-import { controlPlaneNodes, nodeList } from './objects/control-plane-node.ts';
-import { notItsTurn, takenTurn, turnCollection, turnLease, turnName } from './objects/installation-turn.ts';
 import { type MirrorPod, mirrorPod, mirrorPodPath } from './objects/mirror-pod.ts';
-import { ownPathRights } from './objects/own-path-rights.ts';
-import { readerRights } from './objects/reader-rights.ts';
+import { ownPathRights, readerRights } from './objects/reader-rights.ts';
 import { InstallationRefused } from './wait-until.ts';
 
 /** Milliseconds for one response. */
@@ -42,6 +39,9 @@ const servicePorts = [
 const anyObject = v.record(v.string(), v.unknown());
 const kubeadmConfig = v.object({ data: v.object({ ClusterConfiguration: v.string() }) });
 
+const turnCollection = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
+/** Of the Lease that the installer of one node holds while it works, so that no two move kube-apiserver at a time. */
+export const turnName = 'mixed-version-proxy-install';
 const turnPath = `${turnCollection}/${turnName}`;
 
 interface Asked {
@@ -293,4 +293,72 @@ function sortedYaml(object: unknown): string {
 function reasonOf(error: unknown): string {
   const isLate = error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');
   return isLate ? `none within ${responseTimeout / 1000} s` : errorMessage(error);
+}
+
+const selector = encodeURIComponent('node-role.kubernetes.io/control-plane');
+const controlPlaneNodes = `/api/v1/nodes?labelSelector=${selector}`;
+
+const nodeList = v.pipe(
+  v.object({
+    items: v.array(
+      v.object({
+        metadata: v.object({ name: v.string() }),
+        status: v.object({
+          addresses: v.nullish(v.array(v.object({ type: v.string(), address: v.string() })), []),
+          conditions: v.nullish(v.array(v.object({ type: v.string(), status: v.string() })), []),
+        }),
+      }),
+    ),
+  }),
+  v.transform(({ items }) =>
+    items.map(({ metadata, status }) => ({
+      name: metadata.name,
+      addresses: status.addresses.filter(({ type }) => type === 'InternalIP').map(({ address }) => address),
+      isReady: status.conditions.some((each) => each.type === 'Ready' && each.status === 'True'),
+    })),
+  ),
+);
+
+const turnLease = v.object({
+  metadata: v.object({ resourceVersion: v.string() }),
+  spec: v.object({
+    holderIdentity: v.nullish(v.string(), ''),
+    leaseDurationSeconds: v.nullish(v.number(), 0),
+    renewTime: v.nullish(v.string(), ''),
+  }),
+});
+
+/** The Lease of whoever takes its turn. */
+export function takenTurn(holder: string, now: Date, durationSeconds: number, resourceVersion?: string) {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: turnName,
+      namespace: 'kube-system',
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    },
+    spec: {
+      holderIdentity: holder,
+      leaseDurationSeconds: durationSeconds,
+      // MicroTime (k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go).
+      renewTime: now.toISOString().replace('Z', '000Z'),
+    },
+  };
+}
+
+/**
+ * Why it is not this node's turn; `undefined` when it is: nobody's, its own from a run that was cut off, or one that
+ * has run out. Pure.
+ */
+export function notItsTurn(
+  { spec }: v.InferOutput<typeof turnLease>,
+  holder: string,
+  now: Date,
+): string | undefined {
+  const { holderIdentity, leaseDurationSeconds, renewTime } = spec;
+  const ends = Date.parse(renewTime) + leaseDurationSeconds * 1000;
+  if (holderIdentity === '' || holderIdentity === holder || !(ends > now.getTime())) return undefined;
+  const until = new Date(ends).toISOString().replace(/\.\d+Z$/, 'Z');
+  return `the node ${holderIdentity} is being installed or undone (Lease kube-system/${turnName}, until ${until}): one node at a time. Wait for it; if that run was killed, repeat it there, or delete the Lease`;
 }

@@ -19,7 +19,7 @@ export interface HostFiles {
 }
 
 /** What `isSecret` never has a wider mode than is asked for, whatever the file had that it replaces. */
-export type WrittenFile = Pick<FileChange, 'path' | 'after' | 'mode' | 'isSecret'>;
+type WrittenFile = Pick<FileChange, 'path' | 'after' | 'mode' | 'isSecret'>;
 
 /** @param root stands before every path: a mounted node, or a test's. Default: none. */
 export function hostFiles(root = ''): HostFiles {

@@ -18,7 +18,7 @@ export interface KubeadmNode extends HostFiles {
   makeKubeconfig(clusterConfiguration: string): Promise<string>;
 }
 
-export interface KubeadmNodeOptions {
+interface KubeadmNodeOptions {
   /** Stands before every path: a mounted node, or a test's. Default: none. */
   readonly root?: string;
   /** Default: `kubeadm` on the PATH. */

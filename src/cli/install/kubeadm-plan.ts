@@ -22,7 +22,7 @@ export interface InstallationPlan {
 }
 
 /** Stands for the kubeconfig in a plan until kubeadm has made it. */
-export const kubeconfigToBeMade = '(made by kubeadm)\n';
+const kubeconfigToBeMade = '(made by kubeadm)\n';
 
 /**
  * What has to change on a node of kubeadm. Pure.

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
-import { ownPathRights } from './objects/own-path-rights.ts';
-import { readerName, readerRights } from './objects/reader-rights.ts';
+import { ownPathRights, readerName, readerRights } from './objects/reader-rights.ts';
 import { flagPatch, probePatch, routerConfiguration, routerManifest } from './router-files.ts';
 
 const deploy = (path: string) => readFileSync(join(import.meta.dirname, '../../../deploy', path), 'utf8');

@@ -1,4 +1,6 @@
-import type { ConfigurationSource } from '../../node/credentials/configuration-source.ts';
+import type { ConfigurationSource } from '../../node/credentials/watch-router-files.ts';
+import { maskText } from '../../node/exchange/mask-secrets.ts';
+import type { SettingChange } from '../../own-paths/status/setting-change.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
 import {
   type ConfiguredOptions,
@@ -7,8 +9,8 @@ import {
   locateIssue,
 } from '../config/configured-options.ts';
 import { parseConfiguration } from '../config/parse-configuration.ts';
-import type { RawServeOptions, ServeFlagName } from '../flags/serve-flags.ts';
-import { configurationChanges } from './configuration-changes.ts';
+import { entriesOf } from '../flags/flag-values.ts';
+import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/serve-flags.ts';
 import type { ServeOptionsResult } from './validate-serve-options.ts';
 
 interface ConfigurationSourceOptions {
@@ -69,4 +71,33 @@ function configuredFrom(file: string, text: string): ConfiguredOptions<ServeFlag
 
 function refusal(issues: readonly string[]): Error {
   return new Error(issues.join('; '));
+}
+
+/** The settings that differ between two configurations: by their values, not by how they are written. Pure. */
+export function configurationChanges(
+  before: RawServeOptions,
+  after: RawServeOptions,
+): readonly SettingChange[] {
+  return serveFlags.flatMap((flag) => {
+    const [inUse, configured] = [valueIn(flag, before), valueIn(flag, after)];
+    if (JSON.stringify(inUse) === JSON.stringify(configured)) return [];
+    return {
+      flag: `--${flag.name}`,
+      key: flag.key,
+      inUse: describeValue(inUse),
+      configured: describeValue(configured),
+    };
+  });
+}
+
+/** `undefined`: not given, and without a default. A flag that is given blank has a value: an empty one. */
+type Value = readonly string[] | undefined;
+
+function valueIn({ name, value, default: usual }: (typeof serveFlags)[number], raw: RawServeOptions): Value {
+  const given = raw[name] ?? (usual === undefined ? undefined : [usual]);
+  return value.kind === 'list' ? given?.flatMap((each) => entriesOf(value, each)) : given?.slice(-1);
+}
+
+function describeValue(value: Value): string {
+  return value === undefined ? '(not set)' : maskText(value.join(',')) || '(empty)';
 }

@@ -21,7 +21,7 @@ export type StartRouter = (
 ) => Promise<ServingRouter>;
 
 /** What the command does with a router: look where it is, reload it, end it. */
-export type ServingRouter = Omit<RunningRouter, 'close'>;
+type ServingRouter = Omit<RunningRouter, 'close'>;
 
 /** @param loadStartRouter asked only when a router is started, not for help or a dry run. Tests bring their own. */
 export function registerServe(

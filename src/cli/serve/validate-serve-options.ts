@@ -2,7 +2,7 @@ import { sharedAuthority } from '../../node/callers/client-authorities.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { HostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
-import { readFeatureGate, rejectFlagsThatNeedTheGate } from '../flags/feature-gates.ts';
+import { parseBoolean } from '../flags/flag-types.ts';
 import { type FlagIssue, FlagValues, type ReadTextFile } from '../flags/flag-values.ts';
 import {
   authenticatingFlags,
@@ -16,7 +16,6 @@ import { readAssertionKeys, readLocalServer, readPeerCa, readProxyClientPair } f
 import { readIdentityHeaderNames, readRequestHeaderFlags } from './authentication-flags.ts';
 import { type CertificateFile, CertificateFiles } from './certificate-files.ts';
 import { readDeploymentForm } from './deployment-form-flags.ts';
-import { readHealthFlags } from './health-flags.ts';
 import { isOwnPort, type Listening, repeatInstallation } from './own-port.ts';
 import {
   readAddressFlags,
@@ -27,7 +26,7 @@ import {
   warnOfUnusableAddress,
 } from './serving-flags.ts';
 import { readEmbeddedSyncFlags, readSnapshotFlags } from './snapshot-flags.ts';
-import { readTrafficFlags } from './traffic-flags.ts';
+import { readHealthFlags, readTrafficFlags } from './traffic-flags.ts';
 
 /** What the checks need to know of the world. */
 interface ServeEnvironment {
@@ -206,3 +205,39 @@ function checkAuthentication(flags: ServeFlagValues): void {
 
 /** Such as: one, two and three. */
 const inWords = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+
+const unknownVersionInteroperabilityProxy = 'UnknownVersionInteroperabilityProxy';
+
+/** Reads `--feature-gates`; the one gate there is stays on unless it is turned off. */
+function readFeatureGate(flags: ServeFlagValues): boolean {
+  let enabled = true;
+  for (const entry of flags.list('feature-gates')) {
+    if (entry.trim() === '') continue;
+    const [gate = '', setting] = entry.split('=', 2).map((part) => part.trim());
+    if (gate !== unknownVersionInteroperabilityProxy) {
+      flags.issue(
+        'feature-gates',
+        `--feature-gates: unrecognized feature gate: ${gate} (there is ${unknownVersionInteroperabilityProxy})`,
+      );
+      continue;
+    }
+    const value = setting === undefined ? undefined : parseBoolean(setting);
+    if (value === undefined) {
+      flags.issue(
+        'feature-gates',
+        `--feature-gates: ${gate} must be set to true or false, as in ${gate}=true`,
+      );
+    } else {
+      enabled = value;
+    }
+  }
+  return enabled;
+}
+
+/** These flags mean nothing with the gate off, and upstream refuses to start with them then. */
+function rejectFlagsThatNeedTheGate(flags: ServeFlagValues): void {
+  for (const { name, needsFeatureGate } of serveFlags) {
+    if (needsFeatureGate !== true || !flags.isUsed(name)) continue;
+    flags.issue(name, `--${name} requires ${unknownVersionInteroperabilityProxy} feature to be turned on`);
+  }
+}

@@ -24,7 +24,7 @@ export interface StatusReport {
   readonly cluster: ClusterView | undefined;
 }
 
-export interface StatusTextOptions {
+interface StatusTextOptions {
   /** Every resource that differs, in place of a count for each group; IDs and addresses of servers; as wide as it takes. */
   readonly isWide: boolean;
   readonly isColored: boolean;

@@ -1,3 +1,4 @@
+import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import type { LoggingConfig } from '../../node/configuration/serve-config.ts';
 import { syncConfiguration } from '../config/configuration-kind.ts';
 import { readGivenConfiguration } from '../config/configured-options.ts';
@@ -5,7 +6,6 @@ import { FlagValues } from '../flags/flag-values.ts';
 import { type SyncArguments, type SyncFlagValues, syncFlags } from '../flags/sync-flag-groups.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { planSync, type SyncPlan } from './sync-flags.ts';
-import { checkPemFiles } from './sync-pem-files.ts';
 
 interface SyncInput {
   readonly plan: SyncPlan;
@@ -34,4 +34,28 @@ export function readSyncInput(given: SyncArguments, context: CommandContext): Sy
     throw new CommandFailure(2, [...read.issues, ...read.located(read.certain(flags.issues))]);
   }
   return { plan, logging, snapshotKeys };
+}
+
+type PemFlag = 'peer-ca-file' | 'target-ca-file' | 'client-cert-file' | 'client-key-file';
+
+/** Reports what is no certificate or key: left to TLS, an error would name neither the file nor its flag. */
+function checkPemFiles(flags: SyncFlagValues): void {
+  const check = (name: PemFlag, parse: () => unknown): void => {
+    try {
+      parse();
+    } catch (error) {
+      if (!(error instanceof CertificatePemError)) throw error;
+      flags.issue(name, `--${name}: ${error.message}`);
+    }
+  };
+  const pemOf = (name: PemFlag) => {
+    const file = flags.isGiven(name) ? flags.file(name) : undefined;
+    return file && { pem: file.text, source: file.path };
+  };
+  for (const name of ['peer-ca-file', 'target-ca-file'] as const) {
+    const bundle = pemOf(name);
+    if (bundle !== undefined) check(name, () => parseCertificates(bundle));
+  }
+  const [certificate, key] = [pemOf('client-cert-file'), pemOf('client-key-file')];
+  if (certificate && key) check('client-cert-file', () => parsePair(certificate, key));
 }

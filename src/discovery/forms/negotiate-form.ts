@@ -5,7 +5,7 @@ import type { DiscoveryPath } from './discovery-path.ts';
 /** An aggregated form, or the plain one: classic discovery, the OpenAPI index. */
 export type DocumentForm = AggregatedVersion | 'plain';
 
-export interface NegotiatedForm {
+interface NegotiatedForm {
   readonly form: DocumentForm;
   /** Indented JSON is asked for (the Accept parameter `pretty=1`). */
   readonly pretty: boolean;

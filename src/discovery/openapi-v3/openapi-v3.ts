@@ -15,7 +15,7 @@ interface Holder {
 }
 
 /** What one server lists now. The snapshot's word holds for the others. */
-export interface ListedNow {
+interface ListedNow {
   readonly serverId: string;
   readonly urls: Readonly<Record<string, string>>;
 }

@@ -19,7 +19,7 @@ export class CertificatePemError extends CodedError<CertificatePemErrorCode> {
 }
 
 /** PEM text, and a name of its source for messages. */
-export interface PemText {
+interface PemText {
   readonly pem: string;
   readonly source: string;
 }

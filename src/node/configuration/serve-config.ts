@@ -49,7 +49,7 @@ export interface TlsParameters {
 }
 
 /** An address for the router's own endpoints. Plain HTTP on loopback, else HTTPS with the serving pair. */
-export interface AdminAddress {
+interface AdminAddress {
   /** An IP address, IPv6 without brackets. */
   readonly host: string;
   /** 0: any free port. */

@@ -45,7 +45,7 @@ export interface FileGroupState {
   readonly lastError: string | undefined;
 }
 
-export interface FileReloaderOptions {
+interface FileReloaderOptions {
   readonly logger: Logger;
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;

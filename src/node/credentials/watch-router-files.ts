@@ -1,14 +1,13 @@
 import type { SettingChange } from '../../own-paths/status/setting-change.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { PemFile, ServeConfig } from '../configuration/serve-config.ts';
-import type { ConfigurationSource } from './configuration-source.ts';
 import type { CredentialWatch } from './credential-watch.ts';
 import { credentialsOf } from './credentials.ts';
 import type { WatchedFile } from './file-reloader.ts';
 import type { CredentialUsers, LiveCredentials } from './live-credentials.ts';
 
 /** Who goes by what the files of a router hold. */
-export interface FileUsers extends CredentialUsers {
+interface FileUsers extends CredentialUsers {
   readonly live: LiveCredentials;
   /**
    * Makes ready to read the cluster with what the kubeconfig holds now, without any effect yet. Left out where snapshots
@@ -103,4 +102,30 @@ function filesOf(config: ServeConfig): readonly WatchedFile[] {
 
 function pem(name: string, file: PemFile | undefined): WatchedFile[] {
   return file === undefined ? [] : [{ name, path: file.path, text: file.pem }];
+}
+
+/** Where a router's configuration comes from: flags, a configuration file, and the files that both name. */
+export interface ConfigurationSource {
+  /** The configuration file as it was read at start; `undefined` without one. */
+  readonly file: { readonly path: string; readonly text: string } | undefined;
+  /** The manifest that the local server was found in, as it was read at start. Absent: there is none. */
+  readonly manifest?:
+    | {
+        readonly path: string;
+        readonly text: string;
+        /** @throws {Error} why the router cannot go on by what the manifest says now */
+        check(text: string): void;
+      }
+    | undefined;
+  /**
+   * The settings of the start, with what the files that they name hold now, checked as at the start.
+   * @param texts by path. Others are read.
+   * @throws {Error} with every error
+   */
+  read(texts: ReadonlyMap<string, string>): Promise<ServeConfig>;
+  /**
+   * What a restart would change, now that the configuration file says something else.
+   * @throws {Error} with every error that a start with this text would have, each with its line and its path
+   */
+  changes(text: string): Promise<readonly SettingChange[]>;
 }

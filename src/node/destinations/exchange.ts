@@ -8,14 +8,14 @@ import { contentLength, type ResponseSink } from '../exchange/response-sink.ts';
 import { toTransportError } from './transport-errors.ts';
 
 /** Controls the destination's side of an exchange, once its request is being written. */
-export interface ResponseSource {
+interface ResponseSource {
   pause(): void;
   resume(): void;
   /** Resets the HTTP/2 stream, or closes the HTTP/1.1 connection. */
   abort(reason: Error): void;
 }
 
-export interface ExchangeOptions {
+interface ExchangeOptions {
   readonly origin: string;
   readonly sink: ResponseSink;
   readonly onResponseHead: OnResponseHead;

@@ -5,7 +5,7 @@ import { requestLines } from '../../http2/fields/header-fields.ts';
 import { maximumHeaderBytes } from '../exchange/serving-limits.ts';
 import { limitResponses } from './limited-responses.ts';
 
-export interface Http1PoolOptions {
+interface Http1PoolOptions {
   readonly origin: string;
   /** Open connections at most; a watch occupies one. */
   readonly connections: number;

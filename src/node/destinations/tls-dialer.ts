@@ -16,7 +16,7 @@ export interface TransportCredentials {
   readonly frontProxy?: { readonly certificate: string; readonly key: string } | undefined;
 }
 
-export interface DialOptions {
+interface DialOptions {
   readonly destination: Destination;
   readonly presentFrontProxyCertificate: boolean;
   /** In order of preference (RFC 7301). */
@@ -28,7 +28,7 @@ export interface DialOptions {
 }
 
 /** Which addresses may be dialled. */
-export interface DialGuard {
+interface DialGuard {
   /** For destinations of a snapshot, checked at each dial; the local server's address is configured. */
   readonly addressPolicy: AddressPolicy;
   /** Default: the system's resolver. */

@@ -18,7 +18,7 @@ const invalidResponseCodes: ReadonlySet<string> = new Set([
   'ERR_INVALID_CHAR',
 ]);
 
-export interface FailureCircumstances {
+interface FailureCircumstances {
   /** Of the destination, for the message. */
   readonly origin: string;
   /** Writing the request had begun. */

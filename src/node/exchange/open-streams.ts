@@ -15,7 +15,7 @@ export interface OpenStream {
   cut(): void;
 }
 
-export interface EndOptions {
+interface EndOptions {
   /** Milliseconds over which streams are ended. */
   readonly over: number;
   /** In [0, 1). Default `Math.random`. */

@@ -5,7 +5,7 @@ export interface ExpiringRequest {
 /** Milliseconds between two checks. A request ends at most twice this late, and never early. */
 const granularity = 1_000;
 
-export interface RequestDeadlinesOptions {
+interface RequestDeadlinesOptions {
   /** `--request-timeout` in milliseconds. */
   readonly timeout: number;
   /**

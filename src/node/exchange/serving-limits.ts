@@ -28,7 +28,7 @@ const maximumForOthers = 1024 * 1024 * 1024;
  * @param constrained of the container or unit (`process.constrainedMemory`); 0 or more than there is: no limit
  * @param total of the machine
  */
-export function heldForOthers(constrained: number, total: number): number {
+function heldForOthers(constrained: number, total: number): number {
   const memory = constrained > 0 ? Math.min(constrained, total) : total;
   return Math.min(memory / partForOthers, maximumForOthers);
 }

@@ -12,7 +12,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { HealthConfig } from '../configuration/serve-config.ts';
 
-export interface FollowedServersOptions extends AskOptions {
+interface FollowedServersOptions extends AskOptions {
   readonly config: HealthConfig;
   /** A gateway has none. */
   readonly local: Destination | undefined;
@@ -23,7 +23,7 @@ export interface FollowedServersOptions extends AskOptions {
 }
 
 /** Keeps the health of a router's servers up to date until it is stopped. */
-export interface FollowedServers {
+interface FollowedServers {
   readonly health: ServerHealth;
   /** Follows the local server, and the peers of `table` once there is one. */
   follow(table: RoutingTable | undefined): void;

@@ -7,7 +7,7 @@ import { codeLabel } from './request-series.ts';
 type DestinationFamilies = MetricRegistry['destinations'];
 
 /** The series of one destination, resolved once. */
-export class DestinationSeries {
+class DestinationSeries {
   readonly #id: string;
   readonly #kind: Destination['kind'];
   readonly #families: DestinationFamilies;

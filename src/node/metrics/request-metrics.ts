@@ -9,7 +9,7 @@ import type { HistogramSeries, NumberSeries } from './metric-family.ts';
 import type { MetricRegistry } from './metric-registry.ts';
 import { RequestSeries, RequestSeriesIndex } from './request-series.ts';
 
-export interface RequestMetricsOptions {
+interface RequestMetricsOptions {
   readonly registry: MetricRegistry;
   readonly destinations: DestinationSeriesIndex;
   readonly currentTable: () => RoutingTable | undefined;

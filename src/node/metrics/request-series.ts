@@ -192,7 +192,7 @@ const subresources: ReadonlySet<string> = new Set([
  * The labels of a request. Group, version and resource are only used if the snapshot has them: a client must not be able
  * to create series with names that do not exist. Pure.
  */
-export function requestLabels(requestInfo: RequestInfo, table: RoutingTable | undefined): RequestLabels {
+function requestLabels(requestInfo: RequestInfo, table: RoutingTable | undefined): RequestLabels {
   const { isResourceRequest, subresource } = requestInfo;
   const verb = connecting.has(subresource) ? 'CONNECT' : (verbs.get(requestInfo.verb) ?? otherLabel);
   const kind = requestKindOf(requestInfo);
@@ -235,7 +235,7 @@ function knownResource(
 }
 
 /** kube-apiserver's `scope` (CleanScope): whether a request names an object, a namespace, or neither. */
-export function scopeOf({ name, namespace }: RequestInfo): 'resource' | 'namespace' | 'cluster' {
+function scopeOf({ name, namespace }: RequestInfo): 'resource' | 'namespace' | 'cluster' {
   if (name !== '') return 'resource';
   return namespace === '' ? 'cluster' : 'namespace';
 }

@@ -140,7 +140,7 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
 }
 
 /** What a scrape reads. */
-export interface StateSources {
+interface StateSources {
   readonly table: () => RoutingTable | undefined;
   readonly credentialFiles: CredentialFiles;
   readonly needsRestart: SettingsState['needsRestart'];

@@ -15,7 +15,7 @@ import { type UpgradeListener, upgradeListener } from '../upgrades/upgrade.ts';
 import type { TrafficControl } from './traffic-control.ts';
 
 /** What every request meets first. */
-export interface RouterHandlers {
+interface RouterHandlers {
   readonly fetch: RequestHandlerOptions['fetch'];
   readonly onUpgrade: UpgradeListener;
   /** What the admin address serves. */
@@ -23,7 +23,7 @@ export interface RouterHandlers {
 }
 
 /** What handlers are made of. */
-export interface RouterParts {
+interface RouterParts {
   /** The options of the app but those that are read from the configuration. */
   readonly app: AppOptions & { readonly transport: NodeTransport; readonly logger: Logger };
   /** Remembers which assertions it has seen. */

@@ -15,11 +15,10 @@ import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-sto
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { assertionAuthenticator } from '../callers/node-authenticators.ts';
 import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
-import type { ConfigurationSource } from '../credentials/configuration-source.ts';
 import { CredentialWatch } from '../credentials/credential-watch.ts';
 import { credentialsOf, localDestination } from '../credentials/credentials.ts';
 import { LiveCredentials } from '../credentials/live-credentials.ts';
-import { watchRouterFiles } from '../credentials/watch-router-files.ts';
+import { type ConfigurationSource, watchRouterFiles } from '../credentials/watch-router-files.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { followServers, ownServerCheck } from '../health/followed-servers.ts';

@@ -7,7 +7,7 @@ import { parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
 import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
 import type { AdvertisedAddress, ServeConfig } from '../configuration/serve-config.ts';
 
-export interface InterfaceAddress {
+interface InterfaceAddress {
   readonly interface: string;
   readonly address: string;
   readonly internal: boolean;

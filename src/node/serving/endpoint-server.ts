@@ -9,12 +9,12 @@ import { isLoopback } from './default-interface.ts';
 import { certificateError, listenError } from './server-error.ts';
 
 /** A serving certificate with its chain, and its key; PEM. */
-export interface EndpointTls extends Partial<TlsParameters> {
+interface EndpointTls extends Partial<TlsParameters> {
   readonly certificate: string;
   readonly key: string;
 }
 
-export interface EndpointServerOptions {
+interface EndpointServerOptions {
   /** An IP address. */
   readonly host: string;
   /** 0: any free one. */

@@ -19,9 +19,7 @@ import {
 import { headTooLargeResponse } from './client-error.ts';
 import { errorResponse, type RequestHandlerOptions } from './request-handler.ts';
 
-export interface Http2ServerOptions
-  extends NodeInboundOptions,
-    Pick<RequestHandlerOptions, 'fetch' | 'logger'> {
+interface Http2ServerOptions extends NodeInboundOptions, Pick<RequestHandlerOptions, 'fetch' | 'logger'> {
   readonly limits: ServerLimits;
   readonly memory: MemoryBudget;
   /** Whether the client presented a certificate that was verified. */

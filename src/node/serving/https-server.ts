@@ -28,7 +28,7 @@ function secureContextOf({
   return { ...defaultTlsParameters, ...tls, secureOptions };
 }
 
-export interface HttpsServerListeners {
+interface HttpsServerListeners {
   /** A request over HTTP/1.1. */
   readonly onRequest: (incoming: Http1Message, outgoing: ServerResponse) => void;
   /** Which requests with `Upgrade` are upgrades; all others are ordinary ones. */
@@ -37,7 +37,7 @@ export interface HttpsServerListeners {
   readonly onHttp2Connection?: ((socket: TLSSocket) => void) | undefined;
 }
 
-export interface RouterHttpsServer {
+interface RouterHttpsServer {
   readonly server: Server<typeof Http1Message>;
   /** @throws {ServerError} `InvalidServingCertificate`; the old pairs stay in use then. */
   setSecureContext(tls: ServerTlsOptions): void;

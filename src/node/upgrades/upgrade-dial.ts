@@ -23,14 +23,14 @@ export interface SwitchedUpgrade {
 }
 
 /** Any other status: an ordinary response with its body unread. */
-export interface DeclinedUpgrade {
+interface DeclinedUpgrade {
   readonly kind: 'declined';
   readonly response: IncomingMessage;
 }
 
 type UpgradeResponse = SwitchedUpgrade | DeclinedUpgrade;
 
-export interface UpgradeDialOptions {
+interface UpgradeDialOptions {
   readonly token: string;
   /** Milliseconds until the head of the response; afterwards there is no limit. */
   readonly headTimeout: number;

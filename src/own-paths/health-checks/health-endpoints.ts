@@ -8,7 +8,7 @@ import type { AskServerChecks } from './server-checks.ts';
 /** As in the path, and as in the `type` of Kubernetes' health metrics. */
 export type HealthEndpoint = 'livez' | 'readyz' | 'healthz';
 
-export interface HealthEndpointsOptions {
+interface HealthEndpointsOptions {
   /** Is the process itself all right. */
   readonly livez: readonly HealthCheck[];
   /** Can it do its work. `/healthz` is the same. */

@@ -1,7 +1,7 @@
 import type { CheckOutcome, ServerReport, WhyNotKnown } from './server-checks.ts';
 
 /** Who asks, as far as a check depends on it. */
-export interface HealthQuestion {
+interface HealthQuestion {
   /** A peer asks: the local server would have to serve all that it sends here. */
   readonly byPeer: boolean;
 }
@@ -24,7 +24,7 @@ export interface HealthReport {
   readonly failures: readonly { readonly name: string; readonly reason: string }[];
 }
 
-export interface HealthReportOptions extends Partial<HealthQuestion> {
+interface HealthReportOptions extends Partial<HealthQuestion> {
   readonly verbose: boolean;
   readonly exclude: readonly string[];
   /** Told of each check that was run. */

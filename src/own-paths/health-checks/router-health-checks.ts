@@ -3,9 +3,8 @@ import { localServerId, type MixedVersionProxyOptions } from '../../proxy/option
 import { type CredentialFiles, credentialFileWarnings } from '../status/credential-files.ts';
 import { type EmbeddedSyncStatus, embeddedSyncWarnings } from '../status/embedded-sync-status.ts';
 import { lacksOwnServer } from '../status/own-server.ts';
-import type { RouterStatusOptions } from '../status/router-status.ts';
+import { oldSnapshotWarnings, type RouterStatusOptions } from '../status/router-status.ts';
 import type { SettingsState } from '../status/setting-change.ts';
-import { oldSnapshotWarnings } from '../status/snapshot-age.ts';
 import { type HealthCheck, ping, serversCheckName } from './health.ts';
 import type { HealthEndpoint } from './health-endpoints.ts';
 

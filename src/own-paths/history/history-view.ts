@@ -82,7 +82,7 @@ interface Client {
   readonly lastSeen: string;
 }
 
-export interface HistorySources {
+interface HistorySources {
   readonly now: number;
   readonly startedAt: number;
   readonly table: RoutingTable | undefined;

@@ -11,7 +11,7 @@ import { healthEvent, type KnownCluster, type UpgradeEvent, upgradeEvents } from
 /** Kept of each kind: health that comes and goes must not push out what happened to the cluster. */
 const keptEvents = 100;
 
-export interface RouterHistoryOptions {
+interface RouterHistoryOptions {
   /** The minor version that is preferred; `undefined` while it makes no difference. */
   readonly preferredMinor: (table: RoutingTable) => string | undefined;
   /** Milliseconds since the epoch. Default `Date.now`. */

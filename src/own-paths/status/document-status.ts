@@ -6,7 +6,7 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 const shownConflicts = 100;
 
 /** What is missing in the merged documents, or not up to date there. */
-export interface DocumentProblem {
+interface DocumentProblem {
   readonly path: string;
   readonly server: string;
   readonly problem: string;

@@ -26,7 +26,7 @@ export interface RecentDecision {
   readonly status: number | undefined;
 }
 
-export interface RecentDecisionsOptions {
+interface RecentDecisionsOptions {
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly clock?: () => number;
   /** Milliseconds of a clock that only rises. Default `performance.now`. */

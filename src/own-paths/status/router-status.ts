@@ -7,6 +7,7 @@ import {
   defaultPreferredVersion,
   preferredMinor,
 } from '../../routing/preferred-version.ts';
+import { durationText } from '../../runtime/duration-text.ts';
 import type { RefusedPush } from '../../snapshot/receiving/receiver-options.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
@@ -28,7 +29,6 @@ import {
   type SettingChange,
   type SettingsState,
 } from './setting-change.ts';
-import { oldSnapshotWarnings } from './snapshot-age.ts';
 import {
   type UndecodableResource,
   undecodableResources,
@@ -267,3 +267,17 @@ function healthStatus(report: ServerHealthReport | undefined, now: number): Serv
 }
 
 const none: CredentialFiles = { certificates: () => [], keyFiles: () => [] };
+
+/**
+ * What there is to say of a snapshot that nobody has renewed for long. It stays in use. Pure.
+ * @param now milliseconds since the epoch
+ */
+export function oldSnapshotWarnings(
+  table: RoutingTable | undefined,
+  now: number,
+  readsClusterItself: boolean,
+): string[] {
+  if (table === undefined || !isOld(table, now)) return [];
+  const cause = readsClusterItself ? 'this router cannot read the cluster' : 'see to the sync job';
+  return [`the snapshot is ${durationText(now - table.createdAt)} old, and still used: ${cause}`];
+}

@@ -21,7 +21,7 @@ const health = open({
 });
 
 /** What is shown of `v1/status` (`RouterStatus`) of any router. */
-export const statusViewSchema = open({
+const statusViewSchema = open({
   form: v.string(),
   serverId: v.nullable(v.string()),
   readiness: open({

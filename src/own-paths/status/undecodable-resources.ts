@@ -12,7 +12,7 @@ export interface UndecodableResource {
 }
 
 /** By resource: the group versions that it is stored at, each with the IDs of the servers that cannot decode it. */
-export type UndecodableVersions = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+type UndecodableVersions = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 
 /** What `ServedSet.undecodableVersions` says of all servers. Pure. */
 export function undecodableVersions(table: RoutingTable | undefined): UndecodableVersions {

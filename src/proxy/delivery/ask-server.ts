@@ -12,7 +12,7 @@ export interface AskOptions extends OutboundOptions {
   readonly transport: Transport;
 }
 
-export interface ServerQuestion {
+interface ServerQuestion {
   readonly destination: Destination;
   /** Request target of a GET; names no resource. */
   readonly target: string;
@@ -21,7 +21,7 @@ export interface ServerQuestion {
   readonly signal: AbortSignal;
 }
 
-export interface UpstreamResponse {
+interface UpstreamResponse {
   readonly response: Response;
   /** Header lines as the server sent them. */
   readonly headers: RawHeaders;

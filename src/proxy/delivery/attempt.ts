@@ -25,7 +25,7 @@ export interface AttemptOptions extends OutboundOptions {
  * @param hints as in `OutboundRequest`
  * @returns what `send` gave; a response of the router's own where the caller does not fit into the assertion
  */
-export type Attempt = (
+type Attempt = (
   request: AdmittedRequest,
   destination: Destination,
   send: Send,

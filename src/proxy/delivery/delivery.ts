@@ -33,7 +33,7 @@ import {
   unavailable,
 } from './undelivered.ts';
 
-export interface DeliveryOptions extends AttemptOptions {
+interface DeliveryOptions extends AttemptOptions {
   /** Left out in the gateway form, in which nothing is decided to be local. */
   readonly local?: Destination | undefined;
   /** Who may take the place of a local server that does not respond, or does not serve what it is expected to serve. */

@@ -18,6 +18,6 @@ export function destinationsOf(local: Destination | undefined, table: RoutingTab
   return [...(local === undefined ? [] : [local]), ...remoteDestinations(table)];
 }
 
-export function remoteDestinations(table: RoutingTable): readonly Destination[] {
+function remoteDestinations(table: RoutingTable): readonly Destination[] {
   return table.servers.flatMap((server) => peerDestination(server) ?? []);
 }

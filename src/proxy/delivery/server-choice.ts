@@ -22,7 +22,7 @@ export interface Choice {
   readonly otherVersion?: OtherVersion;
 }
 
-export interface ServerChoiceOptions {
+interface ServerChoiceOptions {
   readonly state: ServerState;
   readonly random: () => number;
   /** Whether it was lost and is not known again: it may refuse what it would normally serve, or serve something else. */

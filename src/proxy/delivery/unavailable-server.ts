@@ -27,7 +27,7 @@ export function toldToPeer({ decision }: Pick<AdmittedRequest, 'decision'>, resp
 }
 
 /** Whether the head of a response is an API server's, or its router's: what is aggregated has an extension server's. */
-export function isRespondedToByServer(decision: Decision): boolean {
+function isRespondedToByServer(decision: Decision): boolean {
   const reason = reasonOf(decision);
   return isServedBySnapshot(decision) || reason === 'CustomResource' || reason === 'MergedDocument';
 }

@@ -1,6 +1,7 @@
-import { addressOf, parseHostPort } from '../../snapshot/addresses/host-port.ts';
+import * as v from 'valibot';
+import { addressOf, joinHostPort, parseHostPort } from '../../snapshot/addresses/host-port.ts';
 import { ipAddressKey } from '../../snapshot/addresses/ip-address.ts';
-import { addressesAt, parseEndpointSlice } from './endpoint-slices.ts';
+import { checkedDocument } from '../documents/json-document.ts';
 import type { ServerDescription } from './sync-server.ts';
 
 /** The Service `kubernetes`: each API server maintains its own endpoint. */
@@ -54,4 +55,36 @@ export function ipAddressOf(address: string): string | undefined {
 export function placeOfServer(server: ServerDescription): string | undefined {
   const address = addressOf(server);
   return address === undefined ? undefined : placeOf(address);
+}
+
+/** k8s.io/api discovery/v1 types.go. Go writes a nil slice as null. */
+const endpointSlice = v.object({
+  endpoints: v.nullish(
+    v.array(
+      v.object({
+        addresses: v.nullish(v.array(v.string()), []),
+        conditions: v.nullish(v.object({ ready: v.nullish(v.boolean(), true) }), {}),
+        hostname: v.nullish(v.string(), ''),
+        nodeName: v.nullish(v.string(), ''),
+      }),
+    ),
+    [],
+  ),
+  ports: v.nullish(v.array(v.object({ name: v.nullish(v.string(), ''), port: v.nullish(v.number()) })), []),
+});
+
+type EndpointSlice = v.InferOutput<typeof endpointSlice>;
+
+/** @throws {ReadError} `InvalidDocument` for any other object */
+function parseEndpointSlice(path: string, object: unknown): EndpointSlice {
+  return checkedDocument(endpointSlice, path, object);
+}
+
+/** The valid addresses of an endpoint, as `host:port`. */
+function addressesAt(
+  port: number | null | undefined,
+  { addresses }: EndpointSlice['endpoints'][number],
+): readonly string[] {
+  if (port == null) return [];
+  return addresses.map((host) => joinHostPort(host, port)).filter((address) => parseHostPort(address).ok);
 }

@@ -21,7 +21,7 @@ interface KubernetesConnectionOptions {
   readonly via?: string | undefined;
 }
 
-export interface KubernetesConnection extends WatchConnection {
+interface KubernetesConnection extends WatchConnection {
   /** Ends every connection at once. */
   close(): Promise<void>;
 }

@@ -212,7 +212,7 @@ function dnsNames(subjectAltName: string | undefined): readonly string[] {
 }
 
 /** API servers with open connections. */
-export interface OpenServers {
+interface OpenServers {
   readonly servers: readonly SyncServer[];
   close(): void;
 }

@@ -5,8 +5,13 @@ import { parseOpenApiV3Index } from '../../discovery/openapi-v3/parse-openapi-v3
 import { errorMessage } from '../../runtime/error-message.ts';
 import { createLimiter } from '../../runtime/limiter.ts';
 import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
+import { apiEndpointsPath, apiEndpointsSelector } from '../cluster/api-endpoints.ts';
+import { apiServicesPath } from '../cluster/api-services.ts';
 import { type ClusterObjects, readClusterObjects } from '../cluster/cluster-objects.ts';
-import { listObjectsIfServed } from '../documents/list-objects.ts';
+import { customResourceDefinitionsPath } from '../cluster/custom-resource-groups.ts';
+import { identityLeaseSelectors, leasesPath } from '../cluster/identity-lease.ts';
+import { storageVersionsPath } from '../cluster/storage-versions.ts';
+import { listObjectsIfServed, withLabelSelector } from '../documents/list-objects.ts';
 import { type ServerDocuments, withoutQuery } from '../documents/server-documents.ts';
 import {
   indexedGroupVersions,
@@ -18,7 +23,6 @@ import { documentsIn } from '../servers/read-openapi-index.ts';
 import { openServers } from './open-cluster.ts';
 import { aggregatedFiles, recordedFileName } from './recorded-documents.ts';
 import type { ReadingOptions } from './run-sync-options.ts';
-import { type SharedList, sharedLists } from './shared-lists.ts';
 
 interface RecordClusterOptions {
   readonly servers: readonly { readonly id: string; readonly documents: ServerDocuments }[];
@@ -219,3 +223,46 @@ async function recordServer(
   const lines = codes.sort().map((line) => `${line}\n`);
   await write('status.txt', lines.join(''));
 }
+
+/** A list that all servers of a cluster share through etcd, and its file in a recording. */
+interface SharedList {
+  readonly file: string;
+  /** The collection, once per selector: the list has the objects of all of them. */
+  readonly paths: readonly string[];
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+const sharedLists: readonly SharedList[] = [
+  {
+    file: 'apiservices.json',
+    paths: [apiServicesPath],
+    kind: 'APIServiceList',
+    apiVersion: 'apiregistration.k8s.io/v1',
+  },
+  {
+    file: 'customresourcedefinitions.json',
+    paths: [customResourceDefinitionsPath],
+    kind: 'CustomResourceDefinitionList',
+    apiVersion: 'apiextensions.k8s.io/v1',
+  },
+  {
+    file: 'storageversions.json',
+    paths: [storageVersionsPath],
+    kind: 'StorageVersionList',
+    apiVersion: 'internal.apiserver.k8s.io/v1alpha1',
+  },
+  {
+    file: 'leases.json',
+    // Only the identity Leases of API servers.
+    paths: identityLeaseSelectors.map((selector) => withLabelSelector(leasesPath, selector)),
+    kind: 'LeaseList',
+    apiVersion: 'coordination.k8s.io/v1',
+  },
+  {
+    file: 'endpointslices.json',
+    paths: [withLabelSelector(apiEndpointsPath, apiEndpointsSelector)],
+    kind: 'EndpointSliceList',
+    apiVersion: 'discovery.k8s.io/v1',
+  },
+];

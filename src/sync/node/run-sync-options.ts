@@ -88,7 +88,7 @@ export interface RunSyncOptions
 }
 
 /** Options that were checked. */
-export type CheckedSyncOptions = RunSyncOptions & ReadingOptions;
+type CheckedSyncOptions = RunSyncOptions & ReadingOptions;
 
 /** @throws {TypeError} naming every error */
 export function checkRunSyncOptions(options: RunSyncOptions): CheckedSyncOptions {

@@ -160,7 +160,7 @@ function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseud
  * Delivers to the router in whose process the sync job runs: to the receiver of pushes, unsigned. It does not check
  * creation times, because both use the same clock.
  */
-export function ownRouterTarget(receiver: Pick<SnapshotReceiver, 'acceptOwn' | 'current'>): SnapshotTarget {
+function ownRouterTarget(receiver: Pick<SnapshotReceiver, 'acceptOwn' | 'current'>): SnapshotTarget {
   return {
     name: 'this router',
     async put({ snapshot }): Promise<DeliveryResult> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { notItsTurn, takenTurn } from './installation-turn.ts';
+import { notItsTurn, takenTurn } from './control-plane.ts';
 
 const now = new Date('2026-01-01T00:00:00.000Z');
 const lease = (holder: string, duration = 60) => ({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type RawServeOptions, serveFlags } from '../flags/serve-flags.ts';
-import { configurationChanges } from './configuration-changes.ts';
+import { configurationChanges } from './configuration-file-source.ts';
 
 const names = serveFlags.map(({ name }) => name);
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { messagesOf, syncFlagValues } from '../../../test/support/sync-plan.ts';
 import type { SyncArguments } from '../flags/sync-flag-groups.ts';
-import { readSyncTargets } from './sync-target-flags.ts';
+import { readSyncTargets } from './sync-flags.ts';
 
 function read(given: SyncArguments, files: Readonly<Record<string, string>> = {}) {
   const stored = new Map(Object.entries(files));

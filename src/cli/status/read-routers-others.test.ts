@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ServerOptions, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { otherRouters } from './other-routers.ts';
+import { otherRouters } from './read-routers.ts';
 
 const at = (address: string): ServerOptions => ({ serves: ['v1/pods'], address });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { unreadWarnings } from './unread-warnings.ts';
+import { unreadWarnings } from './cluster-source.ts';
 
 const refused = 'https://10.0.0.1:6443: connect ECONNREFUSED';
 const kinds = ['identity Leases', 'identity Leases', 'EndpointSlices', 'APIServices'];

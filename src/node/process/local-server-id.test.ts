@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SnapshotServer } from '../format/types.ts';
-import { localServerIdIn } from './local-server.ts';
+import type { SnapshotServer } from '../../snapshot/format/types.ts';
+import { localServerIdIn } from './local-server-id.ts';
 
 const serverAt = (id: string, address: string): SnapshotServer => ({ id, address, serves: 'none' });
 const a = serverAt('endpoint-10-0-0-1-6444', '10.0.0.1:6444');
