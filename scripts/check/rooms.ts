@@ -73,7 +73,6 @@ const rooms = [
   'src/proxy/in-flight',
   'src/proxy/delivery',
   'src/health',
-  'src/identity/jwt',
   'src/identity/assertion',
   'src/identity/incoming',
   'src/identity/outgoing',

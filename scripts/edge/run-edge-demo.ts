@@ -96,7 +96,7 @@ async function startDemoEdge(
       SNAPSHOT_KEYS: await readFile(keys.public, 'utf8'),
       ASSERTION_SIGNING_KEY: await readFile(join(path(edgeKeysDirectory), signingKeyFile), 'utf8'),
       ASSERTION_ISSUER: edgeName,
-      AUTHENTICATION_CONFIG: tokens.authenticationConfiguration,
+      ...tokens.variables,
       ALLOW_LOOPBACK_PEERS: 'true',
     },
   });
@@ -139,7 +139,7 @@ async function readPair({ certificate, privateKey }: CertificatePaths): Promise<
   };
 }
 
-// No group 'system:masters': what a token says of `system:` names is not asserted, and the demo's servers allow everything to
+// No group 'system:masters': a token with such a name is refused, and the demo's servers allow everything to
 // everyone they know.
 async function writeEdgeKubeconfig(
   file: string,

@@ -12,8 +12,8 @@ interface TokenSubject {
 
 /** An issuer of bearer tokens on loopback, instead of a team's identity provider. */
 export interface TokenIssuer {
-  /** What the router is told of it: an AuthenticationConfiguration, as JSON. */
-  readonly authenticationConfiguration: string;
+  /** What the router is told of it (`WorkerEnvironment`). */
+  readonly variables: Readonly<Record<string, string>>;
   /** A token that counts for a day. */
   issue(subject: TokenSubject): Promise<string>;
   close(): Promise<void>;
@@ -39,19 +39,12 @@ export async function startTokenIssuer(serving: CertificatePaths): Promise<Token
   });
   const issuer = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    authenticationConfiguration: JSON.stringify({
-      apiVersion: 'mixed-version-proxy/v1alpha1',
-      kind: 'AuthenticationConfiguration',
-      jwt: [
-        {
-          issuer: { url: issuer, audiences: [audience], jwksURL: `${issuer}${keysPath}` },
-          claimMappings: {
-            username: { claim: 'sub', prefix: '' },
-            groups: { claim: 'groups', prefix: '' },
-          },
-        },
-      ],
-    }),
+    variables: {
+      TOKEN_ISSUER: issuer,
+      TOKEN_AUDIENCE: audience,
+      TOKEN_JWKS_URL: `${issuer}${keysPath}`,
+      TOKEN_GROUPS_CLAIM: 'groups',
+    },
     issue({ name, groups }) {
       const now = Math.floor(Date.now() / 1000);
       const claims = { iss: issuer, aud: audience, sub: name, groups, iat: now, exp: now + lifetime };

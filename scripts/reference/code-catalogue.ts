@@ -87,36 +87,6 @@ export const codeUnions: readonly CodeUnion[] = [
     },
   },
   {
-    heading: 'JSON Web Tokens',
-    source: 'src/identity/jwt/token-error.ts',
-    name: 'TokenErrorCode',
-    introduction:
-      'For tokens of a configured issuer: 401. What this router cannot judge (`KeysUnavailable`, `UnknownKey`, `UnsupportedAlgorithm`, `DistributedClaim`, `ReservedName`, `UnboundToken`) passes through to the API server.',
-    descriptions: {
-      MalformedToken: 'No compact JWS with JSON claims.',
-      InvalidSignature: 'The signature does not match the key.',
-      Expired: 'Past its `exp`.',
-      NotYetValid: 'Its `nbf` lies ahead: the clocks may differ.',
-      WrongAudience: 'For none of the configured audiences.',
-      RequiredClaimMismatch: 'A required claim has another value.',
-      EmailNotVerified: 'The user name is an email address that the issuer has not verified.',
-      UnsupportedAlgorithm: 'An algorithm that this runtime lacks; the API server may have it.',
-    },
-  },
-  {
-    heading: "Keys of tokens' issuers",
-    source: 'src/identity/jwt/fetch-document.ts',
-    name: 'KeyLoadErrorCode',
-    introduction: 'In the log, when the keys of an issuer cannot be loaded. Loaded keys stay in use.',
-    descriptions: {
-      Unreachable: 'No complete response in time.',
-      UnexpectedStatus: 'A response other than 200.',
-      RedirectRefused: 'A redirect to another origin, or too many of them.',
-      TooLarge: 'Larger than such a document may be.',
-      InvalidDocument: 'Not JSON, or not the document.',
-    },
-  },
-  {
     heading: 'Identities that cannot be forwarded',
     source: 'src/identity/outgoing/identity-text.ts',
     name: 'IdentityTextErrorCode',

@@ -37,7 +37,7 @@ export const occasions: readonly Occasion[] = [
   },
   {
     name: 'and its caller, where one is known by a certificate, token or assertion',
-    sources: ['src/edge/identity/callers.ts', 'src/identity/jwt/parse-jwt-configuration.ts'],
+    sources: ['src/edge/identity/callers.ts'],
   },
   {
     name: "and kubectl's first command, which asks for discovery",

@@ -1,32 +1,18 @@
-import { tokenSigner } from '../support/token-signer.ts';
+import { handmadeToken, tokenSigner } from '../support/token-signer.ts';
 import { oidcSigner } from './credentials.ts';
 
 /** Issuer of the tokens that routers under test are configured for. A name: its keys are told otherwise. */
 const oidcIssuerUrl = 'https://issuer.example';
 const oidcAudience = 'kubernetes';
 
-/** Members of `AuthenticationConfiguration` that make `sub` and `groups` the user, both prefixed. */
-const claimMappings = {
-  username: { claim: 'sub', prefix: 'oidc:' },
-  groups: { claim: 'groups', prefix: 'oidc:' },
-};
-
-/** The AuthenticationConfiguration that makes routers believe it. */
-export function authenticationConfiguration(keysUrl: string): string {
-  return JSON.stringify({
-    apiVersion: 'mixed-version-proxy/v1alpha1',
-    kind: 'AuthenticationConfiguration',
-    jwt: [
-      {
-        issuer: {
-          url: oidcIssuerUrl,
-          audiences: [oidcAudience],
-          jwksURL: keysUrl,
-        },
-        claimMappings,
-      },
-    ],
-  });
+/** The variables that make edge routers believe it: `sub` is the user, `groups` are its groups. */
+export function tokenVariables(keysUrl: string): Readonly<Record<string, string>> {
+  return {
+    TOKEN_ISSUER: oidcIssuerUrl,
+    TOKEN_AUDIENCE: oidcAudience,
+    TOKEN_JWKS_URL: keysUrl,
+    TOKEN_GROUPS_CLAIM: 'groups',
+  };
 }
 
 function claims(sub: string, groups: readonly string[]): Record<string, unknown> {
@@ -48,5 +34,9 @@ export async function wrongTokens(): Promise<Readonly<Record<string, string>>> {
     'of another audience': await oidcSigner.sign({ ...good, aud: 'somebody-else' }),
     'signed with another key of that name': await stranger.sign(good),
     'without a subject': await oidcSigner.sign({ ...good, sub: undefined }),
+    'that never expires': await oidcSigner.sign({ ...good, exp: undefined }),
+    'of a user of Kubernetes itself': await oidcSigner.sign({ ...good, sub: 'system:admin' }),
+    'of a group of Kubernetes itself': await oidcSigner.sign({ ...good, groups: ['system:masters'] }),
+    unsigned: handmadeToken({ alg: 'none' }, good),
   };
 }

@@ -64,19 +64,10 @@ async function accessTeam() {
 test('the token of Cloudflare Access names the caller, and goes to nobody behind', async () => {
   const team = await accessTeam();
   const edge = await startWorkerCluster({
-    ACCESS_CONFIG: JSON.stringify({
-      apiVersion: 'mixed-version-proxy/v1alpha1',
-      kind: 'AuthenticationConfiguration',
-      jwt: [
-        {
-          issuer: { url: issuer, audiences: [audience], jwksURL: 'https://localhost:1/certs' },
-          claimMappings: {
-            username: { claim: 'email', prefix: 'access:' },
-            groups: { claim: 'groups', prefix: 'access:' },
-          },
-        },
-      ],
-    }),
+    TOKEN_ISSUER: issuer,
+    TOKEN_AUDIENCE: audience,
+    TOKEN_JWKS_URL: 'https://localhost:1/certs',
+    TOKEN_USERNAME_CLAIM: 'email',
   });
   try {
     await edge.pushGeneration(1);

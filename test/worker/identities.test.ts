@@ -28,8 +28,11 @@ before(async () => {
   edge = await startWorkerCluster(
     ({ local }) => ({
       ASSERTION_KEYS: assertionKeysFile([front]),
-      AUTHENTICATION_CONFIG: issuerOf('https://issuer.example', `${local.origin}${keysPath}`, 'sub', 'oidc:'),
-      ACCESS_CONFIG: issuerOf(team, `${local.origin}${keysPath}`, 'email', 'access:'),
+      TOKEN_ISSUER: team,
+      TOKEN_AUDIENCE: audience,
+      TOKEN_JWKS_URL: `${local.origin}${keysPath}`,
+      TOKEN_USERNAME_CLAIM: 'email',
+      TOKEN_GROUPS_CLAIM: 'groups',
     }),
     {
       'router-b': {},
@@ -55,19 +58,6 @@ before(async () => {
   assert.equal(status, 200, JSON.stringify(body));
 });
 after(() => edge.close());
-
-function issuerOf(url: string, jwksURL: string, username: string, prefix: string): string {
-  return JSON.stringify({
-    apiVersion: 'mixed-version-proxy/v1alpha1',
-    kind: 'AuthenticationConfiguration',
-    jwt: [
-      {
-        issuer: { url, audiences: [audience], jwksURL },
-        claimMappings: { username: { claim: username, prefix }, groups: { claim: 'groups', prefix } },
-      },
-    ],
-  });
-}
 
 function lastOf({ requests }: ApiServerDouble): SeenRequest {
   const request = requests.at(-1);
@@ -126,38 +116,49 @@ test('where nonces cannot be looked up an assertion is refused for now, everythi
   assert.ok(edge.log.some((line) => line.includes('responded with status 412')));
 });
 
-async function token(changes: Readonly<Record<string, unknown>>): Promise<string> {
+const email = 'jane@example.com';
+
+async function token(changes: Readonly<Record<string, unknown>> = {}): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
-  return signer.sign({ aud: audience, groups: ['dev'], iat: now, exp: now + 300, ...changes });
+  return signer.sign({
+    ...{ iss: team, aud: audience, email, groups: ['dev'], iat: now, exp: now + 300 },
+    ...changes,
+  });
 }
 
-test('a bearer token names the caller, by keys that were fetched once', async () => {
-  const authorization = `Bearer ${await token({ iss: 'https://issuer.example', sub: 'jane' })}`;
-  for (let request = 0; request < 2; request++) {
-    assert.equal(await ask('router', jobs, { headers: { authorization } }), 200);
-  }
-  const { headers } = lastOf(edge.peer);
-  assert.deepEqual(allHeaders(headers, 'x-remote-user'), ['oidc:jane']);
-  assert.deepEqual(allHeaders(headers, 'x-remote-group'), ['oidc:dev', 'system:authenticated']);
-  assert.deepEqual(allHeaders(headers, 'authorization'), []);
-  assert.equal(edge.local.requests.filter(({ target }) => target === keysPath).length, 1);
-  const expired = await token({ iss: 'https://issuer.example', sub: 'jane', exp: 1_000 });
-  assert.equal(await ask('router', jobs, { headers: { authorization: `Bearer ${expired}` } }), 401);
-});
+/** As a bearer token, and as Cloudflare Access hands it on. */
+const ways = {
+  authorization: (text: string) => ({ authorization: `Bearer ${text}` }),
+  access: (text: string) => ({ 'cf-access-jwt-assertion': text }),
+};
 
-test('the token of Cloudflare Access names the caller, and one of another team or application is refused', async () => {
-  const email = 'jane@example.com';
-  const accepted = { 'cf-access-jwt-assertion': await token({ iss: team, email }) };
-  assert.equal(await ask('router', jobs, { headers: accepted }), 200);
-  const { headers } = lastOf(edge.peer);
-  assert.deepEqual(allHeaders(headers, 'x-remote-user'), [`access:${email}`]);
-  assert.deepEqual(allHeaders(headers, 'cf-access-jwt-assertion'), []);
-  const before = edge.peer.requests.length;
-  for (const changes of [{ iss: 'https://other.example' }, { iss: team, aud: 'application-2' }]) {
-    const refused = { 'cf-access-jwt-assertion': await token({ email, ...changes }) };
-    assert.equal(await ask('router', jobs, { headers: refused }), 401);
-  }
-  assert.equal(edge.peer.requests.length, before);
+for (const [way, by] of Object.entries(ways)) {
+  test(`a token names the caller, by keys that were fetched once: ${way}`, async () => {
+    for (let request = 0; request < 2; request++) {
+      assert.equal(await ask('router', jobs, { headers: by(await token()) }), 200);
+    }
+    const { headers } = lastOf(edge.peer);
+    assert.deepEqual(allHeaders(headers, 'x-remote-user'), [email]);
+    assert.deepEqual(allHeaders(headers, 'x-remote-group'), ['dev', 'system:authenticated']);
+    for (const name of ['authorization', 'cf-access-jwt-assertion']) {
+      assert.deepEqual(allHeaders(headers, name), []);
+    }
+    assert.equal(edge.local.requests.filter(({ target }) => target === keysPath).length, 1);
+    const before = edge.peer.requests.length;
+    for (const changes of [{ aud: 'application-2' }, { exp: 1_000 }, { groups: ['system:masters'] }]) {
+      assert.equal(await ask('router', jobs, { headers: by(await token(changes)) }), 401);
+    }
+    assert.equal(edge.peer.requests.length, before);
+  });
+}
+
+test('a bearer token of another issuer passes through, and one of Access is refused', async () => {
+  const other = await token({ iss: 'https://other.example' });
+  assert.equal(await ask('router', jobs, { headers: ways.authorization(other) }), 200);
+  const { headers, clientName } = lastOf(edge.peer);
+  assert.deepEqual(allHeaders(headers, 'authorization'), [`Bearer ${other}`]);
+  assert.deepEqual([allHeaders(headers, 'x-remote-user'), clientName], [[], undefined]);
+  assert.equal(await ask('router', jobs, { headers: ways.access(other) }), 401);
 });
 
 test('a destination is told by an assertion of its own, for this request alone', async () => {

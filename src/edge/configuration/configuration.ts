@@ -1,5 +1,4 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
@@ -17,6 +16,19 @@ export interface SnapshotConfiguration {
   readonly preferredVersion: PreferredVersionOptions;
 }
 
+/** Whose tokens are believed: a team of Cloudflare Access, or any other issuer of JSON Web Tokens. */
+export interface TokenIssuer {
+  /** The `iss` of its tokens. */
+  readonly issuer: string;
+  /** One of the `aud` of tokens that are meant for this router. */
+  readonly audience: string;
+  /** Where it publishes its keys. */
+  readonly keysUrl: URL;
+  readonly usernameClaim: string;
+  /** `undefined`: tokens name no groups. */
+  readonly groupsClaim: string | undefined;
+}
+
 /** How callers are established, by kind of authenticator: `undefined` where one is not configured. */
 export interface CallerMethods {
   readonly assertion:
@@ -30,9 +42,7 @@ export interface CallerMethods {
     | undefined;
   /** Of the platform, which has verified it. */
   readonly certificate: 'cf' | undefined;
-  /** The issuers; at least one. */
-  readonly token: readonly ExternalIssuerConfig[] | undefined;
-  readonly access: ExternalIssuerConfig | undefined;
+  readonly token: TokenIssuer | undefined;
 }
 
 /** Everything the Worker was told, checked. Made by `readConfiguration` alone. */

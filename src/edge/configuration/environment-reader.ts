@@ -3,7 +3,7 @@ import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
 import { parseJsonText } from '../../snapshot/format/json-text.ts';
 import { WorkerConfigurationError } from './configuration-error.ts';
 
-/** The deepest variable is an AuthenticationConfiguration, 8 deep. */
+/** Far above a JWKS, the deepest variable. */
 const maximumDepth = 32;
 
 /**

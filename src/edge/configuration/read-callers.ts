@@ -1,15 +1,11 @@
 import { parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
-import type { ExternalIssuerConfig } from '../../identity/jwt/parse-jwt-configuration.ts';
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
-import type { CallerMethods } from './configuration.ts';
+import type { CallerMethods, TokenIssuer } from './configuration.ts';
 import type { EnvironmentReader } from './environment-reader.ts';
 
-/** Where Cloudflare Access publishes a team's keys (developers.cloudflare.com/cloudflare-one, "Validate JWTs"). */
-const accessKeysPath = '/cdn-cgi/access/certs';
-
 /**
- * Reads how callers are established. What reads issuers is loaded where there are some.
+ * Reads how callers are established.
  * @param serverId what assertions of other routers must be meant for; `undefined` in the gateway form, which has no ID
  *   that one could be addressed to
  */
@@ -18,54 +14,35 @@ export async function readCallers(
   serverId: string | undefined,
 ): Promise<CallerMethods> {
   const certificates = reader.choice('CLIENT_CERTIFICATES', ['none', 'cf']);
-  const issuers = (await readIssuers(reader, 'AUTHENTICATION_CONFIG')) ?? [];
   return {
     assertion: await readAssertion(reader, serverId),
     certificate: certificates === 'cf' ? certificates : undefined,
-    token: issuers.length === 0 ? undefined : issuers,
-    access: await readAccess(reader),
+    token: readTokenIssuer(reader),
   };
 }
 
-/** `undefined` where the variable is left out, or has an error. */
-async function readIssuers(
-  reader: EnvironmentReader,
-  name: string,
-): Promise<readonly ExternalIssuerConfig[] | undefined> {
-  const document = reader.json(name);
-  if (document === undefined) return undefined;
-  const { parseAuthenticationConfiguration } = await import('../../identity/jwt/parse-jwt-configuration.ts');
-  const parsed = parseAuthenticationConfiguration(document);
-  if (!parsed.ok) {
-    reader.issue(name, `has errors: ${describeIssues(parsed.issues)}`);
-    return undefined;
-  }
-  for (const [index, { keys }] of parsed.issuers.entries()) {
-    if (keys.kind === 'file')
-      reader.issue(name, `jwt[${index}].issuer.jwksFile cannot be read here: use jwksURL`);
-    else if (keys.certificateAuthority !== undefined) {
-      // Left out silently, the keys would be fetched from whomever a public authority vouches for.
-      reader.issue(
-        name,
-        `jwt[${index}].issuer.certificateAuthority has no effect here: fetch trusts the runtime's authorities`,
-      );
-    }
-  }
-  return parsed.issuers;
-}
+const tokenVariables = [
+  'TOKEN_ISSUER',
+  'TOKEN_AUDIENCE',
+  'TOKEN_JWKS_URL',
+  'TOKEN_USERNAME_CLAIM',
+  'TOKEN_GROUPS_CLAIM',
+];
 
-async function readAccess(reader: EnvironmentReader): Promise<ExternalIssuerConfig | undefined> {
-  const issuers = await readIssuers(reader, 'ACCESS_CONFIG');
-  if (issuers === undefined) return undefined;
-  const [issuer, ...others] = issuers;
-  if (issuer === undefined || others.length > 0) {
-    reader.issue('ACCESS_CONFIG', 'must have one issuer, the team');
-    return undefined;
+/** All that is needed, or nothing of it. */
+function readTokenIssuer(reader: EnvironmentReader): TokenIssuer | undefined {
+  if (!tokenVariables.some((name) => reader.has(name))) return undefined;
+  const issuer = reader.requiredText('TOKEN_ISSUER', 'the iss of tokens');
+  const audience = reader.requiredText('TOKEN_AUDIENCE', 'the aud of tokens that are meant for this router');
+  const url = reader.requiredText('TOKEN_JWKS_URL', 'where the issuer publishes its keys');
+  const keysUrl = url !== undefined && URL.canParse(url) ? new URL(url) : undefined;
+  if (url !== undefined && keysUrl?.protocol !== 'https:') {
+    reader.issue('TOKEN_JWKS_URL', 'must be an https URL');
   }
-  // Access has no discovery document at the place where OpenID Connect has it.
-  return issuer.keys.kind === 'discovery' && issuer.keys.url.startsWith(`${issuer.issuer}/.well-known/`)
-    ? { ...issuer, keys: { ...issuer.keys, kind: 'url', url: `${issuer.issuer}${accessKeysPath}` } }
-    : issuer;
+  const usernameClaim = reader.text('TOKEN_USERNAME_CLAIM') ?? 'sub';
+  const groupsClaim = reader.text('TOKEN_GROUPS_CLAIM');
+  if (issuer === undefined || audience === undefined || keysUrl === undefined) return undefined;
+  return { issuer, audience, keysUrl, usernameClaim, groupsClaim };
 }
 
 async function readAssertion(

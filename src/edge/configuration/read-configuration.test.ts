@@ -15,15 +15,11 @@ const least = {
   SNAPSHOT_KEYS: { keys: [sync.publicJwk] },
 };
 
-const accessConfig = {
-  apiVersion: 'apiserver.config.k8s.io/v1',
-  kind: 'AuthenticationConfiguration',
-  jwt: [
-    {
-      issuer: { url: 'https://team.example', audiences: ['app'] },
-      claimMappings: { username: { claim: 'email', prefix: '' } },
-    },
-  ],
+const tokens = {
+  TOKEN_ISSUER: 'https://team.example',
+  TOKEN_AUDIENCE: 'app',
+  TOKEN_JWKS_URL: 'https://team.example/cdn-cgi/access/certs',
+  TOKEN_USERNAME_CLAIM: 'email',
 };
 
 /** The names with errors, and the message. */
@@ -64,7 +60,7 @@ test('everything at once', async () => {
     ASSERTION_SIGNING_KEY: edge.privateJwk,
     ASSERTION_ISSUER: 'edge',
     CLIENT_CERTIFICATES: 'cf',
-    ACCESS_CONFIG: accessConfig,
+    ...tokens,
     ASSERTION_KEYS: assertionKeysFile([edge]),
     SNAPSHOT_OBJECT: object,
     PEER_PORTS: [6443],
@@ -73,14 +69,14 @@ test('everything at once', async () => {
   assert.deepEqual([assertions?.issuer, assertions?.key.kid], ['edge', edge.kid]);
   assert.equal(snapshot.object, object);
   assert.equal(callers.certificate, 'cf');
-  assert.equal(callers.token, undefined);
-  assert.equal(callers.assertion?.audience, 'cp-a');
-  assert.equal(callers.access?.keys.kind, 'url');
-  assert.deepEqual(callers.access.keys, {
-    kind: 'url',
-    url: 'https://team.example/cdn-cgi/access/certs',
-    certificateAuthority: undefined,
+  assert.deepEqual(callers.token, {
+    issuer: 'https://team.example',
+    audience: 'app',
+    keysUrl: new URL('https://team.example/cdn-cgi/access/certs'),
+    usernameClaim: 'email',
+    groupsClaim: undefined,
   });
+  assert.equal(callers.assertion?.audience, 'cp-a');
 });
 
 test('every error is told at once, under its name, and no value is repeated', async () => {
@@ -90,8 +86,7 @@ test('every error is told at once, under its name, and no value is repeated', as
     PEER_MTLS: 'secret-text',
     ASSERTION_SIGNING_KEY: 'secret-text',
     CLIENT_CERTIFICATES: 'yes',
-    AUTHENTICATION_CONFIG: '{}',
-    ACCESS_CONFIG: 'secret-text',
+    TOKEN_JWKS_URL: 'http://secret-text',
     PEER_CIDRS: ['secret'],
   });
   for (const name of [
@@ -102,8 +97,9 @@ test('every error is told at once, under its name, and no value is repeated', as
     'ASSERTION_SIGNING_KEY',
     'ASSERTION_ISSUER',
     'CLIENT_CERTIFICATES',
-    'AUTHENTICATION_CONFIG',
-    'ACCESS_CONFIG',
+    'TOKEN_ISSUER',
+    'TOKEN_AUDIENCE',
+    'TOKEN_JWKS_URL',
   ]) {
     assert.ok(names.includes(name), name);
   }
@@ -116,7 +112,8 @@ test('settings that contradict each other are errors', async () => {
     [{ ...least, SERVER_ID: '' }, 'SERVER_ID'],
     [{ ...least, GATEWAY: 'true' }, 'SERVER_ID'],
     [{ ...least, ASSERTION_SIGNING_KEY: edge.privateJwk }, 'ASSERTION_ISSUER'],
-    [{ ...least, ACCESS_CONFIG: { ...accessConfig, jwt: [] } }, 'ACCESS_CONFIG'],
+    [{ ...least, TOKEN_GROUPS_CLAIM: 'groups' }, 'TOKEN_ISSUER'],
+    [{ ...least, ...tokens, TOKEN_AUDIENCE: '' }, 'TOKEN_AUDIENCE'],
   ];
   for (const [environment, name] of cases)
     assert.ok((await issuesOf(environment)).names.includes(name), name);

@@ -53,13 +53,22 @@ export interface WorkerEnvironment {
    * Only where the platform itself fills `request.cf`. Default `none`.
    */
   readonly CLIENT_CERTIFICATES?: string;
-  /** Issuers of bearer tokens: an AuthenticationConfiguration (JSON), keys by discovery or `jwksURL`. */
-  readonly AUTHENTICATION_CONFIG?: JsonVariable;
+  // One issuer of JSON Web Tokens, whose tokens come as bearer tokens or, of a team of Cloudflare Access, in the header
+  // `Cf-Access-Jwt-Assertion`. All of the first three or nothing.
+
+  /** The `iss` of its tokens, exactly: `https://<team>.cloudflareaccess.com`, or another issuer. */
+  readonly TOKEN_ISSUER?: string;
+  /** The `aud` of tokens that are meant for this router. */
+  readonly TOKEN_AUDIENCE?: string;
   /**
-   * Cloudflare Access: an AuthenticationConfiguration (JSON) with one issuer, whose signed token is read from the
-   * header `Cf-Access-Jwt-Assertion`. Its keys, unless `jwksURL` says otherwise, at `<url>/cdn-cgi/access/certs`.
+   * `https://` URL of its keys: `jwks_uri` of its discovery document, or `<team>/cdn-cgi/access/certs`. Its certificate is
+   * checked as the runtime's `fetch` does.
    */
-  readonly ACCESS_CONFIG?: JsonVariable;
+  readonly TOKEN_JWKS_URL?: string;
+  /** The claim that names the user. Default `sub`. A name or a group under `system:` is refused. */
+  readonly TOKEN_USERNAME_CLAIM?: string;
+  /** The claim that lists the user's groups. Default: none. */
+  readonly TOKEN_GROUPS_CLAIM?: string;
   /** JWKS (JSON) of other routers whose assertions are believed; every key has one member more, `issuer`. */
   readonly ASSERTION_KEYS?: JsonVariable;
   /**

@@ -7,22 +7,16 @@ import { prepareWorker } from './prepare.ts';
 const sync = await speaker('sync');
 const router = await speaker('router');
 
-const authentication = {
-  apiVersion: 'apiserver.config.k8s.io/v1',
-  kind: 'AuthenticationConfiguration',
-  jwt: [
-    {
-      issuer: { url: 'https://issuer.example', audiences: ['kubernetes'] },
-      claimMappings: { username: { claim: 'sub', prefix: '' } },
-    },
-  ],
+const tokens = {
+  TOKEN_ISSUER: 'https://issuer.example',
+  TOKEN_AUDIENCE: 'kubernetes',
+  TOKEN_JWKS_URL: 'https://issuer.example/keys',
 };
 /** In the order in which they are asked. */
 const methods: readonly (readonly [variables: object, authenticator: string])[] = [
   [{ ASSERTION_KEYS: assertionKeysFile([router]) }, 'peer-assertion'],
   [{ CLIENT_CERTIFICATES: 'cf' }, 'x509'],
-  [{ AUTHENTICATION_CONFIG: authentication }, 'jwt'],
-  [{ ACCESS_CONFIG: authentication }, 'cloudflare-access'],
+  [tokens, 'jwt'],
 ];
 
 async function authenticatorsWith(variables: object): Promise<readonly string[]> {

@@ -9,7 +9,7 @@ import type { WaitUntil } from '../platform/bindings.ts';
 import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
 
 /** What requests need, made once for an isolate. */
-export interface PreparedWorker extends Omit<CallerIdentification, 'keys'> {
+export interface PreparedWorker extends CallerIdentification {
   readonly configuration: Pick<WorkerConfiguration, 'local' | 'frontProxy' | 'destinations' | 'snapshot'>;
   readonly receiver: SharingReceiver;
   readonly assertionSigner: AssertionSigner | undefined;
@@ -27,26 +27,19 @@ export async function prepareWorker(environment: object, logger: Logger): Promis
   const configuration = await readConfiguration(environment);
   const { callers, assertions, snapshot } = configuration;
   const { receiver, refresh } = await createSnapshotKeeping(snapshot, logger);
-  const { keys, ...identification } = await identificationOf(callers, logger);
   return {
     configuration,
     receiver,
-    ...identification,
+    ...(await identificationOf(callers, logger)),
     assertionSigner: await signerOf(assertions),
     pseudonym: await pseudonymOf(configuration),
-    beforeRequest(waitUntil) {
-      for (const issuerKeys of keys) {
-        const renewal = issuerKeys.renewal();
-        if (renewal !== undefined) waitUntil(renewal);
-      }
-      return refresh.beforeRequest(waitUntil);
-    },
+    beforeRequest: (waitUntil) => refresh.beforeRequest(waitUntil),
   };
 }
 
 async function identificationOf(callers: CallerMethods, logger: Logger): Promise<CallerIdentification> {
   const asksNobody = Object.values(callers).every((method) => method === undefined);
-  if (asksNobody) return { authenticators: [], keys: [], certificateOf: () => ({}) };
+  if (asksNobody) return { authenticators: [], certificateOf: () => ({}) };
   const { createCallerIdentification } = await import('../identity/callers.ts');
   return createCallerIdentification(callers, logger);
 }

@@ -24,7 +24,7 @@ export interface Authenticator {
  * Kinds of authenticators, in the order in which they are asked. Assertions before certificates: a connection's own
  * identity must not replace the one that it asserts.
  */
-const authenticatorKinds = ['requestHeader', 'assertion', 'certificate', 'token', 'access'] as const;
+const authenticatorKinds = ['requestHeader', 'assertion', 'certificate', 'token'] as const;
 
 export type AuthenticatorsByKind = {
   readonly [Kind in (typeof authenticatorKinds)[number]]?: Authenticator | undefined;

@@ -1,7 +1,7 @@
 import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
 import { assertionKeysText, routerSpeaker, snapshotKeysText } from '../credentials.ts';
-import { authenticationConfiguration } from '../oidc-tokens.ts';
+import { tokenVariables } from '../oidc-tokens.ts';
 
 /**
  * The variables of an edge router (`WorkerEnvironment`) for a round of cases.
@@ -16,7 +16,7 @@ export function edgeEnvironment(
     LOCAL_SERVER: `https://${addresses[localId]}`,
     SNAPSHOT_KEYS: snapshotKeysText,
     ASSERTION_KEYS: assertionKeysText,
-    AUTHENTICATION_CONFIG: authenticationConfiguration(oidcProvider.keysUrl),
+    ...tokenVariables(oidcProvider.keysUrl),
     ALLOW_LOOPBACK_PEERS: 'true',
     LOG_LEVEL: 'none',
     ...(identity === 'front-proxy'

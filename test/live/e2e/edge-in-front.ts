@@ -60,7 +60,7 @@ export async function startEdgeInFront(
       SNAPSHOT_KEYS: await readFile(snapshotKeys, 'utf8'),
       ASSERTION_SIGNING_KEY: await readFile(join(path(keysDirectory), signingKeyFile), 'utf8'),
       ASSERTION_ISSUER: edgeName,
-      AUTHENTICATION_CONFIG: tokens.authenticationConfiguration,
+      ...tokens.variables,
       ALLOW_LOOPBACK_PEERS: 'true',
       ...variables,
     },

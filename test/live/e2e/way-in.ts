@@ -108,7 +108,7 @@ async function openWayIn(
     if (way === 'edge') {
       const edge = await startEdgeInFront(controlPlane, routers, { PREFERRED_VERSION: preferredVersion });
       origin = edge.origin;
-      // What a token says of `system:` names is not asserted.
+      // A token that names `system:masters` is refused.
       const group = { kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: edgeAdmins };
       await bindClusterAdmin(newest.url, admin, edgeAdmins, group);
       users = {

@@ -43,28 +43,15 @@ export async function edgeProcessCluster(context: TestContext): Promise<EdgeProc
       SERVER_ID: 'local',
       LOCAL_SERVER: local.origin,
       SNAPSHOT_KEYS: JSON.stringify({ keys: [syncKey.publicJwk] }),
-      AUTHENTICATION_CONFIG: authenticationConfiguration(provider),
+      TOKEN_ISSUER: provider.issuer,
+      TOKEN_AUDIENCE: audience,
+      TOKEN_JWKS_URL: provider.keysUrl,
+      TOKEN_GROUPS_CLAIM: 'groups',
       ALLOW_LOOPBACK_PEERS: 'true',
     },
     token: (user, groups = []) => bearerToken(signer, provider, user, groups),
     directory: () => temporaryDirectory(context),
   };
-}
-
-function authenticationConfiguration({ issuer }: OidcProvider): string {
-  return JSON.stringify({
-    apiVersion: 'apiserver.config.k8s.io/v1',
-    kind: 'AuthenticationConfiguration',
-    jwt: [
-      {
-        issuer: { url: issuer, audiences: [audience] },
-        claimMappings: {
-          username: { claim: 'sub', prefix: '' },
-          groups: { claim: 'groups', prefix: '' },
-        },
-      },
-    ],
-  });
 }
 
 function bearerToken(
