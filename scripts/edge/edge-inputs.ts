@@ -75,7 +75,7 @@ export async function readEdgeInputs(
 
 /** What workerd is given besides variables, for as long as they are checked: recognized by its methods. */
 const namespace = { idFromName: () => undefined, get: () => undefined };
-const workerdBindings = { SNAPSHOT_OBJECT: namespace, REPLAY_OBJECT: namespace };
+const workerdBindings = { SNAPSHOT_OBJECT: namespace };
 const frontProxyBinding = { PEER_MTLS: { fetch: () => undefined } };
 
 async function checkVariables(

@@ -18,7 +18,6 @@ const mainModule = 'index.js';
 /** What the Worker exports and is bound to, by `WorkerEnvironment`. */
 const durableObjects: readonly DurableObjectClass[] = [
   { name: 'SNAPSHOT_OBJECT', className: 'SnapshotObject' },
-  { name: 'REPLAY_OBJECT', className: 'ReplayObject' },
 ];
 
 /**

@@ -36,7 +36,7 @@ export const occasions: readonly Occasion[] = [
     limits: { bytes: 161_600, gzippedBytes: 58_000 },
   },
   {
-    name: 'and its caller, where one is known by a certificate, token or assertion',
+    name: 'and its caller, where one is known by a certificate or token',
     sources: ['src/edge/identity/callers.ts'],
   },
   {

@@ -93,10 +93,6 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
 
   const refuseCaller = (inbound: InboundRequest, error: unknown): Response => {
     if (!(error instanceof AuthenticationError)) throw error;
-    // The authenticator has logged why it could not judge them. 401 would make clients give up.
-    if (error.isTemporary) {
-      return statusResponse('ServiceUnavailable', error.message, { retryAfterSeconds: 1 });
-    }
     logger.info(
       {
         error: error.message,

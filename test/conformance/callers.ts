@@ -3,14 +3,18 @@ import { peerAssertionHeader } from '../../src/request/identity-header-names.ts'
 import type { UserInfo } from '../../src/request/user-info.ts';
 import { localId } from '../support/decision-rows.ts';
 import { front } from './credentials.ts';
+import { bearerTokenOf } from './oidc-tokens.ts';
 
-/** A user whom a router in front vouches for. */
+/** A user whom an edge router or the issuer of tokens vouches for. */
 export function user(name: string, options: Partial<Omit<UserInfo, 'name'>> = {}): UserInfo {
   return { name, uid: '', groups: [], extra: new Map(), ...options };
 }
 
+/** RBAC allows it everything. */
+export const administrators = 'administrators';
+
 /** Allowed on `/.mixed-version-proxy/`. */
-export const admin = user('admin', { groups: ['system:masters'] });
+export const admin = user('admin', { groups: [administrators] });
 
 /** What an assertion is made for; it holds for that alone. */
 export interface AssertedFor {
@@ -38,7 +42,13 @@ export async function assertion(who: UserInfo, request: AssertedFor): Promise<st
   return signer.sign({ user: who, destinationId, method, target, rerouted });
 }
 
-/** The header lines that make a request `who`'s. */
+/** The header line that makes a request `who`'s for a router on Node. */
 export async function assertedBy(who: UserInfo, request: AssertedFor): Promise<readonly [string, string]> {
   return [peerAssertionHeader, await assertion(who, request)];
+}
+
+/** The same for an edge router, which knows callers by tokens: name and groups, and no more. */
+export async function tokenOf({ name, uid, groups, extra }: UserInfo): Promise<readonly [string, string]> {
+  if (uid !== '' || extra.size > 0) throw new Error(`no token of these cases carries all of ${name}`);
+  return ['Authorization', `Bearer ${await bearerTokenOf(name, groups)}`];
 }

@@ -1,5 +1,6 @@
 import type { RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import type { UserInfo } from '../../src/request/user-info.ts';
+import type { AssertedFor } from './callers.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClientRequest, Exchange, StreamedAnswer, WireClient } from './wire/exchange.ts';
 
@@ -11,6 +12,7 @@ export const capabilities = {
   http1Bytes: 'clients can write HTTP/1.1 by hand',
   http2: 'clients speak HTTP/2',
   repeatedHeaders: 'repeated header lines of a request reach the router one by one',
+  assertions: 'signed assertions of edge routers tell who calls',
   jwt: 'tokens of a configured issuer tell who calls',
   clientCertificates: 'verified client certificates tell who calls',
   frontProxyIdentity: 'servers are told by X-Remote headers over mutual TLS who calls',
@@ -36,12 +38,14 @@ export interface WholeAnswer {
 export interface World {
   readonly client: WireClient;
   readonly cluster: Cluster;
-  /** Sends a request; as `who`'s, when given: a router in front vouches for them. */
+  /** Sends a request; as `who`'s, when given: by an edge router's assertion or, at the edge, by a token. */
   send(request: ClientRequest, who?: UserInfo): Promise<Exchange>;
   /** Sends a request and reads the whole answer. */
   ask(request: ClientRequest, who?: UserInfo): Promise<WholeAnswer>;
   /** The same, for answers that go on. */
   open(request: ClientRequest, who?: UserInfo): Promise<StreamedAnswer>;
+  /** The header line that makes a request `who`'s. */
+  callerLine(who: UserInfo, request: AssertedFor): Promise<readonly [string, string]>;
   /** Milliseconds that something took, for the table of figures. */
   figure(name: string, milliseconds: number): void;
   /** Something that must be the same on every runtime. */

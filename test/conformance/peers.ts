@@ -5,8 +5,9 @@ import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { firstHeader, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { type Listening, listenOnLoopback } from '../support/listen-on-loopback.ts';
+import { administrators } from './callers.ts';
 import { frontProxyAuthority, serverPair } from './credentials.ts';
-import { assertedUserName, identityLines, peerAssertionOf } from './told-identity.ts';
+import { assertedUser, identityLines, peerAssertionOf, toldGroups } from './told-identity.ts';
 import { ByteReader } from './wire/byte-reader.ts';
 
 /** Under which name a router asks on its own account, to merge documents. */
@@ -153,7 +154,8 @@ async function answerReview({ headers, body }: PeerRequest, answer: PeerAnswer):
   };
   const { path, verb } = spec.nonResourceAttributes;
   const allowed =
-    bearer === `Bearer ${monitorToken}` && path === '/.mixed-version-proxy/v1/status' && verb === 'get';
+    toldGroups(headers).includes(administrators) ||
+    (bearer === `Bearer ${monitorToken}` && path === '/.mixed-version-proxy/v1/status' && verb === 'get');
   answer.head(isKnown ? 201 : 403, ['Content-Type', 'application/json']);
   answer.end(JSON.stringify({ kind: 'SelfSubjectAccessReview', status: { allowed } }));
 }
@@ -231,7 +233,7 @@ function answerOn(outgoing: ServerResponse | Http2ServerResponse, onBreakOff: ()
 function isOwn({ headers }: PeerRequest): boolean {
   if (firstHeader(headers, 'x-remote-user') === routerItself) return true;
   const assertion = peerAssertionOf(headers);
-  return assertion !== undefined && assertedUserName(assertion) === routerItself;
+  return assertion !== undefined && assertedUser(assertion)?.name === routerItself;
 }
 
 /** A JSON answer that tells nothing. */

@@ -1,6 +1,7 @@
+import type { UserInfo } from '../../src/request/user-info.ts';
 import { sealedMediaType } from '../../src/snapshot/receiving/snapshot-endpoint.ts';
 import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
-import { admin, assertedBy } from './callers.ts';
+import { admin, assertedBy, tokenOf } from './callers.ts';
 import { type Cluster, clusterSnapshot, severalVersionsSnapshot } from './cluster.ts';
 import type { Capability, ConformanceCase, FirstSnapshot, World } from './conformance-case.ts';
 import { snapshotKey } from './credentials.ts';
@@ -56,13 +57,17 @@ export function roundsOf(runtime: ConformanceRuntime, cases: readonly Conformanc
   return [...rounds.values()];
 }
 
+/** Its router. */
+export interface StartedRound extends RunningRuntime, Pick<World, 'callerLine'> {}
+
 /** Starts the router of a round and gives it its snapshot, through its own endpoint. */
 export async function startRound(
   runtime: ConformanceRuntime,
   { snapshot: first }: Round,
   cluster: Cluster,
-): Promise<RunningRuntime> {
-  const running = await runtime.start(cluster);
+): Promise<StartedRound> {
+  const callerLine = runtime.lacks.assertions === undefined ? assertedBy : tokenOf;
+  const running = { ...(await runtime.start(cluster)), callerLine };
   if (first === 'none') return running;
   const createdAt = new Date().toISOString();
   const snapshotOfRound = first === 'several-versions' ? severalVersionsSnapshot : clusterSnapshot;
@@ -71,7 +76,7 @@ export async function startRound(
   const exchange = running.client.send({
     target,
     method: 'PUT',
-    headers: ['Content-Type', sealedMediaType, ...(await assertedBy(admin, { target, method: 'PUT' }))],
+    headers: ['Content-Type', sealedMediaType, ...(await callerLine(admin, { target, method: 'PUT' }))],
     body: await sealSnapshot(snapshot, snapshotKey),
   });
   const { status, body } = await exchange.answer;
@@ -86,14 +91,14 @@ export async function startRound(
 /** Runs one case against a started router. @throws when it fails, or does not end in time. */
 export async function runCase(
   each: ConformanceCase,
-  { client }: RunningRuntime,
+  { client, callerLine }: StartedRound,
   cluster: Cluster,
   findings: Findings,
 ): Promise<void> {
   cluster.reset();
   const exchanges: Exchange[] = [];
   const send: World['send'] = async (request, who) => {
-    const exchange = client.send(who === undefined ? request : await as(who, request));
+    const exchange = client.send(who === undefined ? request : await as(who, request, callerLine));
     exchanges.push(exchange);
     return exchange;
   };
@@ -101,6 +106,7 @@ export async function runCase(
   const world: World = {
     client,
     cluster,
+    callerLine,
     send,
     open,
     async ask(request, who) {
@@ -129,13 +135,15 @@ export async function runCase(
   }
 }
 
-type User = Parameters<typeof assertedBy>[0];
-
-/** The request with the assertion of the router in front; a mark on it is that router's own. */
-async function as(who: User, request: ClientRequest): Promise<ClientRequest> {
+/** The request with what tells who calls; a mark on it is the asserting router's own. */
+async function as(
+  who: UserInfo,
+  request: ClientRequest,
+  callerLine: World['callerLine'],
+): Promise<ClientRequest> {
   const { target, method = 'GET', headers = [] } = request;
   const rerouted = headers.some(
     (line, index) => index % 2 === 0 && /^x-kubernetes-peer-proxied$/i.test(line),
   );
-  return { ...request, headers: [...headers, ...(await assertedBy(who, { target, method, rerouted }))] };
+  return { ...request, headers: [...headers, ...(await callerLine(who, { target, method, rerouted }))] };
 }

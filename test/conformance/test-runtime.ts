@@ -2,8 +2,8 @@ import { after, before, describe, test } from 'node:test';
 import { readAgreedAnswers } from './agreed-answers.ts';
 import { allCases } from './cases/index.ts';
 import { type Cluster, startCluster } from './cluster.ts';
-import { newFindings, roundsOf, runCase, startRound } from './run-cases.ts';
-import type { ConformanceRuntime, RunningRuntime } from './runtime.ts';
+import { newFindings, roundsOf, runCase, type StartedRound, startRound } from './run-cases.ts';
+import type { ConformanceRuntime } from './runtime.ts';
 
 /**
  * Every case that has to hold on `runtime`, each as a test. What does not apply there is declared in the runtime's
@@ -21,7 +21,7 @@ export function testRuntime(runtime: ConformanceRuntime): void {
     after(() => cluster?.close());
     for (const round of roundsOf(runtime, allCases)) {
       describe(`snapshot: ${round.snapshot}`, () => {
-        let running: RunningRuntime | undefined;
+        let running: StartedRound | undefined;
         before(async () => {
           running = await startRound(runtime, round, required(cluster));
         });

@@ -25,14 +25,23 @@ export function peerAssertionOf(headers: RawHeaders): string | undefined {
   return others.length === 0 ? assertion : undefined;
 }
 
-/** The name in an assertion that may be anybody's. */
-export function assertedUserName(assertion: string): unknown {
+/** The user in an assertion that may be anybody's. */
+export function assertedUser(
+  assertion: string,
+): { readonly name?: string; readonly groups?: readonly string[] } | undefined {
   try {
-    const { user } = decodeJwt<{ user?: { name?: unknown } }>(assertion);
-    return user?.name;
+    return decodeJwt<{ user?: { name: string; groups: string[] } }>(assertion).user;
   } catch {
     return undefined;
   }
+}
+
+/** The groups that a request names, by whatever way. */
+export function toldGroups(headers: RawHeaders): readonly string[] {
+  const assertion = peerAssertionOf(headers);
+  return assertion === undefined
+    ? allHeaders(headers, 'x-remote-group')
+    : (assertedUser(assertion)?.groups ?? []);
 }
 
 /**

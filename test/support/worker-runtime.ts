@@ -12,7 +12,7 @@ function workerModules(): Promise<readonly WorkerModule[]> {
 /** Variables, and bindings in Miniflare's own terms. */
 export type WorkerBindings = Readonly<Record<string, string | object>>;
 
-const objectClasses = ['SnapshotObject', 'ReplayObject'];
+const objectClasses = ['SnapshotObject'];
 
 /** Isolates of one Worker share their bindings; here each is a Worker of its own that shares the Durable Object. */
 export type WorkersByName = Readonly<Record<string, WorkerBindings>>;
@@ -93,8 +93,6 @@ function outboundWorker(network: object) {
 
 /** Where all of them keep their snapshot. */
 export const snapshotObject = { type: 'durable-object', worker: objectHolder, exportName: 'SnapshotObject' };
-/** Where all of them look nonces up. */
-export const replayObject = { type: 'durable-object', worker: objectHolder, exportName: 'ReplayObject' };
 
 /** One Worker of several. */
 interface RunningWorker {

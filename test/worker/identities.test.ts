@@ -1,24 +1,22 @@
-// How a Worker learns who calls and tells it on, on real workerd: assertions, tokens, Access, and the gateway form.
+// How a Worker learns who calls and tells it on, on real workerd: tokens, Access, assertions of its own, and the gateway form.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
 import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
 import type { ApiServerDouble, SeenRequest } from '../support/api-server-double.ts';
-import { assertionKeysFile, pinned, speaker } from '../support/assertions.ts';
+import { pinned, speaker } from '../support/assertions.ts';
 import { startWorkerCluster, verified, type WorkerCluster } from '../support/edge/worker-cluster.ts';
 import { tokenSigner } from '../support/token-signer.ts';
-import { snapshotObject, workerOf } from '../support/worker-runtime.ts';
+import { workerOf } from '../support/worker-runtime.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
 const jobs = '/apis/batch/v1/namespaces/default/jobs?limit=5';
 const team = 'https://team.example';
 const audience = 'application-1';
 
-/** The router that signs for its callers, and one that asserts to it. */
+/** The router that signs for its callers. */
 const edgeKey = await speaker('edge', 'ES256');
-const front = await speaker('front');
 /** Of an issuer of bearer tokens, and of a team of Cloudflare Access. */
 const signer = await tokenSigner('team-key');
 const keysPath = '/issuer/keys';
@@ -27,7 +25,6 @@ let edge: WorkerCluster;
 before(async () => {
   edge = await startWorkerCluster(
     ({ local }) => ({
-      ASSERTION_KEYS: assertionKeysFile([front]),
       TOKEN_ISSUER: team,
       TOKEN_AUDIENCE: audience,
       TOKEN_JWKS_URL: `${local.origin}${keysPath}`,
@@ -35,13 +32,7 @@ before(async () => {
       TOKEN_GROUPS_CLAIM: 'groups',
     }),
     {
-      'router-b': {},
-      // Without the binding each isolate remembers for itself.
-      'router-c': { REPLAY_OBJECT: '' },
-      'router-d': { REPLAY_OBJECT: '' },
-      // Bound to another class, by mistake.
-      'router-e': { REPLAY_OBJECT: snapshotObject },
-      gateway: { SERVER_ID: '', LOCAL_SERVER: '', ASSERTION_KEYS: '', GATEWAY: 'true' },
+      gateway: { SERVER_ID: '', LOCAL_SERVER: '', GATEWAY: 'true' },
       asserting: {
         PEER_MTLS: '',
         ASSERTION_SIGNING_KEY: JSON.stringify(edgeKey.privateJwk),
@@ -70,51 +61,6 @@ async function ask(worker: string, target: string, init: object): Promise<number
   await response.body?.cancel();
   return response.status;
 }
-
-const jane = { name: 'jane', uid: '', groups: ['dev', 'a, b'], extra: new Map([['floor', ['3']]]) };
-
-async function assertion(target: string): Promise<object> {
-  const { sign } = createAssertionSigner({ key: front.key, issuer: 'front' });
-  const request = { user: jane, destinationId: 'local', method: 'GET', target, rerouted: false };
-  return { headers: { [peerAssertionHeader]: await sign(request) } };
-}
-
-test('the caller whom another router asserts is the caller that the peer is told', async () => {
-  assert.equal(await ask('router', jobs, await assertion(jobs)), 200);
-  const { headers, clientName } = lastOf(edge.peer);
-  assert.equal(clientName, 'front-proxy-client');
-  assert.deepEqual(allHeaders(headers, 'x-remote-user'), ['jane']);
-  assert.deepEqual(allHeaders(headers, 'x-remote-group'), ['dev', 'a, b', 'system:authenticated']);
-  assert.deepEqual(allHeaders(headers, peerAssertionHeader), []);
-});
-
-test('an assertion counts once among all isolates, in whatever order and however many at once', async () => {
-  const init = await assertion(pods);
-  assert.equal(await ask('router', pods, init), 200);
-  for (const worker of ['router', 'router-b']) assert.equal(await ask(worker, pods, init), 401, worker);
-  const atOnce = await assertion(pods);
-  const workers = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? 'router' : 'router-b'));
-  const statuses = await Promise.all(workers.map((worker) => ask(worker, pods, atOnce)));
-  assert.deepEqual(statuses.toSorted(), [200, ...Array.from({ length: 9 }, () => 401)]);
-});
-
-test('without the Durable Object an assertion counts once in each isolate', async () => {
-  const init = await assertion(pods);
-  for (const worker of ['router-c', 'router-d']) {
-    assert.equal(await ask(worker, pods, init), 200, worker);
-    assert.equal(await ask(worker, pods, init), 401, worker);
-  }
-});
-
-test('where nonces cannot be looked up an assertion is refused for now, everything else goes on', async () => {
-  const worker = await workerOf(edge.miniflare, 'router-e');
-  const response = await worker.fetch(`http://router${pods}`, await assertion(pods));
-  assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '1']);
-  const { reason, message } = (await response.json()) as { reason: string; message: string };
-  assert.deepEqual([reason, message.includes('send the request again')], ['ServiceUnavailable', true]);
-  assert.equal(await ask('router-e', pods, verified('CN=jane')), 200);
-  assert.ok(edge.log.some((line) => line.includes('responded with status 412')));
-});
 
 const email = 'jane@example.com';
 

@@ -1,13 +1,10 @@
-// The Worker on self-hosted workerd: clients that leave early, and what outlives the process.
+// The Worker on self-hosted workerd: clients that leave early.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
-import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
-import { assertionKeysFile, speaker } from '../support/assertions.ts';
-import { askEdge, edgeProcessCluster, startEdge } from '../support/edge/edge-process.ts';
+import { edgeProcessCluster, startEdge } from '../support/edge/edge-process.ts';
 
 // One that only closes is noticed when something is written to it (docs/guides/edge.md): a FIN may be half of a close.
 test('a client that resets its connection ends the request at the server at once, with or without a head', async (context) => {
@@ -39,27 +36,4 @@ test('a client that resets its connection ends the request at the server at once
     await ended;
   }
   assert.equal(server.requests.length, 2);
-});
-
-test('an assertion that was used stays used when workerd is started anew', async (context) => {
-  const cluster = await edgeProcessCluster(context);
-  const front = await speaker('front');
-  const options = {
-    directory: await cluster.directory(),
-    environment: { ...cluster.environment, ASSERTION_KEYS: assertionKeysFile([front]) },
-  };
-  const target = '/api/v1/pods';
-  const { sign } = createAssertionSigner({ key: front.key, issuer: 'front', lifetimeSeconds: 60 });
-  const user = { name: 'jane', uid: '', groups: [], extra: new Map() };
-  const request = { user, destinationId: 'local', method: 'GET', target, rerouted: false };
-  const headers = { [peerAssertionHeader]: await sign(request) };
-  const first = await startEdge(context, cluster, options);
-  assert.equal((await askEdge(first, cluster, target, { headers })).status, 200);
-  await first.close();
-  const second = await startEdge(context, cluster, options);
-  const { status, text } = await askEdge(second, cluster, target, { headers });
-  assert.equal(status, 401);
-  assert.match(text, /has been used before/);
-  const fresh = { [peerAssertionHeader]: await sign(request) };
-  assert.equal((await askEdge(second, cluster, target, { headers: fresh })).status, 200);
 });

@@ -1,4 +1,3 @@
-import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
@@ -29,20 +28,11 @@ export interface TokenIssuer {
   readonly groupsClaim: string | undefined;
 }
 
-/** How callers are established, by kind of authenticator: `undefined` where one is not configured. */
+/** How callers are established; with neither, every caller's own credentials pass through. */
 export interface CallerMethods {
-  readonly assertion:
-    | {
-        readonly keys: AssertionKeySet;
-        /** What assertions must be meant for. */
-        readonly audience: string;
-        /** Where all isolates look nonces up; `undefined`: each remembers its own alone. */
-        readonly nonces: DurableObjectNamespace | undefined;
-      }
-    | undefined;
-  /** Of the platform, which has verified it. */
-  readonly certificate: 'cf' | undefined;
-  readonly token: TokenIssuer | undefined;
+  /** The platform's word about them counts. */
+  readonly clientCertificates: boolean;
+  readonly tokenIssuer: TokenIssuer | undefined;
 }
 
 /** Everything the Worker was told, checked. Made by `readConfiguration` alone. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertionKeysFile, speaker } from '../../../test/support/assertions.ts';
+import { speaker } from '../../../test/support/assertions.ts';
 import { WorkerConfigurationError } from './configuration-error.ts';
 import { readConfiguration } from './read-configuration.ts';
 
@@ -48,7 +48,7 @@ test('the least that is needed, as text or as values', async () => {
     });
     assert.equal(snapshot.object, undefined);
     assert.equal(assertions, undefined);
-    assert.ok(Object.values(callers).every((method) => method === undefined));
+    assert.deepEqual(callers, { clientCertificates: false, tokenIssuer: undefined });
   }
 });
 
@@ -61,22 +61,20 @@ test('everything at once', async () => {
     ASSERTION_ISSUER: 'edge',
     CLIENT_CERTIFICATES: 'cf',
     ...tokens,
-    ASSERTION_KEYS: assertionKeysFile([edge]),
     SNAPSHOT_OBJECT: object,
     PEER_PORTS: [6443],
   });
   const { assertions, callers, snapshot } = configuration;
   assert.deepEqual([assertions?.issuer, assertions?.key.kid], ['edge', edge.kid]);
   assert.equal(snapshot.object, object);
-  assert.equal(callers.certificate, 'cf');
-  assert.deepEqual(callers.token, {
+  assert.equal(callers.clientCertificates, true);
+  assert.deepEqual(callers.tokenIssuer, {
     issuer: 'https://team.example',
     audience: 'app',
     keysUrl: new URL('https://team.example/cdn-cgi/access/certs'),
     usernameClaim: 'email',
     groupsClaim: undefined,
   });
-  assert.equal(callers.assertion?.audience, 'cp-a');
 });
 
 test('every error is told at once, under its name, and no value is repeated', async () => {

@@ -5,9 +5,8 @@ import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts'
 import { describeIssues } from '../../snapshot/format/issues.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
-import type { SnapshotConfiguration, WorkerConfiguration } from './configuration.ts';
+import type { SnapshotConfiguration, TokenIssuer, WorkerConfiguration } from './configuration.ts';
 import { EnvironmentReader } from './environment-reader.ts';
-import { readCallers } from './read-callers.ts';
 
 /**
  * Checks the whole environment of a Worker (`WorkerEnvironment`).
@@ -20,7 +19,10 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   const frontProxy = reader.binding<Fetcher>('PEER_MTLS', ['fetch']);
   const destinations = reader.binding<Fetcher>('DESTINATIONS', ['fetch']);
   const assertions = await readAssertions(reader);
-  const callers = await readCallers(reader, local?.server?.id);
+  const callers = {
+    clientCertificates: reader.choice('CLIENT_CERTIFICATES', ['none', 'cf']) === 'cf',
+    tokenIssuer: readTokenIssuer(reader),
+  };
   const snapshot = await readSnapshot(reader);
   reader.throwIssues();
   if (snapshot === undefined || local === undefined) {
@@ -43,7 +45,7 @@ function readLocal(
   isGateway: boolean,
 ): { readonly server: WorkerConfiguration['local'] } | undefined {
   if (isGateway) {
-    for (const name of ['SERVER_ID', 'LOCAL_SERVER', 'ASSERTION_KEYS']) {
+    for (const name of ['SERVER_ID', 'LOCAL_SERVER']) {
       if (reader.has(name))
         reader.issue(name, 'must not be there with GATEWAY, which has no server of its own');
     }
@@ -62,6 +64,30 @@ function readLocal(
   return {
     server: { kind: 'local', id: serverId, origin, serverName: hostname, trust: { kind: 'peer-ca' } },
   };
+}
+
+const tokenVariables = [
+  'TOKEN_ISSUER',
+  'TOKEN_AUDIENCE',
+  'TOKEN_JWKS_URL',
+  'TOKEN_USERNAME_CLAIM',
+  'TOKEN_GROUPS_CLAIM',
+];
+
+/** All that is needed, or nothing of it. */
+function readTokenIssuer(reader: EnvironmentReader): TokenIssuer | undefined {
+  if (!tokenVariables.some((name) => reader.has(name))) return undefined;
+  const issuer = reader.requiredText('TOKEN_ISSUER', 'the iss of tokens');
+  const audience = reader.requiredText('TOKEN_AUDIENCE', 'the aud of tokens that are meant for this router');
+  const url = reader.requiredText('TOKEN_JWKS_URL', 'where the issuer publishes its keys');
+  const keysUrl = url !== undefined && URL.canParse(url) ? new URL(url) : undefined;
+  if (url !== undefined && keysUrl?.protocol !== 'https:') {
+    reader.issue('TOKEN_JWKS_URL', 'must be an https URL');
+  }
+  const usernameClaim = reader.text('TOKEN_USERNAME_CLAIM') ?? 'sub';
+  const groupsClaim = reader.text('TOKEN_GROUPS_CLAIM');
+  if (issuer === undefined || audience === undefined || keysUrl === undefined) return undefined;
+  return { issuer, audience, keysUrl, usernameClaim, groupsClaim };
 }
 
 /** Reads what destinations are told with who calls, and signs with the key once. What signs is loaded where there is a key. */

@@ -116,7 +116,11 @@ describe('attack: a token that is', async () => {
     'signed with another key of that name': await thief.sign(good),
     'signed with a key that the issuer does not have': await stranger.sign(good),
     'signed with a key that it brings along': await stranger.sign(good, { jwk: stranger.publicJwk }),
-    'signed under a rule that is not known': handmadeToken({ alg: 'ES256', kid: 'key-1', crit: ['x'], x: 1 }, good, signature),
+    'signed under a rule that is not known': handmadeToken(
+      { alg: 'ES256', kid: 'key-1', crit: ['x'], x: 1 },
+      good,
+      signature,
+    ),
     altered: `${head}.${payload}.${signature}`,
     'for somebody else': await of({ aud: 'other' }),
     'for nobody': await of({ aud: undefined }),

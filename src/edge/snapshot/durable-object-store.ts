@@ -1,14 +1,19 @@
 import { readText } from '../../runtime/read-text.ts';
 import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
-import type { SharedSnapshotStore, TaggedSnapshot } from '../../snapshot/receiving/shared-snapshot-store.ts';
+import {
+  type SharedSnapshotStore,
+  storeTimeout,
+  type TaggedSnapshot,
+  withinStoreTimeout,
+} from '../../snapshot/receiving/shared-snapshot-store.ts';
 import {
   parseStoredSnapshotText,
   StoreChangedError,
   storedSnapshotText,
 } from '../../snapshot/receiving/snapshot-store.ts';
-import { askDurableObject } from '../platform/ask-durable-object.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
 
+/** Its host is never resolved: a stub hands on the path alone. */
 const url = 'https://snapshot-object/';
 const nothingStored = '';
 
@@ -16,8 +21,12 @@ const nothingStored = '';
 export function createDurableObjectStore(namespace: DurableObjectNamespace): SharedSnapshotStore {
   let knownTag = nothingStored;
 
-  const ask = (init: RequestInit): Promise<Response> =>
-    askDurableObject(namespace, 'snapshot', 'the Durable Object', url, init);
+  const ask = (init: RequestInit): Promise<Response> => {
+    // A new stub each time: one that has met an error stays broken (developers.cloudflare.com/durable-objects).
+    const stub = namespace.get(namespace.idFromName('snapshot'));
+    const signal = AbortSignal.timeout(storeTimeout);
+    return withinStoreTimeout('the Durable Object', stub.fetch(url, { ...init, signal }));
+  };
 
   async function read(tag: string): Promise<TaggedSnapshot | undefined> {
     const response = await ask({ headers: tag === nothingStored ? {} : { 'if-none-match': tag } });

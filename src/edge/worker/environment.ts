@@ -14,7 +14,7 @@ export interface WorkerEnvironment {
   // Where requests go.
 
   /**
-   * API server ID of what stands behind `LOCAL_SERVER`, as in the snapshot; the `aud` of assertions to this router.
+   * API server ID of what stands behind `LOCAL_SERVER`, as in the snapshot.
    * Left out, with `LOCAL_SERVER`, in the gateway form alone.
    */
   readonly SERVER_ID?: string;
@@ -69,14 +69,6 @@ export interface WorkerEnvironment {
   readonly TOKEN_USERNAME_CLAIM?: string;
   /** The claim that lists the user's groups. Default: none. */
   readonly TOKEN_GROUPS_CLAIM?: string;
-  /** JWKS (JSON) of other routers whose assertions are believed; every key has one member more, `issuer`. */
-  readonly ASSERTION_KEYS?: JsonVariable;
-  /**
-   * Durable Object namespace of the class `ReplayObject`, with SQLite storage: an assertion then counts once among all
-   * isolates. Asked only for requests that carry one. Left out: once in each isolate.
-   */
-  readonly REPLAY_OBJECT?: DurableObjectNamespace;
-
   // What the cluster serves.
 
   /** Public JWKS (JSON) that snapshots may be signed with. */

@@ -6,7 +6,6 @@ import { createConsoleLogger, type LogLevel, logLevels } from '../platform/conso
 import type { WorkerEnvironment } from './environment.ts';
 import type { WorkerApp } from './worker-app.ts';
 
-export { ReplayObject } from '../identity/replay-object.ts';
 export { SnapshotObject } from '../snapshot/snapshot-object.ts';
 export type { WorkerEnvironment } from './environment.ts';
 

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertionKeysFile, speaker } from '../../../test/support/assertions.ts';
+import { speaker } from '../../../test/support/assertions.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { prepareWorker } from './prepare.ts';
 
 const sync = await speaker('sync');
-const router = await speaker('router');
 
 const tokens = {
   TOKEN_ISSUER: 'https://issuer.example',
@@ -14,7 +13,6 @@ const tokens = {
 };
 /** In the order in which they are asked. */
 const methods: readonly (readonly [variables: object, authenticator: string])[] = [
-  [{ ASSERTION_KEYS: assertionKeysFile([router]) }, 'peer-assertion'],
   [{ CLIENT_CERTIFICATES: 'cf' }, 'x509'],
   [tokens, 'jwt'],
 ];
@@ -38,7 +36,7 @@ for (const [variables, authenticator] of methods) {
   });
 }
 
-test('of all ways to establish callers an assertion is asked first, and none is asked without any', async () => {
+test('of all ways to establish callers the certificate is asked first, and none is asked without any', async () => {
   const everything = Object.assign({}, ...methods.map(([variables]) => variables));
   assert.deepEqual(
     await authenticatorsWith(everything),

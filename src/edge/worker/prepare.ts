@@ -38,8 +38,8 @@ export async function prepareWorker(environment: object, logger: Logger): Promis
 }
 
 async function identificationOf(callers: CallerMethods, logger: Logger): Promise<CallerIdentification> {
-  const asksNobody = Object.values(callers).every((method) => method === undefined);
-  if (asksNobody) return { authenticators: [], certificateOf: () => ({}) };
+  if (!callers.clientCertificates && callers.tokenIssuer === undefined)
+    return { authenticators: [], certificateOf: () => ({}) };
   const { createCallerIdentification } = await import('../identity/callers.ts');
   return createCallerIdentification(callers, logger);
 }

@@ -19,9 +19,7 @@ export type PeerAssertionErrorCode =
   | 'RequestMismatch'
   | 'Replayed'
   /** Too many at once to be told from replays. */
-  | 'ReplayWindowFull'
-  /** Whether it was used elsewhere cannot be asked now. */
-  | 'NoncesUnavailable';
+  | 'ReplayWindowFull';
 
 /**
  * An assertion that is not believed. It ends the request: its sender meant to speak for somebody else, and the
@@ -29,12 +27,10 @@ export type PeerAssertionErrorCode =
  */
 export class PeerAssertionError extends AuthenticationError {
   override readonly isFinal = true;
-  override readonly isTemporary: boolean;
   readonly code: PeerAssertionErrorCode;
   /** @param message the reason. The sender sees it, so it quotes nothing of the assertion. */
   constructor(code: PeerAssertionErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
-    this.isTemporary = code === 'NoncesUnavailable';
   }
 }

@@ -3,7 +3,6 @@ import { describe, it } from 'node:test';
 import { janesRequest, pinned, signedAt, speaker } from '../../../test/support/assertions.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AssertionKeySet } from './assertion-keys.ts';
-import { ReplayWindow, type SharedNonces } from './replay-window.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
 import { AssertionVerifier, type AssertionVerifierOptions } from './verify-assertion.ts';
 
@@ -19,47 +18,6 @@ async function sign(by = routerA, now = signedAt): Promise<string> {
   const signer = createAssertionSigner({ key: by.key, issuer: by.issuer, clock: () => now });
   return signer.sign(janesRequest);
 }
-
-describe('an assertion that others may have seen', () => {
-  it('is believed once among all verifiers, and its own replays are refused without asking anybody', async () => {
-    const window = new ReplayWindow(10);
-    const asked: string[] = [];
-    const sharedNonces: SharedNonces = {
-      async take(issuer, nonce, deadline) {
-        asked.push(`${issuer} ${deadline}`);
-        return window.take(nonce, deadline, signedAt / 1000);
-      },
-    };
-    const [one, two] = [verifier({ sharedNonces }), verifier({ sharedNonces })];
-    const text = await sign();
-    await one.verify(text, janesRequest);
-    await assert.rejects(one.verify(text, janesRequest), { code: 'Replayed', isTemporary: false });
-    await assert.rejects(two.verify(text, janesRequest), { code: 'Replayed' });
-    assert.deepEqual(
-      asked,
-      Array.from({ length: 2 }, () => `cp-a ${signedAt / 1000 + 35}`),
-    );
-  });
-
-  it('is refused where that cannot be told, for now', async () => {
-    const take = async (): Promise<never> => {
-      throw new Error('away');
-    };
-    await assert.rejects(verifier({ sharedNonces: { take } }).verify(await sign(), janesRequest), {
-      code: 'NoncesUnavailable',
-      isTemporary: true,
-      isFinal: true,
-    });
-  });
-
-  it('is not looked up while it is refused for something else', async () => {
-    const take = async (): Promise<never> => assert.fail('asked');
-    const one = verifier({ sharedNonces: { take } });
-    await assert.rejects(one.verify(await sign(), { ...janesRequest, method: 'PUT' }), {
-      code: 'RequestMismatch',
-    });
-  });
-});
 
 describe('a replayed assertion', () => {
   it('is refused the second time', async () => {

@@ -12,7 +12,7 @@ import {
 import type { AssertionKeySet } from './assertion-keys.ts';
 import { maximumAssertionLength } from './assertion-signer.ts';
 import { PeerAssertionError, type PeerAssertionErrorCode } from './peer-assertion-error.ts';
-import { type Admission, ReplayWindow, type SharedNonces } from './replay-window.ts';
+import { ReplayWindow } from './replay-window.ts';
 
 export interface AssertionVerifierOptions {
   /** Public keys of the routers that are believed, each bound to its issuer. Asked for every assertion. */
@@ -23,8 +23,6 @@ export interface AssertionVerifierOptions {
   readonly clock?: () => number;
   /** Assertions of one issuer that may be valid at the same time. Default 131,072: 3,700 a second, 9 MB. */
   readonly replayCapacity?: number;
-  /** Where others believe assertions for the same audience. Default: there are none. */
-  readonly sharedNonces?: SharedNonces | undefined;
   /** Default: logs nothing. */
   readonly logger?: Logger;
 }
@@ -85,7 +83,6 @@ export class AssertionVerifier {
     checkTimes(claims, now);
     checkRequest(claims, request);
     this.#takeNonce(claims, now);
-    await this.#takeSharedNonce(claims);
     return { user: claims.user, issuer, kid };
   }
 
@@ -96,30 +93,13 @@ export class AssertionVerifier {
       this.#windows.set(iss, window);
     }
     const admission = window.take(jti, exp + assertionLeeway, now);
-    if (admission === 'full') this.#complain(iss, window.size);
-    checkAdmission(admission);
+    if (admission === 'replayed') throw refused('Replayed', 'has been used before');
+    if (admission === 'fresh') return;
+    this.#complain(iss, window.size);
+    throw refused('ReplayWindowFull', 'came with more of them than can be told from replays');
   }
 
-  /** After the own window: a nonce that was used here is a replay, even if unknown elsewhere. */
-  async #takeSharedNonce({ iss, jti, exp }: PeerAssertionClaims): Promise<void> {
-    const { sharedNonces } = this.#options;
-    if (sharedNonces === undefined) return;
-    let admission: Admission;
-    try {
-      admission = await sharedNonces.take(iss, jti, exp + assertionLeeway);
-    } catch (cause) {
-      this.#logger.error(
-        { issuer: iss, err: cause },
-        'The nonces of assertions cannot be looked up: assertions are refused',
-      );
-      const issue = 'cannot be told from a replay at the moment: send the request again';
-      throw refused('NoncesUnavailable', issue, { cause });
-    }
-    if (admission === 'full') this.#complain(iss, undefined);
-    checkAdmission(admission);
-  }
-
-  #complain(issuer: string, remembered: number | undefined): void {
+  #complain(issuer: string, remembered: number): void {
     const now = performance.now();
     if (now - this.#lastComplaint < complaintInterval) return;
     this.#lastComplaint = now;
@@ -168,13 +148,6 @@ function checkRequest(claims: PeerAssertionClaims, request: AssertedRequest): vo
   if (rerouted !== request.rerouted) throw refused('RequestMismatch', 'contradicts the reroute mark');
 }
 
-function checkAdmission(admission: Admission): void {
-  if (admission === 'replayed') throw refused('Replayed', 'has been used before');
-  if (admission === 'full') {
-    throw refused('ReplayWindowFull', 'came with more of them than can be told from replays');
-  }
-}
-
-function refused(code: PeerAssertionErrorCode, what: string, options?: ErrorOptions): PeerAssertionError {
-  return new PeerAssertionError(code, `the peer assertion ${what}`, options);
+function refused(code: PeerAssertionErrorCode, what: string): PeerAssertionError {
+  return new PeerAssertionError(code, `the peer assertion ${what}`);
 }

@@ -9,8 +9,6 @@ export class AuthenticationError extends Error {
   override readonly name = 'AuthenticationError';
   /** No other credentials of the request may speak for the caller in their place. */
   readonly isFinal: boolean = false;
-  /** Nothing is known to be wrong: they could not be judged. The request ends with 503 and may be sent again. */
-  readonly isTemporary: boolean = false;
 }
 
 /** One way to establish the caller; `undefined` means no opinion, the next one is asked. */

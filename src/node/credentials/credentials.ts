@@ -24,7 +24,7 @@ export interface Credentials {
   readonly clientAuthorities: ClientAuthorities;
   readonly localAuthorities: string;
   readonly snapshotKeys: PinnedKeySet;
-  /** Of other routers. Without any no assertion is believed. */
+  /** Of edge routers. Without any no assertion is believed. */
   readonly assertionKeys: AssertionKeySet;
 }
 

@@ -15,10 +15,11 @@ const otherIssuer = { ...front, issuer: 'another-router' };
 const minutes = 60_000;
 
 export const assertions: CaseGroup = {
-  title: 'Signed assertions of other routers',
+  title: 'Signed assertions of edge routers',
   cases: [
     {
       id: 'assertions/believed-once',
+      needs: ['assertions'],
       rule: 'An assertion is believed once: played back it is a 401',
       citation: 'docs/decisions/0005-assertions-are-bound-to-one-request.md; RFC 7519 section 4.1.7',
       async run(world) {
@@ -33,6 +34,7 @@ export const assertions: CaseGroup = {
     },
     {
       id: 'assertions/refused',
+      needs: ['assertions'],
       rule: 'Forged, foreign, moved to another request, early or expired, it is the same 401 with the same reason everywhere',
       citation: 'docs/guides/peer-assertion.md',
       async run(world) {
@@ -53,6 +55,7 @@ export const assertions: CaseGroup = {
     },
     {
       id: 'assertions/two',
+      needs: ['assertions'],
       rule: 'So are two of them on one request',
       citation: 'docs/guides/peer-assertion.md',
       async run(world) {
@@ -64,6 +67,7 @@ export const assertions: CaseGroup = {
     },
     {
       id: 'assertions/nothing-instead',
+      needs: ['assertions'],
       rule: 'A refused one ends the request, whatever other credentials it has',
       citation: 'docs/guides/peer-assertion.md',
       async run(world) {

@@ -13,6 +13,7 @@ export const decisions: CaseGroup = {
       id: `decisions/${row.name.replaceAll(/[^a-z0-9]+/gi, '-')}`,
       rule: `Rule ${row.name}`,
       citation: 'docs/explanation/architecture.md, The decision',
+      ...(row.mark === undefined || row.mark === 'anyone' ? {} : { needs: ['assertions'] as const }),
       snapshot: row.snapshot === 'none' ? 'none' : 'current',
       run: (world) => walk(world, row),
     }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { allHeaders, firstHeader } from '../../../src/apimachinery/raw-headers.ts';
-import { assertedBy, user } from '../callers.ts';
+import { user } from '../callers.ts';
 import { targets } from '../cluster.ts';
 import type { CaseGroup, World } from '../conformance-case.ts';
 import type { Peer, PeerRequest } from '../peers.ts';
@@ -191,14 +191,14 @@ function ways({ cluster }: World): readonly (readonly [Peer, string])[] {
 }
 
 async function upgrade(
-  { client }: World,
+  { client, callerLine }: World,
   method: string,
   target: string,
   lines: readonly string[],
 ): Promise<RawConnection> {
   const connection = await client.connect?.();
   assert.ok(connection !== undefined);
-  const [name, value] = await assertedBy(jane, { method, target });
+  const [name, value] = await callerLine(jane, { method, target });
   const head = [`${method} ${target} HTTP/1.1`, 'Host: localhost', ...lines, `${name}: ${value}`];
   connection.write(`${[...head, 'X-Remote-User: root'].join('\r\n')}\r\n\r\n`);
   return connection;

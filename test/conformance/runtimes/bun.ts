@@ -1,6 +1,6 @@
 import type { ConformanceRuntime } from '../runtime.ts';
 import { fetchHost } from './fetch-host-process.ts';
-import { onlyHttp1, urlParsed } from './reservations.ts';
+import { nobodyAsserts, onlyHttp1, urlParsed } from './reservations.ts';
 
 /** The Worker's fetch handler under `Bun.serve`, with signed assertions towards the servers. */
 export const bun: ConformanceRuntime = {
@@ -8,6 +8,7 @@ export const bun: ConformanceRuntime = {
   title: 'Bun',
   description: 'The Worker’s fetch handler under `Bun.serve`, TLS in front; servers get signed assertions.',
   lacks: {
+    assertions: nobodyAsserts,
     exactTarget: urlParsed,
     http2: onlyHttp1,
     interimAnswers: {

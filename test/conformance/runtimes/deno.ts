@@ -1,6 +1,6 @@
 import type { ConformanceRuntime } from '../runtime.ts';
 import { fetchHost } from './fetch-host-process.ts';
-import { onlyHttp1, urlParsed } from './reservations.ts';
+import { nobodyAsserts, onlyHttp1, urlParsed } from './reservations.ts';
 
 const spdyRefusedByDeno = {
   kind: 'not possible',
@@ -13,6 +13,7 @@ export const deno: ConformanceRuntime = {
   title: 'Deno',
   description: 'The Worker’s fetch handler under `Deno.serve`, TLS in front; servers get signed assertions.',
   lacks: {
+    assertions: nobodyAsserts,
     exactTarget: urlParsed,
     http2: onlyHttp1,
     clientCertificates: {

@@ -1,6 +1,6 @@
 import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
-import { assertionKeysText, routerSpeaker, snapshotKeysText } from '../credentials.ts';
+import { routerSpeaker, snapshotKeysText } from '../credentials.ts';
 import { tokenVariables } from '../oidc-tokens.ts';
 
 /**
@@ -15,7 +15,6 @@ export function edgeEnvironment(
     SERVER_ID: localId,
     LOCAL_SERVER: `https://${addresses[localId]}`,
     SNAPSHOT_KEYS: snapshotKeysText,
-    ASSERTION_KEYS: assertionKeysText,
     ...tokenVariables(oidcProvider.keysUrl),
     ALLOW_LOOPBACK_PEERS: 'true',
     LOG_LEVEL: 'none',

@@ -6,7 +6,7 @@ import type { ClientCertificate, WireClient } from '../wire/exchange.ts';
 import { fetchClient } from '../wire/fetch-client.ts';
 import { http1Client } from '../wire/http1-client.ts';
 import { edgeEnvironment } from './edge-environment.ts';
-import { onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
+import { nobodyAsserts, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
 import { workerBuild } from './worker-build.ts';
 
 /** The Worker on Miniflare's workerd, with bindings and client certificates as Cloudflare has them. */
@@ -16,6 +16,7 @@ export const miniflare: ConformanceRuntime = {
   description:
     'The built Worker on Miniflare’s workerd with the bindings of `wrangler.toml`: snapshot in a Durable Object, front-proxy certificate by a binding, client certificates from `request.cf`. TLS ends before it, as on the platform.',
   lacks: {
+    assertions: nobodyAsserts,
     exactTarget: urlParsed,
     http2: onlyHttp1,
     spdy: {

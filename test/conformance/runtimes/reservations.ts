@@ -24,6 +24,12 @@ export const spdyIsTunnelled: Reservation = {
   because: 'SPDY is tunnelled here.',
 };
 
+/** At the edge. */
+export const nobodyAsserts: Reservation = {
+  kind: 'does not apply',
+  because: 'An edge router asserts, and nobody asserts to it: callers are known by certificates and tokens.',
+};
+
 /** On Node. */
 export const tokensPassThrough: Reservation = {
   kind: 'does not apply',

@@ -3,7 +3,7 @@ import { clientTls, clusterAuthority } from '../credentials.ts';
 import type { ConformanceRuntime } from '../runtime.ts';
 import { edgeEnvironment } from './edge-environment.ts';
 import { edgeTls, startEdgeRuntime } from './edge-process.ts';
-import { onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
+import { nobodyAsserts, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
 import { workerBuild } from './worker-build.ts';
 
 /** workerd itself, configured as docs/guides/edge-self-hosted.md has it: mTLS on both sides. */
@@ -13,6 +13,7 @@ export const workerd: ConformanceRuntime = {
   description:
     'The built Worker on workerd itself: only clients with a certificate may connect, servers get X-Remote headers over mutual TLS.',
   lacks: {
+    assertions: nobodyAsserts,
     exactTarget: urlParsed,
     http2: onlyHttp1,
     clientCertificates: {

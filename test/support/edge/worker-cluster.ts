@@ -1,7 +1,6 @@
 import type { Miniflare } from 'miniflare';
 import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import {
-  replayObject,
   type StartWorkersOptions,
   snapshotObject,
   startWorkers,
@@ -68,7 +67,6 @@ export async function startWorkerCluster(
     CLIENT_CERTIFICATES: 'cf',
     SNAPSHOT_KEYS: JSON.stringify({ keys: [syncKey.publicJwk] }),
     SNAPSHOT_OBJECT: snapshotObject,
-    REPLAY_OBJECT: replayObject,
     DESTINATIONS: network,
     PEER_MTLS: { type: 'network', allow: ['private'], tlsOptions: { trustedCertificates, keypair } },
     ...(typeof changes === 'function' ? changes(cluster) : changes),
