@@ -32,7 +32,7 @@ export const occasions: readonly Occasion[] = [
   { name: 'a start', sources: ['src/edge/worker/index.ts'], limits: { bytes: 7_200, gzippedBytes: 3_400 } },
   {
     name: 'and the first request',
-    sources: ['src/edge/worker/prepare.ts', 'src/edge/worker/worker-app.ts'],
+    sources: ['src/edge/worker/worker-app.ts'],
     limits: { bytes: 158_500, gzippedBytes: 57_000 },
   },
   {

@@ -49,13 +49,10 @@ async function createIsolateApp(
   if (isolate.issue === undefined) {
     const logger = loggerOf(environment);
     try {
-      const [{ prepareWorker }, { createWorkerApp }] = await Promise.all([
-        import('./prepare.ts'),
-        import('./worker-app.ts'),
-      ]);
-      const prepared = await prepareWorker(environment, logger);
+      const { startWorkerApp } = await import('./worker-app.ts');
+      const started = await startWorkerApp(environment, logger);
       // Another request may have been quicker meanwhile; its requests in flight are counted there.
-      isolate.app ??= createWorkerApp(prepared, logger);
+      isolate.app ??= started;
       return isolate.app;
     } catch (error) {
       if (!(error instanceof WorkerConfigurationError)) return internalError(error, logger);

@@ -20,7 +20,7 @@ export interface PreparedWorker extends CallerIdentification {
 }
 
 /**
- * Checks the environment and makes of it what requests need. In a module of its own, with all that checks and signs.
+ * Checks the environment and makes of it what requests need.
  * @throws {WorkerConfigurationError} with every error
  */
 export async function prepareWorker(environment: object, logger: Logger): Promise<PreparedWorker> {

@@ -9,7 +9,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { ExecutionContext, Fetcher } from '../platform/bindings.ts';
 import { createFetchSender, createFetchTransport, type Fetch } from '../platform/fetch-transport.ts';
 import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
-import type { PreparedWorker } from './prepare.ts';
+import { type PreparedWorker, prepareWorker } from './prepare.ts';
 
 /** One isolate's router. */
 export interface WorkerApp {
@@ -25,6 +25,14 @@ interface Bindings {
 /** The runtime's `request.cf`: an object on Cloudflare; on self-hosted workerd, as its operator configured. */
 interface PlatformRequest extends Request {
   readonly cf?: unknown;
+}
+
+/**
+ * Makes an isolate's router of its environment.
+ * @throws {WorkerConfigurationError} with every error
+ */
+export async function startWorkerApp(environment: object, logger: Logger): Promise<WorkerApp> {
+  return createWorkerApp(await prepareWorker(environment, logger), logger);
 }
 
 /**
