@@ -121,7 +121,7 @@ async function makeAssertionKeys(directory: string): Promise<string> {
 }
 
 /**
- * Connections need a certificate of the cluster's authority; who calls, the token says (docs/guides/edge-self-hosted.md).
+ * Connections need a certificate of the cluster's authority; who calls, the token says (docs/guides/edge.md).
  */
 async function edgeTls(certificates: DemoCertificates): Promise<EdgeTls> {
   const clusterAuthority = await readFile(certificates.clusterCa, 'utf8');

@@ -1,5 +1,5 @@
 /**
- * `npm run edge:workerd -- --config edge.json`: a router on a self-hosted workerd, until it is told to end (docs/guides/edge-self-hosted.md). Exit codes: 0 after a signal, 2
+ * `npm run edge:workerd -- --config edge.json`: a router on a self-hosted workerd, until it is told to end (docs/guides/edge.md). Exit codes: 0 after a signal, 2
  * for a faulty configuration, 1 for everything else.
  */
 import { readFile, stat } from 'node:fs/promises';

@@ -78,7 +78,7 @@ export const codeUnions: readonly CodeUnion[] = [
     heading: 'Peer assertions',
     source: 'src/identity/assertion/peer-assertion-error.ts',
     name: 'PeerAssertionErrorCode',
-    introduction: 'A refused [assertion](../guides/peer-assertion.md) ends its request with 401.',
+    introduction: 'A refused [assertion](../guides/edge.md#assertions) ends its request with 401.',
     descriptions: {
       Expired: 'Past its `exp`: older than it may be, or the clocks differ.',
       NotYetValid: 'Its `iat` or `nbf` lies ahead: the clocks differ.',

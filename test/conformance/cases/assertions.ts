@@ -36,7 +36,7 @@ export const assertions: CaseGroup = {
       id: 'assertions/refused',
       needs: ['assertions'],
       rule: 'Forged, foreign, moved to another request, early or expired, it is the same 401 with the same reason everywhere',
-      citation: 'docs/guides/peer-assertion.md',
+      citation: 'docs/guides/edge.md',
       async run(world) {
         for (const [what, request] of Object.entries(misused)) {
           await refused(world, what, [await assertion(jane, { target, ...request })]);
@@ -57,7 +57,7 @@ export const assertions: CaseGroup = {
       id: 'assertions/two',
       needs: ['assertions'],
       rule: 'So are two of them on one request',
-      citation: 'docs/guides/peer-assertion.md',
+      citation: 'docs/guides/edge.md',
       async run(world) {
         const two = [await assertion(jane, { target }), await assertion(user('root'), { target })];
         const headers = two.flatMap((text) => [peerAssertionHeader, text]);
@@ -69,7 +69,7 @@ export const assertions: CaseGroup = {
       id: 'assertions/nothing-instead',
       needs: ['assertions'],
       rule: 'A refused one ends the request, whatever other credentials it has',
-      citation: 'docs/guides/peer-assertion.md',
+      citation: 'docs/guides/edge.md',
       async run(world) {
         const headers = [peerAssertionHeader, 'forged', 'Authorization', 'Bearer opaque'];
         assertStatus(await world.ask({ target, headers }), 401, 'Unauthorized');

@@ -118,7 +118,7 @@ export const identity: CaseGroup = {
     {
       id: 'identity/forged-assertion-is-removed',
       rule: 'No signed assertion of a client travels on: a server gets the router’s own, or none',
-      citation: 'docs/guides/peer-assertion.md',
+      citation: 'docs/guides/edge.md',
       async run(world) {
         for (const [target, peer] of ways(world)) {
           const exchange = await world.send({ target }, janeInGroups);

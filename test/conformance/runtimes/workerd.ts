@@ -6,7 +6,7 @@ import { edgeTls, startEdgeRuntime } from './edge-process.ts';
 import { nobodyAsserts, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
 import { workerBuild } from './worker-build.ts';
 
-/** workerd itself, configured as docs/guides/edge-self-hosted.md has it: mTLS on both sides. */
+/** workerd itself, configured as docs/guides/edge.md has it: mTLS on both sides. */
 export const workerd: ConformanceRuntime = {
   id: 'workerd',
   title: 'workerd, self-hosted',

@@ -30,7 +30,7 @@ export interface EdgeInFront {
 }
 
 /**
- * Starts a Worker on workerd in front of the routers (docs/guides/edge-self-hosted.md): it reaches no API server by
+ * Starts a Worker on workerd in front of the routers (docs/guides/edge.md): it reaches no API server by
  * itself. What it cannot check, service account tokens among it, passes through.
  */
 export async function startEdgeInFront(
