@@ -243,6 +243,12 @@ export class ServerHealth {
     return waiting.promise.then(() => this.settled(id));
   }
 
+  /** Whether it was lost less than so many milliseconds ago, and has not been found again. */
+  isLostWithin(id: string, milliseconds: number): boolean {
+    const lost = this.#states.get(id)?.lost;
+    return lost !== undefined && this.#monotonic() - lost.since < milliseconds;
+  }
+
   /** Whether it was lost less than a minute ago: asked often, it is back in use soon. */
   isLostLately(id: string): boolean {
     const state = this.#states.get(id);

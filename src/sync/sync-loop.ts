@@ -121,15 +121,10 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       await waitAtMost(options.clusterSource.ready(signal), timing.longestWait, clock, signal);
     }
     let reads = true;
-    let readAt = -Infinity;
     let isOwed = false;
     while (!signal.aborted) {
       const woken = wake.signal;
-      begunAt = clock.monotonic();
-      if (reads) {
-        readAt = clock.monotonic();
-        isOwed = false;
-      }
+      if (reads) isOwed = false;
       try {
         await round(reads, signal);
       } catch (error) {
@@ -140,8 +135,8 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
         logger.error({ err: error }, 'The snapshot could not be renewed');
       });
       // With jitter, sync jobs that started together do not send their requests together.
-      const owedIn = isOwed ? readAt + timing.interval / 2 - clock.monotonic() : Number.POSITIVE_INFINITY;
-      const wanted = Math.min(pause() * (0.9 + 0.2 * clock.random()), Math.max(owedIn, 0));
+      const owedIn = isOwed ? timing.interval / 2 : Number.POSITIVE_INFINITY;
+      const wanted = Math.min(pause() * (0.9 + 0.2 * clock.random()), owedIn);
       const rest = clock.sleep(wanted, AbortSignal.any([signal, woken]));
       const resting = new AbortController();
       const heard = [
@@ -151,11 +146,10 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
       // A server that is back is read already, and the others were a moment ago.
       reads = await Promise.race([rest.then(() => true), ...heard]);
       resting.abort();
-      // For several changes together, all servers are read once.
-      if (reads && woken.aborted && clock.monotonic() - readAt < timing.interval / 2) {
-        reads = false;
-        isOwed = true;
-      }
+      if (!reads || !woken.aborted) continue;
+      reads = isReadForAtOnce();
+      if (reads) credit--;
+      else isOwed = true;
     }
   }
 
@@ -177,15 +171,26 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     wake = new AbortController();
   }
 
-  /** The last round, by the monotonic clock. */
-  let begunAt = -Infinity;
+  /** Readings of all servers that changes may still ask for at once, and when that was worked out. */
+  let credit = changesReadAtOnce;
+  let creditedAt = clock.monotonic();
+
+  /**
+   * Whether all servers are read for a change. A server that starts changes dozens of objects one after the other: the first
+   * few are read for at once, as a new definition is, and the others together.
+   */
+  function isReadForAtOnce(): boolean {
+    const now = clock.monotonic();
+    credit = Math.min(changesReadAtOnce, credit + (now - creditedAt) / (timing.interval / 2));
+    creditedAt = now;
+    return credit >= 1;
+  }
+
   let isChanging = false;
   async function onClusterChange(signal: AbortSignal): Promise<void> {
     if (isChanging) return;
     isChanging = true;
-    // A server that starts changes dozens of objects one after the other.
-    const owedIn = begunAt + timing.interval / 4 - clock.monotonic();
-    await clock.sleep(Math.max(timing.settle, owedIn), signal);
+    await clock.sleep(isReadForAtOnce() ? timing.settle : timing.interval / 4, signal);
     isChanging = false;
     wakeUp();
   }
@@ -220,6 +225,9 @@ export function createSyncLoop(given: SyncOptions): SyncLoop {
     }),
   };
 }
+
+/** Changes in the cluster for each of which all servers are read; after that, two a second are. */
+const changesReadAtOnce = 4;
 
 function failureOf(outcome: RoundOutcome | undefined, id: string): string | undefined {
   const reading = outcome?.readings.get(id);

@@ -54,6 +54,12 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
   'FeatureGateDisabled',
 ]);
 
+/**
+ * How long writes wait, answered by 503, before another version takes the place of the preferred one, milliseconds. A server
+ * that ends may still carry out what other routers send it: a field that the other version stores meanwhile would be lost.
+ */
+const otherVersionAfter = 2_000;
+
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   const { local, load, health, budget, random, logger } = options;
@@ -91,6 +97,15 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     inbound.otherVersion = otherVersion;
   }
 
+  /** Whether other routers may not have noticed yet that servers of the preferred version are away. */
+  function comesTooSoon({ inbound }: AdmittedRequest, { versions }: Candidates, next: Choice): boolean {
+    if (next.otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
+    const servers = options.routingTable.current()?.servers ?? [];
+    return servers.some(
+      ({ id, minor }) => minor === versions.preferred && health?.isLostWithin(id, otherVersionAfter) === true,
+    );
+  }
+
   function notReady(request: AdmittedRequest): Outcome {
     request.inbound.record?.turnedAway('ServerNotReady');
     return ownResponse(toldToPeer(request, serverNotReady()));
@@ -106,6 +121,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     }
     if (chosen === undefined && candidates.candidates.length > 0) return Promise.resolve(notReady(request));
     if (chosen?.destination === undefined) return Promise.resolve(ownResponse(addressUnknown()));
+    if (comesTooSoon(request, candidates, chosen)) return Promise.resolve(notReady(request));
     const { server, destination } = chosen;
     noteVersion(request, chosen);
     const hints = {
@@ -142,6 +158,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       const next = chooseOther(candidates, asked, rule);
       // A body that was too large to be kept has gone to the first one.
       if (next?.destination === undefined || !canBeSentAgain(inbound)) break;
+      if (comesTooSoon(request, candidates, next)) break;
       if (rule.isFromBudget && !budget.withdraw()) break;
       asked.push(next.server);
       noteVersion(request, next);
