@@ -9,7 +9,7 @@ import { type RouterHealthOptions, routerHealthChecks } from './health-checks/ro
 import { type MetricsSource, metricsEndpoints } from './metrics-endpoints.ts';
 
 interface AdminEndpointsOptions extends RouterHealthOptions {
-  readonly metrics?: MetricsSource | undefined;
+  readonly metrics: MetricsSource;
   readonly logger?: Logger;
 }
 
@@ -30,9 +30,9 @@ export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvi
     context.set('inbound', inboundFromRequest(context.req.raw));
     return next();
   });
-  const onChecked = metrics?.healthChecked.bind(metrics);
+  const onChecked = metrics.healthChecked.bind(metrics);
   app.route('/', healthEndpoints({ ...healthChecks, logger, onChecked }));
-  if (metrics !== undefined) app.route('/', metricsEndpoints({ metrics, healthChecks }, openToEveryone));
+  app.route('/', metricsEndpoints({ metrics, healthChecks }, openToEveryone));
   app.notFound(({ req }) => statusResponse('NotFound', `there is no ${req.method} ${req.path} here`));
   return app;
 }

@@ -2,6 +2,7 @@ import { type AppOptions, createApp } from '../../app.ts';
 import type { Authenticator } from '../../identity/incoming/authenticator.ts';
 import { accessLog, accessLogVerbosity } from '../../observe/access-log.ts';
 import { adminEndpoints } from '../../own-paths/admin-endpoints.ts';
+import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
 import type { SettingsState } from '../../own-paths/status/setting-change.ts';
 import { createRouter } from '../../proxy/create-router.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -25,7 +26,11 @@ interface RouterHandlers {
 /** What handlers are made of. */
 interface RouterParts {
   /** The options of the app but those that are read from the configuration. */
-  readonly app: AppOptions & { readonly transport: NodeTransport; readonly logger: Logger };
+  readonly app: AppOptions & {
+    readonly transport: NodeTransport;
+    readonly metrics: MetricsSource;
+    readonly logger: Logger;
+  };
   /** Remembers which assertions it has seen. */
   readonly assertionAuthenticator: Authenticator | undefined;
   readonly credentials: LiveCredentials;

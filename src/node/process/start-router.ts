@@ -122,7 +122,7 @@ async function start(
     readsClusterItself: config.embeddedSync !== undefined,
     addressPolicy,
     logger,
-    onPush: (result) => metrics?.snapshotPushed(result),
+    onPush: (result) => metrics.snapshotPushed(result),
   });
   const localServerId = createLocalServerId({
     config,

@@ -64,7 +64,8 @@ export async function startProcessEndpoints(options: ProcessEndpointsOptions): P
 const longestWithoutRound = 30_000;
 
 /**
- * The checks of a sync job. livez: it runs. readyz: it reads servers, and at least one target holds its snapshot. A single router that is down does not make the sync job unready.
+ * The checks of a sync job. livez: it runs. readyz: it reads servers, and at least one target holds its snapshot. A single
+ * router that is down does not make the sync job unready.
  *
  * @param status the current status; `undefined` before the loop starts
  * @param now milliseconds since the epoch
