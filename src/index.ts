@@ -31,10 +31,10 @@ export {
 } from './identity/assertion/peer-assertion-error.ts';
 export { type AssertionSignerOptions, createAssertionSigner } from './identity/assertion/sign-assertion.ts';
 export type { AssertionVerifierOptions } from './identity/assertion/verify-assertion.ts';
-export { AuthenticationError, type Authenticator } from './identity/incoming/authenticator.ts';
-export { RequestHeaderAuthenticator } from './identity/incoming/request-header.ts';
-export { X509Authenticator } from './identity/incoming/x509.ts';
-export { stampIdentity } from './identity/outgoing/stamp-identity.ts';
+export { AuthenticationError, type Authenticator } from './identity/authenticator.ts';
+export { RequestHeaderAuthenticator } from './identity/request-header.ts';
+export { stampIdentity } from './identity/stamp-identity.ts';
+export { X509Authenticator } from './identity/x509.ts';
 export { createProbe, type ProbeOptions } from './proxy/delivery/probe.ts';
 export { type Explanation, explainRequest } from './proxy/explain.ts';
 export type { InFlightLimits, InFlightReading, RequestKind } from './proxy/in-flight/request-gate.ts';

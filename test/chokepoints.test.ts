@@ -69,7 +69,7 @@ const chokepoints = {
     calledIn: ['src/proxy/delivery/outbound.ts'],
   },
   stampIdentity: {
-    definedIn: 'src/identity/outgoing/stamp-identity.ts',
+    definedIn: 'src/identity/stamp-identity.ts',
     calledIn: ['src/proxy/delivery/outbound.ts'],
   },
   // What makes a request ready to leave: for callers, for what the router asks on its own account, and for what

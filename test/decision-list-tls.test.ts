@@ -3,7 +3,7 @@ import { connect } from 'node:http2';
 import { request } from 'node:https';
 import { describe, type TestContext, test } from 'node:test';
 import { createApp } from '../src/app.ts';
-import { RequestHeaderAuthenticator } from '../src/identity/incoming/request-header.ts';
+import { RequestHeaderAuthenticator } from '../src/identity/request-header.ts';
 import { readClientAuthorities } from '../src/node/callers/client-authorities.ts';
 import {
   ClientCertificateReader,

@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test';
 import { array, asyncProperty, assert as check, constantFrom, record, string } from 'fast-check';
 import { firstHeader } from '../src/apimachinery/raw-headers.ts';
 import { createApp } from '../src/app.ts';
-import { AuthenticationError, type Authenticator } from '../src/identity/incoming/authenticator.ts';
+import { AuthenticationError, type Authenticator } from '../src/identity/authenticator.ts';
 import { NodeTransport } from '../src/node/destinations/node-transport.ts';
 import { nodeInbound } from '../src/node/exchange/node-inbound.ts';
 import { Http2Inbound } from '../src/node/serving/http2-server.ts';

@@ -87,7 +87,7 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Identities that cannot be forwarded',
-    source: 'src/identity/outgoing/identity-text.ts',
+    source: 'src/identity/identity-text.ts',
     name: 'IdentityTextErrorCode',
     introduction: 'A name that no header line carries unchanged is refused, not altered.',
   },

@@ -1,6 +1,6 @@
 import type { ServerHealth } from '../health/server-health.ts';
 import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts';
-import type { Authenticator } from '../identity/incoming/authenticator.ts';
+import type { Authenticator } from '../identity/authenticator.ts';
 import type { Destination } from '../request/destination.ts';
 import type { IdentityHeaderNames } from '../request/identity-header-names.ts';
 import type { InboundRequest } from '../request/inbound.ts';

@@ -1,6 +1,6 @@
 import { type AppOptions, createApp } from '../../src/app.ts';
-import { RequestHeaderAuthenticator } from '../../src/identity/incoming/request-header.ts';
-import { X509Authenticator } from '../../src/identity/incoming/x509.ts';
+import { RequestHeaderAuthenticator } from '../../src/identity/request-header.ts';
+import { X509Authenticator } from '../../src/identity/x509.ts';
 import { type ConnectionInfo, inboundFromRequest } from '../../src/request/inbound.ts';
 import { createAddressPolicy } from '../../src/snapshot/addresses/address-policy.ts';
 import type { Snapshot } from '../../src/snapshot/format/types.ts';

@@ -1,5 +1,5 @@
-import type { Authenticator } from '../../identity/incoming/authenticator.ts';
-import { X509Authenticator } from '../../identity/incoming/x509.ts';
+import type { Authenticator } from '../../identity/authenticator.ts';
+import { X509Authenticator } from '../../identity/x509.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { CallerMethods } from '../configuration/configuration.ts';
 import { type PlatformCertificate, platformCertificate } from './platform-certificate.ts';

@@ -6,7 +6,7 @@ import { inboundRequest } from '../../../test/support/inbound-request.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { handmadeToken, type TokenSigner, tokenSigner } from '../../../test/support/token-signer.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { AuthenticationError } from '../../identity/incoming/authenticator.ts';
+import { AuthenticationError } from '../../identity/authenticator.ts';
 import type { TokenIssuer } from '../configuration/configuration.ts';
 import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
 import { TokenAuthenticator } from './token-authenticator.ts';

@@ -1,15 +1,10 @@
-import {
-  createRemoteJWKSet,
-  customFetch,
-  decodeJwt,
-  errors,
-  type FetchImplementation,
-  type JWTPayload,
-  type JWTVerifyGetKey,
-  jwtVerify,
-} from 'jose';
+import type { FetchImplementation, JWTPayload, JWTVerifyGetKey } from 'jose';
+import * as errors from 'jose/errors';
+import { createRemoteJWKSet, customFetch } from 'jose/jwks/remote';
+import { decodeJwt } from 'jose/jwt/decode';
+import { jwtVerify } from 'jose/jwt/verify';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
-import { AuthenticationError, type Authenticator } from '../../identity/incoming/authenticator.ts';
+import { AuthenticationError, type Authenticator } from '../../identity/authenticator.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
 import { websocketBearerToken } from '../../request/websocket-bearer.ts';

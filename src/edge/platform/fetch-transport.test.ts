@@ -8,7 +8,7 @@ import { createApp } from '../../app.ts';
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
-import { X509Authenticator } from '../../identity/incoming/x509.ts';
+import { X509Authenticator } from '../../identity/x509.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 import { createFetchSender, createFetchTransport, type Fetch } from './fetch-transport.ts';
 

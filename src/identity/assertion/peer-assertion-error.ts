@@ -1,4 +1,4 @@
-import { AuthenticationError } from '../incoming/authenticator.ts';
+import { AuthenticationError } from '../authenticator.ts';
 
 export type PeerAssertionErrorCode =
   /** Too long, several of them, no compact JWS, of another `typ`, or with claims missing or unknown. */

@@ -4,9 +4,9 @@ import { jane, janesRequest, pinned, signedAt, speaker } from '../../../test/sup
 import { inboundRequest, withCertificate } from '../../../test/support/inbound-request.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
-import { askAuthenticators } from '../incoming/ask-authenticators.ts';
-import { RequestHeaderAuthenticator } from '../incoming/request-header.ts';
-import { X509Authenticator } from '../incoming/x509.ts';
+import { askAuthenticators } from '../ask-authenticators.ts';
+import { RequestHeaderAuthenticator } from '../request-header.ts';
+import { X509Authenticator } from '../x509.ts';
 import { PeerAssertionAuthenticator } from './peer-assertion.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
 

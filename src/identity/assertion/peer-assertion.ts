@@ -4,7 +4,7 @@ import { peerAssertionHeader } from '../../request/identity-header-names.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller } from '../../request/user-info.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import type { Authenticator } from '../incoming/authenticator.ts';
+import type { Authenticator } from '../authenticator.ts';
 import { PeerAssertionError } from './peer-assertion-error.ts';
 import { AssertionVerifier, type AssertionVerifierOptions } from './verify-assertion.ts';
 

@@ -1,4 +1,4 @@
-import { randomNonce } from '../../runtime/random-nonce.ts';
+import { base64url } from 'jose';
 import { type SigningKey, signPayload } from '../../snapshot/signing/signing-key.ts';
 import { assertionPayload, maximumAssertionLifetime, peerAssertionType } from './assertion-claims.ts';
 import { type AssertionSigner, AssertionTooLargeError, maximumAssertionLength } from './assertion-signer.ts';
@@ -50,7 +50,8 @@ export function createAssertionSigner(options: AssertionSignerOptions): Assertio
         iat: now,
         nbf: now,
         exp: now + lifetimeSeconds,
-        jti: randomNonce(),
+        // 128 random bits: unique without any bookkeeping, and not to be guessed.
+        jti: base64url.encode(crypto.getRandomValues(new Uint8Array(16))),
         method,
         path: target,
         rerouted,

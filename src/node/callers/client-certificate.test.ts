@@ -25,9 +25,9 @@ import {
   sha256Of,
 } from '../../../test/support/client-certificate-server.ts';
 import { inboundRequest } from '../../../test/support/inbound-request.ts';
-import { askAuthenticators } from '../../identity/incoming/ask-authenticators.ts';
-import { RequestHeaderAuthenticator } from '../../identity/incoming/request-header.ts';
-import { X509Authenticator } from '../../identity/incoming/x509.ts';
+import { askAuthenticators } from '../../identity/ask-authenticators.ts';
+import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
+import { X509Authenticator } from '../../identity/x509.ts';
 import { readClientAuthorities } from './client-authorities.ts';
 import {
   type ClientCertificateInfo,

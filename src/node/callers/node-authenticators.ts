@@ -1,9 +1,9 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
-import { type Authenticator, inOrder } from '../../identity/incoming/authenticator.ts';
-import { RequestHeaderAuthenticator } from '../../identity/incoming/request-header.ts';
-import { X509Authenticator } from '../../identity/incoming/x509.ts';
+import type { Authenticator } from '../../identity/authenticator.ts';
+import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
+import { X509Authenticator } from '../../identity/x509.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import { auditIdOf } from '../../request/audit-id.ts';
 import { ownResponse } from '../../request/outcome.ts';
@@ -12,7 +12,8 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 
 /**
- * The authenticators of a configuration, in the order in which they are asked.
+ * The authenticators of a configuration, in the order in which they are asked: assertions before certificates, for a
+ * connection's own identity must not replace the one that it asserts.
  *
  * - A gateway without a front-proxy pair knows callers by their certificates only: for its own paths, and to refuse them
  *   on all others. API servers verify the tokens.
@@ -31,18 +32,18 @@ export function nodeAuthenticators(
     };
   }
   if (config.proxyClient === undefined) return { authenticators: [], isVerifiedPeer: () => false };
-  const others = {
-    assertion,
-    certificate: clientCa === undefined ? undefined : new X509Authenticator(),
-  };
-  if (requestHeader === undefined) return { authenticators: inOrder(others), isVerifiedPeer: () => false };
+  const others = [
+    ...(assertion === undefined ? [] : [assertion]),
+    ...(clientCa === undefined ? [] : [new X509Authenticator()]),
+  ];
+  if (requestHeader === undefined) return { authenticators: others, isVerifiedPeer: () => false };
   const frontProxy = new RequestHeaderAuthenticator({
     // For the authenticator, as for Kubernetes, an empty list allows any name.
     allowedNames: requestHeader.allowedNames === 'any' ? [] : requestHeader.allowedNames,
     headerNames: config.identityHeaderNames,
   });
   return {
-    authenticators: inOrder({ requestHeader: frontProxy, ...others }),
+    authenticators: [frontProxy, ...others],
     isVerifiedPeer: (inbound) => frontProxy.isVerifiedPeer(inbound),
   };
 }
@@ -56,8 +57,8 @@ export function isTokenGateway({
 }
 
 /**
- * Accepts assertions of the routers whose keys are pinned. Without pinned keys assertions are ignored.
- * @param serverId what other routers' snapshots call the local server; `undefined` in the gateway form
+ * Accepts assertions of the edge routers whose keys are pinned. Without pinned keys assertions are ignored.
+ * @param serverId what snapshots call the local server; `undefined` in the gateway form
  * @param keys called for each assertion
  */
 export function assertionAuthenticator(

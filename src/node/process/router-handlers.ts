@@ -1,5 +1,5 @@
 import { type AppOptions, createApp } from '../../app.ts';
-import type { Authenticator } from '../../identity/incoming/authenticator.ts';
+import type { Authenticator } from '../../identity/authenticator.ts';
 import { accessLog, accessLogVerbosity } from '../../observe/access-log.ts';
 import { adminEndpoints } from '../../own-paths/admin-endpoints.ts';
 import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';

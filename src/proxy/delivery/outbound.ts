@@ -2,7 +2,7 @@ import { isLongRunning } from '../../apimachinery/long-running.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
-import { stampIdentity } from '../../identity/outgoing/stamp-identity.ts';
+import { stampIdentity } from '../../identity/stamp-identity.ts';
 import { withAuditIdForDestination } from '../../request/audit-id.ts';
 import type { Destination } from '../../request/destination.ts';
 import { cleanRequestHeaders, rerouteMarkHeader } from '../../request/header-hygiene.ts';

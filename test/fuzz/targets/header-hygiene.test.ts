@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { allHeaders, headerLines } from '../../../src/apimachinery/raw-headers.ts';
-import { stampIdentity } from '../../../src/identity/outgoing/stamp-identity.ts';
+import { stampIdentity } from '../../../src/identity/stamp-identity.ts';
 import { cleanRequestHeaders, cleanResponseHeaders } from '../../../src/request/header-hygiene.ts';
 import { defaultIdentityHeaderNames } from '../../../src/request/identity-header-names.ts';
 import type { Caller } from '../../../src/request/user-info.ts';

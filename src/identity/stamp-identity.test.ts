@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { inboundRequest, withCertificate } from '../../../test/support/inbound-request.ts';
-import { headerLines } from '../../apimachinery/raw-headers.ts';
-import { cleanRequestHeaders } from '../../request/header-hygiene.ts';
-import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
-import type { Caller, UserInfo } from '../../request/user-info.ts';
-import { RequestHeaderAuthenticator } from '../incoming/request-header.ts';
+import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
+import { headerLines } from '../apimachinery/raw-headers.ts';
+import { cleanRequestHeaders } from '../request/header-hygiene.ts';
+import type { IdentityHeaderNames } from '../request/identity-header-names.ts';
+import type { Caller, UserInfo } from '../request/user-info.ts';
+import { RequestHeaderAuthenticator } from './request-header.ts';
 import { stampIdentity } from './stamp-identity.ts';
 
 function callerOf(user: Partial<UserInfo>): Caller {

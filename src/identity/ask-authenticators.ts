@@ -1,9 +1,9 @@
-import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
-import type { Caller, UserInfo } from '../../request/user-info.ts';
-import { websocketBearerToken } from '../../request/websocket-bearer.ts';
-import { checkIdentityIsExpressible, IdentityTextError } from '../outgoing/identity-text.ts';
+import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import type { Caller, UserInfo } from '../request/user-info.ts';
+import { websocketBearerToken } from '../request/websocket-bearer.ts';
 import { AuthenticationError, type Authenticator, ClientCertificateError } from './authenticator.ts';
+import { checkIdentityIsExpressible, IdentityTextError } from './identity-text.ts';
 
 const passthrough: Caller = Object.freeze({ kind: 'passthrough' });
 

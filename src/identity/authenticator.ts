@@ -1,5 +1,5 @@
-import type { InboundRequest } from '../../request/inbound.ts';
-import type { Caller } from '../../request/user-info.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import type { Caller } from '../request/user-info.ts';
 
 /**
  * Thrown for credentials that are present and wrong: the request ends with 401, and its sender is told the
@@ -16,21 +16,6 @@ export interface Authenticator {
   readonly name: string;
   /** @throws {AuthenticationError} when the request carries this kind of credentials and they are refused. */
   authenticate(inbound: InboundRequest): Caller | undefined | Promise<Caller | undefined>;
-}
-
-/**
- * Kinds of authenticators, in the order in which they are asked. Assertions before certificates: a connection's own
- * identity must not replace the one that it asserts.
- */
-const authenticatorKinds = ['requestHeader', 'assertion', 'certificate', 'token'] as const;
-
-export type AuthenticatorsByKind = {
-  readonly [Kind in (typeof authenticatorKinds)[number]]?: Authenticator | undefined;
-};
-
-/** The authenticators that a router has, in the order in which they are asked. */
-export function inOrder(byKind: AuthenticatorsByKind): readonly Authenticator[] {
-  return authenticatorKinds.flatMap((kind) => byKind[kind] ?? []);
 }
 
 /**

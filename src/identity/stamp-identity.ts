@@ -1,13 +1,13 @@
-import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
+import type { RawHeaders } from '../apimachinery/raw-headers.ts';
+import { rememberingNames } from '../apimachinery/remembered-by-name.ts';
 import {
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
   identityHeaderMatcher,
   peerAssertionHeader,
-} from '../../request/identity-header-names.ts';
-import type { Caller, UserInfo } from '../../request/user-info.ts';
-import { websocketProtocolHeader, withoutWebsocketBearer } from '../../request/websocket-bearer.ts';
+} from '../request/identity-header-names.ts';
+import type { Caller, UserInfo } from '../request/user-info.ts';
+import { websocketProtocolHeader, withoutWebsocketBearer } from '../request/websocket-bearer.ts';
 import { IdentityTextError, identityHeaderValue } from './identity-text.ts';
 
 /**

@@ -1,12 +1,12 @@
-import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import {
   checkIdentityHeaderNames,
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
   unescapeExtraKey,
-} from '../../request/identity-header-names.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
-import type { Caller, UserInfo } from '../../request/user-info.ts';
+} from '../request/identity-header-names.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import type { Caller, UserInfo } from '../request/user-info.ts';
 import { AuthenticationError, type Authenticator, ClientCertificateError } from './authenticator.ts';
 
 export interface RequestHeaderOptions {

@@ -1,5 +1,5 @@
-import type { InboundRequest, VerifiedClientCertificate } from '../../request/inbound.ts';
-import type { Caller } from '../../request/user-info.ts';
+import type { InboundRequest, VerifiedClientCertificate } from '../request/inbound.ts';
+import type { Caller } from '../request/user-info.ts';
 import type { Authenticator } from './authenticator.ts';
 
 /** Names the credential that a caller used (k8s.io/apiserver pkg/authentication/user, CredentialIDKey). */
