@@ -13,7 +13,7 @@ export function windowUpdate(stream: number, increment: number): Buffer {
 
 export const uint32 = (value: number): number[] => [value >>> 24, value >>> 16, value >>> 8, value];
 
-/** What one side has written, by its frames. @param which whether a last one that is not whole is among them */
+/** What one side has written, by its frames. @param which whether a last one that is not whole is among them, zeros in place of what is missing */
 export function framesIn(bytes: Buffer, which: 'whole' | 'and begun' = 'whole'): Frame[] {
   const frames: Frame[] = [];
   for (let offset = 0; offset + 9 <= bytes.length; ) {
@@ -21,7 +21,8 @@ export function framesIn(bytes: Buffer, which: 'whole' | 'and begun' = 'whole'):
     if (end > bytes.length && which === 'whole') break;
     const stream = bytes.readUInt32BE(offset + 5) & 0x7fff_ffff;
     const [type, flags] = [bytes.readUInt8(offset + 3), bytes.readUInt8(offset + 4)];
-    frames.push({ type, flags, stream, payload: bytes.subarray(offset + 9, end) });
+    const missing = Buffer.alloc(Math.max(0, end - bytes.length));
+    frames.push({ type, flags, stream, payload: Buffer.concat([bytes.subarray(offset + 9, end), missing]) });
     offset = end;
   }
   return frames;
