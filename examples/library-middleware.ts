@@ -2,7 +2,7 @@
 
 import { Hono } from 'hono';
 import { mixedVersionProxy, type RoutingTableSource, type Transport } from '../src/index.ts';
-import { local, oldServer } from './two-versions.ts';
+import { local } from './two-versions.ts';
 
 /**
  * @param routingTable the snapshot in force; in production a `SnapshotReceiver`, which checks what is pushed to it
@@ -10,7 +10,7 @@ import { local, oldServer } from './two-versions.ts';
  */
 export function createApiServer(routingTable: RoutingTableSource, transport: Transport) {
   const app = new Hono();
-  app.use(mixedVersionProxy({ serverId: oldServer, local, routingTable, transport }));
+  app.use(mixedVersionProxy({ local, routingTable, transport }));
   // What this server serves itself: reached only by requests that belong here.
   app.get('/apis/batch/v1/jobs', (context) =>
     context.json({ kind: 'JobList', apiVersion: 'batch/v1', metadata: {}, items: [] }),

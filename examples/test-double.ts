@@ -8,7 +8,7 @@ import {
   type RoutingTable,
   type Transport,
 } from '../src/index.ts';
-import { local, oldServer, twoVersions } from './two-versions.ts';
+import { local, twoVersions } from './two-versions.ts';
 
 /** What was sent where, and the answer that came back. */
 export interface Observed {
@@ -32,7 +32,6 @@ export async function ask(method: string, path: string, now: number): Promise<Ob
   const router = new Hono()
     .use(
       mixedVersionProxy({
-        serverId: oldServer,
         local,
         routingTable: { current: () => table },
         transport,

@@ -2,7 +2,7 @@
 // In a program of your own: from 'mixed-version-proxy'.
 import { buildRoutingTable, type Destination, type RoutingTable } from '../src/index.ts';
 
-export const oldServer = 'apiserver-old';
+const oldServer = 'apiserver-old';
 export const newServer = 'apiserver-new';
 
 /** The server that a router stands in front of. */

@@ -22,7 +22,7 @@ export interface AppOptions extends OwnAppOptions {
  *
  * @example
  * ```ts
- * const app = createApp({ serverId, local, routingTable: receiver, transport });
+ * const app = createApp({ local, routingTable: receiver, transport });
  * const response = await app.fetch(new Request('https://router.example/readyz'));
  * console.log(response.status); // 200
  * ```

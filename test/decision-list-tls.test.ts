@@ -58,7 +58,6 @@ async function startRouter(context: TestContext, row: DecisionRow, addresses: Re
   const transport = new NodeTransport({ credentials });
   const requestHeader = new RequestHeaderAuthenticator({ allowedNames: ['front-proxy-client'] });
   const app = createApp({
-    serverId: localId,
     local: {
       kind: 'local',
       id: localId,

@@ -63,7 +63,6 @@ describe('one way through', async () => {
   };
   const serve = async (known: boolean) => {
     const app = createApp({
-      serverId: 'local',
       local: {
         kind: 'local',
         id: 'local',

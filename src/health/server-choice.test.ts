@@ -169,14 +169,13 @@ test('merged discovery is given by a router whose local server is down, once a p
 });
 
 test('a gateway asks any server whether the caller may read merged discovery', async () => {
-  const { app: router, transport } = await app({ serverId: undefined, local: undefined });
+  const { app: router, transport } = await app({ local: undefined });
   assert.match(await (await router.request('https://router.example/apis')).text(), /"name":"batch"/);
   assert.equal(transport.sent[0]?.destination.kind, 'peer');
 });
 
 test('a gateway spreads what all servers serve over all of them', async () => {
   const { app: router, transport } = await app({
-    serverId: undefined,
     local: undefined,
     random: seededRandom(3),
   });
@@ -184,19 +183,6 @@ test('a gateway spreads what all servers serve over all of them', async () => {
   assert.deepEqual([...new Set(destinationsOf(transport))].toSorted(), ['local', 'peer-1', 'peer-2']);
 });
 
-test('options that mix the sidecar form with the gateway form are refused', async () => {
-  await assert.rejects(app({ serverId: undefined }), /both serverId and local/);
-  const gateway = { serverId: undefined, local: undefined } as const;
-  await assert.rejects(app({ ...gateway, enabled: false }), /gateway has no local server/);
-});
-
-test('options that give the local server two IDs are refused', async () => {
-  const local = {
-    kind: 'local',
-    id: 'peer-1',
-    origin: 'https://127.0.0.1:6444',
-    serverName: 'kubernetes.default.svc',
-    trust: { kind: 'peer-ca' },
-  } as const;
-  await assert.rejects(app({ local }), /serverId "local" and local\.id "peer-1" differ/);
+test('a gateway cannot pass everything to a local server', async () => {
+  await assert.rejects(app({ local: undefined, enabled: false }), /gateway has no local server/);
 });

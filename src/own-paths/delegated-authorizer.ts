@@ -2,7 +2,7 @@ import { headerLines } from '../apimachinery/raw-headers.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import type { ServerHealth } from '../health/server-health.ts';
 import { type AskOptions, askInCallersName, questionOf } from '../proxy/ask-in-callers-name.ts';
-import { localServerId, type MixedVersionProxyOptions } from '../proxy/options.ts';
+import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import { websocketProtocolHeader } from '../request/websocket-bearer.ts';
 import { type Decision, localDecision } from '../routing/decision.ts';
@@ -24,7 +24,7 @@ export type Authorize = (request: OwnPathRequest) => Promise<Verdict>;
 
 interface DelegatedAuthorizerOptions
   extends AskOptions,
-    Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'routingTable' | 'monotonicClock'> {
+    Pick<MixedVersionProxyOptions, 'local' | 'routingTable' | 'monotonicClock'> {
   readonly health?: ServerHealth | undefined;
   readonly logger?: Logger | undefined;
 }
@@ -100,7 +100,7 @@ export function createDelegatedAuthorizer(options: DelegatedAuthorizerOptions): 
 function serversToAsk(options: DelegatedAuthorizerOptions): readonly Decision[] {
   const { local, routingTable, health } = options;
   const table = routingTable.current();
-  const localId = localServerId(options);
+  const localId = options.local?.id;
   const others = (table?.snapshot.servers ?? []).flatMap(({ id }): Decision[] => {
     const server = id === localId ? undefined : table?.server(id);
     if (server?.origin === undefined) return [];

@@ -23,10 +23,12 @@ import type { MixedVersionProxyOptions } from './options.ts';
 
 /**
  * Builds the router from what the runtime injects.
- * @throws {TypeError} when the options mix the sidecar form with the gateway form, or name two local servers.
+ * @throws {TypeError} for a gateway that is to pass everything to a local server.
  */
 export function createRouter(options: MixedVersionProxyOptions): Router {
-  checkForm(options);
+  if (options.local === undefined && options.enabled === false) {
+    throw new TypeError('A gateway has no local server: enabled false needs local.');
+  }
   const {
     authenticators = [],
     pseudonym = newPseudonym(),
@@ -119,20 +121,6 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     deliver:
       gate === undefined ? deliver : (request, send) => gate.pass(request, () => deliver(request, send)),
   };
-}
-
-function checkForm({ serverId, local, enabled }: MixedVersionProxyOptions): void {
-  if ((serverId === undefined) !== (local === undefined)) {
-    throw new TypeError('Give both serverId and local, or neither of them for the gateway form.');
-  }
-  if (serverId !== local?.id) {
-    throw new TypeError(
-      `serverId "${serverId}" and local.id "${local?.id}" differ: give both the ID of the local server, as the snapshot has it.`,
-    );
-  }
-  if (serverId !== undefined) return;
-  if (enabled === false)
-    throw new TypeError('A gateway has no local server: enabled false needs serverId and local.');
 }
 
 /** Without Retry-After: a repeated request would loop again. */

@@ -11,7 +11,7 @@ import { defaultPreferredVersion, goesElsewhere } from '../routing/preferred-ver
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type Candidates, noCandidates, type ServerLoad } from './delivery/server-choice.ts';
-import { localServerId, type MixedVersionProxyOptions } from './options.ts';
+import type { MixedVersionProxyOptions } from './options.ts';
 
 /** Decides by the routing table and the servers as they are when it is asked. */
 interface Decider {
@@ -44,7 +44,7 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
     localServerIsDown: boolean,
   ): DecisionContext => ({
     preferredVersion,
-    serverId: localServerId(options),
+    serverId: options.local?.id,
     localServerIsDown,
     now: clock(),
     query: queryOf(inbound.target),
@@ -68,7 +68,7 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
       const now = decide(requestInfo, currentTable(), {
         preferredVersion,
-        serverId: localServerId(options),
+        serverId: options.local?.id,
         localServerIsDown: isDown(),
         now: clock(),
         reroutedByVerifiedPeer: false,
@@ -82,10 +82,10 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
 
 /** Whether peers take the place of the local server now, where they can. */
 export function isLocalServerDown(
-  options: Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'load' | 'health'>,
+  options: Pick<MixedVersionProxyOptions, 'local' | 'load' | 'health'>,
 ): boolean {
   const { load, health } = options;
-  const serverId = localServerId(options);
+  const serverId = options.local?.id;
   return (
     serverId !== undefined && (load?.isAvoided(serverId) === true || health?.isAvoided(serverId) === true)
   );

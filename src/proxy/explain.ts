@@ -17,7 +17,7 @@ import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
 import { peerDestination } from './delivery/destinations.ts';
-import { localServerId, type MixedVersionProxyOptions } from './options.ts';
+import type { MixedVersionProxyOptions } from './options.ts';
 
 /** A request to explain. Nothing is sent anywhere. */
 export interface RequestToExplain {
@@ -214,7 +214,7 @@ export function explainHere(
 ): Explanation {
   const { health, clock = Date.now } = options;
   return explainRequest(request, tableOfKnownServers(table, health), {
-    serverId: localServerId(options),
+    serverId: options.local?.id,
     localServerIsDown: isLocalServerDown(options),
     now: clock(),
     preferredVersion: options.preferredVersion,

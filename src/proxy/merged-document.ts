@@ -12,7 +12,7 @@ import { readText } from '../runtime/read-text.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { questionOf } from './ask-in-callers-name.ts';
 import { forward } from './forward.ts';
-import { localServerId, type MixedVersionProxyOptions } from './options.ts';
+import type { MixedVersionProxyOptions } from './options.ts';
 
 /** Characters of a server's document: discovery with thousands of custom resources has some megabytes. */
 const maximumDocument = 16 * 1024 * 1024;
@@ -62,7 +62,7 @@ export class DocumentMerger {
   ): Promise<Response | undefined> {
     const merged = this.#mergedFor(request, table);
     if (merged === undefined || !isAllowed(response.status)) return undefined;
-    const serverId = localServerId(this.#options);
+    const serverId = this.#options.local?.id;
     const isDocument = serverId !== undefined && response.status === 200 && request.inbound.method === 'GET';
     const own = isDocument ? await this.#take(serverId, merged.path, response.clone()) : undefined;
     return merged.respond(own);
@@ -83,7 +83,7 @@ export class DocumentMerger {
     };
     const { preferredVersion, clock = Date.now } = this.#options;
     return mergedDiscovery(asked, ledByPreference(table, preferredVersion, clock()), {
-      localServerId: localServerId(this.#options),
+      localServerId: this.#options.local?.id,
       onAggregated: (wasMade) => inbound.record?.mergedDiscovery(wasMade),
     });
   }

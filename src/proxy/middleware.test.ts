@@ -14,7 +14,6 @@ async function apiServer(snapshot?: Snapshot) {
   const app = new Hono<HandlerEnvironment>();
   app.use(
     mixedVersionProxy({
-      serverId: localId,
       local: {
         kind: 'local',
         id: localId,

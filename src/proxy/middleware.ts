@@ -24,7 +24,7 @@ export interface MiddlewareOptions extends MixedVersionProxyOptions {
  * @example
  * ```ts
  * const app = new Hono();
- * app.use(mixedVersionProxy({ serverId, local, routingTable: receiver, transport }));
+ * app.use(mixedVersionProxy({ local, routingTable: receiver, transport }));
  * app.get('/apis/batch/v1/jobs', (context) => context.text('served here'));
  *
  * const response = await app.fetch(new Request('https://router.example/apis/batch/v1/jobs'));

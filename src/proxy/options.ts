@@ -22,13 +22,8 @@ export interface RoutingTableSource {
 /** What the routing filter needs. Everything that reaches outside is injected. */
 export interface MixedVersionProxyOptions {
   /**
-   * ID of the local API server, as it stands in the snapshot. Left out together with `local` in the gateway form, in
-   * which no server is closer than another. It must be the `id` that `local` has when the router is made.
-   */
-  readonly serverId?: string | undefined;
-  /**
-   * The local API server. In a library, `next()` stands for it. Its `id` is asked anew
-   * each time: snapshots may come to name a server otherwise.
+   * The local API server, its `id` as the snapshot has it: asked anew each time, for snapshots may come to name a server
+   * otherwise. In a library, `next()` stands for it. Left out in the gateway form, in which no server is closer than another.
    */
   readonly local?: Destination | undefined;
   readonly routingTable: RoutingTableSource;
@@ -73,12 +68,4 @@ export interface MixedVersionProxyOptions {
   readonly observers?: readonly RequestObserver[];
   /** Limits requests in flight. Default: there is no limit. */
   readonly gate?: RequestGate | undefined;
-}
-
-/** The ID of the local server in the snapshot in use; `undefined` in the gateway form. */
-export function localServerId({
-  serverId,
-  local,
-}: Pick<MixedVersionProxyOptions, 'serverId' | 'local'>): string | undefined {
-  return local?.id ?? serverId;
 }

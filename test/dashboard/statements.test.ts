@@ -14,9 +14,7 @@ const connection = userConnection('admin', ['system:masters']);
 const now = Date.parse('2026-01-31T12:00:00Z');
 
 interface Shown
-  extends Partial<
-    Pick<AppOptions, 'enabled' | 'preferredVersion' | 'history' | 'embeddedSync' | 'serverId' | 'local'>
-  > {
+  extends Partial<Pick<AppOptions, 'enabled' | 'preferredVersion' | 'history' | 'embeddedSync' | 'local'>> {
   readonly snapshot?: Snapshot;
   /** IDs of servers that are unreachable. */
   readonly down?: readonly string[];
@@ -42,8 +40,7 @@ function plainText(markup: string): string {
 }
 
 /** In front of `cp-a`. */
-const sidecar: Pick<AppOptions, 'serverId' | 'local'> = {
-  serverId: 'cp-a',
+const sidecar: Pick<AppOptions, 'local'> = {
   local: {
     kind: 'local',
     id: 'cp-a',
@@ -54,7 +51,6 @@ const sidecar: Pick<AppOptions, 'serverId' | 'local'> = {
 };
 /** In front of `cp-26`. */
 const before26: typeof sidecar = {
-  serverId: 'cp-26',
   ...(sidecar.local && { local: { ...sidecar.local, id: 'cp-26' } }),
 };
 const explain = (target: string) => `explanation?method=GET&url=${encodeURIComponent(target)}`;

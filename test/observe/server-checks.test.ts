@@ -261,7 +261,7 @@ describe('a gateway', () => {
   const servers = snapshotOf({ a: ['v1/pods'], b: ['v1/pods'], c: ['v1/pods'] });
   const gateway = (answer: (outbound: OutboundRequest) => Response | Promise<Response>) => {
     const transport = recordingTransport(answer);
-    return testApp({ transport, snapshot: servers, serverId: undefined, local: undefined });
+    return testApp({ transport, snapshot: servers, local: undefined });
   };
 
   test('shows its servers, and of each check whether it passes anywhere', async () => {

@@ -64,10 +64,9 @@ export async function testApp(options: TestAppOptions = {}) {
   const receiver = await receiverHolding(snapshot);
   const requestHeader = new RequestHeaderAuthenticator({ allowedNames: ['front-proxy-client'] });
   const app = createApp({
-    serverId: localId,
     local: {
       kind: 'local',
-      id: options.serverId ?? localId,
+      id: localId,
       origin: 'https://127.0.0.1:6444',
       serverName: 'kubernetes.default.svc',
       trust: { kind: 'peer-ca' },

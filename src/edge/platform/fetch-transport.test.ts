@@ -19,7 +19,6 @@ const target = '/apis/batch/v1/namespaces/default/jobs?limit=500&fieldSelector=a
 /** An edge router without any client certificate. */
 async function edgeApp(assertionSigner: AssertionSigner | undefined, fetch: Fetch) {
   return createApp({
-    serverId: 'local',
     local: {
       kind: 'local',
       id: 'local',

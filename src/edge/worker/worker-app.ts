@@ -47,7 +47,6 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
     frontProxyFetch: fetchOf(configuration.frontProxy),
   });
   const routerOptions = {
-    serverId: local?.id,
     local,
     routingTable: receiver,
     transport: createFetchTransport(send),

@@ -181,7 +181,7 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
  *
  * @example
  * ```ts
- * const app = createApp({ serverId, local, routingTable: receiver, transport, inbound: nodeInbound });
+ * const app = createApp({ local, routingTable: receiver, transport, inbound: nodeInbound });
  * ```
  */
 export const nodeInbound: GetInboundRequest = (context) => {

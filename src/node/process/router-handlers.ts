@@ -49,7 +49,6 @@ export function createRouterHandlers(
     inbound: nodeInbound,
     observers: config.logging.verbosity >= accessLogVerbosity ? [...observers, accessLog(logger)] : observers,
     // Not the configured one: the snapshot may already have the server under another ID.
-    serverId: given.local?.id,
     preferredVersion: config.preferredVersion,
     enabled: config.featureGateEnabled,
     gate: traffic.gate,

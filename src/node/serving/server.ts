@@ -68,7 +68,7 @@ export interface RouterServer {
  *
  * @example
  * ```ts
- * const app = createApp({ serverId, local, routingTable: receiver, transport, inbound: nodeInbound });
+ * const app = createApp({ local, routingTable: receiver, transport, inbound: nodeInbound });
  * const reader = new ClientCertificateReader(readClientAuthorities({ clientCa: certificateAuthorities }));
  * const server = createRouterServer({
  *   tls: { cert, key },

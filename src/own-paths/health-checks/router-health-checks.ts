@@ -1,5 +1,5 @@
 import type { ServerHealth } from '../../health/server-health.ts';
-import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
+import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import { type CredentialFiles, credentialFileWarnings } from '../status/credential-files.ts';
 import { type EmbeddedSyncStatus, embeddedSyncWarnings } from '../status/embedded-sync-status.ts';
 import { lacksOwnServer } from '../status/own-server.ts';
@@ -51,7 +51,7 @@ function filesCheck(files: CredentialFiles, settings: SettingsState | undefined)
   };
 }
 
-interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'serverId' | 'local'> {
+interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'local'> {
   readonly health: Pick<ServerHealth, 'isHealthy' | 'missing' | 'reports'>;
 }
 
@@ -69,7 +69,7 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
   return {
     name: serversCheckName,
     check({ byPeer }) {
-      const serverId = localServerId(options);
+      const serverId = options.local?.id;
       const missing = serverId === undefined ? undefined : health.missing(serverId);
       const refusesPeers = missing !== undefined && missing !== 'served-set';
       if (serverId !== undefined && health.isHealthy(serverId) && !(byPeer && refusesPeers)) return undefined;
@@ -110,7 +110,7 @@ function snapshotCheck(options: RouterHealthOptions): HealthCheck {
       const table = routingTable.current();
       if (!enabled || table === undefined) return undefined;
       const warnings = oldSnapshotWarnings(table, clock(), embeddedSync !== undefined);
-      if (lacksOwnServer(table, localServerId(options))) {
+      if (lacksOwnServer(table, options.local?.id)) {
         warnings.push(
           'the snapshot has no server with the ID of the local one: the status names those it has',
         );

@@ -6,7 +6,7 @@ import {
   type CallersRequest,
   questionOf,
 } from '../../proxy/ask-in-callers-name.ts';
-import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
+import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 
@@ -35,7 +35,7 @@ export type AskServerChecks = (
 
 interface ServerChecksOptions
   extends AskOptions,
-    Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'routingTable' | 'health' | 'monotonicClock'> {}
+    Pick<MixedVersionProxyOptions, 'local' | 'routingTable' | 'health' | 'monotonicClock'> {}
 
 /** Milliseconds for all servers: a health check responds even if a server hangs. As long as kube-apiserver gives its etcd. */
 const timeout = 2_000;
@@ -53,7 +53,7 @@ const maximumAnonymousAnswers = 16;
  * here what a server would not show them (by default everybody may, ClusterRole `system:public-info-viewer`).
  */
 export function createServerChecks(options: ServerChecksOptions): AskServerChecks {
-  const { router, serverId, routingTable, health, monotonicClock = () => performance.now() } = options;
+  const { router, routingTable, health, monotonicClock = () => performance.now() } = options;
   let questions = 0;
   const toAnonymous = new Map<
     string,
@@ -91,7 +91,7 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
   /** A server that probes do not reach either is known not to respond to anyone. */
   function withHealth(report: ServerReport): ServerReport {
     if (report.result === 'passed' || report.result === 'failed') return report;
-    const cause = health?.report(report.serverId ?? localServerId(options) ?? '')?.cause;
+    const cause = health?.report(report.serverId ?? options.local?.id ?? '')?.cause;
     return cause === 'unreachable' ? notKnown(report.serverId, 'unreachable') : report;
   }
 
@@ -149,7 +149,7 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
   return async (request, endpoint, exclude) => {
     // In the gateway form all servers of the snapshot are asked.
     const ids: readonly (string | undefined)[] =
-      serverId === undefined
+      options.local === undefined
         ? (routingTable.current()?.snapshot.servers.map(({ id }) => id) ?? [])
         : [undefined];
     const target = `/${endpoint}?${['verbose', ...exclude.map((name) => `exclude=${encodeURIComponent(name)}`)].join('&')}`;

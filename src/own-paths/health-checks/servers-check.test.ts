@@ -5,9 +5,17 @@ import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import type { ProbeOutcome } from '../../health/health-state.ts';
 import { ServerHealth } from '../../health/server-health.ts';
 import type { Explanation } from '../../proxy/explain.ts';
+import type { Destination } from '../../request/destination.ts';
 import type { RouterStatus } from '../status/router-status.ts';
 import { serversCheck } from './router-health-checks.ts';
 
+const local: Destination = {
+  kind: 'local',
+  id: 'local',
+  origin: 'https://127.0.0.1:6444',
+  serverName: 'kubernetes.default.svc',
+  trust: { kind: 'peer-ca' },
+};
 const byPeer = { byPeer: true };
 const byOther = { byPeer: false };
 
@@ -22,28 +30,25 @@ function health(outcomes: Readonly<Record<string, ProbeOutcome | undefined>>): S
 
 test('one peer that is down makes no router unready', () => {
   const servers = health({ local: 'ready', a: 'unreachable', b: 'ready' });
-  assert.equal(serversCheck({ serverId: 'local', health: servers }).check(byOther), undefined);
+  assert.equal(serversCheck({ local, health: servers }).check(byOther), undefined);
   assert.equal(serversCheck({ health: servers }).check(byOther), undefined);
 });
 
 test('a router is not ready before any server has responded, nor when none does', () => {
   for (const servers of [health({ local: undefined }), health({ local: 'unreachable', a: 'not-ready' })]) {
-    assert.match(
-      serversCheck({ serverId: 'local', health: servers }).check(byOther) ?? '',
-      /no API server is healthy/,
-    );
+    assert.match(serversCheck({ local, health: servers }).check(byOther) ?? '', /no API server is healthy/);
     assert.match(serversCheck({ health: servers }).check(byOther) ?? '', /no API server is healthy/);
   }
 });
 
 test('with the local server down a router is ready by its peers', () => {
   const servers = health({ local: 'unreachable', a: 'ready' });
-  assert.equal(serversCheck({ serverId: 'local', health: servers }).check(byOther), undefined);
+  assert.equal(serversCheck({ local, health: servers }).check(byOther), undefined);
 });
 
 test('routers whose local servers are all down do not keep each other ready', async () => {
   const servers = health({ local: 'unreachable', a: 'ready' });
-  assert.match(serversCheck({ serverId: 'local', health: servers }).check(byPeer) ?? '', /local API server/);
+  assert.match(serversCheck({ local, health: servers }).check(byPeer) ?? '', /local API server/);
   const { app } = await testApp({ health: servers, snapshot: mixedCluster });
   const ask = (headers: Record<string, string>) =>
     app.request('https://router.example/readyz?verbose', { headers });
@@ -60,7 +65,7 @@ test('a peer is told at once that the local server has ended, load balancers aft
     servers.probing(id);
     servers.probed(id, 'ready', 1);
   }
-  const { check } = serversCheck({ serverId: 'local', health: servers });
+  const { check } = serversCheck({ local, health: servers });
   // A connection may break under a server that is well: the next probe tells.
   servers.connectionLost('local');
   assert.equal(check(byPeer), undefined);
@@ -96,7 +101,7 @@ test('status and explain show the health of each server', async () => {
 
 test('status shows the gateway form', async () => {
   const connection = userConnection('admin', ['system:masters']);
-  const gateway = { serverId: undefined, local: undefined } as const;
+  const gateway = { local: undefined } as const;
   const { app } = await testApp({ ...gateway, snapshot: mixedCluster, connection });
   const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
   const status = (await response.json()) as RouterStatus;

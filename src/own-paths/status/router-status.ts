@@ -1,6 +1,6 @@
 import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
-import { localServerId, type MixedVersionProxyOptions } from '../../proxy/options.ts';
+import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import {
   comingPreference,
@@ -136,7 +136,7 @@ export interface ServerHealthStatus {
 }
 
 export interface RouterStatusOptions
-  extends Pick<MixedVersionProxyOptions, 'serverId' | 'local' | 'enabled' | 'preferredVersion' | 'health'> {
+  extends Pick<MixedVersionProxyOptions, 'local' | 'enabled' | 'preferredVersion' | 'health'> {
   readonly routingTable: {
     current(): RoutingTable | undefined;
     readonly refusedPush?: RefusedPush | undefined;
@@ -156,7 +156,7 @@ export function routerStatus(
   now: number,
 ): RouterStatus {
   const { enabled = true, health } = options;
-  const serverId = localServerId(options);
+  const serverId = options.local?.id;
   const { preferredVersion = defaultPreferredVersion } = options;
   const { routingTable, credentialFiles = none, settings, embeddedSync } = options;
   const table = routingTable.current();

@@ -102,7 +102,6 @@ async function startGateway() {
   );
   const load = new ServerLoad(() => 0);
   const { app } = await testApp({
-    serverId: undefined,
     local: undefined,
     snapshot,
     transport,

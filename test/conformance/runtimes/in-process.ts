@@ -71,7 +71,6 @@ async function startInProcess(cluster: Cluster): Promise<RunningRuntime> {
   /** Whose connection a request came on: what a server in front would have found out. */
   const connections = new WeakMap<Request, ConnectionInfo>();
   const app = createApp({
-    serverId: localId,
     local: {
       kind: 'local',
       id: localId,

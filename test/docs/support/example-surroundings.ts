@@ -202,7 +202,7 @@ async function surroundingsOf(
     serverId: apiServer.id,
     local,
     transport,
-    router: createRouter({ serverId: apiServer.id, local, routingTable: receiver, transport }),
+    router: createRouter({ local, routingTable: receiver, transport }),
     snapshot,
     table,
     receiver,
