@@ -168,3 +168,45 @@ test('a router tells its peer, and nobody else, that its server received nothing
   assert.equal(await ask(true, rerouted), null);
   assert.equal(await ask(false, {}), null);
 });
+
+test('a write goes to another version two seconds after the last server of the preferred one was lost, a read at once', async () => {
+  let now = 0;
+  const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0, monotonic: () => now });
+  const serverOf = (version: string, digest: string) => ({
+    serves: ['batch/v1/jobs'],
+    version,
+    schemas: { 'batch.jobs': { v1: digest } },
+  });
+  const transport = recordingTransport(({ destination }) => Response.json({ answeredBy: destination.id }));
+  const { app } = await testApp({
+    serverId: undefined,
+    local: undefined,
+    snapshot: snapshotOf({ a: serverOf('v1.35.0', 'YWFhYWFhYWE='), b: serverOf('v1.36.0', 'YmJiYmJiYmI=') }),
+    preferredVersion: { version: 'oldest', scope: 'differing', required: false },
+    transport,
+    health,
+  });
+  const probe = (id: string, outcome: 'ready' | 'unreachable') => {
+    health.probing(id);
+    health.probed(id, outcome, 1);
+  };
+  for (const id of ['a', 'b']) {
+    health.follow(id);
+    probe(id, 'ready');
+  }
+  const answered = async (method: string) => {
+    const response = await app.request(jobs, { method });
+    return response.status === 200
+      ? ((await response.json()) as object)
+      : response.headers.get('retry-after');
+  };
+  assert.deepEqual(await answered('POST'), { answeredBy: 'a' });
+  health.connectionLost('a');
+  probe('a', 'unreachable');
+  now = 1_900;
+  assert.deepEqual(await answered('GET'), { answeredBy: 'b' });
+  assert.equal(await answered('POST'), '1');
+  assert.equal(transport.sent.length, 2);
+  now = 2_000;
+  assert.deepEqual(await answered('POST'), { answeredBy: 'b' });
+});
