@@ -44,7 +44,8 @@ export function registerCustomResourceCases(suite: GetSuite): void {
         await until(() => run(kubectl, `direct-${name}`, ['get', 'widgets', '-n', namespace]));
       }
       for (const context of routerContexts) {
-        await ok(kubectl, context, ['get', 'widgets', '-n', namespace]);
+        // Else kubectl complains that there are none.
+        await ok(kubectl, context, ['get', 'widgets', '-n', namespace, '--ignore-not-found']);
         const name = `widget-of-${context}`;
         const manifest = JSON.stringify({
           apiVersion: 'live.example.com/v1',
