@@ -4,7 +4,9 @@ import { parseAllDocuments } from 'yaml';
 import { syncJobName } from '../../demo/certificates.ts';
 import { type TlsCredentials, tlsRequest } from './tls-request.ts';
 
-const manifest = join(import.meta.dirname, '..', '..', 'deploy', 'sync', 'rbac.yaml');
+const deploy = join(import.meta.dirname, '..', '..', 'deploy');
+/** Its rights to read the cluster, and to push to routers. */
+const manifests = [join(deploy, 'sync', 'rbac.yaml'), join(deploy, 'kubernetes', 'own-paths.yaml')];
 
 interface RbacObject {
   readonly [field: string]: unknown;
@@ -14,16 +16,17 @@ interface RbacObject {
 }
 
 /**
- * Gives the sync job the rights of the manifest that is shipped for it, and no others. Its bindings are turned to the
+ * Gives the sync job the rights of the manifests that are shipped for it, and no others. Its bindings are turned to the
  * user that its certificate names.
  */
 export async function allowSyncJob(url: string, admin: TlsCredentials): Promise<void> {
-  const objects = parseAllDocuments(await readFile(manifest, 'utf8')).map(
-    (document) => document.toJS() as RbacObject,
+  const texts = await Promise.all(manifests.map((file) => readFile(file, 'utf8')));
+  const objects = texts.flatMap((text) =>
+    parseAllDocuments(text).map((document) => document.toJS() as RbacObject),
   );
   for (const object of objects) {
     const { kind, metadata } = object;
-    if (kind === 'ServiceAccount') continue;
+    if (kind === 'ServiceAccount' || metadata.name === 'mixed-version-proxy-monitor') continue;
     const scope = metadata.namespace === undefined ? '' : `namespaces/${metadata.namespace}/`;
     const subjects = [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: syncJobName }];
     await create(
