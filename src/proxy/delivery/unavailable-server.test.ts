@@ -179,7 +179,6 @@ test('a write goes to another version two seconds after the last server of the p
   });
   const transport = recordingTransport(({ destination }) => Response.json({ answeredBy: destination.id }));
   const { app } = await testApp({
-    serverId: undefined,
     local: undefined,
     snapshot: snapshotOf({ a: serverOf('v1.35.0', 'YWFhYWFhYWE='), b: serverOf('v1.36.0', 'YmJiYmJiYmI=') }),
     preferredVersion: { version: 'oldest', scope: 'differing', required: false },
