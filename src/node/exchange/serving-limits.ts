@@ -23,18 +23,16 @@ export const maximumStreamWindow = 256 * 1024;
 const partForOthers = 8;
 const maximumForOthers = 1024 * 1024 * 1024;
 
-/**
- * Bytes that may be held for others, from what the process may use.
- * @param constrained of the container or unit (`process.constrainedMemory`); 0 or more than there is: no limit
- * @param total of the machine
- */
-function heldForOthers(constrained: number, total: number): number {
-  const memory = constrained > 0 ? Math.min(constrained, total) : total;
+/** Bytes that may be held for others, from what the process may use. */
+function heldForOthers(memory: number): number {
   return Math.min(memory / partForOthers, maximumForOthers);
 }
 
+/** Bytes that this process may use: those of its container or unit, else of the machine. */
+export const usableMemory = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem());
+
 /** The budget of this process. */
-export const memoryForOthers = new MemoryBudget(heldForOthers(process.constrainedMemory(), totalmem()));
+export const memoryForOthers = new MemoryBudget(heldForOthers(usableMemory));
 
 /** Limits of the server for its clients. */
 export interface ServerLimits {

@@ -16,9 +16,12 @@ test('the soft limit of open files is read, whatever it is', () => {
   assert.equal(openFilesLimit('nothing of the kind'), undefined);
 });
 
-test('clients get half of the files, and never none at all', () => {
-  assert.equal(maxConnectionsFor(20_256), 10_000);
-  assert.equal(maxConnectionsFor(100), 1);
-  assert.equal(maxConnectionsFor(undefined), 10_000);
-  assert.equal(maxConnectionsFor(Number.POSITIVE_INFINITY), 10_000);
+test('clients get half of the files, as many connections as there is memory for, and never none at all', () => {
+  const gibibyte = 2 ** 30;
+  assert.equal(maxConnectionsFor(20_256, 64 * gibibyte), 10_000);
+  assert.equal(maxConnectionsFor(100, 64 * gibibyte), 1);
+  assert.equal(maxConnectionsFor(undefined, 64 * gibibyte), 10_000);
+  assert.equal(maxConnectionsFor(Number.POSITIVE_INFINITY, 64 * gibibyte), 10_000);
+  assert.equal(maxConnectionsFor(65_536, gibibyte / 2), 2_730);
+  assert.equal(maxConnectionsFor(65_536, 4 * gibibyte), 21_845);
 });

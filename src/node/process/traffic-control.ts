@@ -5,6 +5,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';
 import { RequestDeadlines } from '../exchange/request-deadlines.ts';
+import { usableMemory } from '../exchange/serving-limits.ts';
 import type { RouterServer } from '../serving/server.ts';
 
 /** Share of the grace period in which watches are ended. The rest is for those in the middle of an event. */
@@ -47,7 +48,7 @@ export class TrafficControl {
       },
     });
     const openFiles = readOpenFilesLimit();
-    this.maxConnections = maxConnectionsFor(openFiles);
+    this.maxConnections = maxConnectionsFor(openFiles, usableMemory);
     if (openFiles !== undefined && openFiles < fewOpenFiles) {
       logger.warn(
         { maxConnections: this.maxConnections, openFiles },
@@ -118,10 +119,18 @@ function readOpenFilesLimit(): number | undefined {
 }
 
 /**
- * Connections of clients at most: half of the file descriptors, because an HTTP/1.1 client may need one more for a
- * connection to a server. Pure.
+ * What a client can make one connection take besides the bytes that are held for it: Node's TLS keeps the buffers, of
+ * 64 KiB each, that much content at once has filled, until the connection ends. Bytes.
  */
-export function maxConnectionsFor(openFiles: number | undefined): number {
-  if (openFiles === undefined || openFiles === Number.POSITIVE_INFINITY) return fallback;
-  return Math.max(1, Math.floor((openFiles - reserved) / 2));
+const perConnection = 192 * 1024;
+
+/**
+ * Connections of clients at most: half of the file descriptors, because an HTTP/1.1 client may need one more for a
+ * connection to a server, and as many as there is memory for. Pure.
+ * @param memory bytes that the process may use
+ */
+export function maxConnectionsFor(openFiles: number | undefined, memory: number): number {
+  const isKnown = openFiles !== undefined && openFiles !== Number.POSITIVE_INFINITY;
+  const byFiles = isKnown ? (openFiles - reserved) / 2 : fallback;
+  return Math.max(1, Math.floor(Math.min(byFiles, memory / perConnection)));
 }
