@@ -147,10 +147,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const { inbound, decision, requestInfo } = request;
     const rule = othersToAsk(request, failed);
     const isServed = isServedBySnapshot(decision);
-    logger.debug(
-      { target: inbound.target, cameBack: failed.kind, others: rule.atMost },
-      'A server is to be made good',
-    );
+    const { apiGroup, resource } = requestInfo;
+    logger.debug({ apiGroup, resource, others: rule.atMost }, 'A server failed a request');
     const asked: RoutingServer[] = first === undefined ? [] : [first];
     const denying = new Set(isDenial(failed) && first !== undefined ? [first] : []);
     let last = failed;
