@@ -49,7 +49,7 @@ export function apiServicesOf(parsed: readonly ParsedApiService[]) {
   };
 }
 
-interface ParsedApiService {
+export interface ParsedApiService {
   /** `undefined` if routers would refuse it. */
   readonly apiService: SnapshotApiService | undefined;
   readonly warning?: string;

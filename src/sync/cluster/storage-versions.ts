@@ -6,7 +6,7 @@ import { checkedDocument } from '../documents/json-document.ts';
 export const storageVersionsPath = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions';
 
 /** The group versions in one StorageVersion, by server ID, as upstream writes them. */
-interface StorageVersionEntry {
+export interface StorageVersionEntry {
   /** `<group>.<resource>`. */
   readonly name: string;
   readonly servedVersions: Readonly<Record<string, readonly string[]>>;

@@ -20,7 +20,7 @@ interface SchemaReaderOptions {
   readonly previous?: Snapshot | undefined;
 }
 
-interface SchemasRequest {
+export interface SchemasRequest {
   /** All servers of the round. */
   readonly servers: readonly ReadableServer[];
   readonly readings: ReadonlyMap<string, ServerReading>;
@@ -34,7 +34,7 @@ interface SchemasRequest {
   readonly signal: AbortSignal;
 }
 
-interface ComparedSchemas {
+export interface ComparedSchemas {
   /**
    * By server ID, without servers whose schemas are not known (yet). `undefined` if there is nothing to compare: all
    * servers have one minor version.
