@@ -129,7 +129,6 @@ const nothingThere: Transport = {
   },
 };
 const app = createApp({
-  serverId: 'a',
   local: {
     kind: 'local',
     id: 'a',
