@@ -58,3 +58,20 @@ test('several observers are told in their order', () => {
   new RequestRecord(inboundWith(), [recorder(calls, 'a '), recorder(calls, 'b ')], clock).responded(200);
   assert.deepEqual(calls, ['a responded 200', 'b responded 200', 'a finished', 'b finished']);
 });
+
+test('an attempt that fails behind the head of its response is told once, and keeps both', () => {
+  let told = 0;
+  const record = new RequestRecord(inboundWith(), [{ attempted: () => void told++ }], clock);
+  record.attemptBegun({
+    kind: 'peer',
+    id: 'b',
+    origin: 'https://10.0.0.2:6443',
+    serverName: 'kubernetes.default.svc',
+    trust: { kind: 'peer-ca' },
+  });
+  record.attemptResponded(200);
+  record.attemptFailed('ConnectionClosed');
+  assert.equal(told, 1);
+  const [{ status, failure } = assert.fail()] = record.attempts;
+  assert.deepEqual([status, failure], [200, 'ConnectionClosed']);
+});

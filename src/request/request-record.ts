@@ -9,7 +9,7 @@ import type { Caller } from './user-info.ts';
 export type DropReason =
   /** Too many requests in flight (429). */
   | 'Overloaded'
-  /** The only server that could respond was restarted and is not ready yet (503). */
+  /** The only server that could respond was lost and is not ready yet, or a write waits for one of its version (503). */
   | 'ServerNotReady'
   /** Only servers of older versions are left than the preferred one, and `--preferred-version-required` (503). */
   | 'PreferredVersionUnavailable'
@@ -63,7 +63,7 @@ export interface ByteCounter {
 export interface RequestObserver {
   /** The target is acceptable: `requestInfo` is there. Left out for a target that is refused. */
   accepted?(record: RequestRecord): void;
-  /** An attempt at a destination is over: it responded or failed. May come after `finished`. */
+  /** An attempt at a destination is over: it responded or failed. Once for each attempt; may come after `finished`. */
   attempted?(record: RequestRecord, attempt: Attempt): void;
   /** The head of the client's response: its first byte. At most once, and not where the client went away before. */
   responded?(record: RequestRecord): void;
@@ -152,20 +152,24 @@ export class RequestRecord {
 
   /** The destination of the last attempt responded with this code. */
   attemptResponded(status: number): void {
-    this.#attemptEnded(status, undefined);
-  }
-
-  /** The destination of the last attempt did not respond. */
-  attemptFailed(failure: AttemptFailure): void {
-    this.#attemptEnded(undefined, failure);
-  }
-
-  #attemptEnded(status: number | undefined, failure: AttemptFailure | undefined): void {
     const attempt = this.attempts.at(-1);
     if (attempt === undefined) return;
-    attempt.endedAt = this.#clock();
     attempt.status = status;
+    this.#attemptEnded(attempt);
+  }
+
+  /** The destination of the last attempt did not respond, or what it responded could not be used. */
+  attemptFailed(failure: AttemptFailure): void {
+    const attempt = this.attempts.at(-1);
+    if (attempt === undefined) return;
     attempt.failure = failure;
+    this.#attemptEnded(attempt);
+  }
+
+  /** Told once: an attempt that fails after the head of its response has ended with that head. */
+  #attemptEnded(attempt: Attempt): void {
+    if (attempt.endedAt !== undefined) return;
+    attempt.endedAt = this.#clock();
     for (const observer of this.#observers) observer.attempted?.(this, attempt);
   }
 

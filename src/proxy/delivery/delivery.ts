@@ -97,7 +97,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     inbound.otherVersion = otherVersion;
   }
 
-  /** Whether other routers may not have noticed yet that servers of the preferred version are away. */
+  /** Whether a server of the preferred version was lost so lately that other routers may still send it writes. */
   function comesTooSoon({ inbound }: AdmittedRequest, { versions }: Candidates, next: Choice): boolean {
     if (next.otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
     const servers = options.routingTable.current()?.servers ?? [];
@@ -165,7 +165,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       if (isDenial(result)) denying.add(next.server);
       // An object that does not exist, as far as the length of the response can tell.
       if (isDenial(result) && !result.isCertain) return ownResponse(result.response);
-      // One that has no word in what the others say leaves it as it was.
+      // A server that is down says nothing about what the first one denied.
       const isOver = result.kind === 'no response' && !maySafelyTryAnother(request, result.error);
       if (rule.atMost === 1 || isOver) last = result;
       if (isOver) break;

@@ -45,7 +45,7 @@ const minorVersionText = v.pipe(
 );
 
 /** A server that has come, left, or changed its version, and from when on that counts for which version is preferred. */
-export const versionChange = strict({
+const versionChange = strict({
   server: dns1123Subdomain,
   /** Left out: it was not there, or of no known version. */
   from: v.optional(minorVersionText),

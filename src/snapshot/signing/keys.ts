@@ -35,7 +35,7 @@ const maximumKeys = 32;
 const maximumKeyFileLength = 64 * 1024;
 
 // RFC 7518 section 6: `d` and the RSA factors are private, `k` is a shared secret.
-export const privateMembers: readonly string[] = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv'];
+const privateMembers: readonly string[] = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv'];
 
 /**
  * Reads the public keys that snapshots may be signed with.

@@ -1,6 +1,6 @@
 import type { ServedSet } from '../../snapshot/format/types.ts';
 import { contradiction } from '../cluster/storage-versions.ts';
-import type { LastKnownServer, ServerReading } from '../servers/server-reading.ts';
+import type { LastKnownServer, ServerReading, SuccessfulReading } from '../servers/server-reading.ts';
 
 /** What is known of one server. */
 interface ServerKnowledge {
@@ -77,7 +77,7 @@ function kept(
 
 function readContent(
   { id, known, storageVersions, schemas }: ServerKnowledge,
-  reading: Extract<ServerReading, { ok: true }>,
+  reading: SuccessfulReading,
   warn: (warning: string) => void,
 ): ServerContent {
   const difference = storageVersions && contradiction(storageVersions, reading.set.storageVersions);
@@ -99,10 +99,7 @@ function readContent(
   };
 }
 
-function withOpenApi(
-  { set, openApi }: Extract<ServerReading, { ok: true }>,
-  known: ServedSet | undefined,
-): ServedSet {
+function withOpenApi({ set, openApi }: SuccessfulReading, known: ServedSet | undefined): ServedSet {
   const paths = openApi.kind === 'read' ? openApi.paths : undefined;
   const openapiV3 = openApi.kind === 'failed' ? known?.openapiV3 : paths;
   return openapiV3 === undefined ? set : { ...set, openapiV3 };

@@ -49,8 +49,8 @@ export function versionChanges(
     // One that another has replaced leaves when that one comes.
     const by = after.has(id) ? id : (added.find((server) => isAt(server, before.get(id)))?.id ?? id);
     const leasedAt = acquired.get(by) ?? now;
-    // The server was lost, or its version before was read, long after that: it is the Lease of the process before, and the
-    // new one is not seen yet.
+    // A Lease from long before the server was lost, or before its last version was read, is the Lease of the process before.
+    // The Lease of the new process has not been seen yet.
     const isOfBefore = leasedAt + countsAfter < (starts.get(by)?.lostAt ?? readAt);
     const at = Math.max((isOfBefore ? now : Math.min(leasedAt, now)) + countsAfter, earliest(by));
     return [
@@ -68,7 +68,7 @@ export function versionChanges(
   return minors.size > 1 ? all : [];
 }
 
-/** A change that was noticed before the Lease of the new process was seen counts from when all others have it count. */
+/** Whoever noticed the change before the Lease of the new process takes the instant of that Lease, as all others do. */
 function byItsLease(
   change: VersionChange,
   acquired: number | undefined,

@@ -6,7 +6,7 @@ import type { SyncServer } from '../cluster/sync-server.ts';
 import { withReadTimeout } from '../documents/server-documents.ts';
 import { groupVersionsOf } from './exclude-group-versions.ts';
 import { readServer } from './read-server.ts';
-import { lastKnown, type SeenStart, type ServerReading } from './server-reading.ts';
+import { lastKnown, type SeenStart, type ServerReading, type SuccessfulReading } from './server-reading.ts';
 import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-version-hashes.ts';
 
 export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'incarnation'>;
@@ -52,8 +52,6 @@ interface ReaderState {
   /** What it said while it was not ready yet; `undefined` until it has been asked, and once it has been read. */
   early: EarlyReading | undefined;
 }
-
-type SuccessfulReading = Extract<ServerReading, { ok: true }>;
 
 interface EarlyReading {
   /** `undefined` while it is being read. */
@@ -185,22 +183,22 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
     });
     // A cancelled read says nothing about the server.
     if (signal.aborted) return;
-    if (reading !== notReady)
-      options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     latest.set(state.server.id, reading);
+    // It stays lost, and is asked again soon.
+    if (reading === notReady) return;
+    options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     if (reading.ok) {
       if (state.lost !== undefined) tell();
-      Object.assign(state, { lost: undefined, early: undefined });
-    } else if (state.lost === undefined) {
-      Object.assign(state, { lost: lostNow(false), start: undefined });
+      const knownGroupVersions = groupVersionsOf(reading.set);
+      const dueAt = clock.monotonic();
+      Object.assign(state, { lost: undefined, early: undefined, knownGroupVersions, failures: 0, dueAt });
+      return;
     }
-    if (reading.ok) state.knownGroupVersions = groupVersionsOf(reading.set);
+    if (state.lost === undefined) Object.assign(state, { lost: lostNow(false), start: undefined });
     // A server may come back as another process.
-    else if (reading !== notReady) state.hashReader.outdate();
-    state.failures = reading.ok ? 0 : reading === notReady ? state.failures : state.failures + 1;
-    const isAskedSoon = reading.ok || reading === notReady;
-    const wait = isAskedSoon ? 0 : backOffDelay(timing.readBackOff, state.failures, clock.random());
-    state.dueAt = clock.monotonic() + wait;
+    state.hashReader.outdate();
+    state.failures += 1;
+    state.dueAt = clock.monotonic() + backOffDelay(timing.readBackOff, state.failures, clock.random());
   }
 
   function begin(state: ReaderState, signal: AbortSignal): void {

@@ -17,17 +17,19 @@ export type OpenApiReading =
  * an error never looks like a server that serves less.
  */
 export type ServerReading =
-  | {
-      readonly ok: true;
-      /** Without `openapiV3`, which may fail on its own. */
-      readonly set: ServedSet;
-      readonly openApi: OpenApiReading;
-      /** `gitVersion` of `/version`; `undefined` when it could not be read. */
-      readonly version: string | undefined;
-      /** Why `/version` was read and its version does not count. */
-      readonly versionIssue?: string | undefined;
-    }
+  | SuccessfulReading
   | { readonly ok: false; readonly code: ReadErrorCode; readonly reason: string };
+
+export interface SuccessfulReading {
+  readonly ok: true;
+  /** Without `openapiV3`, which may fail on its own. */
+  readonly set: ServedSet;
+  readonly openApi: OpenApiReading;
+  /** `gitVersion` of `/version`; `undefined` when it could not be read. */
+  readonly version: string | undefined;
+  /** Why `/version` was read and its version does not count. */
+  readonly versionIssue?: string | undefined;
+}
 
 /** The start of a server, as one who was watching saw it. Milliseconds since the epoch. */
 export interface SeenStart {

@@ -5,12 +5,16 @@ import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
 import { documentsIn } from './read-openapi-index.ts';
 import { createSchemaDocuments, type SchemaDocument, type SchemaDocumentState } from './schema-documents.ts';
 import type { ReadableServer } from './server-readers.ts';
-import { groupVersionsIn, type LastKnownServer, lastKnown, type ServerReading } from './server-reading.ts';
+import {
+  groupVersionsIn,
+  type LastKnownServer,
+  lastKnown,
+  type ServerReading,
+  type SuccessfulReading,
+} from './server-reading.ts';
 
 /** `<group>.<resource>` to version to digest, as in `ServedSet.schemas`. */
 type ServerSchemas = NonNullable<ServedSet['schemas']>;
-
-type SuccessfulReading = Extract<ServerReading, { ok: true }>;
 
 interface SchemaReaderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'random'>;
