@@ -1,15 +1,21 @@
-import { type FrameRule, frameKinds, smallData, streamStates } from '../../src/http2/frames/frame-rules.ts';
-import { errorCodeName } from '../../src/http2/frames/http2-error.ts';
+import {
+  errorCodeName,
+  type FrameRule,
+  frameKinds,
+  smallData,
+  streamStates,
+} from '../../src/http2/frames/frame.ts';
+
 import type { Tolerance } from '../../src/http2/frames/leaky-bucket.ts';
 import {
   addressTolerance,
   bytesForUpdate,
+  clientFrameRules,
   connectionTolerances,
   resetsInCrowd,
   updatesForData,
   verifiedResets,
 } from '../../src/http2/server/client-budgets.ts';
-import { clientFrameRules } from '../../src/http2/server/client-frame-rules.ts';
 
 /** src/http2/frames.md, from the tables that the code goes by. */
 export function http2FramesPage(): string {
@@ -19,7 +25,7 @@ export function http2FramesPage(): string {
 const introduction = [
   '# What HTTP/2 clients may send',
   '',
-  '<!-- Written by `npm run generate` from server/client-frame-rules.ts and server/client-budgets.ts. Change those, not this page. -->',
+  '<!-- Written by `npm run generate` from server/client-budgets.ts. Change those, not this page. -->',
   '',
   'What each frame of an HTTP/2 client does, by its type and the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)), and which budget limits it. The code uses the same table; `src/http2/server/client-frame-rules.test.ts` tries every cell. Memory: [limits](../../docs/reference/limits.md).',
   '',

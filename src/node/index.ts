@@ -7,8 +7,8 @@ export {
   type Http2ServerOptions,
   serveHttp2,
 } from '../http2/server/fetch-adapter.ts';
-export type { IncomingStream } from '../http2/server/incoming-stream.ts';
-export type { Http2ServerLimits } from '../http2/server/server-limits.ts';
+export type { Http2ServerLimits } from '../http2/server/server-session.ts';
+export type { IncomingStream } from '../http2/server/server-stream.ts';
 export { type ClientAuthorities, readClientAuthorities } from './callers/client-authorities.ts';
 export { ClientCertificateReader, clientCertificateTlsOptions } from './callers/client-certificate.ts';
 export type { RunningRouter, ServeConfig } from './configuration/serve-config.ts';

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { connect } from 'node:tls';
-import { ClientSession } from '../../src/http2/client/client-session.ts';
 import {
   type ClientRequest,
+  ClientSession,
   type ClientSessionOptions,
   ConnectionInbox,
-} from '../../src/http2/client/client-session-options.ts';
+} from '../../src/http2/client/client-session.ts';
+
 import type { ClientStream, StreamListener } from '../../src/http2/client/client-stream.ts';
-import { Http2Error } from '../../src/http2/frames/http2-error.ts';
+import { Http2Error } from '../../src/http2/frames/frame.ts';
 import { eventually } from './eventually.ts';
 import { peerName, servingAuthority } from './node-exchange.ts';
 import { type RawHttp2Peer, type RawHttp2ServerOptions, startRawHttp2Server } from './raw-http2-peer.ts';

@@ -11,7 +11,7 @@ import {
   uint32,
 } from '../../../test/support/raw-http2-peer.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
-import { Http2Error } from '../frames/http2-error.ts';
+import { Http2Error } from '../frames/frame.ts';
 
 const { none, endStream } = frameFlag;
 const ok = [':status', '200'];

@@ -7,7 +7,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { credentials, type Peer, startPeer, startRawPeer } from '../../../test/support/node-exchange.ts';
 import { newTransport, send } from '../../../test/support/node-transport.ts';
 import { TlsDialer } from '../../node/destinations/tls-dialer.ts';
-import { ConnectionInbox } from './client-session-options.ts';
+import { ConnectionInbox } from './client-session.ts';
 
 const mebibyte = 1024 * 1024;
 

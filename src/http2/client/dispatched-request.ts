@@ -3,12 +3,36 @@ import { stringify } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { type Dispatcher, errors } from 'undici';
 import type { HeaderLines } from '../fields/header-fields.ts';
-import { errorCode } from '../frames/frame.ts';
+import { errorCode, Http2Error } from '../frames/frame.ts';
+import { headSize } from '../frames/message-heads.ts';
 import type { HeldBytes } from '../sockets/held-bytes.ts';
 import type { ClientStream, StreamListener } from './client-stream.ts';
 import type { Http2Connection } from './http2-connection.ts';
-import { headSize } from './message-heads.ts';
-import { Http2Error, UnprocessedRequestError } from './request-errors.ts';
+
+/** The server has not processed the request: it can be sent again (RFC 9113 section 8.7). */
+export class UnprocessedRequestError extends Error {
+  override readonly name = 'UnprocessedRequestError';
+  readonly code = 'ERR_HTTP2_REQUEST_UNPROCESSED';
+
+  /** @param cause why no response came */
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
+/** The head of the request exceeds what the server accepts; nothing was sent. */
+export class RequestHeadTooLargeError extends Error {
+  override readonly name = 'RequestHeadTooLargeError';
+  readonly code = 'ERR_HTTP2_REQUEST_HEAD_TOO_LARGE';
+
+  /** @param size bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them @param maximum the same */
+  constructor(size: number, maximum: number) {
+    super(`a request head of ${size} bytes exceeds the ${maximum} bytes that this server accepts`);
+  }
+}
+
+/** The connection was closed by an error: a violation of the protocol by the server, or a reset stream. */
+export { Http2Error };
 
 /**
  * A handler for which no headers object is made and no bytes are copied. An interceptor that wraps it makes it an

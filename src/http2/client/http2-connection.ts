@@ -1,10 +1,14 @@
 import type { TLSSocket } from 'node:tls';
 import { errorCode } from '../frames/frame.ts';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
-import { ClientSession } from './client-session.ts';
-import type { ClientLimits, ClientRequest, ConnectionInbox } from './client-session-options.ts';
+import {
+  type ClientLimits,
+  type ClientRequest,
+  ClientSession,
+  type ConnectionInbox,
+} from './client-session.ts';
+
 import type { ClientStream, StreamListener } from './client-stream.ts';
-import { SettingsTimeoutError } from './request-errors.ts';
 
 export interface Http2ConnectionEvents {
   /** A stream ended, or the server reads again: there may be room for a request. */
@@ -115,7 +119,9 @@ export class Http2Connection {
    */
   async ready(timeout: number): Promise<void> {
     const timer = setTimeout(() => {
-      this.#session.destroy(new SettingsTimeoutError(timeout));
+      this.#session.destroy(
+        Object.assign(new Error(`no HTTP/2 settings within ${timeout} ms`), { code: 'ETIMEDOUT' }),
+      );
     }, timeout);
     try {
       await this.#settingsReceived;

@@ -16,8 +16,8 @@ import {
   startPeer,
 } from '../../../test/support/node-exchange.ts';
 import { startRawHttp2Server } from '../../../test/support/raw-http2-peer.ts';
+import { RequestHeadTooLargeError } from './dispatched-request.ts';
 import { Http2Pool, type Http2PoolOptions } from './http2-pool.ts';
-import { Http2NotNegotiatedError, RequestHeadTooLargeError } from './request-errors.ts';
 
 function connectTo(port: number): Http2PoolOptions['connect'] {
   return async (onread) => {
@@ -252,7 +252,7 @@ describe('a server that agrees on HTTP/1.1 only', () => {
   test('fails a request if `http1` is not given', async (context) => {
     const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => outgoing.end());
     const url = `https://127.0.0.1:${peer.port}/`;
-    await assert.rejects(request(url, { dispatcher: poolTo(context, peer) }), Http2NotNegotiatedError);
+    await assert.rejects(request(url, { dispatcher: poolTo(context, peer) }), /did not agree on HTTP\/2/);
     await eventually(() => peer.openConnections() === 0);
   });
 });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Http2Error } from '../frames/http2-error.ts';
+import { Http2Error } from '../frames/frame.ts';
+import { headSize, parseResponseLines, requestBlock } from '../frames/message-heads.ts';
 import { HeaderDecoder } from '../hpack/header-decoder.ts';
-import { headSize, parseResponseLines, requestBlock } from './message-heads.ts';
 
 const ok = [':status', '200'];
 

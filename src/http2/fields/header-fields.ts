@@ -94,6 +94,48 @@ export function withJoinedCookies(headers: HeaderLines): HeaderLines {
   return joined;
 }
 
+/** Memory of a line in addition to its characters, about. */
+const lineMemory = 64;
+
+/** Memory of the head of a request, in bytes, about. */
+export function headMemory(target: string, headers: HeaderLines): number {
+  let bytes = target.length + (headers.length / 2) * lineMemory;
+  for (const part of headers) bytes += part.length;
+  return bytes;
+}
+
+/** Characters. */
+const maximumKeptLine = 1_024;
+const noLines: readonly string[] = [];
+
+/**
+ * What is kept of a request's lines once its response has begun: `User-Agent`, by which logs tell clients apart. A watch
+ * must not keep the others in memory for as long as it lasts.
+ */
+export function linesForLogs(headers: HeaderLines): HeaderLines {
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    if (name.length !== 10 || name.toLowerCase() !== 'user-agent') continue;
+    const value = headers[index + 1] as string;
+    return value.length > maximumKeptLine ? noLines : [name, value];
+  }
+  return noLines;
+}
+
+/** Whether responses of this status have content (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
+export function hasContent(status: number): boolean {
+  return status !== 204 && status !== 205 && status !== 304;
+}
+
+/**
+ * Whether a response of this status may have a Content-Length: not a 204 (RFC 9110 section 8.6), nor a 205. To an HTTP/2
+ * client content that is shorter than its Content-Length is an error (RFC 9113 section 8.1.1). A 304 may have that of the
+ * 200.
+ */
+export function mayHaveLength(status: number): boolean {
+  return status !== 204 && status !== 205;
+}
+
 /** Limits of the cache: names that a client invents must not fill the memory. */
 const maximumNames = 512;
 const maximumLength = 64;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ReceiveWindow, SendWindow } from './flow-window.ts';
+import { ReceiveWindow, SendWindow } from './flow-control.ts';
 
 test('the send window shrinks with sent bytes and grows with granted ones', () => {
   const window = new SendWindow(100);

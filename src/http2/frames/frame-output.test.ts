@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
-import { SendWindow } from './flow-window.ts';
+import { SendWindow } from './flow-control.ts';
 import { frameFlag, initialConnectionWindow } from './frame.ts';
 import { FrameOutput, type WaitingStream } from './frame-output.ts';
 

@@ -1,7 +1,7 @@
 import { emptyTable } from '../hpack/header-encoder.ts';
 import { GatheredWrites, type PieceWriter } from '../sockets/gathered-writes.ts';
 import type { HeldBytes } from '../sockets/held-bytes.ts';
-import { SendWindow } from './flow-window.ts';
+import { SendWindow } from './flow-control.ts';
 import {
   defaultMaximumFrameSize,
   frameFlag,

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { Http2Error } from './frame.ts';
 import { type FrameHandler, FrameReader, ReceivedData } from './frame-reader.ts';
-import { Http2Error } from './http2-error.ts';
 
 /** Writes down what it is called with; neighbouring pieces of one DATA frame count as one. */
 class Recorder implements FrameHandler {

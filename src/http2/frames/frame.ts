@@ -94,3 +94,249 @@ export function headersFrames(streamId: number, block: string, endStream: boolea
   }
   return frames;
 }
+
+/** The scope of an error: one stream, or the connection with all its streams (RFC 9113 section 5.4). */
+type Http2ErrorScope = 'stream' | 'connection';
+
+/** An error of HTTP/2: its scope says what it ended. */
+export class Http2Error extends Error {
+  override readonly name = 'Http2Error';
+  /** Has a prefix of its own, unlike the codes of Node, OpenSSL and undici. */
+  readonly code: `ERR_HTTP2_CLIENT_${Uppercase<Http2ErrorScope>}`;
+  readonly scope: Http2ErrorScope;
+  /** RFC 9113 section 7. */
+  readonly errorCode: number;
+  /** The server sent invalid HTTP/2: it may have processed the request. */
+  readonly isInvalidResponse: boolean;
+
+  constructor(
+    scope: Http2ErrorScope,
+    code: number,
+    message: string,
+    { isInvalidResponse = false }: { readonly isInvalidResponse?: boolean } = {},
+  ) {
+    super(message);
+    this.scope = scope;
+    this.code = scope === 'stream' ? 'ERR_HTTP2_CLIENT_STREAM' : 'ERR_HTTP2_CLIENT_CONNECTION';
+    this.errorCode = code;
+    this.isInvalidResponse = isInvalidResponse;
+  }
+}
+
+/** The peer broke the protocol, and the connection must end. @param code RFC 9113 section 7 */
+export function connectionError(code: number, reason: string): Http2Error {
+  return new Http2Error('connection', code, `the peer sent invalid HTTP/2: ${reason}`, {
+    isInvalidResponse: true,
+  });
+}
+
+/**
+ * One response is malformed (RFC 9113 section 8.1.1); other streams continue.
+ * @param code RFC 9113 section 7. Default: PROTOCOL_ERROR
+ */
+export function malformedResponse(reason: string, code: number = errorCode.protocolError): Http2Error {
+  return new Http2Error('stream', code, `the response is not valid HTTP/2: ${reason}`, {
+    isInvalidResponse: true,
+  });
+}
+
+/**
+ * One request is malformed (RFC 9113 section 8.1.1); other streams continue.
+ * @param code RFC 9113 section 7. Default: PROTOCOL_ERROR
+ */
+export function malformedRequest(reason: string, code: number = errorCode.protocolError): Http2Error {
+  return new Http2Error('stream', code, `the request is not valid HTTP/2: ${reason}`);
+}
+
+/** @param code RFC 9113 section 7 */
+export function errorCodeName(code: number): string {
+  for (const [name, value] of Object.entries(errorCode)) {
+    if (value === code) return name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+  }
+  return `0x${code.toString(16)}`;
+}
+
+/** RFC 9113 section 6.5.2. */
+const identifier = {
+  headerTableSize: 0x1,
+  enablePush: 0x2,
+  maxConcurrentStreams: 0x3,
+  initialWindowSize: 0x4,
+  maxFrameSize: 0x5,
+  maxHeaderListSize: 0x6,
+} as const;
+
+export type PeerRole = 'client' | 'server';
+
+/** The settings of one side. Sizes in bytes. */
+export interface Settings {
+  readonly maxConcurrentStreams: number;
+  readonly initialWindowSize: number;
+  readonly maxHeaderListSize: number;
+}
+
+/** The defaults (RFC 9113 section 6.5.2). */
+export const initialSettings: Settings = {
+  maxConcurrentStreams: Number.POSITIVE_INFINITY,
+  initialWindowSize: 65_535,
+  maxHeaderListSize: Number.POSITIVE_INFINITY,
+};
+
+/** A SETTINGS frame. */
+export function settingsFrame(...settings: readonly (readonly [keyof typeof identifier, number])[]): string {
+  let payload = '';
+  for (const [name, value] of settings) {
+    payload += String.fromCharCode(0, identifier[name]) + uint32(value);
+  }
+  return frameHead(payload.length, frameType.settings, frameFlag.none, 0) + payload;
+}
+
+/**
+ * Applies the payload of a SETTINGS frame. Two settings are ignored: the size of the header table, because we use none,
+ * and the size of frames, because ours never exceed the default.
+ * @param from who sent it
+ * @throws {Http2Error} RFC 9113 section 6.5.2
+ */
+export function changedSettings(settings: Settings, payload: Buffer, from: PeerRole): Settings {
+  if (payload.length % 6 !== 0)
+    throw connectionError(errorCode.frameSizeError, 'SETTINGS has an incomplete entry');
+  let { maxConcurrentStreams, initialWindowSize, maxHeaderListSize } = settings;
+  for (let offset = 0; offset < payload.length; offset += 6) {
+    const value = payload.readUInt32BE(offset + 2);
+    switch (payload.readUInt16BE(offset)) {
+      case identifier.enablePush:
+        // 0 or 1; a server must not enable it (RFC 9113 section 6.5.2).
+        if (value > (from === 'server' ? 0 : 1)) {
+          throw connectionError(errorCode.protocolError, 'SETTINGS_ENABLE_PUSH is invalid');
+        }
+        break;
+      case identifier.maxConcurrentStreams:
+        maxConcurrentStreams = value;
+        break;
+      case identifier.initialWindowSize:
+        if (value > maximumWindow)
+          throw connectionError(errorCode.flowControlError, 'SETTINGS_INITIAL_WINDOW_SIZE is too large');
+        initialWindowSize = value;
+        break;
+      case identifier.maxFrameSize:
+        if (value < defaultMaximumFrameSize || value > 0xff_ffff) {
+          throw connectionError(errorCode.protocolError, 'SETTINGS_MAX_FRAME_SIZE is out of range');
+        }
+        break;
+      case identifier.maxHeaderListSize:
+        maxHeaderListSize = value;
+        break;
+    }
+  }
+  return { maxConcurrentStreams, initialWindowSize, maxHeaderListSize };
+}
+
+/** The rows of the table: types of frames (RFC 9113 section 6), some of them split by their content. */
+export const frameKinds = [
+  'DATA',
+  /** Less than `smallData`, without END_STREAM. */
+  'DATA with little content',
+  'DATA without content or end',
+  'HEADERS of a message',
+  'HEADERS of trailers',
+  'CONTINUATION of nothing',
+  'PRIORITY',
+  'RST_STREAM',
+  'SETTINGS',
+  'SETTINGS that acknowledge',
+  'PUSH_PROMISE',
+  'PING',
+  'PING that acknowledges',
+  'GOAWAY',
+  'WINDOW_UPDATE',
+  'of an unknown type',
+] as const;
+
+export type FrameKind = (typeof frameKinds)[number];
+
+/** The columns: the state of a frame's stream, as its receiver sees it (RFC 9113 section 5.1). */
+export const streamStates = [
+  /** No stream: identifier 0. */
+  'connection',
+  /** Never opened. */
+  'idle',
+  /** The peer may send more. */
+  'open',
+  /** The peer has ended its message, and we have not ended ours. */
+  'half-closed',
+  /** We reset it: frames in transit may still arrive. */
+  'closed by us',
+  /** Both sides ended it, the peer reset it, or its identifier was skipped. */
+  'closed',
+  /** Later than the last stream that our GOAWAY names. */
+  'after our GOAWAY',
+] as const;
+
+export type StreamState = (typeof streamStates)[number];
+
+/** The states of a stream that is not open. */
+export type ClosedState = Exclude<StreamState, 'connection' | 'open' | 'half-closed'>;
+
+/** The frames that are counted for each peer. */
+export type Budget = 'resets' | 'idle frames' | 'small data' | 'window updates';
+
+/** A DATA frame with fewer bytes of content costs more than it carries. */
+export const smallData = 256;
+
+/** @param length bytes of the payload */
+export function dataKind(length: number, endStream: boolean): FrameKind {
+  if (endStream || length >= smallData) return 'DATA';
+  return length === 0 ? 'DATA without content or end' : 'DATA with little content';
+}
+
+export type FrameRule =
+  /** It takes effect. */
+  | { readonly action: 'take'; readonly counts?: Budget }
+  /** It has no effect, but is read where later frames depend on it (HPACK). */
+  | { readonly action: 'ignore'; readonly counts?: Budget }
+  /** RST_STREAM is sent, and counted where it is written. */
+  | { readonly action: 'stream error'; readonly code: number; readonly counts: 'resets' }
+  /** GOAWAY is sent, and the connection ends. */
+  | { readonly action: 'connection error'; readonly code: number };
+
+/** What each frame does in each state. */
+export type FrameRules = Readonly<Record<FrameKind, Readonly<Record<StreamState, FrameRule>>>>;
+
+export const take: FrameRule = { action: 'take' };
+export const ignore: FrameRule = { action: 'ignore' };
+export const protocolError: FrameRule = { action: 'connection error', code: errorCode.protocolError };
+
+export function takeAndCount(counts: Budget): FrameRule {
+  return { action: 'take', counts };
+}
+
+export function ignoreAndCount(counts: Budget): FrameRule {
+  return { action: 'ignore', counts };
+}
+
+/** @param code RFC 9113 section 7 */
+export function streamError(code: number): FrameRule {
+  return { action: 'stream error', code, counts: 'resets' };
+}
+
+/** One rule for all states, with exceptions. */
+export function onAnyStream(
+  rule: FrameRule,
+  others: Partial<Record<StreamState, FrameRule>> = {},
+): Readonly<Record<StreamState, FrameRule>> {
+  return {
+    connection: rule,
+    idle: rule,
+    open: rule,
+    'half-closed': rule,
+    'closed by us': rule,
+    closed: rule,
+    'after our GOAWAY': rule,
+    ...others,
+  };
+}
+
+/** For frames of the connection, which are errors on a stream (RFC 9113 section 6). */
+export function onConnection(rule: FrameRule): Readonly<Record<StreamState, FrameRule>> {
+  return onAnyStream(protocolError, { connection: rule });
+}

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { fieldBlock, indexed, indexedLiteral } from '../../../test/support/security/hpack.ts';
 import { frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
-import { HeaderAssembly } from './header-assembly.ts';
-import { Http2Error } from './http2-error.ts';
+import { Http2Error } from './frame.ts';
+import { HeaderAssembly } from './frame-reader.ts';
 
 const { headers, continuation } = frameType;
 const { none, endHeaders, endStream, padded, priority } = frameFlag;

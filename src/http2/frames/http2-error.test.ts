@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectionError, errorCodeName, Http2Error, malformedResponse } from './http2-error.ts';
+import { connectionError, errorCodeName, Http2Error, malformedResponse } from './frame.ts';
 
 test('codes have the names of RFC 9113 section 7, and unknown ones their number', () => {
   assert.equal(errorCodeName(0x0), 'NO_ERROR');

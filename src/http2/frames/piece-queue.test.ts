@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { PieceQueue } from './piece-queue.ts';
+import { PieceQueue } from './flow-control.ts';
 
 function takeAll(held: PieceQueue): Buffer[] {
   const pieces: Buffer[] = [];

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
-import { serverFrameRules } from '../client/server-frame-rules.ts';
+import { serverFrameRules } from '../client/client-session.ts';
+import { Http2Error } from './frame.ts';
 import { FrameOutput } from './frame-output.ts';
-import { Http2Error } from './http2-error.ts';
-import type { ReceivingStream } from './receiving-session.ts';
-import { SessionReceiver } from './session-receiver.ts';
+import { type ReceivingStream, SessionReceiver } from './session-receiver.ts';
 
 const { none } = frameFlag;
 

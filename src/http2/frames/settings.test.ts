@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Http2Error } from './http2-error.ts';
-import { changedSettings, initialSettings, settingsFrame } from './settings.ts';
+import { changedSettings, Http2Error, initialSettings, settingsFrame } from './frame.ts';
 
 /** @param entries identifier, value, identifier, value, … (RFC 9113 section 6.5.1) */
 function payload(...entries: number[]): Buffer {

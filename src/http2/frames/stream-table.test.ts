@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { StreamTable } from './stream-table.ts';
+import { StreamTable } from './session-receiver.ts';
 
 const newStream = (id: number): { readonly id: number } => ({ id });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { bytesOfBits, encodeHuffman, huffmanCodes } from '../../../test/support/security/huffman.ts';
-import { decodeHuffman, maximumDecodedLength } from './huffman-code.ts';
+import { decodeHuffman, maximumDecodedLength } from './header-decoder.ts';
 
 /** `undefined` for an invalid code. */
 function decode(encoded: Buffer): Buffer | undefined {

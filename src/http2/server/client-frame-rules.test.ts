@@ -5,14 +5,8 @@ import { type FrameClient, requestLines, startWithFrames } from '../../../test/s
 import { settingsFrame, uint32 } from '../../../test/support/raw-http2-peer.ts';
 import { fieldBlock } from '../../../test/support/security/hpack.ts';
 import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
-import {
-  type FrameKind,
-  frameKinds,
-  type StreamState,
-  smallData,
-  streamStates,
-} from '../frames/frame-rules.ts';
-import { clientFrameRules } from './client-frame-rules.ts';
+import { type FrameKind, frameKinds, type StreamState, smallData, streamStates } from '../frames/frame.ts';
+import { clientFrameRules } from './client-budgets.ts';
 
 const { none, ack, endStream, endHeaders } = frameFlag;
 const noError = 0x0;

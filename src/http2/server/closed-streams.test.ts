@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ClosedStreams } from './closed-streams.ts';
+import { ClosedStreams } from './server-session.ts';
 
 test('a stream that we closed accepts the data in transit, and not a byte more', () => {
   const streams = new ClosedStreams();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { RequestContent } from './request-content.ts';
+import { RequestContent } from './server-stream.ts';
 
 function newContent() {
   const granted: number[] = [];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Http2Error } from '../frames/http2-error.ts';
-import { checkTrailers, parseRequestHead } from './request-head.ts';
+import { Http2Error } from '../frames/frame.ts';
+import { checkTrailers, parseRequestHead } from '../frames/message-heads.ts';
 
 const method = [':method', 'GET'];
 const scheme = [':scheme', 'https'];

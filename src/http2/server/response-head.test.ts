@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { interimBlock, responseBlock } from '../frames/message-heads.ts';
 import { HeaderDecoder } from '../hpack/header-decoder.ts';
-import { interimBlock, responseBlock } from './response-head.ts';
 
 const decoder = (): HeaderDecoder => new HeaderDecoder({ maximumLines: 1_000, maximumSize: 1_000_000 });
 const decoded = (block: string): string[] => decoder().decode(Buffer.from(block, 'latin1')).lines;

@@ -10,8 +10,7 @@ import { FrameClient, preface, requestLines } from '../../../test/support/raw-ht
 import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
 import { MemoryBudget } from '../sockets/held-bytes.ts';
 import { AddressResets } from './client-budgets.ts';
-import { defaultHttp2ServerLimits } from './server-limits.ts';
-import { ServerSession } from './server-session.ts';
+import { defaultHttp2ServerLimits, ServerSession } from './server-session.ts';
 
 test('a listener that throws at the end of its stream does not disturb other streams or the server', async (context) => {
   const streams: number[] = [];

@@ -1,23 +1,154 @@
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { WindowGrowth } from '../frames/flow-window.ts';
-import { errorCode, initialConnectionWindow } from '../frames/frame.ts';
+import { headMemory } from '../fields/header-fields.ts';
+import type { WindowGrowth } from '../frames/flow-control.ts';
+import {
+  type Budget,
+  type ClosedState,
+  connectionError,
+  errorCode,
+  Http2Error,
+  initialConnectionWindow,
+  initialSettings,
+  malformedRequest,
+  settingsFrame,
+} from '../frames/frame.ts';
 import { FrameOutput } from '../frames/frame-output.ts';
-import { Preface } from '../frames/frame-reader.ts';
-import type { Budget, ClosedState } from '../frames/frame-rules.ts';
-import type { ReceivedHeaders } from '../frames/header-assembly.ts';
-import { connectionError, Http2Error, malformedRequest } from '../frames/http2-error.ts';
-import { onStream, type ReceivingSession } from '../frames/receiving-session.ts';
-import { SessionReceiver } from '../frames/session-receiver.ts';
-import { initialSettings, settingsFrame } from '../frames/settings.ts';
+import { Preface, type ReceivedHeaders } from '../frames/frame-reader.ts';
+import { parseRequestHead, type RequestHead, unreadHead } from '../frames/message-heads.ts';
+import { onStream, type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
 import type { BudgetShare, Holder, Holding } from '../sockets/held-bytes.ts';
-import { ClientBudgets } from './client-budgets.ts';
-import { clientFrameRules } from './client-frame-rules.ts';
-import { ClosedStreams } from './closed-streams.ts';
-import { lingeringClose } from './lingering-close.ts';
-import type { RequestContent } from './request-content.ts';
-import { parseRequestHead, type RequestHead, sizeOf, unreadHead } from './request-head.ts';
-import type { ServerSessionHost } from './server-limits.ts';
-import { ServerStream, type StreamConnection } from './server-stream.ts';
+import { type AddressResets, ClientBudgets, clientFrameRules } from './client-budgets.ts';
+import { type RequestContent, ServerStream, type StreamConnection } from './server-stream.ts';
+
+/** Limits of one client, and of all clients together. */
+export interface Http2ServerLimits {
+  /** Concurrent requests on one connection. Default 100, as in Go's servers since CVE-2023-44487. */
+  readonly maxConcurrentStreams: number;
+  /** Requests refused beyond it, as a burst (one a second is forgiven), before the connection ends. Default 100. */
+  readonly maxSessionRejectedStreams: number;
+  /** Flow-control window of one request at its begin, in bytes. Default 64 KiB. */
+  readonly streamWindow: number;
+  /** To which it grows while its content is taken and there is memory for it. Default 256 KiB. */
+  readonly maximumStreamWindow: number;
+  /** Header lines of one request. Default 4,096. */
+  readonly maximumHeaderLines: number;
+  /**
+   * Bytes of the header lines of one request, with 32 more for each line (RFC 9113 section 6.5.2). Default 1 MiB, as in
+   * Go's servers.
+   */
+  readonly maximumHeaderBytes: number;
+  /** Milliseconds from the first byte of a head or a frame to its last. Default 10,000. */
+  readonly headerBlockTimeout: number;
+  /** Milliseconds that an idle connection is kept, or up to a quarter more. Default 90,000. */
+  readonly keepAliveTimeout: number;
+}
+
+export const defaultHttp2ServerLimits: Http2ServerLimits = {
+  maxConcurrentStreams: 100,
+  maxSessionRejectedStreams: 100,
+  streamWindow: 64 * 1024,
+  maximumStreamWindow: 256 * 1024,
+  maximumHeaderLines: 4_096,
+  maximumHeaderBytes: 1024 * 1024,
+  headerBlockTimeout: 10_000,
+  keepAliveTimeout: 90_000,
+};
+
+/** What the connections of one server share. */
+export interface ServerSessionHost {
+  readonly limits: Pick<
+    Http2ServerLimits,
+    | 'maxConcurrentStreams'
+    | 'maxSessionRejectedStreams'
+    | 'maximumHeaderLines'
+    | 'maximumHeaderBytes'
+    | 'streamWindow'
+    | 'maximumStreamWindow'
+    | 'headerBlockTimeout'
+    | 'keepAliveTimeout'
+  >;
+  readonly addresses: AddressResets;
+  /** Whether the client presented a certificate that was verified. */
+  isVerified(socket: TLSSocket): boolean;
+  /** Counts what is held for this client. */
+  shareOf(isVerified: boolean): BudgetShare;
+  /** A request was received whose head is too large; only its method is known. */
+  headTooLarge(stream: ServerStream): void;
+  requested(stream: ServerStream): void;
+  /** An error of ours: only this connection ends. */
+  failed(error: unknown): void;
+}
+
+/** Streams that are remembered: more than a connection may have open, and few enough to search. */
+const remembered = 256;
+
+/**
+ * What is known of a client's streams that are not open (RFC 9113 section 5.1): the highest identifier, and the latest
+ * streams that we closed before the client ended its message. Frames in transit still arrive on those, with as much
+ * content as the stream's window allowed.
+ */
+export class ClosedStreams {
+  readonly #givenUp: number[] = [];
+  /** Bytes that may still arrive on each. */
+  readonly #windows: number[] = [];
+  /** Where the next one is stored. */
+  #next = 0;
+  #lastId = 0;
+  /** Whether the client was told that no stream after the last one is processed. */
+  isGoAwaySent = false;
+
+  /** The highest stream identifier that was opened. */
+  get lastId(): number {
+    return this.#lastId;
+  }
+
+  stateOf(streamId: number): ClosedState {
+    // Only servers open even ones, and we open none.
+    if (streamId % 2 === 0) return 'idle';
+    if (streamId > this.#lastId) return this.isGoAwaySent ? 'after our GOAWAY' : 'idle';
+    return this.#givenUp.includes(streamId) ? 'closed by us' : 'closed';
+  }
+
+  /** The client used a new identifier. @throws {Http2Error} RFC 9113 section 5.1.1 */
+  opened(streamId: number): void {
+    if (streamId % 2 === 0)
+      throw connectionError(errorCode.protocolError, 'a client must use odd stream identifiers');
+    this.#lastId = streamId;
+  }
+
+  /** A stream was closed before its request was whole. @param window bytes that may be in transit */
+  giveUp(streamId: number, window: number): void {
+    this.#givenUp[this.#next] = streamId;
+    this.#windows[this.#next] = window;
+    this.#next = (this.#next + 1) % remembered;
+  }
+
+  /** DATA arrived. A stream with more than its window allowed is forgotten. */
+  receive(streamId: number, bytes: number): void {
+    const place = this.#givenUp.indexOf(streamId);
+    if (place === -1) return;
+    const left = (this.#windows[place] as number) - bytes;
+    this.#windows[place] = left;
+    if (left < 0) this.#givenUp[place] = 0;
+  }
+}
+
+/**
+ * Ends a connection after its last bytes. Until the client closes its side, the caller must keep reading and discard
+ * what it reads: a socket that is closed with unread data sends a TCP reset, on which the client loses what it has not
+ * read yet (RFC 9112 section 9.6 says so of HTTP/1.1).
+ * @param timeout milliseconds without progress after which the connection is destroyed; twice as many at most
+ */
+function lingeringClose(socket: Duplex, timeout: number): void {
+  socket.end();
+  let left = Number.POSITIVE_INFINITY;
+  const timer = setInterval(() => {
+    if (socket.writableLength >= left) socket.destroy();
+    left = socket.writableLength;
+  }, timeout).unref();
+  socket.once('close', () => clearInterval(timer));
+}
 
 /**
  * Between an early response and the RST_STREAM that stops the rest of its request (RFC 9113 section 8.1). If both arrive
@@ -198,7 +329,7 @@ export class ServerSession implements ReceivingSession<ServerStream>, StreamConn
       return;
     }
     const head = parseRequestHead(lines);
-    const headBytes = sizeOf(head);
+    const headBytes = headMemory(head.target, head.headers);
     if (!this.share.admits(headBytes)) {
       // The client may send it again at once (RFC 9113 section 8.7), and is charged for nothing.
       this.#refused(headers);

@@ -1,16 +1,182 @@
+import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import type { HeaderLines } from '../fields/header-fields.ts';
-import { ReceiveWindow, SendWindow, type WindowGrowth } from '../frames/flow-window.ts';
-import { errorCode } from '../frames/frame.ts';
+import { type HeaderLines, hasContent } from '../fields/header-fields.ts';
+import { PieceQueue, ReceiveWindow, SendWindow, type WindowGrowth } from '../frames/flow-control.ts';
+import { errorCode, malformedRequest } from '../frames/frame.ts';
 import type { FrameOutput, WaitingStream } from '../frames/frame-output.ts';
-import { malformedRequest } from '../frames/http2-error.ts';
-import { PieceQueue } from '../frames/piece-queue.ts';
-import type { ReceivingStream } from '../frames/receiving-session.ts';
-import type { BudgetShare, Holder, Holding } from '../sockets/held-bytes.ts';
-import type { IncomingStream, ResponseWriter, StreamFollower } from './incoming-stream.ts';
-import { RequestContent } from './request-content.ts';
-import { checkTrailers, type RequestHead, respondedHead } from './request-head.ts';
-import { hasContent, interimBlock, responseBlock } from './response-head.ts';
+import {
+  checkTrailers,
+  interimBlock,
+  type RequestHead,
+  respondedHead,
+  responseBlock,
+} from '../frames/message-heads.ts';
+import type { ReceivingStream } from '../frames/session-receiver.ts';
+import type { BudgetShare, HeldBytes, Holder, Holding } from '../sockets/held-bytes.ts';
+
+/** Is told of the progress of a response that it writes. */
+export interface ResponseWriter {
+  /** Everything was sent: more can be written. */
+  onRoom(): void;
+  /** The stream is closed, complete or not. */
+  onClosed(): void;
+}
+
+/** Is told of the progress of a stream. */
+export interface StreamFollower {
+  /** The head of the response was written; that of the request has only what is still needed. */
+  onResponded?(): void;
+  /** The stream is closed, complete or not. Called once. */
+  onClosed(): void;
+}
+
+/**
+ * A request as it was received, and a stream for its response: `incoming` of a fetch handler's bindings, for handlers
+ * that need more than the web `Request`. A handler that writes its response here returns `RESPONSE_ALREADY_SENT`.
+ */
+export interface IncomingStream {
+  /** The connection, for its addresses and its certificate. */
+  readonly socket: TLSSocket;
+  /** Once the response has begun it has no header lines but `User-Agent`. */
+  readonly head: RequestHead;
+  /** Counts what a handler holds for this request elsewhere. Beyond the budget the stream is reset. */
+  readonly held: HeldBytes;
+  /** Whether content follows the head. */
+  readonly hasContent: boolean;
+  /** The content, for one reader. Destroyed early when the client resets the stream or has its response. */
+  readonly content: Readable;
+  /** Whether all of the content was received. */
+  readonly isReceived: boolean;
+  /** The status of the response, once its head was written. */
+  readonly status: number | undefined;
+  /** Whether the response has content: not for HEAD, 204, 205 and 304. */
+  readonly takesContent: boolean;
+  /** Whether the whole response was written to the connection. */
+  readonly isResponseSent: boolean;
+  /** Whether the stream is closed, complete or not. */
+  readonly isClosed: boolean;
+  /** Is told when more can be written. A new writer replaces the one before. */
+  writer: ResponseWriter | undefined;
+  /** Calls `follower` when the stream is closed; at once if it is. */
+  follow(follower: StreamFollower): void;
+  /** Sends an interim response (RFC 9110 section 15.2). @param status from 100 to 199 */
+  respondInterim(status: number): void;
+  /**
+   * Writes the head of the response, without connection-specific lines and with a `date`.
+   * @param status 200 or more
+   * @throws {TypeError} if the head is invalid or was written before; nothing was written then.
+   */
+  respond(status: number, headers: HeaderLines): void;
+  /**
+   * Writes content, if the response has any.
+   * @param piece copied before it returns
+   * @returns false when the client is slower: wait for the writer's `onRoom`. More that is written is kept nevertheless.
+   * @throws {TypeError} before the head
+   */
+  write(piece: Uint8Array): boolean;
+  /** Ends the response. @throws {TypeError} before the head */
+  end(): void;
+  /** Resets the stream (RST_STREAM): the client must not take a part for the whole response. */
+  breakOff(): void;
+  /** Sends GOAWAY, and closes the connection after the requests in flight. */
+  closeConnection(): void;
+}
+
+/** Bytes in the readable's own buffer. What exceeds it is queued, up to the stream's flow-control window. */
+const readAhead = 16 * 1024;
+/** A piece below this size is smaller than the object that holds it. Bytes. */
+const tinyPiece = 256;
+
+/** The content of one request. */
+export class RequestContent extends Readable {
+  readonly #held: HeldBytes;
+  readonly #grant: (bytes: number) => void;
+  readonly #queued = new PieceQueue();
+  #queuedBytes = 0;
+  /** Bytes that nobody has read. */
+  #unread = 0;
+  #isWanted = true;
+  #isWhole = false;
+
+  /**
+   * @param held counts what nobody has read
+   * @param grant widens the flow-control window by so many bytes
+   */
+  constructor(held: HeldBytes, grant: (bytes: number) => void) {
+    super({ highWaterMark: readAhead });
+    this.#held = held;
+    this.#grant = grant;
+  }
+
+  /** Queues a piece for `deliver`. @param piece copied */
+  receive(piece: Uint8Array): void {
+    if (this.destroyed) return;
+    this.#queued.add(piece);
+    this.#queuedBytes += piece.length;
+    this.#unread += piece.length;
+    this.#held.add(piece.length);
+  }
+
+  /** The content is complete. */
+  receiveEnd(): void {
+    this.#isWhole = true;
+  }
+
+  /**
+   * Passes on what one read of the connection brought, in few pieces: of one byte each, each would take a hundred times its
+   * memory. So tiny pieces are gathered in the queue while there is something to read.
+   */
+  deliver(): void {
+    if (this.#isWhole || this.#queuedBytes >= tinyPiece || this.readableLength === 0) this.#passOn();
+  }
+
+  #passOn(): void {
+    if (this.destroyed || this.readableEnded) return;
+    while (this.#isWanted) {
+      const piece = this.#queued.take();
+      if (piece === undefined) break;
+      this.#queuedBytes -= piece.length;
+      this.#isWanted = this.push(piece);
+    }
+    this.#countRead();
+    if (this.#isWhole && this.#queued.isEmpty) {
+      this.#isWhole = false;
+      this.push(null);
+    }
+  }
+
+  /** Grants again what was read: before that the client must not send more. */
+  #countRead(): void {
+    if (this.destroyed) return;
+    const unread = this.#queuedBytes + this.readableLength;
+    const read = this.#unread - unread;
+    if (read <= 0) return;
+    this.#unread = unread;
+    this.#held.add(-read);
+    this.#grant(read);
+  }
+
+  /** Its reader takes what is there: what was gathered, too. With 0 the stream asks for itself. */
+  override read(size?: number): unknown {
+    if (size !== 0) this.#passOn();
+    const piece: unknown = super.read(size);
+    this.#countRead();
+    return piece;
+  }
+
+  override _read(): void {
+    this.#isWanted = true;
+    this.deliver();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#queued.clear();
+    this.#queuedBytes = 0;
+    this.#held.add(-this.#unread);
+    this.#unread = 0;
+    callback(error);
+  }
+}
 
 export interface StreamConnection {
   readonly socket: TLSSocket;
@@ -28,7 +194,7 @@ export interface StreamConnection {
   close(): void;
 }
 
-export interface ServerStreamOptions {
+interface ServerStreamOptions {
   readonly id: number;
   readonly connection: StreamConnection;
   readonly head: RequestHead;

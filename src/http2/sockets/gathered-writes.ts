@@ -1,6 +1,6 @@
 import type { HeldBytes } from './held-bytes.ts';
 
-/** Bytes of one buffer: two reads from a connection at their largest (`client-session-options.ts`), eight TLS records. */
+/** Bytes of one buffer: two reads from a connection at their largest (`client-session.ts`), eight TLS records. */
 export const transferBufferBytes = 128 * 1024;
 
 /**

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import { type Dispatcher, Pool } from 'undici';
-import type { OpenHttp1 } from '../../http2/client/http1-fallback.ts';
+import type { OpenHttp1 } from '../../http2/client/http2-pool.ts';
 import { requestLines } from '../../http2/fields/header-fields.ts';
 import { maximumHeaderBytes } from '../exchange/serving-limits.ts';
 import { limitResponses } from './limited-responses.ts';

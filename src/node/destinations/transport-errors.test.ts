@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UnprocessedRequestError } from '../../http2/client/request-errors.ts';
+import { UnprocessedRequestError } from '../../http2/client/dispatched-request.ts';
 import { TransportError } from '../../request/transport-error.ts';
 import { toTransportError } from './transport-errors.ts';
 

@@ -2,7 +2,7 @@ import {
   Http2Error,
   RequestHeadTooLargeError,
   UnprocessedRequestError,
-} from '../../http2/client/request-errors.ts';
+} from '../../http2/client/dispatched-request.ts';
 import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
 import { errorCode } from '../../runtime/error-code.ts';
 import { errorMessage } from '../../runtime/error-message.ts';

@@ -1,5 +1,5 @@
 import { firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { hasContent } from '../../http2/server/response-head.ts';
+import { hasContent, mayHaveLength } from '../../http2/fields/header-fields.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { type Outcome, passedOnResponse } from '../../request/outcome.ts';
 
@@ -26,15 +26,6 @@ export interface ResponseSink {
 export function contentLength(headers: RawHeaders): number | undefined {
   const value = firstHeader(headers, 'content-length');
   return value === undefined || !/^\d+$/.test(value) ? undefined : Number(value);
-}
-
-/**
- * Whether a response of this status may have a Content-Length: not a 204 (RFC 9110 section 8.6), nor a 205. To an HTTP/2
- * client content that is shorter than its Content-Length is an error (RFC 9113 section 8.1.1). A 304 may have that of the
- * 200.
- */
-export function mayHaveLength(status: number): boolean {
-  return status !== 204 && status !== 205;
 }
 
 /** The reason phrase, if it can be passed on: Node refuses characters beyond Latin-1. */

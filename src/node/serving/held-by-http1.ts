@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import { sizeOf } from '../../http2/server/request-head.ts';
+import { headMemory } from '../../http2/fields/header-fields.ts';
 import type { BudgetShare, HeldBytes, Holder, Holding } from '../../http2/sockets/held-bytes.ts';
 import type { Http1Message } from './http1-message.ts';
 
@@ -81,7 +81,7 @@ class Http1Connection implements Holder {
     this.#position += (this.#message?.contentBytes ?? 0) + message.headBytes;
     this.#message = message;
     this.#response = response;
-    const size = sizeOf({ target: message.url ?? '', headers: message.rawHeaders });
+    const size = headMemory(message.url ?? '', message.rawHeaders);
     if (!this.#share.admits(size)) return undefined;
     this.#headBytes = size;
     this.#share.add(size);

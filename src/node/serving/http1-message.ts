@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http';
+import { linesForLogs } from '../../http2/fields/header-fields.ts';
 
 /** What frames a chunk besides its length in hexadecimal (RFC 9112 section 7.1). */
 const chunkFraming = 4;
@@ -38,14 +39,9 @@ export class Http1Message extends IncomingMessage {
   /** Drops the lines of the head but the one by which clients are told apart in logs, everywhere they are known. */
   forgetHead(): void {
     const lines = this.rawHeaders;
-    const place = lines.findIndex((part, index) => index % 2 === 0 && part.toLowerCase() === userAgent);
-    const kept = lines.slice(place, place === -1 ? place : place + 2);
+    const kept = linesForLogs(lines);
     lines.length = 0;
-    if (kept.length === 2 && (kept[1] as string).length <= maximumKeptLine) lines.push(...kept);
+    lines.push(...kept);
     this.headers = {};
   }
 }
-
-const userAgent = 'user-agent';
-/** Characters. */
-const maximumKeptLine = 1_024;

@@ -1,13 +1,17 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../../apimachinery/remembered-by-name.ts';
-import { connectionSpecific, contentLengthValue } from '../../http2/fields/header-fields.ts';
-import { hasContent } from '../../http2/server/response-head.ts';
+import {
+  connectionSpecific,
+  contentLengthValue,
+  hasContent,
+  mayHaveLength,
+} from '../../http2/fields/header-fields.ts';
 import { GatheredWrites } from '../../http2/sockets/gathered-writes.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import { type Outcome, sent } from '../../request/outcome.ts';
-import { contentLength, mayHaveLength, type ResponseSink, reasonPhrase } from '../exchange/response-sink.ts';
+import { contentLength, type ResponseSink, reasonPhrase } from '../exchange/response-sink.ts';
 
 /** Milliseconds that a head waits for the first piece of a body that it announces. */
 const headWaitMilliseconds = 5;

@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.ts';
-import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/incoming-stream.ts';
+import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/server-stream.ts';
 import type { HeldBytes, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
 import { type Outcome, sent } from '../../request/outcome.ts';
 import { silentLogger } from '../../runtime/logger.ts';
