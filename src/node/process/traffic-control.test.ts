@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maxConnectionsFor, openFilesLimit } from './traffic-control.ts';
+import { longRunningWithin, maxConnectionsFor, openFilesLimit } from './traffic-control.ts';
 
 const limits = (soft: string): string =>
   [
@@ -24,4 +24,13 @@ test('clients get half of the files, as many connections as there is memory for,
   assert.equal(maxConnectionsFor(Number.POSITIVE_INFINITY, 64 * gibibyte), 10_000);
   assert.equal(maxConnectionsFor(65_536, gibibyte / 2), 2_730);
   assert.equal(maxConnectionsFor(65_536, 4 * gibibyte), 21_845);
+});
+
+test('long-running requests are bounded by memory, too, unless no limit is asked for', () => {
+  const mebibyte = 2 ** 20;
+  assert.equal(longRunningWithin(20_000, 512 * mebibyte), 3_276);
+  assert.equal(longRunningWithin(20_000, 4_096 * mebibyte), 20_000);
+  assert.equal(longRunningWithin(100, 512 * mebibyte), 100);
+  assert.equal(longRunningWithin(0, 512 * mebibyte), 0);
+  assert.equal(longRunningWithin(20_000, 1), 1);
 });

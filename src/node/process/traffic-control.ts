@@ -31,7 +31,9 @@ export class TrafficControl {
   constructor(config: ServeConfig, logger: Logger) {
     this.#config = config;
     this.#logger = logger;
-    this.gate = new RequestGate(config.limits.requestsInFlight);
+    const { requestsInFlight } = config.limits;
+    const longRunning = longRunningWithin(requestsInFlight.longRunning, usableMemory);
+    this.gate = new RequestGate({ ...requestsInFlight, longRunning });
     this.deadlines = new RequestDeadlines({
       timeout: config.timeouts.request,
       onExpired: (requests) => {
@@ -133,4 +135,18 @@ export function maxConnectionsFor(openFiles: number | undefined, memory: number)
   const isKnown = openFiles !== undefined && openFiles !== Number.POSITIVE_INFINITY;
   const byFiles = isKnown ? (openFiles - reserved) / 2 : fallback;
   return Math.max(1, Math.floor(Math.min(byFiles, memory / perConnection)));
+}
+
+/**
+ * What a long-running request takes: 10 KiB for a watch over HTTP/2, 110 KiB for a tunnel, more where a client and a
+ * server do their worst. Bytes.
+ */
+const perLongRunning = 160 * 1024;
+
+/**
+ * Long-running requests at most: as configured, and as many as there is memory for. 0 is no limit. Pure.
+ * @param memory bytes that the process may use
+ */
+export function longRunningWithin(configured: number, memory: number): number {
+  return configured === 0 ? 0 : Math.max(1, Math.min(configured, Math.floor(memory / perLongRunning)));
 }
