@@ -58,7 +58,7 @@ test('it refuses, and changes nothing, where the key of the CA is missing, and t
   const kubeadm = 'printf "W0101 00:00:00.000000 warned\\nfailed to load CA key\\nTo see" >&2; exit 1';
   const node = await controlPlaneNode(context, { kubeadm });
   const { errors } = await node.install();
-  assert.match(errors, /kubeadm cannot make a client certificate: failed to load CA key\. .*sync\.kube/);
+  assert.match(errors, /kubeadm cannot make a client certificate: failed to load CA key\. .*reader\.kube/);
   assert.deepEqual(await node.files(), node.before);
   const madeElsewhere = await readFile(await node.cluster.kubeconfig(node.api), 'utf8');
   await node.write(routerPaths.kubeconfig, madeElsewhere);

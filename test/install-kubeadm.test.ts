@@ -29,7 +29,7 @@ test('one command puts a router on the port that clients know, and one takes it 
   const kubeconfig = await node.text(routerPaths.kubeconfig);
   assert.match(
     kubeconfig,
-    /^# hunter2: kubeconfig user --client-name=mixed-version-proxy-sync .*\n# kind: Cluster/,
+    /^# hunter2: kubeconfig user --client-name=mixed-version-proxy-reader .*\n# kind: Cluster/,
   );
   assert.equal((await stat(join(node.root, routerPaths.kubeconfig))).mode & 0o777, 0o600);
   assert.equal((await stat(join(node.root, dirname(routerPaths.journal)))).mode & 0o777, 0o700);
@@ -37,7 +37,7 @@ test('one command puts a router on the port that clients know, and one takes it 
     group: 'rbac.authorization.k8s.io',
     resource: 'clusterrolebindings',
   });
-  assert.ok(JSON.stringify(bindings).includes('mixed-version-proxy-router'));
+  assert.ok(JSON.stringify(bindings).includes('mixed-version-proxy-reader'));
 
   const undone = await node.undo();
   assert.equal(undone.errors, '');
@@ -91,12 +91,12 @@ test('a dry run shows every file as a diff, shows no key, and changes nothing', 
     if (path !== routerPaths.journal) assert.ok(output.includes(`+++ ${path}\n`), path);
   }
   assert.ok(output.includes(`-    - --secure-port=${node.port}\n+    - --secure-port=${node.otherPort}\n`));
-  assert.match(output, /sync\.kubeconfig\n\(mode 600; it holds a private key/);
+  assert.match(output, /reader\.kubeconfig\n\(mode 600; it holds a private key/);
   for (const object of [
     'Lease kube-system/mixed-version-proxy-install, deleted in the end',
-    'ClusterRole mixed-version-proxy-router',
-    'ClusterRoleBinding mixed-version-proxy-router',
-    'RoleBinding kube-system/mixed-version-proxy-router',
+    'ClusterRole mixed-version-proxy-reader',
+    'ClusterRoleBinding mixed-version-proxy-reader',
+    'RoleBinding kube-system/mixed-version-proxy-reader',
   ]) {
     assert.ok(output.includes(`--- /dev/null\n+++ ${object}\n`), object);
   }
@@ -135,7 +135,7 @@ test('repeated, it renews the certificate that it made once two thirds of its li
   const day = 86_400_000;
   const make = async (age: number): Promise<string> => {
     const pair = await authority.issue({
-      commonName: 'mixed-version-proxy-sync',
+      commonName: 'mixed-version-proxy-reader',
       usage: 'client',
       notBefore: new Date(Date.now() - age * day),
       notAfter: new Date(Date.now() + (365 - age) * day),
@@ -159,7 +159,7 @@ test('repeated, it renews the certificate that it made once two thirds of its li
   const renewed = await make(200);
   const { errors, output } = await node.run([]);
   assert.equal(errors, '');
-  assert.match(output, /^written: \S+sync\.kubeconfig\nwaiting for kube-apiserver/);
+  assert.match(output, /^written: \S+reader\.kubeconfig\nwaiting for kube-apiserver/);
   assert.equal(await node.text(routerPaths.kubeconfig), renewed);
   await make(0);
   assert.match((await node.run([])).output, /^nothing to do/);
@@ -278,7 +278,7 @@ test('half an installation is finished by the next one, or taken back, whenever 
       const { errors } = await node.run([`--image=${image}`], cutOff);
       assert.match(errors, /killed/, String(writes));
       // What was being written then.
-      await node.write('/etc/mixed-version-proxy/.mixed-version-proxy-sync.kubeconfig', '#');
+      await node.write('/etc/mixed-version-proxy/.mixed-version-proxy-reader.kubeconfig', '#');
       if (!isUndone) assert.equal((await node.install()).errors, '', String(writes));
       assert.equal((await node.undo()).errors, '', String(writes));
       assert.deepEqual(await node.files(), node.before, String(writes));

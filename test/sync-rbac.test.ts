@@ -9,7 +9,10 @@ import { permissionsOf } from './support/rbac.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 test('the manifest allows every request of the sync job, and nothing that it does not ask for', async (context) => {
-  const manifest = await readFile(join(import.meta.dirname, '..', 'deploy', 'sync', 'rbac.yaml'), 'utf8');
+  const manifest = await readFile(
+    join(import.meta.dirname, '..', 'deploy', 'kubernetes', 'reader.yaml'),
+    'utf8',
+  );
   const permissions = permissionsOf(manifest);
   assert.ok(permissions.length > 10);
 

@@ -7,7 +7,7 @@ export const manifestPaths = [
   'deploy/static-pod/mixed-version-proxy.yaml',
   'deploy/static-pod/kube-apiserver+strategic.yaml',
   'deploy/sync/deployment.yaml',
-  'deploy/sync/rbac.yaml',
+  'deploy/kubernetes/reader.yaml',
 ] as const;
 
 /** The same for what no recorded version serves: the live suite has the newest server read it, strictly. */

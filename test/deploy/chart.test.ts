@@ -91,13 +91,25 @@ async function assertStarts(
   );
 }
 
-/** The user of a certificate is for nodes; pods have a service account. */
-const rightsOfPods = [
-  ...objectsOf('deploy/sync/rbac.yaml'),
-  ...objectsOf('deploy/kubernetes/own-paths.yaml'),
-].map(({ subjects, ...object }) =>
-  Array.isArray(subjects) ? { ...object, subjects: subjects.filter(({ kind }) => kind !== 'User') } : object,
-);
+const subject = v.looseObject({ kind: v.string(), name: v.string() });
+
+/** The user of a certificate is for nodes; pods have a service account, which is one of two that read the cluster. */
+function rightsOfPods(reader: string): readonly KubernetesObject[] {
+  const roles = objectsOf('deploy/kubernetes/reader.yaml').map(
+    (object): KubernetesObject =>
+      object.kind === 'ServiceAccount'
+        ? { ...object, metadata: { ...object.metadata, name: reader } }
+        : object,
+  );
+  return [...roles, ...objectsOf('deploy/kubernetes/own-paths.yaml')].map((object) => {
+    if (!Array.isArray(object['subjects'])) return object;
+    const isOther = ({ kind, name }: v.InferOutput<typeof subject>) =>
+      kind === 'User' ||
+      (kind === 'ServiceAccount' && object.metadata.name === 'mixed-version-proxy-reader' && name !== reader);
+    const subjects = v.parse(v.array(subject), object['subjects']).filter((each) => !isOther(each));
+    return { ...object, subjects };
+  });
+}
 
 function rightsIn(among: readonly KubernetesObject[]): readonly KubernetesObject[] {
   const key = ({ kind, metadata }: KubernetesObject) => `${kind}/${metadata.namespace}/${metadata.name}`;
@@ -113,12 +125,12 @@ describe('the manifests', () => {
 
   test('have gateways read the cluster themselves: no sync job, no keys, a service account for the gateway', () => {
     assert.match([...configurationIn(objects).values()].join(), /^apiServers:\n {2}inCluster: true$/m);
-    assert.equal(gateway.template.spec['serviceAccountName'], 'mixed-version-proxy-sync');
+    assert.equal(gateway.template.spec['serviceAccountName'], 'mixed-version-proxy-reader');
     assert.ok(objects.every(({ kind }) => kind !== 'Deployment'));
   });
 
-  test('give the gateway the rights of deploy/sync/rbac.yaml', () => {
-    assert.deepEqual(rightsIn(objects), rightsIn(rightsOfPods));
+  test('give the gateway the rights of deploy/kubernetes/reader.yaml', () => {
+    assert.deepEqual(rightsIn(objects), rightsIn(rightsOfPods('mixed-version-proxy-reader')));
   });
 
   test('let a voluntary disruption take one gateway at a time', () => {
@@ -187,8 +199,8 @@ describe('the chart', () => {
       assert.equal(spec.publishNotReadyAddresses, true);
     });
 
-    test('gives the sync job the rights of deploy/sync/rbac.yaml, and the gateway none', () => {
-      assert.deepEqual(rightsIn(pushed), rightsIn(rightsOfPods));
+    test('gives the sync job the rights of deploy/kubernetes/reader.yaml, and the gateway none', () => {
+      assert.deepEqual(rightsIn(pushed), rightsIn(rightsOfPods('mixed-version-proxy-sync')));
       assert.equal(pushedGateway().template.spec['automountServiceAccountToken'], false);
     });
 

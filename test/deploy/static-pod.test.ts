@@ -65,7 +65,7 @@ test('the static pod starts the router with flags that it has, and all else is f
   ];
   const node = new Map([
     [configPath, read('config.yaml')],
-    ['/etc/mixed-version-proxy/sync.kubeconfig', kubeconfig],
+    ['/etc/mixed-version-proxy/reader.kubeconfig', kubeconfig],
     [
       '/etc/kubernetes/manifests/kube-apiserver.yaml',
       kubeadmManifest({ pki: '/etc/kubernetes/pki', securePort }),

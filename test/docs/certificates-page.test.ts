@@ -13,7 +13,7 @@ import { runInShell } from './support/shell-session.ts';
 const missing = ['openssl', 'kubectl'].filter((name) => spawnSync(name, ['version', '--client']).error);
 const skip = missing.length > 0 && `not on PATH: ${missing.join(' and ')}`;
 
-test("the sync job's certificate and kubeconfig are made as the page says, and nothing else is left behind", {
+test("the reader's certificate and kubeconfig are made as the page says, and nothing else is left behind", {
   skip,
 }, async (context) => {
   const directory = await temporaryDirectory(context);
@@ -32,10 +32,10 @@ test("the sync job's certificate and kubeconfig are made as the page says, and n
   for (const { command, exitCode, written } of results) assert.equal(exitCode, 0, `${command}\n${written}`);
 
   assert.deepEqual((await readdir(pki)).sort(), ['ca.crt', 'ca.key']);
-  assert.deepEqual((await readdir(made)).sort(), ['sync.crt', 'sync.key', 'sync.kubeconfig']);
-  const certificate = new X509Certificate(await readFile(join(made, 'sync.crt')));
+  assert.deepEqual((await readdir(made)).sort(), ['reader.crt', 'reader.key', 'reader.kubeconfig']);
+  const certificate = new X509Certificate(await readFile(join(made, 'reader.crt')));
   assert.ok(certificate.verify(new X509Certificate(authority.certificate).publicKey));
-  assert.equal(certificate.subject, 'CN=mixed-version-proxy-sync');
+  assert.equal(certificate.subject, 'CN=mixed-version-proxy-reader');
   // RFC 5280 section 4.2.1.12: id-kp-clientAuth.
   assert.deepEqual(certificate.keyUsage, ['1.3.6.1.5.5.7.3.2']);
 });

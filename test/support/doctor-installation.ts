@@ -99,7 +99,7 @@ snapshot: { keysFile: keys.json, file: snapshot }
 `,
     'sync-job.crt': syncJob.chain,
     'sync-job.key': syncJob.privateKey,
-    'sync.kubeconfig': `apiVersion: v1
+    'reader.kubeconfig': `apiVersion: v1
 kind: Config
 clusters: [{ name: c, cluster: { server: "${apiServer.url}", certificate-authority: ca.crt } }]
 users: [{ name: u, user: { client-certificate: sync-job.crt, client-key: sync-job.key } }]

@@ -9,7 +9,7 @@ test('a cluster that responds with something else than JSON is a refusal with it
   const { apiServer, path } = await installation(context, {
     server: () => ({ filter: (_request, response) => response.end('<html>Sign in</html>') }),
   });
-  const access = await loadClusterAccess({ kubeconfig: path('sync.kubeconfig') });
+  const access = await loadClusterAccess({ kubeconfig: path('reader.kubeconfig') });
   const controlPlane = new ControlPlane(access, '10.0.0.1');
   for (const ask of [() => controlPlane.clusterConfiguration(), () => controlPlane.takeTurn(1000)]) {
     await assert.rejects(ask, (error) => {
@@ -30,7 +30,7 @@ test('a cluster that refuses is a refusal in its words: they name the user and t
       },
     }),
   });
-  const access = await loadClusterAccess({ kubeconfig: path('sync.kubeconfig') });
+  const access = await loadClusterAccess({ kubeconfig: path('reader.kubeconfig') });
   await assert.rejects(new ControlPlane(access, '10.0.0.1').clusterConfiguration(), (error) => {
     assert.ok(error instanceof InstallationRefused, String(error));
     assert.ok(error.message.endsWith(` returned 403: ${message}`), error.message);

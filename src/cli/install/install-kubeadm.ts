@@ -144,7 +144,7 @@ export async function undo(site: InstallationSite): Promise<void> {
     await controlPlane.endTurn();
   }
   await site.say(
-    `removed: kube-apiserver is ready on ${journal.port}. The ClusterRole, Roles and bindings mixed-version-proxy-router stay for other nodes`,
+    `removed: kube-apiserver is ready on ${journal.port}. The ClusterRole, Roles and bindings mixed-version-proxy-reader stay for other nodes`,
   );
 }
 

@@ -51,7 +51,7 @@ async function kubeconfigBy(kubeadm: string, clusterConfiguration: string): Prom
     // Warnings of klog come first; kubeadm of some versions writes `error:` before what it ends with, and of some nothing.
     const [reason] = said.split('\n').filter((line) => line !== '' && !/^[IW]\d{4} /.test(line));
     throw new InstallationRefused(
-      `kubeadm cannot make a client certificate: ${reason ?? errorMessage(cause).split('\n')[0]}. Where the CA key is not on the node, make the kubeconfig of the user ${readerName} elsewhere, put it at /etc/mixed-version-proxy/sync.kubeconfig, and install again`,
+      `kubeadm cannot make a client certificate: ${reason ?? errorMessage(cause).split('\n')[0]}. Where the CA key is not on the node, make the kubeconfig of the user ${readerName} elsewhere, put it at /etc/mixed-version-proxy/reader.kubeconfig, and install again`,
       { cause },
     );
   } finally {

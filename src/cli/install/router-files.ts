@@ -1,6 +1,6 @@
 /** Where the router's own files are on a node, and what they hold. */
 export const routerPaths = {
-  kubeconfig: '/etc/mixed-version-proxy/sync.kubeconfig',
+  kubeconfig: '/etc/mixed-version-proxy/reader.kubeconfig',
   configuration: '/etc/mixed-version-proxy/config.yaml',
   manifest: '/etc/kubernetes/manifests/mixed-version-proxy.yaml',
   flagPatch: '/etc/kubernetes/patches/kube-apiserver-mixed-version-proxy+json.yaml',

@@ -67,5 +67,5 @@ export async function findOwnServerId(
 function adviceOn(error: unknown, access: EmbeddedSyncConfig['access']): string {
   if (!('kubeconfig' in access) || !(error instanceof ReadError) || error.code !== 'UnexpectedStatus')
     return '';
-  return `. The user of ${access.kubeconfig.path} may lack a right: deploy/sync/rbac.yaml has all that reading the cluster takes`;
+  return `. The user of ${access.kubeconfig.path} may lack a right: deploy/kubernetes/reader.yaml has all that reading the cluster takes`;
 }

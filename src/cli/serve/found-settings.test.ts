@@ -18,7 +18,7 @@ before(async () => {
   ]);
 });
 
-const reading = { kubeconfig: ['sync.kubeconfig'] };
+const reading = { kubeconfig: ['reader.kubeconfig'] };
 
 /** What is found beside these options, on a node with this manifest. */
 function found(

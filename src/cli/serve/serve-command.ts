@@ -37,7 +37,7 @@ export function registerServe(
     .examples(
       {
         comment: 'On a control-plane node of kubeadm: everything else is found there.',
-        line: 'serve --kubeconfig=sync.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        line: 'serve --kubeconfig=reader.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
       },
       {
         comment: 'Beside the kube-apiserver of one control-plane node.',
@@ -47,7 +47,7 @@ export function registerServe(
           '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
           '--proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key',
           '--requestheader-client-ca-file=front-proxy-ca.crt --requestheader-allowed-names=front-proxy-client',
-          '--kubeconfig=sync.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+          '--kubeconfig=reader.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
         ].join(' '),
       },
       {
@@ -56,7 +56,7 @@ export function registerServe(
           'serve --gateway --tls-cert-file=gateway.crt --tls-private-key-file=gateway.key',
           '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
           '--proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key',
-          '--kubeconfig=sync.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+          '--kubeconfig=reader.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
         ].join(' '),
       },
     );

@@ -56,7 +56,7 @@ describe('the text of status', () => {
     certificates: [
       {
         name: 'kubeconfig',
-        path: '/etc/sync.kubeconfig',
+        path: '/etc/reader.kubeconfig',
         subject: 'CN=sync',
         notBefore: '2025-01-20T00:00:00Z',
         notAfter: '2026-01-20T00:00:00Z',
@@ -70,7 +70,7 @@ describe('the text of status', () => {
   });
 
   it('says of an own snapshot, by the word that rows of routers have, when a server was last read', () => {
-    const read = { source: 'sync.kubeconfig', lastReadAt: '2026-01-01T00:04:56Z', servers: [] };
+    const read = { source: 'reader.kubeconfig', lastReadAt: '2026-01-01T00:04:56Z', servers: [] };
     const text = statusText({ ...report, status: { ...status, embeddedSync: read } }, now, plain);
     assert.match(text, /^Snapshot: +generation 42, own, /m);
     assert.match(text, /^Read by: +this router, by sync\.kubeconfig, last 4 s ago$/m);

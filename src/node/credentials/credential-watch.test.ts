@@ -61,9 +61,9 @@ it('shows the days left of the certificate in use', async () => {
 it('shows what is in none of the files beside them, and of all the one that ends first', async () => {
   const { chain } = await issue('router', at(12.5));
   const report = reportOf(stateOf({ 'tls-cert-file': chain }));
-  const kubeconfig = { name: 'kubeconfig', path: '/etc/sync.kubeconfig', notBefore: now - 300 * day };
+  const kubeconfig = { name: 'kubeconfig', path: '/etc/reader.kubeconfig', notBefore: now - 300 * day };
   report.further = [
-    { ...kubeconfig, subject: 'CN=sync', notAfter: now + 5 * day },
+    { ...kubeconfig, subject: 'CN=reader', notAfter: now + 5 * day },
     // A machine renews it every hour.
     { ...kubeconfig, subject: 'the token of a pod', notBefore: now, notAfter: now + day / 24 },
   ];
@@ -71,12 +71,12 @@ it('shows what is in none of the files beside them, and of all the one that ends
     report.certificates().map(({ name, subject, daysLeft }) => [name, subject, daysLeft]),
     [
       ['tls-cert-file', 'CN=router', 12],
-      ['kubeconfig', 'CN=sync', 5],
+      ['kubeconfig', 'CN=reader', 5],
       ['kubeconfig', 'the token of a pod', 0],
     ],
   );
   assert.deepEqual(firstExpiry(report.certificates(), now), {
-    text: 'in 5 days: CN=sync in /etc/sync.kubeconfig (--kubeconfig)',
+    text: 'in 5 days: CN=reader in /etc/reader.kubeconfig (--kubeconfig)',
     isNear: true,
   });
   assert.equal(report.expiring().length, 3);

@@ -1,6 +1,10 @@
 {{- define "mvp.image" -}}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
 {{- end }}
+{{- /* The service account of whoever reads the cluster. */}}
+{{- define "mvp.reader" -}}
+mixed-version-proxy-{{ ternary "sync" "reader" .Values.sync.enabled }}
+{{- end }}
 {{- define "mvp.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532

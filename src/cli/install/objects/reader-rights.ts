@@ -10,7 +10,10 @@ interface RightsObject {
 }
 
 /** Common name of the client certificate that routers read the cluster with. */
-export const readerName = 'mixed-version-proxy-sync';
+export const readerName = 'mixed-version-proxy-reader';
+
+/** Of a sync job, which may push as well. */
+const syncJobName = 'mixed-version-proxy-sync';
 
 const apiGroup = 'rbac.authorization.k8s.io';
 const apiVersion = `${apiGroup}/v1`;
@@ -37,14 +40,22 @@ function watched(group: string, resource: string): object {
   return { apiGroups: [group], resources: [resource], verbs: ['list', 'watch'] };
 }
 
-/**
- * What a router that reads the cluster may do, for the user of its certificate: the rules of deploy/sync/rbac.yaml. Under
- * names of their own, so that neither overwrites the other's subjects.
- */
+/** A service account and the user of a client certificate. */
+function subjectsNamed(name: string): readonly object[] {
+  return [
+    { kind: 'ServiceAccount', name, namespace: 'kube-system' },
+    { apiGroup, kind: 'User', name },
+  ];
+}
+
+/** Who reads the cluster: routers, or a sync job. */
+const readers = [readerName, syncJobName].flatMap(subjectsNamed);
+
+/** What a router that reads the cluster may do: the roles and bindings of deploy/kubernetes/reader.yaml. */
 export const readerRights: readonly RightsObject[] = rights.flatMap(([namespace, rules]) => {
   const scope = namespace === undefined ? 'Cluster' : '';
   const metadata = {
-    name: 'mixed-version-proxy-router',
+    name: readerName,
     ...(namespace === undefined ? {} : { namespace }),
   };
   const path = `/apis/${apiVersion}${namespace === undefined ? '' : `/namespaces/${namespace}`}`;
@@ -60,7 +71,7 @@ export const readerRights: readonly RightsObject[] = rights.flatMap(([namespace,
         kind: `${scope}RoleBinding`,
         metadata,
         roleRef: { apiGroup, kind: `${scope}Role`, name: metadata.name },
-        subjects: [{ apiGroup, kind: 'User', name: readerName }],
+        subjects: readers,
       },
     },
   ];
@@ -85,10 +96,7 @@ const roles: readonly OwnPathRole[] = [
     name: 'mixed-version-proxy-push',
     paths: ['v1/snapshot', 'v1/snapshot/renewal'],
     verbs: ['get', 'head', 'put'],
-    subjects: [
-      { kind: 'ServiceAccount', name: readerName, namespace: 'kube-system' },
-      { apiGroup, kind: 'User', name: readerName },
-    ],
+    subjects: subjectsNamed(syncJobName),
   },
 ];
 
