@@ -1,14 +1,12 @@
 import type { Handler } from 'hono';
 // For few routes: Hono's other routers are 2 KB gzipped of what a Worker loads with its first request.
 import { Hono } from 'hono/tiny';
+import { internalError } from './apimachinery/status.ts';
 import type { OwnAppOptions } from './own-app.ts';
-import { refuseDisguisedOwnPath } from './own-paths/refuse-own-path.ts';
-import { createCarrier } from './proxy/carry.ts';
-import { createRouter } from './proxy/create-router.ts';
-import { handleRequest, internalError } from './request/handle-request.ts';
-import { ownResponse, responseOf } from './request/outcome.ts';
-import { ownPathsPrefix } from './request/own-path-target.ts';
-import { type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
+import { createCarrier, createRouter } from './proxy/router.ts';
+import { ownPathsPrefix, refuseDisguisedOwnPath } from './request/own-path-target.ts';
+import { type HandlerEnvironment, handleRequest, type Router, webInbound } from './request/router.ts';
+import { ownResponse, responseOf } from './request/transport.ts';
 import { silentLogger } from './runtime/logger.ts';
 
 export interface AppOptions extends OwnAppOptions {

@@ -4,8 +4,7 @@ export type { RawHeaders } from './apimachinery/raw-headers.ts';
 export { parseRequestInfo, type RequestInfo } from './apimachinery/request-info.ts';
 export { RequestInfoError, type RequestInfoErrorCode } from './apimachinery/request-info-error.ts';
 export { type AppOptions, createApp } from './app.ts';
-export type { DiscoveryView } from './discovery/merging/discovery-view.ts';
-export { mergeDiscovery } from './discovery/merging/merge-discovery.ts';
+export { type DiscoveryView, mergeDiscovery } from './discovery/merge-discovery.ts';
 export { HealthMonitor, type HealthMonitorOptions } from './health/health-monitor.ts';
 export {
   type HealthChange,
@@ -37,22 +36,16 @@ export { stampIdentity } from './identity/stamp-identity.ts';
 export { X509Authenticator } from './identity/x509.ts';
 export { createProbe, type ProbeOptions } from './proxy/delivery/probe.ts';
 export { type Explanation, explainRequest } from './proxy/explain.ts';
-export type { InFlightLimits, InFlightReading, RequestKind } from './proxy/in-flight/request-gate.ts';
-export { RequestGate } from './proxy/in-flight/request-gate.ts';
 export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
 export type { MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
-export type { Destination } from './request/destination.ts';
-export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
 export {
-  type Outcome,
-  ownResponse,
-  passedOnResponse,
-  type Refusal,
-  type ResponseToSend,
-  type SendResult,
-  type Sent,
-  sent,
-} from './request/outcome.ts';
+  type InFlightLimits,
+  type InFlightReading,
+  RequestGate,
+  type RequestKind,
+} from './proxy/request-gate.ts';
+export { type Destination, TransportError, type TransportErrorCode } from './request/destination.ts';
+export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
 export type {
   Attempt,
   AttemptFailure,
@@ -62,8 +55,18 @@ export type {
   RequestRecord,
 } from './request/request-record.ts';
 export type { HandlerEnvironment } from './request/router.ts';
-export type { OutboundRequest, Transport } from './request/transport.ts';
-export { TransportError, type TransportErrorCode } from './request/transport-error.ts';
+export {
+  type OutboundRequest,
+  type Outcome,
+  ownResponse,
+  passedOnResponse,
+  type Refusal,
+  type ResponseToSend,
+  type SendResult,
+  type Sent,
+  sent,
+  type Transport,
+} from './request/transport.ts';
 export type { Caller, UserInfo } from './request/user-info.ts';
 export { decide } from './routing/decide.ts';
 export type {
@@ -79,19 +82,18 @@ export { defaultPreferredVersion } from './routing/preferred-version.ts';
 export type { Logger } from './runtime/logger.ts';
 export { createAddressPolicy } from './snapshot/addresses/address-policy.ts';
 export { parseSnapshot } from './snapshot/format/parse-snapshot.ts';
+export type { Snapshot } from './snapshot/format/schema.ts';
 export { SnapshotError, type SnapshotErrorCode } from './snapshot/format/snapshot-error.ts';
-export type { Snapshot } from './snapshot/format/types.ts';
 export { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
-export type { SnapshotStore } from './snapshot/receiving/snapshot-store.ts';
-export { createMemorySnapshotStore } from './snapshot/receiving/snapshot-store.ts';
+export { createMemorySnapshotStore, type SnapshotStore } from './snapshot/receiving/snapshot-store.ts';
 export { buildRoutingTable } from './snapshot/routing-table/build-routing-table.ts';
 export type { RoutingServer, RoutingTable } from './snapshot/routing-table/routing-table.ts';
 export { type PinnedKeySet, parseSnapshotKeys } from './snapshot/signing/keys.ts';
 export { openSnapshot } from './snapshot/signing/open-sealed.ts';
-export { sealSnapshot } from './snapshot/signing/seal.ts';
 export {
   generateSigningKey,
   loadSigningKey,
   type SigningKey,
+  sealSnapshot,
   signingKeyOf,
-} from './snapshot/signing/signing-key.ts';
+} from './snapshot/signing/seal.ts';

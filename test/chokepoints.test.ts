@@ -54,18 +54,18 @@ const chokepoints = {
     calledIn: [
       'src/apimachinery/remembered-requests.ts',
       'src/cli/doctor/ask-as-router.ts',
-      'src/own-paths/delegated-authorizer.ts',
-      'src/proxy/delivery/ask-server.ts',
+      'src/own-paths/authorization.ts',
+      'src/proxy/delivery/probe.ts',
       'src/proxy/explain.ts',
     ],
   },
   rememberingRequests: {
     definedIn: 'src/apimachinery/remembered-requests.ts',
-    calledIn: ['src/proxy/create-router.ts'],
+    calledIn: ['src/proxy/router.ts'],
   },
   // Header hygiene and identity stamping.
   cleanRequestHeaders: {
-    definedIn: 'src/request/header-hygiene.ts',
+    definedIn: 'src/request/headers.ts',
     calledIn: ['src/proxy/delivery/outbound.ts'],
   },
   stampIdentity: {
@@ -78,24 +78,24 @@ const chokepoints = {
     definedIn: 'src/proxy/delivery/outbound.ts',
     calledIn: [
       'src/cli/doctor/ask-as-router.ts',
-      'src/proxy/delivery/ask-server.ts',
-      'src/proxy/delivery/attempt.ts',
+      'src/proxy/delivery/probe.ts',
+      'src/proxy/delivery/delivery.ts',
     ],
   },
   // Who may use the router's own paths.
   onlyAuthorizedCallers: {
-    definedIn: 'src/own-paths/only-authorized-callers.ts',
-    calledIn: ['src/own-app.ts', 'src/own-paths/own-paths.ts'],
+    definedIn: 'src/own-paths/authorization.ts',
+    calledIn: ['src/own-app.ts', 'src/own-app.ts'],
   },
   // For what is signed alone.
   onlyAuthorizedOrUnknownCallers: {
-    definedIn: 'src/own-paths/only-authorized-callers.ts',
-    calledIn: ['src/own-paths/own-paths.ts'],
+    definedIn: 'src/own-paths/authorization.ts',
+    calledIn: ['src/own-app.ts'],
   },
   // What is asked in a caller's name on the side: servers for their health checks, and whether the caller may use an own path.
   askInCallersName: {
     definedIn: 'src/proxy/ask-in-callers-name.ts',
-    calledIn: ['src/own-paths/delegated-authorizer.ts', 'src/own-paths/health-checks/server-checks.ts'],
+    calledIn: ['src/own-paths/authorization.ts', 'src/own-paths/server-checks.ts'],
   },
   // Whose word on a server's address counts; and what a router says of itself.
   createAdvertisedAddresses: {
@@ -103,12 +103,12 @@ const chokepoints = {
     calledIn: ['src/sync/node/run-sync.ts'],
   },
   parseAdvertisedServer: {
-    definedIn: 'src/snapshot/addresses/advertised-address.ts',
+    definedIn: 'src/snapshot/addresses/addresses.ts',
     calledIn: ['src/sync/node/https-target.ts'],
   },
   // An upgrade that a server declines with a redirect to elsewhere.
   refuseDeclinedUpgrade: {
-    definedIn: 'src/proxy/delivery/declined-upgrade.ts',
+    definedIn: 'src/proxy/delivery/judge-response.ts',
     calledIn: ['src/edge/worker/websocket-upgrade.ts', 'src/node/upgrades/upgrade.ts'],
   },
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
@@ -126,7 +126,7 @@ const chokepoints = {
 
 for (const [name, { definedIn, calledIn }] of Object.entries(chokepoints)) {
   test(`${name} is called in ${calledIn.join(' and ')}, once each, and nowhere else`, () => {
-    assert.deepEqual(callersOf(name), calledIn);
+    assert.deepEqual(callersOf(name), [...calledIn].sort());
     const exported = modulesNaming(name).filter((file) => file !== 'src/index.ts');
     // An import under another name, or a function handed on, would escape the search for calls.
     assert.deepEqual(exported, [...new Set([...calledIn, definedIn])].sort());
@@ -144,9 +144,9 @@ test('SnapshotReceiver.acceptOwn, which asks for no signature, is called by the 
 test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
   assert.deepEqual(placesOf(/\breceiver\.accept\(/), ['src/snapshot/receiving/snapshot-endpoint.ts']);
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
-    'src/own-paths/own-paths.ts',
-    'src/request/handle-request.ts',
-    'src/snapshot/receiving/sharing-receiver.ts', // hands the push on to the receiver that it extends
+    'src/edge/snapshot/sharing-receiver.ts', // hands the push on to the receiver that it extends
+    'src/own-app.ts',
+    'src/request/router.ts',
     'src/snapshot/receiving/snapshot-endpoint.ts',
   ]);
 });
@@ -157,10 +157,7 @@ test('a peer assertion is judged in one place', () => {
 });
 
 test('a transport is asked to send in two places, and both have the request from the chokepoint', () => {
-  assert.deepEqual(placesOf(/\btransport\.send\(/), [
-    'src/proxy/delivery/ask-server.ts',
-    'src/proxy/forward.ts',
-  ]);
+  assert.deepEqual(placesOf(/\btransport\.send\(/), ['src/proxy/delivery/probe.ts', 'src/proxy/forward.ts']);
   // Nobody else calls it under another name.
   assert.deepEqual(placesOf(/(?<!transport)\.send\(/), []);
   // What goes out of it goes to a dispatcher: ours, or undici's pool behind it.
@@ -181,7 +178,7 @@ test('a transport is asked to send in two places, and both have the request from
     sourceOf('src/proxy/forward.ts'),
     /router\.deliver\(request, \(outbound\) =>\s*transport\.send\(withIfNoneMatch\(outbound, ifNoneMatch\), /,
   );
-  const question = sourceOf('src/proxy/delivery/ask-server.ts');
+  const question = sourceOf('src/proxy/delivery/probe.ts');
   assert.match(question, /const outbound = await buildOutboundRequest\(/);
   assert.match(question, /transport\.send\(outbound, /);
 });
@@ -206,14 +203,14 @@ test('an upgrade is dialled in one place, with the request from Router.deliver',
 test('the order accept, identify, decide, carry, name, observe is spelled in one place, for requests and upgrades', () => {
   assert.deepEqual(placesOf(/\brouter\.decide\(/), [
     // Asks the servers for their own health checks, in the name of the caller.
-    'src/own-paths/health-checks/server-checks.ts',
-    'src/request/handle-request.ts',
+    'src/own-paths/server-checks.ts',
+    'src/request/router.ts',
   ]);
   assert.deepEqual(placesOf(/\brouter\.identify\(/), [
-    'src/own-paths/health-checks/server-checks.ts',
     // Before the router's own paths.
-    'src/own-paths/own-paths.ts',
-    'src/request/handle-request.ts',
+    'src/own-app.ts',
+    'src/own-paths/server-checks.ts',
+    'src/request/router.ts',
   ]);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
     'src/app.ts',
@@ -234,7 +231,7 @@ test('a request by HTTP/2 comes through the adapter for fetch handlers, and no o
 });
 
 test('Router.deliver builds every outbound request itself, for the first try and the second', () => {
-  const delivery = sourceOf('src/proxy/delivery/attempt.ts');
+  const delivery = sourceOf('src/proxy/delivery/delivery.ts');
   assert.equal(delivery.match(/\bsend\(/g)?.length, 1, 'one place in it sends');
   assert.match(delivery, /buildOutboundRequest\(request, destination, /);
 });

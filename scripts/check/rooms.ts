@@ -1,10 +1,9 @@
 /**
  * Holds the rooms of src to their order: what stands in one imports from its own and from those below it only, so there
- * is no circle of folders, nor one of modules, by their types either. A room is small enough to be looked over, and no two
- * files share a name. src/http2 is a room of its own besides (src/http2/README.md): it imports nothing of what is around
+ * is no circle of folders, nor one of modules, by their types either. A room is small enough to be looked over. src/http2 is a room of its own besides (src/http2/README.md): it imports nothing of what is around
  * it, and nobody around it speaks of frames. Exits 1 and names every fault.
  */
-import { basename, dirname } from 'node:path';
+import { dirname } from 'node:path';
 import { importsOf, sourceFiles } from './imports.ts';
 
 /** From the top down (docs/explanation/architecture.md, "Folders"). */
@@ -65,21 +64,16 @@ const rooms = [
   'src/dashboard/history',
   'src/dashboard/wording',
   'src/own-paths',
-  'src/own-paths/health-checks',
   'src/own-paths/status',
   'src/own-paths/history',
-  'src/observe',
   'src/proxy',
-  'src/proxy/in-flight',
   'src/proxy/delivery',
   'src/health',
   'src/identity/assertion',
   'src/identity',
   'src/request',
   'src/discovery',
-  'src/discovery/merging',
   'src/routing',
-  'src/discovery/openapi-v3',
   'src/discovery/forms',
   // The snapshot.
   'src/snapshot/receiving',
@@ -97,17 +91,10 @@ const http2Room = 'src/http2/';
 const packagesOfHttp2 = /^(?:node:|undici$|@hono\/node-server\/)/;
 /** What of the HTTP/2 room is for the room alone. */
 const innerHttp2 = /^src\/http2\/(?:frames|hpack)\//;
-/** Entries of a room, and of a program. */
-const namesOfMany = ['index.ts', 'main.ts'];
 
 const faults: string[] = [];
 const files = sourceFiles();
-const named = new Map<string, string>();
 for (const file of files) {
-  const name = basename(file);
-  const other = named.get(name);
-  if (other !== undefined && !namesOfMany.includes(name)) faults.push(`${file}: ${other} has that name too`);
-  named.set(name, file);
   const room = rooms.indexOf(dirname(file));
   if (room === -1) faults.push(`${file}: its folder has no place in the order of scripts/check/rooms.ts`);
   for (const imported of importsOf(file)) {

@@ -1,7 +1,12 @@
 import * as v from 'valibot';
-import { DocumentReader } from '../../src/snapshot/format/document-reader.ts';
-import { fieldPath, IssueList, type SnapshotIssue } from '../../src/snapshot/format/issues.ts';
-import { expected, strict } from '../../src/snapshot/format/schema-parts.ts';
+import {
+  DocumentReader,
+  expected,
+  fieldPath,
+  IssueList,
+  type SnapshotIssue,
+  strict,
+} from '../../src/runtime/validation.ts';
 
 const text = v.pipe(v.string(expected('text')), v.minLength(1, 'must not be empty'));
 /** Without the value: it may be a key that was given by mistake. */

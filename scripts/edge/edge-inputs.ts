@@ -1,8 +1,8 @@
 import type { WorkerConfiguration } from '../../src/edge/configuration/configuration.ts';
 import { WorkerConfigurationError } from '../../src/edge/configuration/configuration-error.ts';
 import { readConfiguration } from '../../src/edge/configuration/read-configuration.ts';
-import { errorMessage } from '../../src/runtime/error-message.ts';
-import type { SnapshotIssue } from '../../src/snapshot/format/issues.ts';
+import { errorMessage } from '../../src/runtime/errors.ts';
+import type { SnapshotIssue } from '../../src/runtime/validation.ts';
 import type { EdgeConfiguration } from './edge-configuration.ts';
 
 /** What the files of an EdgeConfiguration hold; PEM. */

@@ -6,7 +6,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { CertificatePemError, parseCertificates, parsePair } from '../../src/node/callers/pem-files.ts';
 import { shutdownSignal } from '../../src/node/process/signals.ts';
-import { describeIssueOf, type SnapshotIssue } from '../../src/snapshot/format/issues.ts';
+import { describeIssueOf, type SnapshotIssue } from '../../src/runtime/validation.ts';
 import { type EdgeConfiguration, listenAddress, readEdgeConfiguration } from './edge-configuration.ts';
 import { type EdgeFiles, type EdgeInputs, type EdgeKeyPair, readEdgeInputs } from './edge-inputs.ts';
 import type { PemPair, RunningEdge } from './running-edge.ts';

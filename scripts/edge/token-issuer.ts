@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { CompactSign } from 'jose';
 import type { CertificatePaths } from '../../demo/certificates.ts';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 
 interface TokenSubject {
   readonly name: string;

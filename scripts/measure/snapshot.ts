@@ -7,14 +7,13 @@
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
-import { servedSetFromDiscovery } from '../../src/discovery/forms/served-set-of.ts';
+import { servedSetFromDiscovery } from '../../src/discovery/forms/aggregated.ts';
 import { createAddressPolicy } from '../../src/snapshot/addresses/address-policy.ts';
-import type { ServedSet, Snapshot } from '../../src/snapshot/format/types.ts';
+import type { ServedSet, Snapshot } from '../../src/snapshot/format/schema.ts';
 import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../src/snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
-import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { buildSnapshot } from '../../src/sync/content/build-snapshot.ts';
 import type { ServerReading } from '../../src/sync/servers/server-reading.ts';
 import { median } from '../harness/statistics.ts';

@@ -49,7 +49,7 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Destinations without a response',
-    source: 'src/request/transport-error.ts',
+    source: 'src/request/destination.ts',
     name: 'TransportErrorCode',
     introduction:
       'In the log line of a failed attempt, and in `TransportError`. The client gets a second try elsewhere where that is safe, else 503 (502 for `InvalidResponse`).',
@@ -93,7 +93,7 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Names of identity headers',
-    source: 'src/request/identity-header-names.ts',
+    source: 'src/request/headers.ts',
     name: 'IdentityHeaderNamesErrorCode',
     introduction: 'In `--requestheader-*-headers`, at the start.',
     descriptions: {

@@ -1,4 +1,4 @@
-import { CodedError } from '../runtime/coded-error.ts';
+import { CodedError } from '../runtime/errors.ts';
 
 export type RequestInfoErrorCode =
   /** The request target is malformed, or two parsers could read it differently. The response is 400. */

@@ -1,3 +1,5 @@
+import type { Logger } from '../runtime/logger.ts';
+
 /** `metav1.Status`, the form in which Kubernetes words every failure (k8s.io/apimachinery meta/v1/types.go). */
 export interface Status {
   readonly kind: 'Status';
@@ -105,4 +107,13 @@ export function statusParts(
 export function statusResponse(reason: StatusReason, message: string, options: StatusOptions = {}): Response {
   const parts = statusParts(reason, message, options);
   return new Response(parts.body, { status: parts.code, headers: parts.headers });
+}
+
+/**
+ * An internal error of the router: logged for its operator, not shown to the client.
+ * @param auditId left out where it came before the request was read
+ */
+export function internalError(error: unknown, logger: Logger, auditId?: string): Response {
+  logger.error({ err: error, 'audit-ID': auditId }, 'A request ended in an internal error');
+  return statusResponse('InternalError', 'Internal error occurred: the router could not handle the request');
 }

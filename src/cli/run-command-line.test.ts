@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { commandContext, runCommand } from '../../test/support/command-context.ts';
-import { servedSetKey } from '../snapshot/format/shared-groups.ts';
-import type { ServedSet, Snapshot } from '../snapshot/format/types.ts';
-import { sealSnapshot } from '../snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../snapshot/signing/signing-key.ts';
+import { servedSetKey } from '../snapshot/format/packed-snapshot.ts';
+import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../snapshot/signing/seal.ts';
 import { createProgram } from './run-command-line.ts';
 import { CliCommand } from './terminal/cli-command.ts';
 

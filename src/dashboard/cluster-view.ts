@@ -1,4 +1,4 @@
-import type { Snapshot } from '../snapshot/format/types.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type ServedMatrix, servedMatrix } from './served-matrix.ts';
 import { type ServerColumn, serverColumns } from './server-columns.ts';

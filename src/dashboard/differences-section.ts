@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { groupVersionString } from '../apimachinery/group-version.ts';
-import type { DiscoveryConflict } from '../discovery/merging/merge-resource.ts';
+import type { DiscoveryConflict } from '../discovery/merge-discovery.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import type { MatrixCell, MatrixGroup, MatrixRow, ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';

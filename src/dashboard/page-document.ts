@@ -1,6 +1,6 @@
 import { html, raw } from 'hono/html';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
-import type { SnapshotApiService } from '../snapshot/format/types.ts';
+import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
 import { clusterView, type UpgradeState } from './cluster-view.ts';
 import { decisionsSection } from './decisions-section.ts';

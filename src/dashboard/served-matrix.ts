@@ -1,6 +1,6 @@
 import { parseStorageVersionName } from '../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../apimachinery/version-priority.ts';
-import type { ServedSet } from '../snapshot/format/types.ts';
+import type { ServedSet } from '../snapshot/format/schema.ts';
 import type { ServerColumn } from './server-columns.ts';
 import { compareNames } from './wording/display-names.ts';
 

@@ -1,5 +1,5 @@
 import { compareServerVersions } from '../apimachinery/server-version.ts';
-import type { ServedSet } from '../snapshot/format/types.ts';
+import type { ServedSet } from '../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
 /** Servers of one version that serve the same: one column, however many they are. */

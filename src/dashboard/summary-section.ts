@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
-import { firstExpiry } from '../own-paths/status/credential-files.ts';
 import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import { firstExpiry } from '../own-paths/status/status-sources.ts';
 import type { UpgradeState } from './cluster-view.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { aggregatedV2, aggregatedV2beta1, answered, ask, tableOf } from '../../test/support/ask-discovery.ts';
 import { snapshotOfSets } from '../../test/support/recorded-cluster.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
-import { servedSetFromDiscovery } from './forms/served-set-of.ts';
+import { servedSetFromDiscovery } from './forms/aggregated.ts';
 
 describe('the form of the response', () => {
   test('is what kubectl 1.33 and 1.27 ask for, under exactly that content type', async () => {

@@ -1,11 +1,9 @@
-import { pause } from '../runtime/time-slice.ts';
+import { pause } from '../runtime/time.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type DiscoveryPath, parseDiscoveryPath } from './forms/discovery-path.ts';
-import { respondWith } from './forms/encoded-document.ts';
-import { contentType, type DocumentForm, negotiateForm } from './forms/negotiate-form.ts';
+import { contentType, type DocumentForm, negotiateForm, respondWith } from './forms/encoded-document.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
-import { ownDiscoveryAccept } from './own-document.ts';
-import type { ServersDocument } from './own-documents.ts';
+import { ownDiscoveryAccept, type ServersDocument } from './own-documents.ts';
 
 /** The parts of a request that decide which document it gets. */
 export interface DiscoveryRequest {

@@ -1,22 +1,28 @@
-import { groupNameOf } from '../apimachinery/group-version.ts';
+import type { APIGroupDiscovery, APIVersionDiscovery } from '../apimachinery/discovery-types.ts';
+import { groupNameOf, storageVersionName } from '../apimachinery/group-version.ts';
 import { isSameJson } from '../runtime/canonical-json.ts';
-import type { Snapshot } from '../snapshot/format/types.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { currentViews } from './current-views.ts';
 import { aggregatedDocument } from './forms/aggregated.ts';
 import {
   apiGroupDocument,
   apiGroupListDocument,
   apiResourceListDocument,
   apiVersionsDocument,
+  resourcesOf,
 } from './forms/classic.ts';
 import { type DiscoveryPath, discoveryPathString } from './forms/discovery-path.ts';
-import { type EncodedDocument, jsonDocument } from './forms/encoded-document.ts';
-import type { DocumentForm } from './forms/negotiate-form.ts';
-import { type DiscoveryView, viewsOf } from './merging/discovery-view.ts';
-import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from './merging/merge-discovery.ts';
-import { openApiV3Index, openApiV3UrlsOf } from './openapi-v3/openapi-v3.ts';
-import type { ServersDocument } from './own-documents.ts';
+import { type DocumentForm, type EncodedDocument, jsonDocument } from './forms/encoded-document.ts';
+import { openApiV3Index, openApiV3UrlsOf } from './forms/openapi-v3.ts';
+import {
+  consensusOrder,
+  type DiscoveryView,
+  type MergedDiscovery,
+  mergeDiscovery,
+  storageVersionHashKey,
+  viewsOf,
+} from './merge-discovery.ts';
+import type { OwnDocument, ServersDocument } from './own-documents.ts';
 
 /** The merged documents of one snapshot, each made when it is first asked for. */
 interface MergedDocuments {
@@ -150,5 +156,179 @@ function discoveryDocument(
   if (isUnknown) return undefined;
   return apiResourceListDocument(path.group, version, (resource) =>
     storageVersionHashes.get(storageVersionHashKey(path.group, path.version, resource)),
+  );
+}
+
+/** A group version that a server now describes otherwise than the snapshot has it. */
+interface Change {
+  readonly group: string;
+  readonly version: APIVersionDiscovery;
+}
+
+/**
+ * The snapshot's views, brought up to date with what one server says of itself now. `undefined` where it says what the
+ * snapshot has, so that every router that holds the snapshot makes the same documents.
+ *
+ * What the server lists counts. What it does not list stays as the snapshot has it: old servers serve more than they list,
+ * one that has just started does not list everything yet, and a client that sees a group vanish takes its objects for gone.
+ * Custom resources and aggregated APIs are the same objects for all servers, so the latest word of any of them counts for
+ * all that have the group version.
+ */
+export function currentViews(
+  table: RoutingTable,
+  { serverId, says }: ServersDocument,
+): readonly DiscoveryView[] | undefined {
+  const views = viewsOf(table);
+  const known = views.find((view) => view.serverId === serverId);
+  const { version } = table.server(serverId) ?? {};
+  const own = known ?? { serverId, version, groups: [], stale: false };
+  const changes = changesOf(table, own, says);
+  if (changes.length === 0) return undefined;
+  const shared = changes.filter(({ group, version: each }) => isShared(table, group, each));
+  const others = new Map<DiscoveryView['groups'], DiscoveryView['groups']>();
+  const current = views.map((view) => {
+    if (view === known) return view;
+    // Servers that serve the same go on sharing one array.
+    const groups = others.get(view.groups) ?? withChanges(view.groups, shared, false);
+    others.set(view.groups, groups);
+    return { ...view, groups };
+  });
+  const updated = {
+    ...own,
+    groups: inOrderOf(withChanges(own.groups, changes, true), says),
+    storageVersionHashes: { ...own.storageVersionHashes, ...hashesOf(says) },
+    // It has just responded.
+    stale: false,
+  };
+  return [...current.filter((view) => view !== known), updated];
+}
+
+function changesOf(table: RoutingTable, own: DiscoveryView, says: OwnDocument): readonly Change[] {
+  const byName = groupsByName(own.groups);
+  switch (says.kind) {
+    case 'groups':
+      return says.groups.flatMap((group) => {
+        const name = groupNameOf(group);
+        const known = byName.get(name);
+        return (group.versions ?? []).flatMap((version) => {
+          const before = versionOf(known, version.version);
+          return isSameJson(version, before)
+            ? []
+            : [{ group: name, version: withResources(version, before) }];
+        });
+      });
+    case 'group': {
+      const { name, versions } = says.group;
+      return versions.flatMap(({ version }) =>
+        isListedRightly(table, name) && versionOf(byName.get(name), version) === undefined
+          ? [{ group: name, version: { version, freshness: 'Current' } }]
+          : [],
+      );
+    }
+    case 'resources': {
+      const { group, version, resources } = says;
+      const before = versionOf(byName.get(group), version);
+      const hashOf = (resource: string) => own.storageVersionHashes?.[storageVersionName(group, resource)];
+      const listed = before && apiResourceListDocument(group, before, hashOf).resources;
+      if (isSameJson(resources, listed)) return [];
+      return [{ group, version: { version, resources: resourcesOf(resources), freshness: 'Current' } }];
+    }
+    case 'openapi-v3':
+      return [];
+  }
+}
+
+/** A server that does not know the resources of a group version at the moment says that there are none. */
+function withResources(
+  version: APIVersionDiscovery,
+  before: APIVersionDiscovery | undefined,
+): APIVersionDiscovery {
+  const isUnknown = version.freshness === 'Stale' && (version.resources ?? []).length === 0;
+  return isUnknown && before?.resources !== undefined ? { ...version, resources: before.resources } : version;
+}
+
+/**
+ * Whether a group's versions are served where they are listed. The list is that of the APIService objects, which newer
+ * servers make for themselves and older ones then list, too.
+ */
+function isListedRightly(
+  { snapshot: { apiServices, customResourceGroups, servedSets } }: RoutingTable,
+  name: string,
+) {
+  return (
+    customResourceGroups.some(({ group }) => group === name) ||
+    apiServices.some(({ group, service }) => group === name && service !== undefined) ||
+    !Object.values(servedSets).some(({ discovery = [] }) =>
+      discovery.some((each) => groupNameOf(each) === name),
+    )
+  );
+}
+
+function isShared(table: RoutingTable, group: string, { version, freshness }: APIVersionDiscovery): boolean {
+  if (freshness === 'Stale') return false;
+  return table.isCustomResource(group, version) || table.extension(group, version) !== undefined;
+}
+
+function groupsByName(groups: readonly APIGroupDiscovery[]): ReadonlyMap<string, APIGroupDiscovery> {
+  return new Map(groups.map((group) => [groupNameOf(group), group]));
+}
+
+function versionOf(group: APIGroupDiscovery | undefined, version: string): APIVersionDiscovery | undefined {
+  return group?.versions?.find((each) => each.version === version);
+}
+
+/** @param adds whether what the groups lack is added; else only what they have is replaced */
+function withChanges(
+  groups: readonly APIGroupDiscovery[],
+  changes: readonly Change[],
+  adds: boolean,
+): readonly APIGroupDiscovery[] {
+  const byGroup = Map.groupBy(changes, ({ group }) => group);
+  const changed = groups.map((group) => {
+    const those = byGroup.get(groupNameOf(group));
+    if (those === undefined) return group;
+    const versions = new Map((group.versions ?? []).map((each) => [each.version, each]));
+    for (const { version } of those) {
+      if (adds || versions.has(version.version)) versions.set(version.version, version);
+    }
+    return { ...group, versions: [...versions.values()] };
+  });
+  if (!adds) return changed.every((group, index) => group === groups[index]) ? groups : changed;
+  const known = new Set(groups.map(groupNameOf));
+  const added = [...byGroup].filter(([name]) => !known.has(name));
+  return [
+    ...changed,
+    ...added.map(([name, those]) => ({
+      metadata: name === '' ? {} : { name },
+      versions: those.map(({ version }) => version),
+    })),
+  ];
+}
+
+/** Groups and versions where the server has put them; what it does not list follows its neighbour. */
+function inOrderOf(groups: readonly APIGroupDiscovery[], says: OwnDocument): readonly APIGroupDiscovery[] {
+  if (says.kind !== 'groups') return groups;
+  const [own, listed] = [groupsByName(groups), groupsByName(says.groups)];
+  return consensusOrder([[...listed.keys()], [...own.keys()]]).flatMap((name) => {
+    const [group, first] = [own.get(name), listed.get(name)];
+    if (group === undefined || first === undefined) return group ?? [];
+    const versions = consensusOrder([namesOf(first), namesOf(group)]);
+    return { ...group, versions: versions.flatMap((each) => versionOf(group, each) ?? []) };
+  });
+}
+
+function namesOf({ versions = [] }: APIGroupDiscovery): string[] {
+  return versions.map(({ version }) => version);
+}
+
+function hashesOf(says: OwnDocument): Readonly<Record<string, string>> {
+  if (says.kind !== 'resources') return {};
+  const { group, resources } = says;
+  return Object.fromEntries(
+    resources.flatMap(({ name, storageVersionHash }) =>
+      storageVersionHash === undefined
+        ? []
+        : [[storageVersionName(group, name), storageVersionHash] as const],
+    ),
   );
 }

@@ -14,8 +14,8 @@ import { silentLogger } from '../runtime/logger.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { mergedDiscovery } from './documents.ts';
+import { servedSetFromDiscovery } from './forms/aggregated.ts';
 import { parseDiscoveryPath } from './forms/discovery-path.ts';
-import { servedSetFromDiscovery } from './forms/served-set-of.ts';
 import { OwnDocuments, type ServersDocument } from './own-documents.ts';
 
 /** What a server says under a path. */

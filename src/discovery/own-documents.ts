@@ -1,7 +1,77 @@
+import * as v from 'valibot';
+import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
+import { groupNameOf } from '../apimachinery/group-version.ts';
 import type { Logger } from '../runtime/logger.ts';
+import { parseAggregated } from './forms/aggregated.ts';
+import {
+  type ParsedAPIGroup,
+  type ParsedAPIResourceList,
+  parseAPIGroup,
+  parseAPIResourceList,
+} from './forms/classic.ts';
 import { type DiscoveryPath, discoveryPathString } from './forms/discovery-path.ts';
-import { DiscoveryDocumentError } from './forms/parse-document.ts';
-import { type OwnDocument, parseOwnDocument } from './own-document.ts';
+import { DiscoveryDocumentError, parseWith, recordField } from './forms/parse-document.ts';
+
+/** What one server says of itself under a path. */
+export type OwnDocument =
+  /** `/api` and `/apis`: everything, in aggregated form. */
+  | { readonly kind: 'groups'; readonly groups: readonly APIGroupDiscovery[] }
+  /** `/apis/<group>`. */
+  | { readonly kind: 'group'; readonly group: ParsedAPIGroup }
+  /** `/api/<version>` and `/apis/<group>/<version>`. */
+  | {
+      readonly kind: 'resources';
+      readonly group: string;
+      readonly version: string;
+      readonly resources: ParsedAPIResourceList['resources'];
+    }
+  | { readonly kind: 'openapi-v3'; readonly urls: Readonly<Record<string, string>> };
+
+const aggregated = 'application/json;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList';
+
+/**
+ * Accepts the forms of a server's own discovery, newest first. From 1.35 on, plain v2 also holds what peers serve;
+ * `profile=nopeer` excludes that, and older servers ignore it. v2beta1 (1.26 to 1.36) and the classic form, which a
+ * server without aggregated discovery returns, are never merged (aggregated/wrapper.go).
+ */
+export const ownDiscoveryAccept = [
+  `${aggregated};v=v2;profile=nopeer`,
+  `${aggregated};v=v2`,
+  `${aggregated};v=v2beta1`,
+  'application/json',
+].join(',');
+
+/**
+ * @param contentType of the response
+ * @returns `undefined` where the server has no aggregated form of it: its list of groups is that of the APIService objects,
+ *   which all servers share, and says nothing of what it serves
+ * @throws {DiscoveryDocumentError} when it is not that document
+ */
+export function parseOwnDocument(
+  path: DiscoveryPath,
+  contentType: string,
+  text: string,
+): OwnDocument | undefined {
+  if (path.kind === 'groups' && !/;\s*as=APIGroupDiscoveryList/i.test(contentType)) return undefined;
+  const document = JSON.parse(text) as unknown;
+  switch (path.kind) {
+    case 'groups': {
+      // A legacy group counts only where /api gives it, any other one only where /apis does.
+      const groups = parseAggregated(document).filter((group) => (groupNameOf(group) === '') === path.legacy);
+      return { kind: 'groups', groups };
+    }
+    case 'group': {
+      const group = parseAPIGroup(document);
+      return group.name === path.group ? { kind: 'group', group } : undefined;
+    }
+    case 'resources': {
+      const { resources } = parseAPIResourceList(document);
+      return { kind: 'resources', group: path.group, version: path.version, resources };
+    }
+    case 'openapi-v3':
+      return { kind: 'openapi-v3', urls: parseOpenApiV3Index(document) };
+  }
+}
 
 /** Documents kept at most: those of a large cluster by every client form, not what clients invent. */
 const maximumDocuments = 512;
@@ -79,4 +149,23 @@ export class OwnDocuments {
 
 function keyOf(serverId: string, path: DiscoveryPath): string {
   return `${discoveryPathString(path)} ${serverId}`;
+}
+
+const index = v.object({ paths: recordField(v.object({ serverRelativeURL: v.string() })) });
+
+/**
+ * Reads the index `/openapi/v3`: path (for example `apis/batch/v1`) to the server's own `serverRelativeURL`.
+ *
+ * A URL that does not lie under `/openapi/v3/` is left out: clients follow it, and one that names a host
+ * would lead them there with their credentials.
+ *
+ * @param document parsed JSON of unknown origin
+ * @throws {DiscoveryDocumentError} when it is no such index
+ */
+export function parseOpenApiV3Index(document: unknown): Record<string, string> {
+  const { paths } = parseWith(index, document, 'NotTheDocument', 'This is no OpenAPI v3 index:');
+  const urls = Object.entries(paths).map(
+    ([path, { serverRelativeURL }]) => [path, serverRelativeURL] as const,
+  );
+  return Object.fromEntries(urls.filter(([, url]) => url.startsWith('/openapi/v3/')));
 }

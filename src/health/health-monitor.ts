@@ -1,5 +1,5 @@
 import type { Destination } from '../request/destination.ts';
-import type { Clock } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/time.ts';
 import type { ProbeOutcome } from './health-state.ts';
 import type { ServerHealth } from './server-health.ts';
 

@@ -4,7 +4,7 @@ import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
 import { type RecordingTransport, recordingTransport } from '../../test/support/recording-transport.ts';
 import { seededRandom } from '../../test/support/seeded-random.ts';
 import { type TestAppOptions, testApp, userConnection } from '../../test/support/test-app.ts';
-import { TransportError } from '../request/transport-error.ts';
+import { TransportError } from '../request/destination.ts';
 import { ServerHealth } from './server-health.ts';
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';

@@ -1,6 +1,6 @@
 import { toByteString } from '../apimachinery/raw-headers.ts';
 import type { UserInfo } from '../request/user-info.ts';
-import { CodedError } from '../runtime/coded-error.ts';
+import { CodedError } from '../runtime/errors.ts';
 
 export type IdentityTextErrorCode =
   /** CR, LF, NUL or another control character: it would end the header line or be refused on the way. */

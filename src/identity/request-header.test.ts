@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
 import { toByteString } from '../apimachinery/raw-headers.ts';
-import { defaultIdentityHeaderNames, type IdentityHeaderNames } from '../request/identity-header-names.ts';
+import { defaultIdentityHeaderNames, type IdentityHeaderNames } from '../request/headers.ts';
 import type { UserInfo } from '../request/user-info.ts';
 import { RequestHeaderAuthenticator } from './request-header.ts';
 

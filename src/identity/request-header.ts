@@ -4,7 +4,7 @@ import {
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
   unescapeExtraKey,
-} from '../request/identity-header-names.ts';
+} from '../request/headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';
 import { AuthenticationError, type Authenticator, ClientCertificateError } from './authenticator.ts';

@@ -5,7 +5,7 @@ import {
   type IdentityHeaderNames,
   identityHeaderMatcher,
   peerAssertionHeader,
-} from '../request/identity-header-names.ts';
+} from '../request/headers.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';
 import { websocketProtocolHeader, withoutWebsocketBearer } from '../request/websocket-bearer.ts';
 import { IdentityTextError, identityHeaderValue } from './identity-text.ts';

@@ -15,10 +15,7 @@ export type { RunningRouter, ServeConfig } from './configuration/serve-config.ts
 export { CredentialWatch } from './credentials/credential-watch.ts';
 export type { FileGroup, WatchedFile } from './credentials/file-reloader.ts';
 export type { DispatcherFor } from './destinations/destination-dispatchers.ts';
-export {
-  NodeTransport,
-  type NodeTransportOptions,
-} from './destinations/node-transport.ts';
+export { NodeTransport, type NodeTransportOptions } from './destinations/node-transport.ts';
 export type { TransportCredentials } from './destinations/tls-dialer.ts';
 export { type NodeBindings, NodeInboundRequest, nodeInbound } from './exchange/node-inbound.ts';
 export { createFileSnapshotStore } from './files/file-snapshot-store.ts';

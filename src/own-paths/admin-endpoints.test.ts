@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { adminEndpoints } from './admin-endpoints.ts';
+import { adminEndpoints } from './metrics-endpoints.ts';
 
 const answered = ['/livez', '/readyz', '/healthz', '/metrics', '/metrics/slis'];
 const checks = ['/livez/ping', '/readyz/ping', '/readyz/snapshot', '/healthz/ping', '/healthz/snapshot'];

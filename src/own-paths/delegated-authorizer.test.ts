@@ -5,9 +5,9 @@ import { type RecordingTransport, recordingTransport } from '../../test/support/
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { frontProxyConnection, seal, testApp, userConnection } from '../../test/support/test-app.ts';
 import { firstHeader } from '../apimachinery/raw-headers.ts';
+import { TransportError } from '../request/destination.ts';
 import type { ConnectionInfo } from '../request/inbound.ts';
 import type { OutboundRequest } from '../request/transport.ts';
-import { TransportError } from '../request/transport-error.ts';
 
 const prefix = '/.mixed-version-proxy';
 const statusPath = `${prefix}/v1/status`;

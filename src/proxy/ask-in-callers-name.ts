@@ -1,8 +1,8 @@
 import { headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
-import { responseOf } from '../request/outcome.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
-import { readText } from '../runtime/read-text.ts';
+import { responseOf } from '../request/transport.ts';
+import { readText } from '../runtime/bytes.ts';
 import { forward } from './forward.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 

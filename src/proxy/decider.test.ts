@@ -7,7 +7,7 @@ import { decide } from '../routing/decide.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { tableOfKnownServers } from './decider.ts';
-import { isAsTheSnapshotSays } from './delivery/server-word.ts';
+import { isAsTheSnapshotSays } from './delivery/probe.ts';
 
 const servers = {
   a: { serves: ['v1/pods', 'batch/v1/jobs'], version: 'v1.35.0' },

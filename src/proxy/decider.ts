@@ -1,7 +1,7 @@
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { ServerHealth } from '../health/server-health.ts';
 import type { Destination } from '../request/destination.ts';
-import { hasVerifiedRerouteMark } from '../request/header-hygiene.ts';
+import { hasVerifiedRerouteMark } from '../request/headers.ts';
 import { type InboundRequest, queryOf } from '../request/inbound.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import type { Caller } from '../request/user-info.ts';

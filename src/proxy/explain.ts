@@ -3,7 +3,7 @@ import { parseRequestInfo, type RequestInfo } from '../apimachinery/request-info
 import { RequestInfoError, type RequestInfoErrorCode } from '../apimachinery/request-info-error.ts';
 import type { HealthStatus } from '../health/health-state.ts';
 import type { Destination } from '../request/destination.ts';
-import { carriesRerouteMark, rerouteMarkHeader } from '../request/header-hygiene.ts';
+import { carriesRerouteMark, rerouteMarkHeader } from '../request/headers.ts';
 import { queryOf } from '../request/inbound.ts';
 import { decide } from '../routing/decide.ts';
 import type {
@@ -16,7 +16,7 @@ import type {
 import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
-import { peerDestination } from './delivery/destinations.ts';
+import { peerDestination } from './delivery/server-choice.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 
 /** A request to explain. Nothing is sent anywhere. */

@@ -1,15 +1,18 @@
 import { allHeaders } from '../apimachinery/raw-headers.ts';
 import { statusResponse } from '../apimachinery/status.ts';
-import { withAuditIdForClient } from '../request/audit-id.ts';
 import type { Destination } from '../request/destination.ts';
-import { cleanResponseHeaders } from '../request/header-hygiene.ts';
+import { cleanResponseHeaders, withAuditIdForClient } from '../request/headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
-import { type Outcome, ownResponse } from '../request/outcome.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
-import type { OutboundRequest, ResponseHead, Transport } from '../request/transport.ts';
-import { denialOf } from './delivery/not-served.ts';
-import { refusalOfUnavailableServer } from './delivery/unavailable-server.ts';
-import type { Replacement } from './replacement.ts';
+import {
+  type OutboundRequest,
+  type Outcome,
+  ownResponse,
+  type ResponseHead,
+  type Transport,
+} from '../request/transport.ts';
+import { denialOf, refusalOfUnavailableServer } from './delivery/judge-response.ts';
+import { knowledgeMissing } from './delivery/undelivered.ts';
 
 interface ForwardOptions {
   /** Has a response to give in the place of the server's. */
@@ -109,3 +112,13 @@ function refuseRedirect(
     'the API server that serves this resource attempted to redirect this request to another server, which is not permitted',
   );
 }
+
+/** Given the code of a server's response: the response in its place, or `undefined` to pass it on. */
+export type Replacement = (status: number) => Response | undefined;
+
+/** While there has been no snapshot, a 404 of the local server for a resource path proves nothing. */
+export function replacementFor({ decision }: AdmittedRequest): Replacement | undefined {
+  return decision.reason === 'NoSnapshot' ? withoutSnapshot : undefined;
+}
+
+const withoutSnapshot: Replacement = (status) => (status === 404 ? knowledgeMissing() : undefined);

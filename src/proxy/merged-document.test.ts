@@ -5,9 +5,9 @@ import { snapshotOfSets } from '../../test/support/recorded-cluster.ts';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { testApp } from '../../test/support/test-app.ts';
 import { allHeaders, firstHeader } from '../apimachinery/raw-headers.ts';
-import { servedSetFromDiscovery } from '../discovery/forms/served-set-of.ts';
+import { servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
+import { TransportError } from '../request/destination.ts';
 import type { OutboundRequest } from '../request/transport.ts';
-import { TransportError } from '../request/transport-error.ts';
 import { ServerLoad } from './delivery/server-choice.ts';
 
 const group = (name: string) => ({

@@ -5,7 +5,7 @@ import { localId, mixedCluster } from '../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { receiverHolding } from '../../test/support/test-app.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
-import type { Snapshot } from '../snapshot/format/types.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
 import { mixedVersionProxy } from './middleware.ts';
 
 /** Somebody's own API server, with the filter in front of its handlers. */

@@ -1,12 +1,15 @@
 import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
-import { handleRequest } from '../request/handle-request.ts';
-import { ownResponse, responseOf } from '../request/outcome.ts';
-import { type GetInboundRequest, type HandlerEnvironment, webInbound } from '../request/router.ts';
+import {
+  type GetInboundRequest,
+  type HandlerEnvironment,
+  handleRequest,
+  webInbound,
+} from '../request/router.ts';
+import { ownResponse, responseOf } from '../request/transport.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { createCarrier } from './carry.ts';
-import { createRouter } from './create-router.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
+import { createCarrier, createRouter } from './router.ts';
 
 /** What the runtime's adapter knows beyond the web standard. */
 export interface MiddlewareOptions extends MixedVersionProxyOptions {

@@ -2,16 +2,16 @@ import type { ServerHealth } from '../health/server-health.ts';
 import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts';
 import type { Authenticator } from '../identity/authenticator.ts';
 import type { Destination } from '../request/destination.ts';
-import type { IdentityHeaderNames } from '../request/identity-header-names.ts';
+import type { IdentityHeaderNames } from '../request/headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { RequestObserver } from '../request/request-record.ts';
-import type { RetryBudget } from '../request/retry.ts';
 import type { Transport } from '../request/transport.ts';
 import type { PreferredVersionOptions } from '../routing/decision.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
+import type { RetryBudget } from './delivery/other-servers.ts';
 import type { ServerLoad } from './delivery/server-choice.ts';
-import type { RequestGate } from './in-flight/request-gate.ts';
+import type { RequestGate } from './request-gate.ts';
 
 /** Where the routing table comes from: the snapshot receiver, or anything that holds one. */
 export interface RoutingTableSource {

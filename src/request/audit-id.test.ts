@@ -7,10 +7,10 @@ import { recordingLogger } from '../../test/support/recording-logger.ts';
 import { type RecordingTransport, recordingTransport } from '../../test/support/recording-transport.ts';
 import { testApp, userConnection } from '../../test/support/test-app.ts';
 import { allHeaders, type RawHeaders } from '../apimachinery/raw-headers.ts';
-import { auditIdOf, withAuditId } from './audit-id.ts';
-import { passedOnResponse } from './outcome.ts';
+import { TransportError } from './destination.ts';
+import { auditIdOf, withAuditId } from './headers.ts';
 import type { RequestObserver } from './request-record.ts';
-import { TransportError } from './transport-error.ts';
+import { passedOnResponse } from './transport.ts';
 
 const jobs = 'https://router/apis/batch/v1/jobs';
 

@@ -1,3 +1,5 @@
+import { CodedError } from '../runtime/errors.ts';
+
 /** How a destination proves who it is. */
 export type DestinationTrust =
   /** Checked against the peer CA bundle. */
@@ -20,4 +22,43 @@ export interface Destination {
   /** The name the serving certificate must carry (`kubernetes.default.svc` for peers), at any address. */
   readonly serverName: string;
   readonly trust: DestinationTrust;
+}
+
+export type TransportErrorCode =
+  /** Name not resolved, connection refused, no route. */
+  | 'ConnectFailed'
+  /** Handshake failed or the serving certificate was not accepted. */
+  | 'TLSFailed'
+  /** Connected, then closed or reset before a response began. */
+  | 'ConnectionClosed'
+  /** Connecting, or waiting for the head of the response, took too long. */
+  | 'Timeout'
+  /** The client went away. */
+  | 'ClientGone'
+  /** What came back is not valid HTTP, or exceeds the router's limits: 502 when no other server is tried. */
+  | 'InvalidResponse'
+  /** The request's head exceeds the destination's limit: the response is 431, never tried elsewhere. */
+  | 'RequestHeaderFieldsTooLarge';
+
+/** A destination that did not respond. The message may name addresses: for logs, never for clients. */
+export class TransportError extends CodedError<TransportErrorCode> {
+  override readonly name = 'TransportError';
+  /**
+   * False only if the destination provably did not process the request: no byte of it arrived, or the destination said so
+   * (RFC 9113 section 8.7). Whether the bytes of its body can be sent again is another fact (`canBeSentAgain`).
+   */
+  readonly mayHaveBeenProcessed: boolean;
+  constructor(
+    code: TransportErrorCode,
+    message: string,
+    options: { mayHaveBeenProcessed: boolean; cause?: unknown },
+  ) {
+    super(code, message, { cause: options.cause });
+    this.mayHaveBeenProcessed = options.mayHaveBeenProcessed;
+  }
+}
+
+/** No connection could be made: refused, no route, TLS failure, dial timeout. The next request would fail as well. */
+export function foundNoConnection(error: TransportError): boolean {
+  return !error.mayHaveBeenProcessed && ['ConnectFailed', 'TLSFailed', 'Timeout'].includes(error.code);
 }

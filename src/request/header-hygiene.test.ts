@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { headerLines } from '../apimachinery/raw-headers.ts';
-import { cleanRequestHeaders, cleanResponseHeaders, hasVerifiedRerouteMark } from './header-hygiene.ts';
-import type { IdentityHeaderNames } from './identity-header-names.ts';
+import {
+  cleanRequestHeaders,
+  cleanResponseHeaders,
+  hasVerifiedRerouteMark,
+  type IdentityHeaderNames,
+} from './headers.ts';
 import type { Caller } from './user-info.ts';
 
 const configured: IdentityHeaderNames = {

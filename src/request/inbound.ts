@@ -126,3 +126,7 @@ export function queryOf(target: string): string {
   const start = target.indexOf('?');
   return start === -1 ? '' : target.slice(start + 1);
 }
+
+export function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}

@@ -1,3 +1,6 @@
+import { statusResponse } from '../apimachinery/status.ts';
+import type { AdmittedRequest } from './router.ts';
+
 /** Everything under it is the router's own and never reaches an API server. */
 export const ownPathsPrefix = '/.mixed-version-proxy';
 
@@ -22,4 +25,35 @@ export function ownPathSpelling(target: string, path: string): OwnPathSpelling {
   const questionMark = target.indexOf('?');
   const rawPath = questionMark === -1 ? target : target.slice(0, questionMark);
   return rawPath === merged ? 'own' : 'disguised';
+}
+
+/**
+ * Refuses other spellings of the own paths: no reading of them may lead to an API server. For every request.
+ * @returns the refusal (400), or `undefined` for every other path.
+ */
+export function refuseDisguisedOwnPath({
+  inbound,
+  requestInfo,
+}: Pick<AdmittedRequest, 'inbound' | 'requestInfo'>): Response | undefined {
+  if (ownPathSpelling(inbound.target, requestInfo.path) !== 'disguised') return undefined;
+  return statusResponse(
+    'BadRequest',
+    `request target refused: write paths under ${ownPathsPrefix} without percent escapes and doubled slashes`,
+  );
+}
+
+/**
+ * Refuses to upgrade anything under the own paths: their handlers are not on the way of upgrades, and nothing under the
+ * prefix goes to an API server.
+ * @returns the refusal (400), or `undefined` for every other path.
+ */
+export function refuseUpgradeOfOwnPath({
+  inbound,
+  requestInfo,
+}: Pick<AdmittedRequest, 'inbound' | 'requestInfo'>): Response | undefined {
+  if (ownPathSpelling(inbound.target, requestInfo.path) === 'none') return undefined;
+  return statusResponse(
+    'BadRequest',
+    `nothing under ${ownPathsPrefix} can be upgraded: send the request without Upgrade`,
+  );
 }

@@ -1,8 +1,7 @@
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Decision } from '../routing/decision.ts';
-import type { Destination } from './destination.ts';
-import type { TransportErrorCode } from './transport-error.ts';
+import type { Destination, TransportErrorCode } from './destination.ts';
 import type { Caller } from './user-info.ts';
 
 /** Why a request was turned away that could have been served. */

@@ -8,8 +8,7 @@ import type {
   ServedBy,
   ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
-import { comparePreference } from '../snapshot/routing-table/served-by.ts';
-import { versionsAt } from '../snapshot/routing-table/version-comparison.ts';
+import { comparePreference, versionsAt } from '../snapshot/routing-table/served-by.ts';
 import {
   type Decision,
   type DecisionContext,

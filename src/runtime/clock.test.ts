@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock } from '../../test/support/manual-clock.ts';
-import { backOffDelay, steadyClock, systemClock } from './clock.ts';
+import { backOffDelay, steadyClock, systemClock } from './time.ts';
 
 const backOff = { initialMilliseconds: 100, maximumMilliseconds: 1000 };
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { durationText } from './duration-text.ts';
+import { durationText } from './time.ts';
 
 test('a duration is told in its two largest units at most', () => {
   const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];

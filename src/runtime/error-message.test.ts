@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { errorMessage } from './error-message.ts';
+import { errorMessage } from './errors.ts';
 
 test('nobody is told to have Node trust more authorities: which ones count is said by a flag', () => {
   const hint = '; if the root CA is installed locally, try running Node.js with --use-system-ca';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLimiter } from './limiter.ts';
+import { createLimiter } from './time.ts';
 
 test('never runs more tasks than the limit, and runs them all', async () => {
   const limit = createLimiter(3);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseRfc3339 } from './rfc3339.ts';
+import { parseRfc3339 } from './time.ts';
 
 test('times as Kubernetes writes them are read', () => {
   assert.equal(parseRfc3339('2026-11-21T04:05:52Z'), Date.UTC(2026, 10, 21, 4, 5, 52));

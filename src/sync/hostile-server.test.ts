@@ -7,7 +7,7 @@ import {
   fakeServer,
 } from '../../test/support/fake-server-documents.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
-import type { Snapshot } from '../snapshot/format/types.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
 import { apiServicesPath } from './cluster/api-services.ts';
 import { customResourceDefinitionsPath } from './cluster/custom-resource-groups.ts';
 import { syncOnce } from './sync-once.ts';

@@ -1,8 +1,8 @@
-import type { Clock } from '../runtime/clock.ts';
-import { errorMessage } from '../runtime/error-message.ts';
-import { describeIssues } from '../snapshot/format/issues.ts';
+import { errorMessage } from '../runtime/errors.ts';
+import type { Clock } from '../runtime/time.ts';
+import { describeIssues } from '../runtime/validation.ts';
 import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
-import type { Snapshot } from '../snapshot/format/types.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
 import {
   type ClusterObjects,
   type ReadClusterObjects,

@@ -10,7 +10,7 @@ import {
 } from '../../test/support/fake-server-documents.ts';
 import { manualClock } from '../../test/support/manual-clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import type { Snapshot } from '../snapshot/format/types.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { DeliveryResult } from './delivery/deliver.ts';
 import { createSyncLoop } from './sync-loop.ts';
 import { syncOnce } from './sync-once.ts';

@@ -1,6 +1,6 @@
-import { waitAtMost } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
-import type { Snapshot } from '../snapshot/format/types.ts';
+import { waitAtMost } from '../runtime/time.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { SyncServer } from './cluster/sync-server.ts';
 import { createPublication } from './delivery/publication.ts';
 import { createTargetDelivery, type TargetStatus } from './delivery/target-delivery.ts';

@@ -8,8 +8,8 @@ import {
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
 import { listResponse, scriptedWatch } from '../../test/support/scripted-watch.ts';
-import { systemClock } from '../runtime/clock.ts';
-import type { Snapshot } from '../snapshot/format/types.ts';
+import { systemClock } from '../runtime/time.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
 import { createClusterSource } from './cluster/cluster-source.ts';
 import { syncOnce } from './sync-once.ts';
 

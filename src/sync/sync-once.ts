@@ -1,5 +1,5 @@
-import { backOffDelay } from '../runtime/clock.ts';
-import type { Snapshot } from '../snapshot/format/types.ts';
+import { backOffDelay } from '../runtime/time.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
 import {
   type Delivery,
   type DeliveryResult,

@@ -1,13 +1,13 @@
-import type { SyncObserver } from '../observe/sync-observer.ts';
-import { type Clock, type SteadyClock, steadyClock, systemClock } from '../runtime/clock.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
-import type { Snapshot } from '../snapshot/format/types.ts';
-import type { SigningKey } from '../snapshot/signing/signing-key.ts';
+import { type Clock, type SteadyClock, steadyClock, systemClock } from '../runtime/time.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
+import type { SigningKey } from '../snapshot/signing/seal.ts';
 import type { ClusterSource } from './cluster/cluster-source.ts';
 import type { SyncServer } from './cluster/sync-server.ts';
 import type { AdvertisedAddresses } from './content/advertised-addresses.ts';
 import type { SnapshotOptions } from './content/build-snapshot.ts';
 import type { SnapshotTarget } from './delivery/deliver.ts';
+import type { SyncObserver } from './delivery/sync-observer.ts';
 import type { DeliveryTiming } from './delivery/target-delivery.ts';
 import type { ReadTiming } from './servers/server-readers.ts';
 

@@ -1,5 +1,5 @@
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
-import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
+import { peerAssertionHeader } from '../../src/request/headers.ts';
 import type { UserInfo } from '../../src/request/user-info.ts';
 import { localId } from '../support/decision-rows.ts';
 import { front } from './credentials.ts';

@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { assertionKeysFile, type Speaker, speaker } from '../support/assertions.ts';
 import { type CertificatePair, createAuthority } from '../support/certificates.ts';
 import { tokenSigner } from '../support/token-signer.ts';

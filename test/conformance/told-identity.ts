@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
-import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
+import { peerAssertionHeader } from '../../src/request/headers.ts';
 import { pinned } from '../support/assertions.ts';
 import { frontProxyName, routerSpeaker } from './credentials.ts';
 import type { Peer, PeerRequest } from './peers.ts';

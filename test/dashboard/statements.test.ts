@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import type { AppOptions } from '../../src/app.ts';
 import { ServerHealth } from '../../src/health/server-health.ts';
 import { RouterHistory } from '../../src/own-paths/history/router-history.ts';
-import type { Snapshot } from '../../src/snapshot/format/types.ts';
+import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../src/snapshot/routing-table/build-routing-table.ts';
 import { type ServerOptions, snapshotOf } from '../support/snapshot-builder.ts';
 import { testApp, userConnection } from '../support/test-app.ts';

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { readEdgeConfiguration } from '../../scripts/edge/edge-configuration.ts';
 import { workerdConfig } from '../../scripts/edge/workerd-config.ts';
 import { writeWorkerdDirectory } from '../../scripts/edge/workerd-directory.ts';
-import { generateSigningKey } from '../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey } from '../../src/snapshot/signing/seal.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const root = join(import.meta.dirname, '..', '..');

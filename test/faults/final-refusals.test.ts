@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
-import { notServedStatus } from '../../src/proxy/delivery/not-served.ts';
-import { shuttingDownStatus } from '../../src/proxy/delivery/unavailable-server.ts';
+import { notServedStatus, shuttingDownStatus } from '../../src/proxy/delivery/judge-response.ts';
 import { serverNotReady } from '../../src/proxy/delivery/undelivered.ts';
 import { ask } from '../support/security/ask.ts';
 import { rawHttp1 } from '../support/security/raw-http1.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { maximumKept } from '../../src/node/exchange/request-body.ts';
-import { shuttingDownStatus } from '../../src/proxy/delivery/unavailable-server.ts';
+import { shuttingDownStatus } from '../../src/proxy/delivery/judge-response.ts';
 import { protocols } from '../support/security/recording-backend.ts';
 import { answerNotServed } from './laboratory/answer-faults.ts';
 import type { Script } from './laboratory/asked.ts';

@@ -6,7 +6,7 @@ import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../src/snapshot/receiving/snapshot-store.ts';
 import { isOld } from '../../src/snapshot/routing-table/routing-table.ts';
 import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import type { Delivery, DeliveryResult } from '../../src/sync/delivery/deliver.ts';
 import { createSyncLoop } from '../../src/sync/sync-loop.ts';
 import { eventually } from '../support/eventually.ts';

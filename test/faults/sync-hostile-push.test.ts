@@ -4,15 +4,15 @@ import { Agent, request } from 'undici';
 import { createEmbeddedCluster, type EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
 import { type OwnPathsClient, ownPathsClient } from '../../scripts/measure/own-paths-client.ts';
 import { canonicalJson } from '../../src/runtime/canonical-json.ts';
-import type { Snapshot } from '../../src/snapshot/format/types.ts';
-import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
+import type { Snapshot } from '../../src/snapshot/format/schema.ts';
+import { sealedSnapshotType } from '../../src/snapshot/signing/open-sealed.ts';
 import {
   generateSigningKey,
   type SigningKey,
+  sealSnapshot,
   signingKeyOf,
   signPayload,
-} from '../../src/snapshot/signing/signing-key.ts';
-import { sealedSnapshotType } from '../../src/snapshot/signing/verify-sealed.ts';
+} from '../../src/snapshot/signing/seal.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
 
 // What a sync job that was taken over, or has gone mad, may push: validly signed, over the router's real endpoint.

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { connect as connectTcp, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
-import { signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/sync-cluster.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
 import { readServeInput } from '../../src/cli/serve/serve-input.ts';
-import { generateSigningKey } from '../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey } from '../../src/snapshot/signing/seal.ts';
 import { commandContext, runCommand } from '../support/command-context.ts';
 import { completeServeOptions, serveFiles } from '../support/serve-options.ts';
 

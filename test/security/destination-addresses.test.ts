@@ -3,8 +3,7 @@ import type { LookupAddress } from 'node:dns';
 import { test } from 'node:test';
 import type { ResolveName } from '../../src/node/destinations/guarded-lookup.ts';
 import { TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
-import type { Destination } from '../../src/request/destination.ts';
-import { TransportError } from '../../src/request/transport-error.ts';
+import { type Destination, TransportError } from '../../src/request/destination.ts';
 import {
   type AddressPolicyOptions,
   createAddressPolicy,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import type { Snapshot } from '../../src/snapshot/format/types.ts';
+import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { ask } from '../support/security/ask.ts';
 import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
 import { protocols, startRecordingBackend } from '../support/security/recording-backend.ts';

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CompactSign } from 'jose';
-import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
-import { sealedSnapshotType } from '../../src/snapshot/signing/verify-sealed.ts';
+import { sealedSnapshotType } from '../../src/snapshot/signing/open-sealed.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { eventually } from '../support/eventually.ts';
 import { ask } from '../support/security/ask.ts';
 import { heldMemory, inMegabytes } from '../support/security/memory.ts';

@@ -10,7 +10,7 @@ import {
   generateSigningKey,
   type SigningKey,
   signingKeyOf,
-} from '../../src/snapshot/signing/signing-key.ts';
+} from '../../src/snapshot/signing/seal.ts';
 
 /** A key pair that may speak for one issuer. */
 export interface Speaker extends GeneratedSigningKey {

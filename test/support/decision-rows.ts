@@ -1,5 +1,5 @@
 import type { Decision, DecisionReason } from '../../src/routing/decision.ts';
-import type { Snapshot, SnapshotApiService } from '../../src/snapshot/format/types.ts';
+import type { Snapshot, SnapshotApiService } from '../../src/snapshot/format/schema.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 
 /** ID of the local API server in every row. */

@@ -10,8 +10,7 @@ import {
   startExampleApiServer,
 } from '../../demo/example-api-server/index.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
-import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { createAuthority } from './certificates.ts';
 import { type CommandContextOptions, runCommand } from './command-context.ts';
 import { snapshotOf } from './snapshot-builder.ts';

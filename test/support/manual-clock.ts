@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/runtime/clock.ts';
+import type { Clock } from '../../src/runtime/time.ts';
 
 export interface ManualClock extends Clock {
   /** Lets time pass, ending the sleeps that it covers in their order, each with what follows from it. */

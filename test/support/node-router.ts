@@ -8,13 +8,18 @@ import {
   type RouterServerOptions,
 } from '../../src/node/serving/server.ts';
 import { upgradeListener } from '../../src/node/upgrades/upgrade.ts';
-import type { Destination } from '../../src/request/destination.ts';
-import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/request/header-hygiene.ts';
+import { type Destination, TransportError } from '../../src/request/destination.ts';
+import { cleanRequestHeaders, cleanResponseHeaders } from '../../src/request/headers.ts';
 import type { InboundRequest } from '../../src/request/inbound.ts';
-import { type Outcome, ownResponse, responseOf, type SendResult } from '../../src/request/outcome.ts';
 import type { Router } from '../../src/request/router.ts';
-import type { OnResponseHead, OutboundRequest } from '../../src/request/transport.ts';
-import { TransportError } from '../../src/request/transport-error.ts';
+import {
+  type OnResponseHead,
+  type OutboundRequest,
+  type Outcome,
+  ownResponse,
+  responseOf,
+  type SendResult,
+} from '../../src/request/transport.ts';
 import { credentials, outboundTo, routerPair } from './node-exchange.ts';
 import { noRequestInfo } from './request-info.ts';
 

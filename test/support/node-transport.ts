@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { NodeTransport, type NodeTransportOptions } from '../../src/node/destinations/node-transport.ts';
-import type { Destination } from '../../src/request/destination.ts';
+import { type Destination, TransportError } from '../../src/request/destination.ts';
 import { inboundFromRequest } from '../../src/request/inbound.ts';
-import { responseOf } from '../../src/request/outcome.ts';
-import { TransportError } from '../../src/request/transport-error.ts';
+import { responseOf } from '../../src/request/transport.ts';
 import { credentials, outboundTo } from './node-exchange.ts';
 
 /** A transport of its own, closed at the end of the test. */

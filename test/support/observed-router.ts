@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Snapshot } from '../../src/snapshot/format/types.ts';
-import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
-import { signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import type { Snapshot } from '../../src/snapshot/format/schema.ts';
+import { sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
 import { type Format, type ParsedFamily, parseScrape } from './prometheus-text.ts';
 import { snapshotOf } from './snapshot-builder.ts';

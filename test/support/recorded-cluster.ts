@@ -1,17 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
 import { storageVersionName } from '../../src/apimachinery/group-version.ts';
-import { parseAggregated } from '../../src/discovery/forms/aggregated.ts';
+import { parseAggregated, servedSetFromDiscovery } from '../../src/discovery/forms/aggregated.ts';
 import {
+  groupsFromClassic,
   type ParsedAPIResourceList,
   parseAPIGroupList,
   parseAPIResourceList,
   parseAPIVersions,
 } from '../../src/discovery/forms/classic.ts';
-import { groupsFromClassic } from '../../src/discovery/forms/classic-to-aggregated.ts';
-import { servedSetFromDiscovery } from '../../src/discovery/forms/served-set-of.ts';
-import { parseOpenApiV3Index } from '../../src/discovery/openapi-v3/parse-openapi-v3.ts';
-import type { ServedSet, Snapshot } from '../../src/snapshot/format/types.ts';
+import { parseOpenApiV3Index } from '../../src/discovery/own-documents.ts';
+import type { ServedSet, Snapshot } from '../../src/snapshot/format/schema.ts';
 import { type SnapshotOptions, servedSetKeyOf, snapshotOf } from './snapshot-builder.ts';
 
 export type RecordedClusterName = 'kubernetes-1.25-1.26' | 'kubernetes-1.26-batch-disabled';

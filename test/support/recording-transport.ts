@@ -1,6 +1,10 @@
 import type { InboundRequest } from '../../src/request/inbound.ts';
-import { passedOnResponse } from '../../src/request/outcome.ts';
-import type { OnResponseHead, OutboundRequest, Transport } from '../../src/request/transport.ts';
+import {
+  type OnResponseHead,
+  type OutboundRequest,
+  passedOnResponse,
+  type Transport,
+} from '../../src/request/transport.ts';
 
 /** A transport that keeps what was sent and answers with what it is told to. */
 export interface RecordingTransport extends Transport {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { shuttingDownStatus } from '../../src/proxy/delivery/unavailable-server.ts';
+import { shuttingDownStatus } from '../../src/proxy/delivery/judge-response.ts';
 import { mixedCluster } from './decision-rows.ts';
 import { recordingTransport } from './recording-transport.ts';
 import { type TestAppOptions, testApp, userConnection } from './test-app.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
-import { signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { runCommand, type Written } from './command-context.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 import { type StartedRouterOptions, startRouterWithFiles } from './started-router.ts';

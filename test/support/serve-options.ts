@@ -3,7 +3,7 @@ import { createCertificateAuthority } from '../../demo/certificate-authority.ts'
 import type { RawServeOptions, ServeFlagName } from '../../src/cli/flags/serve-flags.ts';
 import { type ServeOptionsResult, validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
 import type { ServeConfig } from '../../src/node/configuration/serve-config.ts';
-import { generateSigningKey } from '../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey } from '../../src/snapshot/signing/seal.ts';
 
 /** Flags to change; `undefined` leaves one out. */
 export type FlagChanges = Partial<Record<ServeFlagName, readonly string[] | undefined>>;

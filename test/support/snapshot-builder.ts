@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import { storageVersionName } from '../../src/apimachinery/group-version.ts';
 import { canonicalJson } from '../../src/runtime/canonical-json.ts';
-import { snapshotApiVersion, snapshotKind } from '../../src/snapshot/format/schema.ts';
-import type {
-  ServedSet,
-  Snapshot,
-  SnapshotApiService,
-  SnapshotMetadata,
-  SnapshotServer,
-} from '../../src/snapshot/format/types.ts';
+import {
+  type ServedSet,
+  type Snapshot,
+  type SnapshotApiService,
+  type SnapshotMetadata,
+  type SnapshotServer,
+  snapshotApiVersion,
+  snapshotKind,
+} from '../../src/snapshot/format/schema.ts';
 
 /**
  * What one server serves, each line as it stands in a URL: `v1/pods`, `v1/pods/log`, `batch/v1/jobs`,

@@ -10,10 +10,13 @@ import {
   type SnapshotStore,
 } from '../../src/snapshot/receiving/snapshot-store.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
-import type { SnapshotRenewal } from '../../src/snapshot/signing/renewal.ts';
-import { sealRenewal, sealSnapshot } from '../../src/snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
-import { sealedDigest } from '../../src/snapshot/signing/verify-sealed.ts';
+import { type SnapshotRenewal, sealedDigest } from '../../src/snapshot/signing/open-sealed.ts';
+import {
+  generateSigningKey,
+  sealRenewal,
+  sealSnapshot,
+  signingKeyOf,
+} from '../../src/snapshot/signing/seal.ts';
 import { type SnapshotOptions, snapshotOf } from './snapshot-builder.ts';
 
 /** Two keys, both pinned: one that is on its way out, and the next one. */

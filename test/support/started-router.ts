@@ -6,7 +6,7 @@ import type { RawServeOptions, ServeFlagName } from '../../src/cli/flags/serve-f
 import { readServeInput, type ServeArguments } from '../../src/cli/serve/serve-input.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
-import { type GeneratedSigningKey, generateSigningKey } from '../../src/snapshot/signing/signing-key.ts';
+import { type GeneratedSigningKey, generateSigningKey } from '../../src/snapshot/signing/seal.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
 import { type Authority, type CertificatePair, createAuthority } from './certificates.ts';
 import { commandContext } from './command-context.ts';

@@ -3,12 +3,11 @@ import { RequestHeaderAuthenticator } from '../../src/identity/request-header.ts
 import { X509Authenticator } from '../../src/identity/x509.ts';
 import { type ConnectionInfo, inboundFromRequest } from '../../src/request/inbound.ts';
 import { createAddressPolicy } from '../../src/snapshot/addresses/address-policy.ts';
-import type { Snapshot } from '../../src/snapshot/format/types.ts';
+import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../src/snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
-import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { localId } from './decision-rows.ts';
 import { type RecordingTransport, recordingTransport } from './recording-transport.ts';
 

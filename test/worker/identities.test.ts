@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
-import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
+import { peerAssertionHeader } from '../../src/request/headers.ts';
 import type { ApiServerDouble, SeenRequest } from '../support/api-server-double.ts';
 import { pinned, speaker } from '../support/assertions.ts';
 import { startWorkerCluster, verified, type WorkerCluster } from '../support/edge/worker-cluster.ts';

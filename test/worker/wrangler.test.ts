@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { createTestHarness, type TestHarness } from 'wrangler';
 import { entryModule } from '../../scripts/worker/bundle-worker.ts';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { peerAssertionHeader } from '../../src/request/identity-header-names.ts';
+import { peerAssertionHeader } from '../../src/request/headers.ts';
 import { sealSnapshot } from '../../src/snapshot/signing/seal.ts';
 import { speaker } from '../support/assertions.ts';
 import { createEdgeCluster, type EdgeCluster } from '../support/edge/edge-cluster.ts';

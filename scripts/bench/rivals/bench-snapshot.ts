@@ -1,6 +1,10 @@
-import { snapshotApiVersion, snapshotKind } from '../../../src/snapshot/format/schema.ts';
-import { servedSetKey } from '../../../src/snapshot/format/shared-groups.ts';
-import type { ServedSet, Snapshot } from '../../../src/snapshot/format/types.ts';
+import { servedSetKey } from '../../../src/snapshot/format/packed-snapshot.ts';
+import {
+  type ServedSet,
+  type Snapshot,
+  snapshotApiVersion,
+  snapshotKind,
+} from '../../../src/snapshot/format/schema.ts';
 
 const groups = 40;
 const resourcesOfGroup = 10;

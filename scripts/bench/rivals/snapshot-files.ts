@@ -1,9 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Snapshot } from '../../../src/snapshot/format/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { storedSnapshotText } from '../../../src/snapshot/receiving/snapshot-store.ts';
-import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
 
 /** Signs a snapshot with a key made for it and writes what `--snapshot-file` and `--snapshot-keys` name. */
 export async function writeSnapshotFiles(

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { JWK } from 'jose';
 import { runCommand } from '../../../test/support/command-context.ts';
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 
 describe('keygen', () => {
   let directory: string;

@@ -5,14 +5,14 @@ import { Option } from 'commander';
 import type { JWK } from 'jose';
 import { makeDirectory } from '../../node/files/make-directory.ts';
 import { replaceFile, writeNewFile } from '../../node/files/write-whole-file.ts';
-import { fileErrorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/errors.ts';
 import {
   describeKeysIssue,
   parseSnapshotKeys,
   type SnapshotAlgorithm,
   snapshotAlgorithms,
 } from '../../snapshot/signing/keys.ts';
-import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
+import { generateSigningKey } from '../../snapshot/signing/seal.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 

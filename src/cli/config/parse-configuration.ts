@@ -10,7 +10,7 @@ import {
   parseAllDocuments,
   visit,
 } from 'yaml';
-import { fieldPath, quoted } from '../../snapshot/format/issues.ts';
+import { fieldPath, quoted } from '../../runtime/validation.ts';
 import type { FlagDefinition } from '../flags/flag.ts';
 import { similarName } from '../terminal/similar-name.ts';
 import {

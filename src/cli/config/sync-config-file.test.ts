@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { commandContext, runCommand } from '../../../test/support/command-context.ts';
-import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/signing-key.ts';
+import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/seal.ts';
 import { type SyncArguments, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 import { readSyncInput } from '../sync/sync-input.ts';
 import { CommandFailure } from '../terminal/command-context.ts';

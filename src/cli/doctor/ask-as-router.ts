@@ -1,9 +1,9 @@
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { buildOutboundRequest } from '../../proxy/delivery/outbound.ts';
+import { newPseudonym } from '../../request/headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
-import { newPseudonym } from '../../request/via.ts';
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import {
   type ExaminedServer,

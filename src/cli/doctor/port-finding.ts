@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
+import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
 import type { Finding } from './finding.ts';

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { Option } from 'commander';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { snapshotFromFolder } from '../../sync/node/snapshot-from-folder.ts';
 import type { GivenOptions } from '../flags/flag.ts';

@@ -1,5 +1,5 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { durationText } from '../../runtime/duration-text.ts';
+import { durationText } from '../../runtime/time.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { connectionError } from '../terminal/connection-error.ts';
 import type { AskAsRouter } from './ask-as-router.ts';

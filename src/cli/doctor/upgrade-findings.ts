@@ -1,9 +1,9 @@
 import { groupVersionString, parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
-import { qualifiedResource } from '../../own-paths/status/undecodable-resources.ts';
-import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
-import { policiesOf } from '../../snapshot/routing-table/version-comparison.ts';
+import { qualifiedResource } from '../../own-paths/status/router-status.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
+import { policiesOf } from '../../snapshot/routing-table/served-by.ts';
 import { type StoringServer, undecodableVersions } from '../../sync/content/undecodable-versions.ts';
 import { sharedGroupVersions } from '../../sync/servers/exclude-group-versions.ts';
 import { countOf } from '../terminal/count-of.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
 import { isPreferredVersion } from '../../routing/preferred-version.ts';
-import { expected } from '../../snapshot/format/schema-parts.ts';
+import { expected } from '../../runtime/validation.ts';
 
 /** What may follow a flag, and under its key in a configuration file. */
 export interface FlagType<Value = unknown> {

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { fileErrorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/errors.ts';
 import type { FlagDefinition, FlagNeed, RawOptions } from './flag.ts';
 import { type FlagType, parseBoolean } from './flag-types.ts';
 

@@ -1,4 +1,4 @@
-import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
+import { parseHttpsOrigin } from '../../snapshot/addresses/addresses.ts';
 import type { FlagDefinition, FlagGroup } from './flag.ts';
 import { boolean, choice, duration, type FlagType, file, list, text } from './flag-types.ts';
 

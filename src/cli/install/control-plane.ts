@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { stringify } from 'yaml';
-import { errorMessage } from '../../runtime/error-message.ts';
-import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import { failureText } from '../../sync/node/http-client.ts';
 import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';

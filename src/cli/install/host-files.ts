@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { replaceFile } from '../../node/files/write-whole-file.ts';
-import { fileErrorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/errors.ts';
 import type { FileChange } from './file-change.ts';
 import { InstallationRefused } from './wait-until.ts';
 

@@ -1,4 +1,4 @@
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { diffText, type FileChange, type TextChange } from './file-change.ts';

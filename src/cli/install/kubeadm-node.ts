@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import type { ReadTextFile } from '../flags/flag-values.ts';
 import { readTextFile } from '../terminal/command-context.ts';
 import { type HostFiles, hostFiles } from './host-files.ts';

@@ -1,4 +1,4 @@
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import type { FileChange } from './file-change.ts';
 import type { HostFiles } from './host-files.ts';
 import { type Journal, withChange, writeJournal } from './journal.ts';

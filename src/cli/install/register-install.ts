@@ -1,5 +1,5 @@
 import { Argument } from 'commander';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import { parseDuration } from '../flags/flag-types.ts';
 import { kubeAdmManifest, parseKubeApiServerManifest } from '../serve/kube-apiserver-manifest.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';

@@ -1,6 +1,6 @@
 import { parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
 import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
-import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
+import { parseHttpsOrigin } from '../../snapshot/addresses/addresses.ts';
 import { describeKeysIssue } from '../../snapshot/signing/keys.ts';
 import { authenticatingFlags, type ServeFlagValues } from '../flags/serve-flags.ts';
 import type { CertificateFiles } from './certificate-files.ts';

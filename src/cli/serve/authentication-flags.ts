@@ -1,5 +1,5 @@
 import type { PemFile, RequestHeaderConfig } from '../../node/configuration/serve-config.ts';
-import { type IdentityHeaderNames, token } from '../../request/identity-header-names.ts';
+import { type IdentityHeaderNames, token } from '../../request/headers.ts';
 import type { ServeFlagName, ServeFlagValues } from '../flags/serve-flags.ts';
 
 /** Reads which headers hold the caller's identity. */

@@ -1,6 +1,6 @@
 import type { ConfigurationSource } from '../../node/credentials/watch-router-files.ts';
 import { maskText } from '../../node/exchange/mask-secrets.ts';
-import type { SettingChange } from '../../own-paths/status/setting-change.ts';
+import type { SettingChange } from '../../own-paths/status/status-sources.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';
 import {
   type ConfiguredOptions,

@@ -1,5 +1,5 @@
 import { maskText } from '../../node/exchange/mask-secrets.ts';
-import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
+import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import type { ConfiguredOptions } from '../config/configured-options.ts';
 import { type RawServeOptions, type ServeFlagName, serveFlags } from '../flags/serve-flags.ts';
 

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { EmbeddedSyncConfig, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { isLocalServerAddress } from '../../node/serving/local-server-address.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import { ReadError } from '../../sync/documents/server-documents.ts';
 import type { FoundServerId } from '../../sync/node/embedded/find-server-id.ts';
 import { localApiServer } from '../../sync/node/embedded/local-api-server.ts';

@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path';
 import * as v from 'valibot';
 import { parseCertificates } from '../../node/callers/pem-files.ts';
-import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
-import { fileErrorMessage } from '../../runtime/error-message.ts';
-import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
+import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
+import { fileErrorMessage } from '../../runtime/errors.ts';
+import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { type FlagType, namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
 import { entriesOf, type FlagIssue, type ReadTextFile } from '../flags/flag-values.ts';
 import {

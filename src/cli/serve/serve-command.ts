@@ -2,7 +2,7 @@ import type { RunningRouter, ServeConfig } from '../../node/configuration/serve-
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import type { ShutdownSignal } from '../../node/process/signals.ts';
 import type { StartOptions } from '../../node/process/start-router.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { GivenOptions } from '../flags/flag.ts';
 import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';

@@ -15,9 +15,7 @@ import {
   resolveAdvertisedAddress,
 } from '../../node/serving/default-interface.ts';
 import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
-import { isGivenByOperator } from '../../snapshot/addresses/advertised-address.ts';
-import { parseHostPort } from '../../snapshot/addresses/host-port.ts';
-import { parseCidr } from '../../snapshot/addresses/ip-address.ts';
+import { isGivenByOperator, parseCidr, parseHostPort } from '../../snapshot/addresses/addresses.ts';
 import { namedCertificatePairs } from '../flags/flag-types.ts';
 import type { ServeFlagValues } from '../flags/serve-flags.ts';
 import type { CertificateFiles } from './certificate-files.ts';

@@ -1,5 +1,5 @@
 import type { EmbeddedSyncConfig, ServeConfig } from '../../node/configuration/serve-config.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import { describeKeysIssue, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import type { ServeFlagValues } from '../flags/serve-flags.ts';
 import { readListedServers } from '../flags/shared-flag-groups.ts';

@@ -1,7 +1,7 @@
 import { sharedAuthority } from '../../node/callers/client-authorities.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { HostNetwork } from '../../node/serving/default-interface.ts';
-import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
+import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import { parseBoolean } from '../flags/flag-types.ts';
 import { type FlagIssue, FlagValues, type ReadTextFile } from '../flags/flag-values.ts';
 import {

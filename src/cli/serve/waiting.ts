@@ -1,7 +1,7 @@
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ShutdownSignal } from '../../node/process/signals.ts';
-import { type Clock, systemClock } from '../../runtime/clock.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { type Clock, systemClock } from '../../runtime/time.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import type { WaitForServerId } from './find-own-server-id.ts';
 

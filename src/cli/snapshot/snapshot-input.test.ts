@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { commandContext } from '../../../test/support/command-context.ts';
-import { servedSetKey } from '../../snapshot/format/shared-groups.ts';
-import type { ServedSet } from '../../snapshot/format/types.ts';
-import { sealRenewal, sealSnapshot } from '../../snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
-import { sealedDigest } from '../../snapshot/signing/verify-sealed.ts';
+import { servedSetKey } from '../../snapshot/format/packed-snapshot.ts';
+import type { ServedSet } from '../../snapshot/format/schema.ts';
+import { sealedDigest } from '../../snapshot/signing/open-sealed.ts';
+import { generateSigningKey, sealRenewal, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import { readSnapshotInput } from './snapshot-input.ts';
 

@@ -1,13 +1,12 @@
 import { base64url } from 'jose';
-import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
+import type { SnapshotIssue } from '../../runtime/validation.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
 import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { describeKeysIssue, type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { openRenewal, openSnapshot } from '../../snapshot/signing/open-sealed.ts';
-import { sealedDigest } from '../../snapshot/signing/verify-sealed.ts';
+import { openRenewal, openSnapshot, sealedDigest } from '../../snapshot/signing/open-sealed.ts';
 import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
 
 interface SnapshotInput {

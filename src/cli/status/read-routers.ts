@@ -1,5 +1,5 @@
 import type { StatusView } from '../../own-paths/status/status-view.ts';
-import { joinHostPort, parseHostPort } from '../../snapshot/addresses/host-port.ts';
+import { joinHostPort, parseHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import { readStatus, readTable } from './ask-router.ts';

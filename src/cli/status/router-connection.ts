@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
-import { errorMessage, fileErrorMessage } from '../../runtime/error-message.ts';
-import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
+import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
+import { parseHttpsOrigin } from '../../snapshot/addresses/addresses.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 
 /** The flags for routers' addresses and the credentials to use, as commander parses them. */

@@ -1,6 +1,6 @@
 import { compareNames, withDisplayNames } from '../../dashboard/wording/display-names.ts';
 import type { StatusView } from '../../own-paths/status/status-view.ts';
-import { durationText } from '../../runtime/duration-text.ts';
+import { durationText } from '../../runtime/time.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
 import type { Difference, RouterOfServer, RoutersView } from './routers-view.ts';

@@ -9,10 +9,10 @@ import {
   withDisplayNames,
 } from '../../dashboard/wording/display-names.ts';
 import { preferenceText } from '../../dashboard/wording/preferred-version-text.ts';
-import { firstExpiry } from '../../own-paths/status/credential-files.ts';
+import { countHealthy } from '../../own-paths/status/router-status.ts';
+import { firstExpiry } from '../../own-paths/status/status-sources.ts';
 import type { StatusView } from '../../own-paths/status/status-view.ts';
-import { countHealthy } from '../../own-paths/status/usable-servers.ts';
-import { durationText } from '../../runtime/duration-text.ts';
+import { durationText } from '../../runtime/time.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';

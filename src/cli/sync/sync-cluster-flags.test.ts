@@ -6,7 +6,7 @@ import { runCommand } from '../../../test/support/command-context.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import { plannedSync } from '../../../test/support/sync-plan.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
+import { generateSigningKey } from '../../snapshot/signing/seal.ts';
 import type { RunSyncOptions } from '../../sync/node/run-sync-options.ts';
 import type { SyncArguments } from '../flags/sync-flag-groups.ts';
 

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { runCommand } from '../../../test/support/command-context.ts';
 import { plannedSync } from '../../../test/support/sync-plan.ts';
-import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/signing-key.ts';
+import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/seal.ts';
 import { parseDuration } from '../flags/flag-types.ts';
 import type { SyncArguments } from '../flags/sync-flag-groups.ts';
 

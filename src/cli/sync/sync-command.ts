@@ -1,5 +1,5 @@
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ProcessEndpoints, SyncLoop, SyncOnceResult } from '../../sync/node/index.ts';
 import { addFlags, type GivenOptions } from '../flags/flag.ts';
@@ -59,7 +59,7 @@ async function runSyncCommand(given: SyncArguments, context: CommandContext): Pr
 async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<ExitCode> {
   // The sync job's own code is loaded only where it is used: other commands start faster.
   const { fileTarget, sealDelivery, snapshotFromFolder } = await import('../../sync/node/index.ts');
-  const { signingKeyOf } = await import('../../snapshot/signing/signing-key.ts');
+  const { signingKeyOf } = await import('../../snapshot/signing/seal.ts');
   const servers = Object.fromEntries(plan.servers.map(({ id, url }) => [id, { url }]));
   const { cluster } = plan;
   const { snapshot, warnings, readings } = await snapshotFromFolder(plan.folder, {

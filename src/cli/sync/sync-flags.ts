@@ -1,8 +1,8 @@
 import type { JWK } from 'jose';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
-import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
-import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { parseHttpsOrigin } from '../../snapshot/addresses/addresses.ts';
+import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import type { ReadingOptions, RunSyncOptions, RunSyncServer } from '../../sync/node/run-sync-options.ts';
 import { readListedServers } from '../flags/shared-flag-groups.ts';
 import type { SyncFlagValues } from '../flags/sync-flag-groups.ts';

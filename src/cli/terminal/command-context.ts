@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { onReloadSignal, type ShutdownSignal, shutdownSignal } from '../../node/process/signals.ts';
 import { listenError } from '../../node/serving/server-error.ts';
-import { fileErrorMessage } from '../../runtime/error-message.ts';
+import { fileErrorMessage } from '../../runtime/errors.ts';
 import { takesColor } from './styled-text.ts';
 
 /** What a subcommand may touch of the process that runs it. Tests bring their own. */

@@ -1,6 +1,5 @@
 import { untrustedCertificateAdvice } from '../../node/destinations/untrusted-certificate.ts';
-import { errorCode } from '../../runtime/error-code.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorCode, errorMessage } from '../../runtime/errors.ts';
 
 /** What the user set for a connection. */
 interface ConnectionSettings {

@@ -1,5 +1,5 @@
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
-import { type ListedServer, respondingVersion } from '../../own-paths/status/usable-servers.ts';
+import { type ListedServer, respondingVersion } from '../../own-paths/status/router-status.ts';
 import { isOlder } from '../../routing/preferred-version.ts';
 
 /** What the sentence depends on. */

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { recordedServers } from '../../../test/support/recorded-cluster.ts';
-import { parseAPIGroupList, parseAPIResourceList, parseAPIVersions } from './classic.ts';
-import { type ClassicDiscovery, groupsFromClassic } from './classic-to-aggregated.ts';
+import {
+  type ClassicDiscovery,
+  groupsFromClassic,
+  parseAPIGroupList,
+  parseAPIResourceList,
+  parseAPIVersions,
+} from './classic.ts';
 
 function groupList(groups: Readonly<Record<string, readonly string[]>>) {
   return parseAPIGroupList({

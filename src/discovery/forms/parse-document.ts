@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { CodedError } from '../../runtime/coded-error.ts';
-import { isDns1035Label, isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
+import { isDns1035Label, isDns1123Subdomain } from '../../apimachinery/names.ts';
+import { CodedError } from '../../runtime/errors.ts';
 
 export type DiscoveryDocumentErrorCode =
   /** Something else altogether: an HTML page, a Status, a document of another kind. */

@@ -12,7 +12,7 @@ import {
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { mergedDiscovery } from '../documents.ts';
-import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from '../merging/merge-discovery.ts';
+import { type MergedDiscovery, mergeDiscovery, storageVersionHashKey } from '../merge-discovery.ts';
 import { aggregatedDocument, parseAggregated } from './aggregated.ts';
 import {
   apiGroupListDocument,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordedServedSet, recordedServers } from '../../../test/support/recorded-cluster.ts';
-import { servedSetFromDiscovery } from './served-set-of.ts';
+import { servedSetFromDiscovery } from './aggregated.ts';
 
 test('a recorded server’s set names what it serves in the language of StorageVersions', () => {
   const { a, b } = recordedServers('kubernetes-1.25-1.26');

@@ -7,8 +7,7 @@ import type {
   APISubresourceDiscovery,
   APIVersionDiscovery,
 } from '../../apimachinery/discovery-types.ts';
-import type { DiscoveryView } from './discovery-view.ts';
-import { mergeDiscovery } from './merge-discovery.ts';
+import { type DiscoveryView, mergeDiscovery } from '../merge-discovery.ts';
 
 // Objects like those JSON.parse makes, for deepEqual.
 const plain = { noNullPrototype: true };

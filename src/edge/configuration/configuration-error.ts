@@ -1,4 +1,4 @@
-import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
+import type { SnapshotIssue } from '../../runtime/validation.ts';
 
 /**
  * Thrown for an environment that no router can be made of, with every error: its path is a variable's or binding's

@@ -2,7 +2,7 @@ import type { Destination } from '../../request/destination.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
-import type { SigningKey } from '../../snapshot/signing/signing-key.ts';
+import type { SigningKey } from '../../snapshot/signing/seal.ts';
 import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 
 export interface SnapshotConfiguration {

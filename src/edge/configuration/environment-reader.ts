@@ -1,6 +1,5 @@
-import { parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
-import type { SnapshotIssue } from '../../snapshot/format/issues.ts';
-import { parseJsonText } from '../../snapshot/format/json-text.ts';
+import { parseJsonText, type SnapshotIssue } from '../../runtime/validation.ts';
+import { parseHttpsOrigin } from '../../snapshot/addresses/addresses.ts';
 import { WorkerConfigurationError } from './configuration-error.ts';
 
 /** Far above a JWKS, the deepest variable. */

@@ -1,8 +1,8 @@
 import { isIssuerName } from '../../identity/assertion/assertion-keys.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import { defaultPreferredVersion, isPreferredVersion } from '../../routing/preferred-version.ts';
+import { describeIssues } from '../../runtime/validation.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
-import { describeIssues } from '../../snapshot/format/issues.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 import type { SnapshotConfiguration, TokenIssuer, WorkerConfiguration } from './configuration.ts';
@@ -102,7 +102,7 @@ async function readAssertions(reader: EnvironmentReader): Promise<WorkerConfigur
   }
   const text = reader.jsonText('ASSERTION_SIGNING_KEY');
   if (text === undefined) return undefined;
-  const { loadSigningKey } = await import('../../snapshot/signing/signing-key.ts');
+  const { loadSigningKey } = await import('../../snapshot/signing/seal.ts');
   try {
     const key = await loadSigningKey(text);
     return issuer === undefined ? undefined : { key, issuer };

@@ -1,5 +1,5 @@
 import type { ConnectionInfo } from '../../request/inbound.ts';
-import { isJsonObject } from '../../snapshot/format/json-text.ts';
+import { isJsonObject } from '../../runtime/validation.ts';
 
 /** A request's client certificate, as the platform reports it. */
 export type PlatformCertificate = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;

@@ -8,9 +8,9 @@ import { AuthenticationError, type Authenticator } from '../../identity/authenti
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
 import { websocketBearerToken } from '../../request/websocket-bearer.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { readText } from '../../runtime/bytes.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { readText } from '../../runtime/read-text.ts';
 import type { TokenIssuer } from '../configuration/configuration.ts';
 import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
 

@@ -1,8 +1,7 @@
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
+import { TransportError } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { passedOnResponse } from '../../request/outcome.ts';
-import type { OutboundRequest, Transport } from '../../request/transport.ts';
-import { TransportError } from '../../request/transport-error.ts';
+import { type OutboundRequest, passedOnResponse, type Transport } from '../../request/transport.ts';
 import { webHeaders } from './worker-headers.ts';
 import { WorkerInboundRequest } from './worker-inbound.ts';
 

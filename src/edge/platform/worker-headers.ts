@@ -1,5 +1,5 @@
 import { headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { defaultIdentityHeaderNames, identityHeaderMatcher } from '../../request/identity-header-names.ts';
+import { defaultIdentityHeaderNames, identityHeaderMatcher } from '../../request/headers.ts';
 
 const isIdentityHeader = identityHeaderMatcher(defaultIdentityHeaderNames);
 

@@ -1,17 +1,17 @@
-import { readText } from '../../runtime/read-text.ts';
+import { readText } from '../../runtime/bytes.ts';
 import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
-import {
-  type SharedSnapshotStore,
-  storeTimeout,
-  type TaggedSnapshot,
-  withinStoreTimeout,
-} from '../../snapshot/receiving/shared-snapshot-store.ts';
 import {
   parseStoredSnapshotText,
   StoreChangedError,
   storedSnapshotText,
 } from '../../snapshot/receiving/snapshot-store.ts';
 import type { DurableObjectNamespace } from '../platform/bindings.ts';
+import {
+  type SharedSnapshotStore,
+  storeTimeout,
+  type TaggedSnapshot,
+  withinStoreTimeout,
+} from './sharing-receiver.ts';
 
 /** Its host is never resolved: a stub hands on the path alone. */
 const url = 'https://snapshot-object/';

@@ -1,11 +1,10 @@
 import type { Logger } from '../../runtime/logger.ts';
-import type { SharedSnapshotStore } from '../../snapshot/receiving/shared-snapshot-store.ts';
-import { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { SnapshotConfiguration } from '../configuration/configuration.ts';
 import type { WaitUntil } from '../platform/bindings.ts';
 import { createDurableObjectStore } from './durable-object-store.ts';
+import { type SharedSnapshotStore, SharingReceiver } from './sharing-receiver.ts';
 
 /** The receiver of an isolate, and what keeps it up to date. */
 export async function createSnapshotKeeping(

@@ -1,5 +1,5 @@
 import { statusResponse } from '../../apimachinery/status.ts';
-import { readText } from '../../runtime/read-text.ts';
+import { readText } from '../../runtime/bytes.ts';
 import { storedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import type { DurableObjectState, SqlStorage } from '../platform/bindings.ts';
 

@@ -1,5 +1,4 @@
-import { statusResponse } from '../../apimachinery/status.ts';
-import { internalError } from '../../request/handle-request.ts';
+import { internalError, statusResponse } from '../../apimachinery/status.ts';
 import { WorkerConfigurationError } from '../configuration/configuration-error.ts';
 import type { ExecutionContext } from '../platform/bindings.ts';
 import { createConsoleLogger, type LogLevel, logLevels } from '../platform/console-logger.ts';

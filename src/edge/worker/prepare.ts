@@ -1,11 +1,11 @@
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
-import { hexOf } from '../../runtime/hex.ts';
+import { hexOf } from '../../runtime/bytes.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { SharingReceiver } from '../../snapshot/receiving/sharing-receiver.ts';
 import type { CallerMethods, WorkerConfiguration } from '../configuration/configuration.ts';
 import { readConfiguration } from '../configuration/read-configuration.ts';
 import type { CallerIdentification } from '../identity/callers.ts';
 import type { WaitUntil } from '../platform/bindings.ts';
+import type { SharingReceiver } from '../snapshot/sharing-receiver.ts';
 import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
 
 /** What requests need, made once for an isolate. */

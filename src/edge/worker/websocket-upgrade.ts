@@ -1,17 +1,16 @@
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { refuseUpgradeOfOwnPath } from '../../own-paths/refuse-own-path.ts';
-import { refuseDeclinedUpgrade } from '../../proxy/delivery/declined-upgrade.ts';
-import { handleRequest } from '../../request/handle-request.ts';
-import { cleanResponseHeaders } from '../../request/header-hygiene.ts';
+import { refuseDeclinedUpgrade } from '../../proxy/delivery/judge-response.ts';
+import { cleanResponseHeaders } from '../../request/headers.ts';
+import { refuseUpgradeOfOwnPath } from '../../request/own-path-target.ts';
+import { type AdmittedRequest, handleRequest, type Router } from '../../request/router.ts';
 import {
   ownResponse,
   passedOnResponse,
   type ResponseToSend,
   responseOf,
   type SendResult,
-} from '../../request/outcome.ts';
-import type { AdmittedRequest, Router } from '../../request/router.ts';
+} from '../../request/transport.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { type FetchSender, outboundHeaders } from '../platform/fetch-transport.ts';
 import { webHeaders } from '../platform/worker-headers.ts';

@@ -1,8 +1,7 @@
 import { isUriHost } from '../../apimachinery/request-target.ts';
-import { statusResponse } from '../../apimachinery/status.ts';
+import { internalError, statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
-import { createRouter } from '../../proxy/create-router.ts';
-import { internalError } from '../../request/handle-request.ts';
+import { createRouter } from '../../proxy/router.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import type { HandlerContext } from '../../request/router.ts';
 import type { Logger } from '../../runtime/logger.ts';

@@ -1,9 +1,17 @@
 import * as v from 'valibot';
 import type { UserInfo } from '../../request/user-info.ts';
-import { DocumentReader } from '../../snapshot/format/document-reader.ts';
-import { describeIssues, IssueList } from '../../snapshot/format/issues.ts';
-import { isJsonObject, parseJsonText } from '../../snapshot/format/json-text.ts';
-import { boolean, expected, listOf, strict, wholeNumber } from '../../snapshot/format/schema-parts.ts';
+import {
+  boolean,
+  DocumentReader,
+  describeIssues,
+  expected,
+  IssueList,
+  isJsonObject,
+  listOf,
+  parseJsonText,
+  strict,
+  wholeNumber,
+} from '../../runtime/validation.ts';
 
 /** Pinned as `typ`, so that nothing else that the same key signs passes for an assertion (RFC 8725 section 3.11). */
 export const peerAssertionType = 'mixed-version-proxy-identity+jwt';

@@ -1,4 +1,4 @@
-import { isVisibleAscii } from '../../snapshot/addresses/names.ts';
+import { isVisibleAscii } from '../../apimachinery/names.ts';
 import { type ParseKeysResult, type PinnedKey, parsePinnedKeys } from '../../snapshot/signing/keys.ts';
 
 /** A public key that speaks for one router. */

@@ -1,6 +1,5 @@
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
-import { carriesRerouteMark } from '../../request/header-hygiene.ts';
-import { peerAssertionHeader } from '../../request/identity-header-names.ts';
+import { carriesRerouteMark, peerAssertionHeader } from '../../request/headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller } from '../../request/user-info.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';

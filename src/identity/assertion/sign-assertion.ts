@@ -1,5 +1,5 @@
 import { base64url } from 'jose';
-import { type SigningKey, signPayload } from '../../snapshot/signing/signing-key.ts';
+import { type SigningKey, signPayload } from '../../snapshot/signing/seal.ts';
 import { assertionPayload, maximumAssertionLifetime, peerAssertionType } from './assertion-claims.ts';
 import { type AssertionSigner, AssertionTooLargeError, maximumAssertionLength } from './assertion-signer.ts';
 

@@ -1,7 +1,7 @@
 import type { UserInfo } from '../../request/user-info.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../../snapshot/format/snapshot-error.ts';
-import { type VerifiedPayload, verifySealed } from '../../snapshot/signing/verify-sealed.ts';
+import { type VerifiedPayload, verifySealed } from '../../snapshot/signing/open-sealed.ts';
 import {
   assertionLeeway,
   maximumAssertionLifetime,

@@ -5,9 +5,9 @@ import type { Authenticator } from '../../identity/authenticator.ts';
 import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
 import { X509Authenticator } from '../../identity/x509.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
-import { auditIdOf } from '../../request/audit-id.ts';
-import { ownResponse } from '../../request/outcome.ts';
+import { auditIdOf } from '../../request/headers.ts';
 import type { Router } from '../../request/router.ts';
+import { ownResponse } from '../../request/transport.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 

@@ -1,6 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { CodedError } from '../../runtime/coded-error.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { CodedError, errorMessage } from '../../runtime/errors.ts';
 
 export type CertificatePemErrorCode =
   | 'NoCertificate'

@@ -1,10 +1,10 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { FoundSetting } from '../../own-paths/status/setting-change.ts';
-import type { InFlightLimits } from '../../proxy/in-flight/request-gate.ts';
-import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
+import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
+import type { InFlightLimits } from '../../proxy/request-gate.ts';
+import type { IdentityHeaderNames } from '../../request/headers.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
-import type { AdvertisedBy } from '../../snapshot/addresses/advertised-address.ts';
+import type { AdvertisedBy } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */

@@ -19,8 +19,7 @@ import {
   readUntil,
 } from '../../../test/support/tls-client.ts';
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
-import { sealSnapshot } from '../../snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 
 const pods = '/api/v1/pods';
 const watch = `${pods}?watch=1`;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { credentialFileWarnings, expiryOf, firstExpiry } from '../../own-paths/status/credential-files.ts';
+import { credentialFileWarnings, expiryOf, firstExpiry } from '../../own-paths/status/status-sources.ts';
 import { CredentialFileReport, type ExpiringCertificate, ExpiryReminder } from './credential-watch.ts';
 import type { FileGroupState } from './file-reloader.ts';
 

@@ -4,7 +4,7 @@ import {
   daysLeft,
   expiryOf,
   type KeyFileStatus,
-} from '../../own-paths/status/credential-files.ts';
+} from '../../own-paths/status/status-sources.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { parseCertificates, subjectOf } from '../callers/pem-files.ts';
 import { type FileGroup, type FileGroupState, FileReloader, type WatchedFile } from './file-reloader.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorMessage, fileErrorMessage } from '../../runtime/error-message.ts';
+import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 
 /** A file that was read at start and is read again when it changes. */

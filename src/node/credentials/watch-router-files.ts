@@ -1,4 +1,4 @@
-import type { SettingChange } from '../../own-paths/status/setting-change.ts';
+import type { SettingChange } from '../../own-paths/status/status-sources.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { PemFile, ServeConfig } from '../configuration/serve-config.ts';
 import type { CredentialWatch } from './credential-watch.ts';

@@ -1,9 +1,8 @@
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
-import type { SendResult } from '../../request/outcome.ts';
+import { TransportError } from '../../request/destination.ts';
 import type { ByteCounter } from '../../request/request-record.ts';
-import type { OnResponseHead } from '../../request/transport.ts';
-import { TransportError } from '../../request/transport-error.ts';
+import type { OnResponseHead, SendResult } from '../../request/transport.ts';
 import { contentLength, type ResponseSink } from '../exchange/response-sink.ts';
 import { toTransportError } from './transport-errors.ts';
 

@@ -1,7 +1,7 @@
 import { type LookupAddress, type LookupOptions, lookup as resolveName } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { type AddressPolicy, checkIpAddress } from '../../snapshot/addresses/address-policy.ts';
-import { parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
+import { parseIpAddress } from '../../snapshot/addresses/addresses.ts';
 
 /** Resolves a name to all of its addresses. Default: `node:dns`; tests use a hostile one. */
 export type ResolveName = (

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { TransportError } from '../../request/transport-error.ts';
+import { TransportError } from '../../request/destination.ts';
 
 /**
  * Limits for the heads and trailers of a server's response, the same for HTTP/1.1 and HTTP/2. The head and all interim

@@ -1,11 +1,8 @@
 import { Readable } from 'node:stream';
 import type { ConnectionEnd } from '../../health/connection-closer.ts';
-import type { Destination } from '../../request/destination.ts';
-import type { InboundRequest } from '../../request/inbound.ts';
-import type { SendResult } from '../../request/outcome.ts';
-import { isRead } from '../../request/retry.ts';
-import type { OnResponseHead, OutboundRequest, Transport } from '../../request/transport.ts';
-import { TransportError } from '../../request/transport-error.ts';
+import { type Destination, TransportError } from '../../request/destination.ts';
+import { type InboundRequest, isRead } from '../../request/inbound.ts';
+import type { OnResponseHead, OutboundRequest, SendResult, Transport } from '../../request/transport.ts';
 import { NodeInboundRequest } from '../exchange/node-inbound.ts';
 import { LongRunningResponse, type OpenStreams } from '../exchange/open-streams.ts';
 import { BodySource, BodyStream } from '../exchange/request-body.ts';

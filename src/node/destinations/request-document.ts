@@ -1,10 +1,8 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { Destination } from '../../request/destination.ts';
-import { responseOf } from '../../request/outcome.ts';
-import type { OnResponseHead } from '../../request/transport.ts';
-import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
+import { type Destination, TransportError, type TransportErrorCode } from '../../request/destination.ts';
+import { type OnResponseHead, responseOf } from '../../request/transport.ts';
 import { WebResponseSink } from '../exchange/response-sink.ts';
 import type { NodeTransport } from './node-transport.ts';
 

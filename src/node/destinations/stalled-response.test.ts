@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { httpsServer } from '../../../test/support/https-server.ts';
-import { responseOf } from '../../request/outcome.ts';
+import { responseOf } from '../../request/transport.ts';
 import { NodeTransport } from './node-transport.ts';
 
 test('a peer that stalls in the middle of a response keeps its reader waiting, not busy', async (context) => {

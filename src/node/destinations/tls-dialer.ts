@@ -1,8 +1,7 @@
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
-import type { Destination } from '../../request/destination.ts';
-import { TransportError } from '../../request/transport-error.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { type Destination, TransportError } from '../../request/destination.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { DialObserver } from '../exchange/connection-observer.ts';
 import { guardedLookup, type ResolveName, refusedAddress } from './guarded-lookup.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UnprocessedRequestError } from '../../http2/client/dispatched-request.ts';
-import { TransportError } from '../../request/transport-error.ts';
+import { TransportError } from '../../request/destination.ts';
 import { toTransportError } from './transport-errors.ts';
 
 const sent = { origin: 'https://10.0.0.1:6443', sent: true };

@@ -3,9 +3,8 @@ import {
   RequestHeadTooLargeError,
   UnprocessedRequestError,
 } from '../../http2/client/dispatched-request.ts';
-import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
-import { errorCode } from '../../runtime/error-code.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
+import { errorCode, errorMessage } from '../../runtime/errors.ts';
 
 /** OpenSSL's codes for a destination that rejects our client certificate. TLS 1.3 reports it after the handshake. */
 const certificateRefused =

@@ -12,8 +12,8 @@ import {
 } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
 import { failureOf, get, newTransport, send } from '../../../test/support/node-transport.ts';
+import type { TransportError } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
-import type { TransportError } from '../../request/transport-error.ts';
 import type { NodeBindings } from '../exchange/node-inbound.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { type PeerIncoming, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
-import { ownResponse } from '../../request/outcome.ts';
+import { ownResponse } from '../../request/transport.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 

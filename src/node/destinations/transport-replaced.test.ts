@@ -4,8 +4,7 @@ import { describe, test } from 'node:test';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { type PeerOutgoing, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
-import { ownResponse } from '../../request/outcome.ts';
-import type { OnResponseHead } from '../../request/transport.ts';
+import { type OnResponseHead, ownResponse } from '../../request/transport.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
 import { Exchange } from './exchange.ts';
 

@@ -1,4 +1,4 @@
-import { errorCode } from '../../runtime/error-code.ts';
+import { errorCode } from '../../runtime/errors.ts';
 
 /** What OpenSSL calls a chain that ends in no trusted CA depends on what the server sends of it (X509_verify_cert). */
 const codes: ReadonlySet<string> = new Set([

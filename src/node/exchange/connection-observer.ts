@@ -1,7 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import type { Relief } from '../../http2/sockets/held-bytes.ts';
-import type { Destination } from '../../request/destination.ts';
-import type { TransportError } from '../../request/transport-error.ts';
+import type { Destination, TransportError } from '../../request/destination.ts';
 
 /** Is told of connections of clients, for metrics. Must not throw. */
 export interface ServerObserver {

@@ -2,10 +2,14 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import { Readable } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
-import { auditIdHeader, auditIdOf } from '../../request/audit-id.ts';
-import { type ConnectionInfo, type InboundRequest, inboundFromRequest } from '../../request/inbound.ts';
+import { auditIdHeader, auditIdOf } from '../../request/headers.ts';
+import {
+  type ConnectionInfo,
+  type InboundRequest,
+  inboundFromRequest,
+  isRead,
+} from '../../request/inbound.ts';
 import type { RequestRecord } from '../../request/request-record.ts';
-import { isRead } from '../../request/retry.ts';
 import type { GetInboundRequest } from '../../request/router.ts';
 import { ExchangeEnd } from './exchange-end.ts';
 import { BodySource, BodyStream } from './request-body.ts';

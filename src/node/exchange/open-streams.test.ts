@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { sent } from '../../request/outcome.ts';
+import { sent } from '../../request/transport.ts';
 import { LongRunningResponse, type OpenStream, OpenStreams } from './open-streams.ts';
 import type { ResponseSink } from './response-sink.ts';
 

@@ -1,8 +1,7 @@
 import { firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { type WatchEventBoundary, watchEventBoundary } from '../../apimachinery/watch-event-boundary.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
-import type { Outcome } from '../../request/outcome.ts';
-import type { OutboundRequest } from '../../request/transport.ts';
+import type { OutboundRequest, Outcome } from '../../request/transport.ts';
 import type { ResponseSink } from './response-sink.ts';
 
 /** A long-running stream of a client: a watch, a followed log, a tunnel. */

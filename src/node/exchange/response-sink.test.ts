@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { responseOf } from '../../request/outcome.ts';
+import { responseOf } from '../../request/transport.ts';
 import { WebResponseSink } from './response-sink.ts';
 
 test('a reader that gives up in the middle of a body does not wait for the rest', async () => {

@@ -1,7 +1,7 @@
 import { firstHeader, headerLines, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { hasContent, mayHaveLength } from '../../http2/fields/header-fields.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
-import { type Outcome, passedOnResponse } from '../../request/outcome.ts';
+import { type Outcome, passedOnResponse } from '../../request/transport.ts';
 
 /** Writes the response to one request. */
 export interface ResponseSink {

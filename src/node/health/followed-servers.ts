@@ -2,13 +2,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { ConnectionCloser, type ConnectionEnd } from '../../health/connection-closer.ts';
 import { HealthMonitor } from '../../health/health-monitor.ts';
 import { ServerHealth } from '../../health/server-health.ts';
-import type { AskOptions } from '../../proxy/delivery/ask-server.ts';
-import { peerDestination } from '../../proxy/delivery/destinations.ts';
-import { createProbe } from '../../proxy/delivery/probe.ts';
-import { isAsTheSnapshotSays, type ServerWord } from '../../proxy/delivery/server-word.ts';
+import {
+  type AskOptions,
+  createProbe,
+  isAsTheSnapshotSays,
+  type ServerWord,
+} from '../../proxy/delivery/probe.ts';
+import { peerDestination } from '../../proxy/delivery/server-choice.ts';
 import type { Destination } from '../../request/destination.ts';
-import { systemClock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { systemClock } from '../../runtime/time.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { HealthConfig } from '../configuration/serve-config.ts';
 

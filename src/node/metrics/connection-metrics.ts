@@ -1,8 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import type { Relief } from '../../http2/sockets/held-bytes.ts';
-import type { Destination } from '../../request/destination.ts';
-import type { TransportError } from '../../request/transport-error.ts';
-import { errorCode } from '../../runtime/error-code.ts';
+import type { Destination, TransportError } from '../../request/destination.ts';
+import { errorCode } from '../../runtime/errors.ts';
 import type { DialObserver, ServerObserver } from '../exchange/connection-observer.ts';
 import type { DestinationSeriesIndex } from './destination-series.ts';
 import type { MetricRegistry } from './metric-registry.ts';

@@ -1,5 +1,5 @@
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import { type RequestKind, requestKindOf } from '../../proxy/in-flight/request-gate.ts';
+import { type RequestKind, requestKindOf } from '../../proxy/request-gate.ts';
 import type { ByteCounter } from '../../request/request-record.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { type HistogramSeries, type NumberSeries, otherLabel } from './metric-family.ts';

@@ -1,18 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
-import type { SyncObserver } from '../../observe/sync-observer.ts';
-import type { HealthEndpoint } from '../../own-paths/health-checks/health-endpoints.ts';
+import type { HealthEndpoint } from '../../own-paths/health.ts';
 import type { MetricsSource, Scrape } from '../../own-paths/metrics-endpoints.ts';
-import type { CredentialFiles } from '../../own-paths/status/credential-files.ts';
-import { documentStatus } from '../../own-paths/status/document-status.ts';
-import type { EmbeddedSyncStatus } from '../../own-paths/status/embedded-sync-status.ts';
-import type { SettingsState } from '../../own-paths/status/setting-change.ts';
+import { documentStatus } from '../../own-paths/status/router-status.ts';
+import type {
+  CredentialFiles,
+  EmbeddedSyncStatus,
+  SettingsState,
+} from '../../own-paths/status/status-sources.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/request-record.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
-import type { PushResult } from '../../snapshot/receiving/receiver-options.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
+import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import type { SyncObserver } from '../../sync/delivery/sync-observer.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { ConnectionMetrics } from './connection-metrics.ts';

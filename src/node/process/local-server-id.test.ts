@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SnapshotServer } from '../../snapshot/format/types.ts';
+import type { SnapshotServer } from '../../snapshot/format/schema.ts';
 import { localServerIdIn } from './local-server-id.ts';
 
 const serverAt = (id: string, address: string): SnapshotServer => ({ id, address, serves: 'none' });

@@ -1,5 +1,5 @@
-import { addressOf } from '../../snapshot/addresses/host-port.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+import { addressOf } from '../../snapshot/addresses/addresses.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { isLocalServerAddress, type LocalServerPlace } from '../serving/local-server-address.ts';

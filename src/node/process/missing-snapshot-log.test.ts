@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { startRouterWithFiles } from '../../../test/support/started-router.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
-import { sealSnapshot } from '../../snapshot/signing/seal.ts';
-import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 
 test('a router logs that it has no snapshot yet, and when one is in use', async (context) => {
   const { logs, port, authorities, snapshotKey, user } = await startRouterWithFiles(context);

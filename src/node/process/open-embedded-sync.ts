@@ -1,7 +1,7 @@
-import type { SyncObserver } from '../../observe/sync-observer.ts';
-import type { EmbeddedSyncStatus } from '../../own-paths/status/embedded-sync-status.ts';
+import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
+import type { SyncObserver } from '../../sync/delivery/sync-observer.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { ExpiringCertificate } from '../credentials/credential-watch.ts';
 

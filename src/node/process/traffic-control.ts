@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RequestGate } from '../../proxy/in-flight/request-gate.ts';
+import { RequestGate } from '../../proxy/request-gate.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';

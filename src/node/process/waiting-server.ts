@@ -1,6 +1,5 @@
 import { statusResponse } from '../../apimachinery/status.ts';
-import { type HealthCheck, ping } from '../../own-paths/health-checks/health.ts';
-import { healthEndpoints } from '../../own-paths/health-checks/health-endpoints.ts';
+import { type HealthCheck, healthEndpoints, ping } from '../../own-paths/health.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { credentialsOf } from '../credentials/credentials.ts';

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { errorCode } from '../../runtime/error-code.ts';
+import { errorCode } from '../../runtime/errors.ts';
 import { writeLastResponse } from '../exchange/raw-response.ts';
 import { connectionBelow } from './server-connections.ts';
 

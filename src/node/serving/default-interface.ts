@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import type { AdvertisedServer } from '../../snapshot/addresses/advertised-address.ts';
-import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
-import { parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
-import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
+import { isDns1123Subdomain } from '../../apimachinery/names.ts';
+import { type AdvertisedServer, joinHostPort, parseIpAddress } from '../../snapshot/addresses/addresses.ts';
 import type { AdvertisedAddress, ServeConfig } from '../configuration/serve-config.ts';
 
 interface InterfaceAddress {

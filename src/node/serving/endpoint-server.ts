@@ -3,7 +3,7 @@ import { createServer, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
+import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { defaultTlsParameters, type ServeConfig, type TlsParameters } from '../configuration/serve-config.ts';
 import { isLoopback } from './default-interface.ts';
 import { certificateError, listenError } from './server-error.ts';

@@ -10,7 +10,7 @@ import {
 import { GatheredWrites } from '../../http2/sockets/gathered-writes.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { type Outcome, sent } from '../../request/outcome.ts';
+import { type Outcome, sent } from '../../request/transport.ts';
 import { contentLength, type ResponseSink, reasonPhrase } from '../exchange/response-sink.ts';
 
 /** Milliseconds that a head waits for the first piece of a body that it announces. */

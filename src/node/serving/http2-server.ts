@@ -5,7 +5,7 @@ import { statusResponse } from '../../apimachinery/status.ts';
 import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.ts';
 import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/server-stream.ts';
 import type { HeldBytes, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
-import { type Outcome, sent } from '../../request/outcome.ts';
+import { type Outcome, sent } from '../../request/transport.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';

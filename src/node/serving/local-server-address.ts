@@ -1,6 +1,11 @@
 import { networkInterfaces } from 'node:os';
-import { parseHostPort, parseHttpsOrigin } from '../../snapshot/addresses/host-port.ts';
-import { type IpAddress, ipAddressKey, parseIpAddress } from '../../snapshot/addresses/ip-address.ts';
+import {
+  type IpAddress,
+  ipAddressKey,
+  parseHostPort,
+  parseHttpsOrigin,
+  parseIpAddress,
+} from '../../snapshot/addresses/addresses.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { isLoopback, isUnspecified } from './default-interface.ts';
 

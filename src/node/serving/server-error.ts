@@ -1,7 +1,5 @@
-import { CodedError } from '../../runtime/coded-error.ts';
-import { errorCode } from '../../runtime/error-code.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
-import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
+import { CodedError, errorCode, errorMessage } from '../../runtime/errors.ts';
+import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 
 export type ServerErrorCode =
   /** Another process listens on it. */

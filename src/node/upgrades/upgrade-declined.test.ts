@@ -13,7 +13,7 @@ import {
 import { sendAndReadToEnd } from '../../../test/support/security/raw-http1.ts';
 import { startRouterUnderTest } from '../../../test/support/security/router-under-test.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
-import { ownResponse } from '../../request/outcome.ts';
+import { ownResponse } from '../../request/transport.ts';
 
 describe('CVE-2018-1002105: after anything but 101 no byte of the client reaches the destination', () => {
   const smuggled = 'GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\nX-Remote-User: admin\r\n\r\n';

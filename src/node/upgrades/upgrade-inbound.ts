@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
-import { withAuditId } from '../../request/audit-id.ts';
+import { withAuditId } from '../../request/headers.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
 import type { RequestRecord } from '../../request/request-record.ts';
 import { ExchangeEnd } from '../exchange/exchange-end.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { healthEndpoints } from './health-endpoints.ts';
+import { healthEndpoints } from '../health.ts';
 
 const failing = (name: string) => ({ name, check: () => 'why is for the logs' });
 const fine = (name: string) => ({ name, check: () => undefined });

@@ -6,8 +6,8 @@ import type { ProbeOutcome } from '../../health/health-state.ts';
 import { ServerHealth } from '../../health/server-health.ts';
 import type { Explanation } from '../../proxy/explain.ts';
 import type { Destination } from '../../request/destination.ts';
+import { serversCheck } from '../health.ts';
 import type { RouterStatus } from '../status/router-status.ts';
-import { serversCheck } from './router-health-checks.ts';
 
 const local: Destination = {
   kind: 'local',

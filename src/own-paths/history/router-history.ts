@@ -3,10 +3,16 @@ import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { HealthChange, HealthObserver } from '../../health/server-health.ts';
 import type { RequestObserver, RequestRecord } from '../../request/request-record.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { type HistoryView, historyView } from './history-view.ts';
+import {
+  type HistoryView,
+  healthEvent,
+  historyView,
+  type KnownCluster,
+  type UpgradeEvent,
+  upgradeEvents,
+} from './history-view.ts';
 import { MinuteRing } from './minute-ring.ts';
 import { PartialUse, servedByPart } from './partial-use.ts';
-import { healthEvent, type KnownCluster, type UpgradeEvent, upgradeEvents } from './upgrade-events.ts';
 
 /** Kept of each kind: health that comes and goes must not push out what happened to the cluster. */
 const keptEvents = 100;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { snapshotOfSets } from '../../../test/support/recorded-cluster.ts';
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
-import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
+import { servedSetFromDiscovery } from '../../discovery/forms/aggregated.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { documentStatus } from './document-status.ts';
+import { documentStatus } from './router-status.ts';
 
 const groups = (kind: string, count: number): APIGroupDiscovery[] => [
   {

@@ -1,3 +1,7 @@
+import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
+import { minorVersion } from '../../apimachinery/server-version.ts';
+import type { DiscoveryConflict } from '../../discovery/merge-discovery.ts';
+import { mergedDocumentsOf } from '../../discovery/merged-documents.ts';
 import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
@@ -7,34 +11,23 @@ import {
   defaultPreferredVersion,
   preferredMinor,
 } from '../../routing/preferred-version.ts';
-import { durationText } from '../../runtime/duration-text.ts';
-import type { RefusedPush } from '../../snapshot/receiving/receiver-options.ts';
+import { durationText } from '../../runtime/time.ts';
+import type { RefusedPush } from '../../snapshot/receiving/receiver.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { comparePreference } from '../../snapshot/routing-table/served-by.ts';
 import {
   type CertificateStatus,
   type CredentialFiles,
   credentialFileWarnings,
-  type KeyFileStatus,
-} from './credential-files.ts';
-import { type DocumentStatus, documentStatus } from './document-status.ts';
-import {
+  describeSettingChange,
   type EmbeddedSyncSource,
   type EmbeddedSyncStatus,
   embeddedSyncWarnings,
-} from './embedded-sync-status.ts';
-import { foundInUse, ownServerWarnings } from './own-server.ts';
-import {
-  describeSettingChange,
   type FoundSetting,
+  type KeyFileStatus,
   type SettingChange,
   type SettingsState,
-} from './setting-change.ts';
-import {
-  type UndecodableResource,
-  undecodableResources,
-  undecodableVersions,
-  undecodableWarnings,
-} from './undecodable-resources.ts';
+} from './status-sources.ts';
 
 /** What `v1/status` shows. Times are RFC 3339. */
 export interface RouterStatus extends DocumentStatus {
@@ -280,4 +273,191 @@ export function oldSnapshotWarnings(
   if (table === undefined || !isOld(table, now)) return [];
   const cause = readsClusterItself ? 'this router cannot read the cluster' : 'see to the sync job';
   return [`the snapshot is ${durationText(now - table.createdAt)} old, and still used: ${cause}`];
+}
+
+/** Conflicts shown at most; `conflictCount` has them all. */
+const shownConflicts = 100;
+
+/** What is missing in the merged documents, or not up to date there. */
+interface DocumentProblem {
+  readonly path: string;
+  readonly server: string;
+  readonly problem: string;
+}
+
+/** What `v1/status` shows of the merged documents. */
+export interface DocumentStatus {
+  readonly discovery: {
+    /** Resources that servers describe in ways that exclude each other. */
+    readonly conflictCount: number;
+    /** The first hundred: who says what, the word that is shown first. */
+    readonly conflicts: readonly DiscoveryConflict[];
+  };
+  /** Documents of servers that are missing in the merged ones, or not up to date there, and why. */
+  readonly documents: readonly DocumentProblem[];
+}
+
+/**
+ * Pure, given a table whose documents are made.
+ * @param isReadHere whether this router reads the cluster itself. Default: the sync job does.
+ */
+export function documentStatus(table: RoutingTable | undefined, isReadHere = false): DocumentStatus {
+  const conflicts = (table && mergedDocumentsOf(table).discovery?.conflicts) ?? [];
+  return {
+    discovery: { conflictCount: conflicts.length, conflicts: conflicts.slice(0, shownConflicts) },
+    documents: table === undefined ? [] : snapshotProblems(table, isReadHere),
+  };
+}
+
+/** What could not be read; the log of whoever reads says why. */
+function snapshotProblems({ snapshot }: RoutingTable, isReadHere: boolean): DocumentProblem[] {
+  const reader = isReadHere ? 'This router' : 'The sync job';
+  const problems: DocumentProblem[] = [];
+  for (const { id: server, serves, stale, departedAt } of snapshot.servers) {
+    const { discovery, openapiV3 } = snapshot.servedSets[serves] ?? {};
+    const name = (path: string, problem: string) => problems.push({ path, server, problem });
+    if (discovery === undefined) name('/apis', 'What it discovers is not known.');
+    else if (departedAt !== undefined) name('/apis', 'It has left: what was last known of it is shown.');
+    else if (stale === true) name('/apis', `${reader} cannot read it: what was last known of it is shown.`);
+    if (openapiV3 === undefined)
+      name('/openapi/v3', 'Its index is not known: it has none, or it could not be read.');
+  }
+  return problems;
+}
+
+/** IDs in one warning at most. */
+const namedIds = 10;
+
+/** Whether a snapshot is of other servers than the local one. Pure. */
+export function lacksOwnServer(table: RoutingTable, serverId: string | undefined): boolean {
+  return serverId !== undefined && table.server(serverId) === undefined;
+}
+
+/** With a wrong ID everything works, but requests that the local server could serve may go to a peer. Pure. */
+export function ownServerWarnings(
+  table: RoutingTable | undefined,
+  serverId: string | undefined,
+): readonly string[] {
+  if (table === undefined || !lacksOwnServer(table, serverId)) return [];
+  // In quotes: where servers are shown by their host names, these stay IDs.
+  const ids = table.servers.map(({ id }) => JSON.stringify(id));
+  const known = [...ids.slice(0, namedIds), ...(ids.length > namedIds ? ['…'] : [])].join(', ');
+  return [`the snapshot has no server ${serverId}: compare --server-id with those that it has (${known})`];
+}
+
+/** What was found, with the ID that the snapshot in use has the local server under. Pure. */
+export function foundInUse(
+  found: readonly FoundSetting[],
+  serverId: string | undefined,
+): readonly FoundSetting[] {
+  return found.map((setting) => {
+    const { flag, value, source } = setting;
+    if (flag !== '--server-id' || serverId === undefined || serverId === value) return setting;
+    const now = `the snapshot, which has this ID at an address of the local server; at the start ${value}: ${source}`;
+    return { flag, value: serverId, source: now };
+  });
+}
+
+/** A resource of which some servers cannot decode every object. */
+export interface UndecodableResource {
+  /** `<resource>.<group>`, of the legacy group `<resource>`. */
+  readonly resource: string;
+  /** The group versions that other servers store it at. */
+  readonly storedAt: readonly string[];
+  /** IDs of the servers that do not know all of those. */
+  readonly servers: readonly string[];
+}
+
+/** By resource: the group versions that it is stored at, each with the IDs of the servers that cannot decode it. */
+type UndecodableVersions = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+
+/** What `ServedSet.undecodableVersions` says of all servers. Pure. */
+export function undecodableVersions(table: RoutingTable | undefined): UndecodableVersions {
+  const { servers = [], servedSets = {} } = table?.snapshot ?? {};
+  const found = servers.flatMap(({ id, serves }) =>
+    Object.entries(servedSets[serves]?.undecodableVersions ?? {}).flatMap(([name, versions]) =>
+      versions.map((storedAt) => ({ resource: qualifiedResource(name), storedAt, id })),
+    ),
+  );
+  const byText = (left: readonly [string, unknown], right: readonly [string, unknown]) =>
+    left[0] < right[0] ? -1 : 1;
+  const byResource = [...Map.groupBy(found, ({ resource }) => resource)].sort(byText);
+  return new Map(
+    byResource.map(([resource, entries]) => {
+      const byVersion = [...Map.groupBy(entries, ({ storedAt }) => storedAt)].sort(byText);
+      return [
+        resource,
+        new Map(byVersion.map(([version, all]) => [version, all.map(({ id }) => id).sort()])),
+      ];
+    }),
+  );
+}
+
+/** The same, as `v1/status` shows it. Pure. */
+export function undecodableResources(undecodable: UndecodableVersions): readonly UndecodableResource[] {
+  return [...undecodable].map(([resource, versions]) => ({
+    resource,
+    storedAt: [...versions.keys()],
+    servers: [...new Set([...versions.values()].flat())].sort(),
+  }));
+}
+
+/** How many resources warnings name. */
+const namedResources = 5;
+
+/** A sentence for each resource, as far as there are few. Pure. */
+export function undecodableWarnings(undecodable: UndecodableVersions, isRouted: boolean): readonly string[] {
+  const consequence = isRouted
+    ? 'requests for it go to servers that can, and fail with 500 while there is none'
+    : 'they fail with 500 there, since --preferred-version=local leaves them where they arrive';
+  const warnings = [...undecodable].slice(0, namedResources).map(([resource, versions]) => {
+    const failures = [...versions].map(
+      ([storedAt, servers], index) =>
+        `${servers.join(', ')} cannot decode ${index === 0 ? resource : 'those'} stored at ${storedAt}`,
+    );
+    return `${failures.join(', and ')}: ${consequence}`;
+  });
+  const more = undecodable.size - namedResources;
+  return more > 0
+    ? [...warnings, `${more} more resources are stored at versions that not all servers decode`]
+    : warnings;
+}
+
+/** `deployments.apps` for the StorageVersion name `apps.deployments`, as kubectl writes resources. */
+export function qualifiedResource(storageVersionName: string): string {
+  const { group = '', resource = storageVersionName } = parseStorageVersionName(storageVersionName) ?? {};
+  return group === '' ? resource : `${resource}.${group}`;
+}
+
+/** Of `RouterStatus`, or of what `status` reads of it. */
+export type ListedServer = Pick<
+  RouterStatus['servers'][number],
+  'id' | 'local' | 'address' | 'departedAt' | 'version'
+> & { readonly health: { readonly status: string } };
+
+/**
+ * Whether requests can be sent to it: it is not known to be unhealthy, has not left, and has an address. A server whose
+ * health is not known counts as one that serves.
+ */
+export function isUsable({ local, address, departedAt, health }: ListedServer): boolean {
+  // The local server's address is its flag's, whatever the snapshot has.
+  return health.status !== 'unhealthy' && (local || (address !== null && departedAt === null));
+}
+
+/** How many are neither unhealthy nor gone. Pure. */
+export function countHealthy(servers: readonly Pick<ListedServer, 'departedAt' | 'health'>[]): number {
+  return servers.filter(({ departedAt, health }) => health.status !== 'unhealthy' && departedAt === null)
+    .length;
+}
+
+/**
+ * The minor version that responds where servers of several versions differ: `preferred`, or while no server of it is
+ * usable, the next that has one (`ServedBy.byPreference`). `unknown`: that of a server of unknown version. `undefined`:
+ * no server is usable. Pure.
+ */
+export function respondingVersion(preferred: string, servers: readonly ListedServer[]): string | undefined {
+  const minors = servers.filter(isUsable).map(({ version }) => minorVersion(version ?? undefined));
+  if (minors.length === 0) return undefined;
+  const [first = 'unknown'] = minors.toSorted((left, right) => comparePreference(left, right, preferred));
+  return first;
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import type { Immutable } from '../../snapshot/format/types.ts';
+import type { Immutable } from '../../snapshot/format/schema.ts';
 
 /** As `v.object`, but whatever else there is stays, although the type does not tell: a newer release may say more. */
 function open<Entries extends v.ObjectEntries>(

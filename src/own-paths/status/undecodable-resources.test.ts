@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { undecodableResources, undecodableVersions, undecodableWarnings } from './undecodable-resources.ts';
+import { undecodableResources, undecodableVersions, undecodableWarnings } from './router-status.ts';
 
 const group = 'flowcontrol.apiserver.k8s.io';
 const name = `${group}.flowschemas`;

@@ -4,7 +4,7 @@ import { mixedCluster } from '../../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
-import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
+import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
 

@@ -5,9 +5,9 @@ import { recordingTransport } from '../../../test/support/recording-transport.ts
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import { TransportError } from '../../request/transport-error.ts';
-import { DeniedEverywhere } from './denied-everywhere.ts';
-import { notServedStatus } from './not-served.ts';
+import { TransportError } from '../../request/destination.ts';
+import { notServedStatus } from './judge-response.ts';
+import { DeniedEverywhere } from './other-servers.ts';
 
 const plainNotFound = () =>
   new Response('404 page not found\n', {

@@ -6,7 +6,7 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { Decision, DecisionReason } from '../../routing/decision.ts';
-import { isEverybodys, isNotServedStatus, isServedBySnapshot, notServedStatus } from './not-served.ts';
+import { isEverybodys, isNotServedStatus, isServedBySnapshot, notServedStatus } from './judge-response.ts';
 
 const plainNotFound = () =>
   new Response('404 page not found\n', {

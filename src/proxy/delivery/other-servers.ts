@@ -1,11 +1,12 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
-import { announcesBody, type InboundRequest } from '../../request/inbound.ts';
-import type { Refusal } from '../../request/outcome.ts';
-import { isRead } from '../../request/retry.ts';
+import { statusResponse } from '../../apimachinery/status.ts';
+import type { TransportError } from '../../request/destination.ts';
+import { announcesBody, type InboundRequest, isRead } from '../../request/inbound.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
-import type { TransportError } from '../../request/transport-error.ts';
-import { isServedBySnapshot } from './not-served.ts';
+import type { Refusal } from '../../request/transport.ts';
+import { isServedBySnapshot } from './judge-response.ts';
+import { retryAfterSeconds } from './undelivered.ts';
 
 /** The destination did not respond. */
 export interface NoResponse {
@@ -77,4 +78,121 @@ const connecting: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward'
 function mayRunCommand({ inbound, requestInfo: { subresource } }: RepeatableRequest): boolean {
   if (connecting.has(subresource)) return true;
   return subresource === 'proxy' && firstHeader(inbound.headers, 'upgrade') !== undefined;
+}
+
+/**
+ * Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error).
+ *
+ * Retry-After only where it is: client-go repeats every request that gets 5xx and Retry-After, writes included
+ * (k8s.io/client-go rest/with_retry.go), and one that may have been carried out would be made twice.
+ */
+export function noResponse(request: AdmittedRequest, error: TransportError): Response {
+  if (error.code === 'RequestHeaderFieldsTooLarge') {
+    return statusResponse(
+      error.code,
+      'the header of this request is larger than the API server that serves this resource takes, please send less of it',
+    );
+  }
+  // RFC 9110 section 15.6.3: there was a response, and it cannot be used.
+  const isInvalid = error.code === 'InvalidResponse';
+  const message = isInvalid
+    ? 'the API server that serves this resource gave a response that is not valid HTTP, or larger than a router takes; the request may have been carried out'
+    : error.mayHaveBeenProcessed
+      ? 'the API server that serves this resource did not respond; the request may have been carried out'
+      : 'the API server that serves this resource could not be reached, or did not process the request; the request was not carried out';
+  const isSafe = maySafelyTryAnother(request, error);
+  return statusResponse(isInvalid ? 'BadGateway' : 'ServiceUnavailable', message, {
+    ...(isSafe ? { retryAfterSeconds } : {}),
+    causes: [
+      {
+        reason: error.code,
+        message: isInvalid ? 'an invalid response of the destination' : 'no response from the destination',
+      },
+    ],
+  });
+}
+
+/** Share of requests that may be tried a second time; a struggling cluster must not get double load. */
+const share = 0.2;
+/** Capacity of the budget, which starts full. */
+const reserve = 10;
+
+/** A budget for second tries, filled by requests and drained by tries. */
+export class RetryBudget {
+  #tokens = reserve;
+
+  /** Second tries left; below 1 none is allowed. */
+  get left(): number {
+    return this.#tokens;
+  }
+
+  /** One more request was received. */
+  deposit(): void {
+    this.#tokens = Math.min(reserve, this.#tokens + share);
+  }
+
+  /** Takes one second try out of the budget, if there is one. */
+  withdraw(): boolean {
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+}
+
+/** Milliseconds. A server knows a new CustomResourceDefinition within one second of the first. */
+const believedFor = 1_000;
+/** What is remembered at a time: clients can ask for any number of resources that do not exist. */
+const maximumRemembered = 1_000;
+
+/**
+ * What several servers have denied to serve a moment ago. It is believed until then, so that resources that exist nowhere,
+ * for which controllers ask again and again, do not cost each server every request.
+ */
+export class DeniedEverywhere {
+  readonly #clock: () => number;
+  readonly #knowledge: () => unknown;
+  readonly #until = new Map<string, number>();
+  #knownAs: unknown;
+
+  /**
+   * @param clock milliseconds of a clock that only rises
+   * @param knowledge the snapshot in use: with another one nothing is believed any more
+   */
+  constructor(clock: () => number, knowledge: () => unknown) {
+    this.#clock = clock;
+    this.#knowledge = knowledge;
+  }
+
+  has(requestInfo: RequestInfo): boolean {
+    if (this.#until.size === 0) return false;
+    this.#forget();
+    return (this.#until.get(keyOf(requestInfo)) ?? Number.NEGATIVE_INFINITY) > this.#clock();
+  }
+
+  add(requestInfo: RequestInfo): void {
+    this.#forget();
+    const key = keyOf(requestInfo);
+    this.#until.delete(key);
+    this.#until.set(key, this.#clock() + believedFor);
+    const [oldest] = this.#until.keys();
+    if (this.#until.size > maximumRemembered && oldest !== undefined) this.#until.delete(oldest);
+  }
+
+  #forget(): void {
+    const knowledge = this.#knowledge();
+    if (knowledge !== this.#knownAs) this.#until.clear();
+    this.#knownAs = knowledge;
+  }
+}
+
+/** Group, version and resource; of what names no resource, the path. */
+function keyOf({
+  isResourceRequest,
+  apiGroup,
+  apiVersion,
+  resource,
+  subresource,
+  path,
+}: RequestInfo): string {
+  return isResourceRequest ? `${apiGroup} ${apiVersion} ${resource} ${subresource}` : path;
 }

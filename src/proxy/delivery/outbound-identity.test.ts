@@ -7,8 +7,8 @@ import { recordingTransport } from '../../../test/support/recording-transport.ts
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
+import { TransportError } from '../../request/destination.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
-import { TransportError } from '../../request/transport-error.ts';
 
 const { key } = await speaker('edge', 'ES256');
 const assertionSigner = createAssertionSigner({ key, issuer: 'edge' });

@@ -3,13 +3,17 @@ import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import { stampIdentity } from '../../identity/stamp-identity.ts';
-import { withAuditIdForDestination } from '../../request/audit-id.ts';
 import type { Destination } from '../../request/destination.ts';
-import { cleanRequestHeaders, rerouteMarkHeader } from '../../request/header-hygiene.ts';
-import type { IdentityHeaderNames } from '../../request/identity-header-names.ts';
+import {
+  cleanRequestHeaders,
+  type IdentityHeaderNames,
+  rerouteMarkHeader,
+  viaHeader,
+  viaMember,
+  withAuditIdForDestination,
+} from '../../request/headers.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
-import { viaHeader, viaMember } from '../../request/via.ts';
 import type { Decision } from '../../routing/decision.ts';
 
 export interface OutboundOptions {

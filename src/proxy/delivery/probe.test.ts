@@ -3,11 +3,9 @@ import { test } from 'node:test';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
-import type { Destination } from '../../request/destination.ts';
-import { defaultIdentityHeaderNames } from '../../request/identity-header-names.ts';
-import { TransportError, type TransportErrorCode } from '../../request/transport-error.ts';
-import { createProbe } from './probe.ts';
-import type { ServerWord } from './server-word.ts';
+import { type Destination, TransportError, type TransportErrorCode } from '../../request/destination.ts';
+import { defaultIdentityHeaderNames } from '../../request/headers.ts';
+import { createProbe, type ServerWord } from './probe.ts';
 
 /** Aggregated discovery with one group, of which v1 is served. */
 function aggregated(group: string, resources: readonly string[]): string {

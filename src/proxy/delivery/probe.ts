@@ -1,15 +1,21 @@
 import * as v from 'valibot';
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
-import { parseAggregated } from '../../discovery/forms/aggregated.ts';
-import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
-import { ownDiscoveryAccept } from '../../discovery/own-document.ts';
+import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { parseRequestInfo } from '../../apimachinery/request-info.ts';
+import { minorVersion } from '../../apimachinery/server-version.ts';
+import { parseAggregated, servedSetFromDiscovery } from '../../discovery/forms/aggregated.ts';
+import { ownDiscoveryAccept } from '../../discovery/own-documents.ts';
 import type { ProbeOutcome } from '../../health/health-state.ts';
-import type { Destination } from '../../request/destination.ts';
-import { foundNoConnection, TransportError } from '../../request/transport-error.ts';
+import { type Destination, foundNoConnection, TransportError } from '../../request/destination.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import { responseOf, type Transport } from '../../request/transport.ts';
+import type { Caller } from '../../request/user-info.ts';
+import type { Decision } from '../../routing/decision.ts';
+import { readText } from '../../runtime/bytes.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
-import { readText } from '../../runtime/read-text.ts';
-import { type AskOptions, askServer } from './ask-server.ts';
-import type { ServerWord } from './server-word.ts';
+import type { ServedSet } from '../../snapshot/format/schema.ts';
+import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 
 export interface ProbeOptions extends AskOptions {
   /** Milliseconds for the whole probe, a connection that it has to open included. Asked for before each. */
@@ -157,4 +163,105 @@ function parsedGroups(response: string | undefined | number): readonly APIGroupD
 function outcomeOf(status: number): ProbeOutcome {
   if (status === 200) return 'ready';
   return status >= 500 ? 'not-ready' : 'alive';
+}
+
+/** What a server says of itself. */
+export interface ServerWord {
+  /** `gitVersion`. Left out: it does not say. */
+  readonly version: string | undefined;
+  /** From its own discovery. Left out: it does not say, or not in aggregated form (before 1.26). */
+  readonly served: Pick<ServedSet, 'storageVersions'> | undefined;
+}
+
+/**
+ * Whether a snapshot says of a server what it says of itself: its minor version, and every resource that it serves. Custom
+ * resources and those of extension API servers are every server's, and come and go. A server that the snapshot does not
+ * have, and what a server does not say, contradicts nothing. Pure.
+ */
+export function isAsTheSnapshotSays(
+  id: string,
+  { version, served }: ServerWord,
+  table: RoutingTable | undefined,
+): boolean {
+  const server = table?.snapshot.servers.find((listed) => listed.id === id);
+  if (table === undefined || server === undefined) return true;
+  const [minor, minorSaid] = [minorVersion(version), minorVersion(server.version)];
+  if (minor !== undefined && minorSaid !== undefined && minor !== minorSaid) return false;
+  if (served === undefined) return true;
+  const said = new Map(Object.entries(table.snapshot.servedSets[server.serves]?.storageVersions ?? {}));
+  const isShared = (name: string, each: string): boolean => {
+    const dot = name.lastIndexOf('.');
+    const group = name.slice(0, dot);
+    return table.isCustomResource(group, each) || table.extension(group, each) !== undefined;
+  };
+  const serves = new Map(Object.entries(served.storageVersions));
+  const isServed = [...said].every(([name, versions]) =>
+    versions.every((each) => serves.get(name)?.includes(each) === true),
+  );
+  const isSaid = [...serves].every(([name, versions]) =>
+    versions.every((each) => said.get(name)?.includes(each) === true || isShared(name, each)),
+  );
+  return isServed && isSaid;
+}
+
+export interface AskOptions extends OutboundOptions {
+  readonly transport: Transport;
+}
+
+interface ServerQuestion {
+  readonly destination: Destination;
+  /** Request target of a GET; names no resource. */
+  readonly target: string;
+  readonly headers: RawHeaders;
+  /** Gives the question up. */
+  readonly signal: AbortSignal;
+}
+
+interface UpstreamResponse {
+  readonly response: Response;
+  /** Header lines as the server sent them. */
+  readonly headers: RawHeaders;
+}
+
+/**
+ * Who asks: the router itself. Every authenticated user may read documents and health, by the ClusterRoles
+ * `system:discovery` and `system:public-info-viewer`.
+ */
+const routerItself: Caller = {
+  kind: 'authenticated',
+  user: {
+    name: 'system:mixed-version-proxy',
+    uid: '',
+    groups: ['system:authenticated'],
+    extra: new Map(),
+  },
+  authenticator: 'none',
+  viaVerifiedPeer: false,
+};
+
+const decision: Decision = { decision: 'local', reason: 'NotAResourceRequest', candidates: [] };
+
+/**
+ * Asks a server on the router's own account, over the same connections and stamped at the same place as forwarded
+ * requests. What goes to a peer is marked as rerouted, so that a router in front of it responds for that server.
+ * @throws {TransportError | AssertionTooLargeError} when there is no response.
+ */
+export async function askServer(question: ServerQuestion, options: AskOptions): Promise<UpstreamResponse> {
+  const { destination, target, headers, signal } = question;
+  const inbound: InboundRequest = {
+    method: 'GET',
+    target,
+    headers,
+    connection: {},
+    body: () => null,
+    signal,
+  };
+  const request = { inbound, requestInfo: parseRequestInfo('GET', target), caller: routerItself, decision };
+  const outbound = await buildOutboundRequest(request, destination, options);
+  let received: RawHeaders = [];
+  const result = await options.transport.send(outbound, inbound, (head) => {
+    received = head.headers;
+    return { kind: 'forward', headers: received };
+  });
+  return { response: responseOf(result), headers: received };
 }

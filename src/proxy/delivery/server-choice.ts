@@ -2,8 +2,7 @@ import type { Destination } from '../../request/destination.ts';
 import type { OtherVersion } from '../../request/inbound.ts';
 import type { VersionChoice } from '../../routing/decision.ts';
 import { isOlder } from '../../routing/preferred-version.ts';
-import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
-import { peerDestination } from './destinations.ts';
+import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
 /** Who may get a request: as a decision says it. */
 export interface Candidates {
@@ -221,4 +220,25 @@ function draw(
     passedOver ??= candidate;
   }
   return passedOver ?? avoided;
+}
+
+/** A peer as a destination; `undefined` when it has no address. */
+export function peerDestination(server: RoutingServer): Destination | undefined {
+  if (server.origin === undefined) return undefined;
+  return {
+    kind: 'peer',
+    id: server.id,
+    origin: server.origin,
+    serverName: server.serverName,
+    trust: { kind: 'peer-ca' },
+  };
+}
+
+/** Everywhere this router may still send to. */
+export function destinationsOf(local: Destination | undefined, table: RoutingTable): readonly Destination[] {
+  return [...(local === undefined ? [] : [local]), ...remoteDestinations(table)];
+}
+
+function remoteDestinations(table: RoutingTable): readonly Destination[] {
+  return table.servers.flatMap((server) => peerDestination(server) ?? []);
 }

@@ -10,7 +10,7 @@ import {
   startWithRefusals,
 } from '../../../test/support/refusing-servers.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { shuttingDownStatus } from './unavailable-server.ts';
+import { shuttingDownStatus } from './judge-response.ts';
 
 const start = (refuses: (attempt: number) => boolean, response = shuttingDown, snapshot = mixedCluster) =>
   startWithRefusals(refuses, response, snapshot);

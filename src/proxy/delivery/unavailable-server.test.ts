@@ -12,8 +12,8 @@ import {
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { frontProxyConnection, testApp, userConnection } from '../../../test/support/test-app.ts';
 import { ServerHealth } from '../../health/server-health.ts';
+import { TransportError } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
-import { TransportError } from '../../request/transport-error.ts';
 import { ServerLoad } from './server-choice.ts';
 
 /** What the router of a peer responds with while its API server is down (RFC 9209). */

@@ -1,7 +1,4 @@
 import { statusResponse } from '../../apimachinery/status.ts';
-import type { AdmittedRequest } from '../../request/router.ts';
-import type { TransportError } from '../../request/transport-error.ts';
-import { maySafelyTryAnother } from './other-servers.ts';
 
 /** Seconds after which a client should ask again when no server responded. */
 export const retryAfterSeconds = 1;
@@ -75,36 +72,4 @@ function reroutedToGateway(): Response {
     'ServiceUnavailable',
     'a router has sent this request to a gateway in place of an API server: the snapshot must name API servers, or the routers in front of them',
   );
-}
-
-/**
- * Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error).
- *
- * Retry-After only where it is: client-go repeats every request that gets 5xx and Retry-After, writes included
- * (k8s.io/client-go rest/with_retry.go), and one that may have been carried out would be made twice.
- */
-export function noResponse(request: AdmittedRequest, error: TransportError): Response {
-  if (error.code === 'RequestHeaderFieldsTooLarge') {
-    return statusResponse(
-      error.code,
-      'the header of this request is larger than the API server that serves this resource takes, please send less of it',
-    );
-  }
-  // RFC 9110 section 15.6.3: there was a response, and it cannot be used.
-  const isInvalid = error.code === 'InvalidResponse';
-  const message = isInvalid
-    ? 'the API server that serves this resource gave a response that is not valid HTTP, or larger than a router takes; the request may have been carried out'
-    : error.mayHaveBeenProcessed
-      ? 'the API server that serves this resource did not respond; the request may have been carried out'
-      : 'the API server that serves this resource could not be reached, or did not process the request; the request was not carried out';
-  const isSafe = maySafelyTryAnother(request, error);
-  return statusResponse(isInvalid ? 'BadGateway' : 'ServiceUnavailable', message, {
-    ...(isSafe ? { retryAfterSeconds } : {}),
-    causes: [
-      {
-        reason: error.code,
-        message: isInvalid ? 'an invalid response of the destination' : 'no response from the destination',
-      },
-    ],
-  });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import { type InFlightLimits, type RequestKind, RequestsInFlight, requestKindOf } from './request-gate.ts';
+import { type InFlightLimits, type RequestKind, RequestsInFlight, requestKindOf } from '../request-gate.ts';
 
 const noInFlightLimits: InFlightLimits = { readOnly: 0, mutating: 0, longRunning: 0 };
 

@@ -1,5 +1,13 @@
-import { type HostPort, parseHostPort, parseHttpsOrigin } from './host-port.ts';
-import { type Cidr, cidr, contains, type IpAddress, parseCidr } from './ip-address.ts';
+import {
+  type Cidr,
+  cidr,
+  contains,
+  type HostPort,
+  type IpAddress,
+  parseCidr,
+  parseHostPort,
+  parseHttpsOrigin,
+} from './addresses.ts';
 
 export interface AddressPolicyOptions {
   /** Peers on this machine: for demonstrations, and for routers that stand beside their servers. Default false. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatAdvertisedServer, parseAdvertisedServer } from './advertised-address.ts';
+import { formatAdvertisedServer, parseAdvertisedServer } from './addresses.ts';
 
 test('what a router says of itself comes back from the header line as it went in', () => {
   for (const address of ['10.0.0.1:7443', '[fd00::1]:7443']) {

@@ -35,8 +35,6 @@ export const snapshotLimits = {
   text: 512,
   /** An OpenAPI v3 `serverRelativeURL`: path and content hash. */
   relativeURL: 2_048,
-  /** Errors reported one by one; of the rest, the number. */
-  issues: 100,
 } as const;
 
 /** Base64url of the largest payload (RFC 4648: 4 characters for 3 bytes), a header and a signature. */

@@ -10,7 +10,7 @@ import {
 } from '../../../test/support/snapshot-builder.ts';
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';
-import type { ServedSet, Snapshot } from './types.ts';
+import type { ServedSet, Snapshot } from './schema.ts';
 
 test('a snapshot that uses every field is accepted and comes back as it was', async () => {
   const result = await parseSnapshot(fullSnapshot);

@@ -1,14 +1,41 @@
-import { sha256DigestPattern } from '../../runtime/sha256.ts';
-import { createTimeSlice, type TimeSlice } from '../../runtime/time-slice.ts';
-import { DocumentReader, type Read } from './document-reader.ts';
-import { fieldPath, IssueList, quoted, type SnapshotIssue } from './issues.ts';
-import { isJsonObject, parseJsonText } from './json-text.ts';
+import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
+import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
+import { isDns1035Label, isDns1123Subdomain, isVisibleAscii } from '../../apimachinery/names.ts';
+import { sha256DigestPattern } from '../../runtime/bytes.ts';
+import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
+import {
+  DocumentReader,
+  fieldPath,
+  IssueList,
+  isJsonObject,
+  parseJsonText,
+  quoted,
+  type Read,
+  type SnapshotIssue,
+} from '../../runtime/validation.ts';
 import { snapshotLimits } from './limits.ts';
-import { discoveryReader, type ReadDiscovery } from './read-discovery.ts';
-import { readServedSet } from './read-served-set.ts';
-import { apiService, apiVersion, customResourceGroup, kind, metadata, server } from './schema.ts';
-import { canonicalTexts, keyOfText, servedSetText } from './shared-groups.ts';
-import type { ServedSet, Snapshot, SnapshotApiService, SnapshotServer } from './types.ts';
+import { canonicalTexts, keyOfText, servedSetText } from './packed-snapshot.ts';
+import {
+  apiService,
+  apiVersion,
+  customResourceGroup,
+  freshness,
+  groupMetadata,
+  groupVersions,
+  kind,
+  metadata,
+  resourceDiscovery,
+  type ServedSet,
+  type Snapshot,
+  type SnapshotApiService,
+  type SnapshotServer,
+  servedVersions,
+  server,
+  serverRelativeURL,
+  storageVersionHash,
+  subresourceNames,
+  versionName,
+} from './schema.ts';
 
 type ParseSnapshotResult =
   | { readonly ok: true; readonly snapshot: Snapshot }
@@ -224,4 +251,129 @@ function pathOf({ parent, key }: Pending): string {
 
 function membersOf(value: object): Iterable<readonly [string | number, unknown]> {
   return Array.isArray(value) ? value.entries() : Object.entries(value);
+}
+
+/** One entry of `servedSets`. What comes back is whole only if no errors were added. */
+export async function readServedSet(
+  reader: DocumentReader,
+  input: unknown,
+  path: string,
+  readDiscovery: ReadDiscovery,
+  slice: TimeSlice,
+): Promise<ServedSet | undefined> {
+  const given = isJsonObject(input) ? input['discovery'] : undefined;
+  const discovery =
+    given === undefined ? undefined : await readDiscovery(given, fieldPath(path, 'discovery'));
+  await slice.rest();
+
+  const readHash = reader.value(storageVersionHash);
+  /** By resource, as `storageVersionName` writes it. */
+  const byResource = <Value>(readValue: Read<Value>) =>
+    reader.record(snapshotLimits.resources, storageVersionNameIssue, readValue);
+  /** By resource, then by API version. */
+  const byResourceAndVersion = <Value>(readValue: Read<Value>) =>
+    byResource(reader.record(snapshotLimits.versions, versionIssue, readValue));
+  const readSet = reader.object(
+    { storageVersions: byResource(reader.value(servedVersions)) },
+    {
+      subresources: byResourceAndVersion(reader.value(subresourceNames)),
+      storageVersionHashes: byResource(readHash),
+      schemas: byResourceAndVersion(readHash),
+      undecodableVersions: byResource(reader.value(groupVersions)),
+      discovery: () => discovery,
+      openapiV3: reader.record(snapshotLimits.documents, documentPathIssue, reader.value(serverRelativeURL)),
+    },
+  );
+  return readSet(input, path);
+}
+
+/** Upstream's rule for the name of a StorageVersion (pkg/apis/apiserverinternal/validation). */
+export function storageVersionNameIssue(name: string): string | undefined {
+  const parsed = parseStorageVersionName(name);
+  if (parsed === undefined) return 'must be named <group>.<resource>, the legacy group written core';
+  // core has become the empty group.
+  if (parsed.group !== '' && !isDns1123Subdomain(parsed.group)) {
+    return 'must begin with an API group, a DNS subdomain in lower case';
+  }
+  return isDns1035Label(parsed.resource) ? undefined : 'must end in a resource name, an RFC 1035 label';
+}
+
+function versionIssue(version: string): string | undefined {
+  return isDns1035Label(version) ? undefined : 'must be an API version such as v1 or v2beta1';
+}
+
+/** The error of a path in an OpenAPI v3 index. */
+export function documentPathIssue(path: string): string | undefined {
+  return path !== '' && !path.startsWith('/') && path.length <= snapshotLimits.text && isVisibleAscii(path)
+    ? undefined
+    : 'must be a path without its leading slash, such as apis/batch/v1';
+}
+
+/** Reads the discovery of one set. */
+export type ReadDiscovery = (input: unknown, path: string) => Promise<APIGroupDiscovery[]>;
+
+/**
+ * Reads the discovery of sets, whose groups stand in them or, once for all, in `discoveryGroups`.
+ * @param pool `discoveryGroups`; `undefined` in a snapshot that is not packed
+ */
+export async function discoveryReader(
+  reader: DocumentReader,
+  pool: unknown,
+  slice: TimeSlice,
+): Promise<ReadDiscovery> {
+  const readGroup = groupReader(reader);
+  /** Snapshots in memory hold one object for a group that several sets have: it is read once. */
+  const known = new Map<object, APIGroupDiscovery>();
+
+  function readOnce(input: unknown, path: string): APIGroupDiscovery | undefined {
+    const isObject = typeof input === 'object' && input !== null;
+    const before = isObject ? known.get(input) : undefined;
+    if (before !== undefined) return before;
+    const issues = reader.issues.count;
+    const group = readGroup(input, path);
+    if (isObject && group !== undefined && reader.issues.count === issues) known.set(input, group);
+    return group;
+  }
+
+  const pooled: (APIGroupDiscovery | undefined)[] = [];
+  const places = pool === undefined ? [] : placed(snapshotLimits.pooledGroups)(pool, 'discoveryGroups');
+  for (const { item, path } of places) {
+    pooled.push(readOnce(item, path));
+    await slice.rest();
+  }
+
+  function readPlace(place: number, path: string): APIGroupDiscovery | undefined {
+    if (!Number.isInteger(place) || place < 0 || place >= pooled.length) {
+      reader.issues.add(path, `must be a group, or its place in discoveryGroups, which has ${pooled.length}`);
+    }
+    return pooled[place];
+  }
+
+  function placed(maximum: number) {
+    return reader.list(maximum, (item, path) => ({ item, path }));
+  }
+
+  return async (input, path) => {
+    const groups: APIGroupDiscovery[] = [];
+    for (const { item, path: groupPath } of placed(snapshotLimits.groups)(input, path)) {
+      const group = typeof item === 'number' ? readPlace(item, groupPath) : readOnce(item, groupPath);
+      if (group !== undefined) groups.push(group);
+      await slice.rest();
+    }
+    return groups;
+  };
+}
+
+function groupReader(reader: DocumentReader): Read<APIGroupDiscovery> {
+  const readVersion = reader.object(
+    { version: reader.value(versionName) },
+    {
+      resources: reader.list(snapshotLimits.resources, reader.value(resourceDiscovery)),
+      freshness: reader.value(freshness),
+    },
+  );
+  return reader.object(
+    { metadata: reader.value(groupMetadata) },
+    { versions: reader.list(snapshotLimits.versions, readVersion) },
+  );
 }

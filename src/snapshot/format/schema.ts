@@ -1,25 +1,62 @@
 import * as v from 'valibot';
-import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
-import { parseRfc3339 } from '../../runtime/rfc3339.ts';
-import { advertisedBy } from '../addresses/advertised-address.ts';
-import { parseIpAddress } from '../addresses/ip-address.ts';
-import { isDns1035Label, isDns1123Subdomain, isSubresourceName } from '../addresses/names.ts';
-import { snapshotLimits } from './limits.ts';
+import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import {
-  boolean,
-  dns1123Label,
-  dns1123Subdomain,
-  expected,
-  groupName,
-  hostPort,
-  httpsOrigin,
-  listOf,
-  shortText,
-  shortTextOrEmpty,
-  strict,
-  versionName,
-  wholeNumber,
-} from './schema-parts.ts';
+  isDns1035Label,
+  isDns1123Label,
+  isDns1123Subdomain,
+  isSubresourceName,
+  isVisibleAscii,
+} from '../../apimachinery/names.ts';
+import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
+import { parseRfc3339 } from '../../runtime/time.ts';
+import { boolean, expected, listOf, strict, textThat, wholeNumber } from '../../runtime/validation.ts';
+import { advertisedBy, parseHostPort, parseHttpsOrigin, parseIpAddress } from '../addresses/addresses.ts';
+import { snapshotLimits } from './limits.ts';
+
+/** Text that is safe in a log line or a header. */
+export const shortText = textThat(
+  (value) => value.length > 0 && value.length <= snapshotLimits.text && isVisibleAscii(value),
+  `1 to ${snapshotLimits.text} printable ASCII characters without spaces`,
+);
+
+/** As `shortText`, or empty: in discovery many fields are given and empty. */
+export const shortTextOrEmpty = textThat(
+  (value) => value.length <= snapshotLimits.text && isVisibleAscii(value),
+  `at most ${snapshotLimits.text} printable ASCII characters without spaces`,
+);
+
+export const dns1123Label = textThat(isDns1123Label, 'a DNS label (RFC 1123)');
+export const dns1123Subdomain = textThat(isDns1123Subdomain, 'a DNS subdomain (RFC 1123), in lower case');
+
+/** The empty name is the legacy group, core. */
+export const groupName = textThat(
+  (value) => value === '' || isDns1123Subdomain(value),
+  'an API group: a DNS subdomain in lower case, or empty for the legacy group',
+);
+
+/** Usually `v1` or `v2beta1`, but upstream takes any RFC 1035 label. */
+export const versionName = textThat(
+  isDns1035Label,
+  'an API version such as v1 or v2beta1 (an RFC 1035 label)',
+);
+
+export const hostPort = v.pipe(
+  v.string(expected('host:port')),
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    const parsed = parseHostPort(dataset.value);
+    if (!parsed.ok) addIssue({ message: parsed.message });
+  }),
+);
+
+export const httpsOrigin = v.pipe(
+  v.string(expected('an https origin')),
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    const parsed = parseHttpsOrigin(dataset.value);
+    if (!parsed.ok) addIssue({ message: parsed.message });
+  }),
+);
 
 // The snapshot's schema, one piece for each thing that `parseSnapshot` reads on its own. The pieces are
 // small so that a snapshot of a million errors is refused in bounded memory. `types.ts` has the types.
@@ -198,3 +235,58 @@ export const apiService = strict({
 
 /** CustomResourceDefinitions cannot extend the legacy group, so the group is never empty. */
 export const customResourceGroup = strict({ group: dns1123Subdomain, version: versionName });
+
+export type Immutable<Value> = Value extends object
+  ? { readonly [Key in keyof Value]: Immutable<Value[Key]> }
+  : Value;
+
+/** What the cluster serves, at one moment. Made by the sync job, taken whole or not at all by a router. */
+export interface Snapshot {
+  readonly apiVersion: v.InferOutput<typeof apiVersion>;
+  readonly kind: v.InferOutput<typeof kind>;
+  readonly metadata: SnapshotMetadata;
+  readonly servers: readonly SnapshotServer[];
+  /** Key: `sha256:<hex>` of the set's canonical JSON. Servers that serve the same share one set. */
+  readonly servedSets: Readonly<Record<string, ServedSet>>;
+  readonly apiServices: readonly SnapshotApiService[];
+  readonly customResourceGroups: readonly Immutable<v.InferOutput<typeof customResourceGroup>>[];
+}
+
+export type SnapshotMetadata = Immutable<v.InferOutput<typeof metadata>>;
+export type VersionChange = NonNullable<SnapshotMetadata['versionChanges']>[number];
+export type SnapshotServer = Immutable<v.InferOutput<typeof server>>;
+/** An APIService (apiregistration.k8s.io/v1). Without `service` it is served by the API servers themselves. */
+export type SnapshotApiService = Immutable<v.InferOutput<typeof apiService>>;
+export type AddressSource = (typeof addressSources)[number];
+
+export interface ServedSet {
+  /** `<group>.<resource>` (core: `core.<resource>`) to served versions, for example `["v1", "v1beta1"]`. */
+  readonly storageVersions: Readonly<Record<string, readonly string[]>>;
+  /**
+   * `<group>.<resource>` to version to subresources. Where the whole map is absent, nothing is known of
+   * subresources and the server is taken to serve those of every resource it serves. Where it is present it
+   * is complete: a resource or version missing in it has none.
+   */
+  readonly subresources?: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> | undefined;
+  /**
+   * `<group>.<resource>` to the `storageVersionHash` of its classic discovery (`storageVersionHash` makes it): which
+   * version the server stores it at, among all that it serves. Missing for what is not stored. Custom resources and
+   * those of extension API servers are in it, as they are in `discovery`.
+   */
+  readonly storageVersionHashes?: Readonly<Record<string, string>> | undefined;
+  /**
+   * `<group>.<resource>` to version to a digest of the schema that the server has for it: equal digests, equal fields,
+   * types, defaults and rules (`schemaDigests` makes them). Absent: this server was not compared with others. Present, a
+   * resource or version missing in it could not be read: it counts as another one than that of other minor versions.
+   */
+  readonly schemas?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
+  /**
+   * `<group>.<resource>` to the group versions (`batch/v1`, of the legacy group `v1`) that another server stores it at and
+   * this one cannot decode: it responds with 500 for such an object. Left out where there are none, or none were compared.
+   */
+  readonly undecodableVersions?: Readonly<Record<string, readonly string[]>> | undefined;
+  /** The server's own groups in aggregated form (`apidiscovery.k8s.io/v2`), the legacy group under the empty name. */
+  readonly discovery?: readonly APIGroupDiscovery[] | undefined;
+  /** Path (as in the `/openapi/v3` index, for example `apis/batch/v1`) to the server's own `serverRelativeURL`. */
+  readonly openapiV3?: Readonly<Record<string, string>> | undefined;
+}

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
-import { servedSetKey } from './shared-groups.ts';
+import { servedSetKey } from './packed-snapshot.ts';
 
 test('the key is the SHA-256 of the canonical JSON', async () => {
   const hex = createHash('sha256').update('{"storageVersions":{"core.pods":["v1"]}}').digest('hex');

@@ -5,9 +5,9 @@ import { servedSetKeyOf, servedSetOf, snapshotOf } from '../../../test/support/s
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { snapshotLimits } from './limits.ts';
+import { canonicalTexts, packSnapshot, servedSetText } from './packed-snapshot.ts';
 import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';
-import { canonicalTexts, packSnapshot, servedSetText } from './shared-groups.ts';
-import type { Snapshot } from './types.ts';
+import type { Snapshot } from './schema.ts';
 
 function group(name: string, ...resources: string[]): APIGroupDiscovery {
   const described = resources.map((resource) => ({ resource, verbs: ['get', 'list'] }));

@@ -1,6 +1,6 @@
 import type { StatusReason } from '../../apimachinery/status.ts';
-import { CodedError } from '../../runtime/coded-error.ts';
-import { describeIssues, type SnapshotIssue } from './issues.ts';
+import { CodedError } from '../../runtime/errors.ts';
+import { describeIssues, type SnapshotIssue } from '../../runtime/validation.ts';
 
 export type SnapshotErrorCode =
   /** Not a compact JWS, or one without a signature. */

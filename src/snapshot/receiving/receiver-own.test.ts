@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { at, minute, noon, old, receiverWith } from '../../../test/support/snapshot-receiver.ts';
-import { sealSnapshot } from '../signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../signing/signing-key.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../signing/seal.ts';
 import { createMemorySnapshotStore } from './snapshot-store.ts';
 
 const own = { readsClusterItself: true } as const;

@@ -15,8 +15,7 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../addresses/address-policy.ts';
 import { SnapshotError } from '../format/snapshot-error.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
-import { sealSnapshot } from '../signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../signing/signing-key.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../signing/seal.ts';
 import { SnapshotReceiver } from './receiver.ts';
 import { createMemorySnapshotStore, type SnapshotStore } from './snapshot-store.ts';
 

@@ -1,24 +1,113 @@
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import { snapshotText } from '../format/shared-groups.ts';
-import { invalid, SnapshotError } from '../format/snapshot-error.ts';
-import type { Snapshot } from '../format/types.ts';
+import type { AddressPolicy } from '../addresses/address-policy.ts';
+import { snapshotText } from '../format/packed-snapshot.ts';
+import type { Snapshot } from '../format/schema.ts';
+import { invalid, SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
-import { type OpenedSnapshot, openRenewal, openSnapshot } from '../signing/open-sealed.ts';
-import type { SnapshotRenewal } from '../signing/renewal.ts';
-import { checkAcceptance, futureIssue, withoutRefusedAddresses } from './acceptance-checks.ts';
+import type { PinnedKeySet } from '../signing/keys.ts';
 import {
-  type Acceptance,
-  acceptance,
-  type Held,
-  isOlder,
-  requireHeld,
-  requireRising,
-} from './held-snapshot.ts';
-import { openOwnSnapshot, requirePushed } from './own-snapshot.ts';
-import type { RefusedPush, RestoreResult, SnapshotReceiverOptions } from './receiver-options.ts';
-import { StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
+  type OpenedSnapshot,
+  openRenewal,
+  openSnapshot,
+  type SnapshotRenewal,
+} from '../signing/open-sealed.ts';
+import { checkAcceptance, futureIssue, openOwnSnapshot, withoutRefusedAddresses } from './acceptance.ts';
+import { type SnapshotStore, StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
+
+export interface SnapshotReceiverOptions {
+  /** Asked for each snapshot, so that a reloaded key file counts from then on. */
+  readonly keys: () => PinnedKeySet;
+  /**
+   * The sync job runs in this process and hands its snapshots to `acceptOwn`. Nothing that is pushed is taken then, and
+   * what is stored is not signed. Default false.
+   */
+  readonly readsClusterItself?: boolean | undefined;
+  readonly addressPolicy: AddressPolicy;
+  readonly store: SnapshotStore;
+  /** Milliseconds since the epoch; default `Date.now`. */
+  readonly now?: (() => number) | undefined;
+  readonly logger?: Logger | undefined;
+  /** Told how each push has ended, for metrics. Must not throw. */
+  readonly onPush?: ((result: PushResult) => void) | undefined;
+}
+
+/** How a push has ended: accepted, refused for a reason, or failed by an internal error. */
+export type PushResult = Acceptance['result'] | SnapshotErrorCode | 'InternalError';
+
+/** A push that was refused since the last one that was taken. */
+export interface RefusedPush {
+  readonly code: SnapshotErrorCode;
+  readonly message: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+export type RestoreResult =
+  | { readonly result: 'restored'; readonly generation: number; readonly createdAt: number }
+  | { readonly result: 'empty' }
+  /** Something is stored and cannot be used. */
+  | { readonly result: 'refused'; readonly error: Error };
+
+/** A push that was taken. */
+export interface Acceptance {
+  /** `unchanged`: it was held already. */
+  readonly result: 'accepted' | 'renewed' | 'unchanged';
+  readonly generation: number;
+  /** When what is held now was made or last renewed, milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** False: in use, but the store could not be written, so a restart would not find it. */
+  readonly persisted: boolean;
+  /** Why it could not be written. */
+  readonly persistenceError?: string | undefined;
+}
+
+/** Everything that is held, replaced as a whole. */
+export interface Held {
+  readonly table: RoutingTable;
+  readonly digest: string;
+  readonly stored: StoredSnapshot;
+  readonly persisted: boolean;
+}
+
+export function acceptance(
+  result: Acceptance['result'],
+  table: RoutingTable,
+  persistenceError: string | undefined,
+): Acceptance {
+  const { generation, createdAt } = table;
+  const persisted = persistenceError === undefined;
+  return { result, generation, createdAt, persisted, ...(persisted ? {} : { persistenceError }) };
+}
+
+export function isOlder(next: Held, held: Held | undefined): boolean {
+  return held !== undefined && next.table.generation <= held.table.generation;
+}
+
+/** An old snapshot is validly signed for ever: only its number keeps it from being played back. */
+export function requireRising(generation: number, held: Held | undefined): void {
+  if (held === undefined || generation > held.table.generation) return;
+  const rule =
+    generation === held.table.generation
+      ? 'is held with other content'
+      : `is older than the one that is held, ${held.table.generation}`;
+  throw new SnapshotError(
+    'NotNewer',
+    `Generation ${generation} ${rule}; a changed snapshot needs a higher one.`,
+  );
+}
+
+export function requireHeld(held: Held | undefined, renewal: SnapshotRenewal): Held {
+  if (held !== undefined && held.table.generation === renewal.generation && held.digest === renewal.digest) {
+    return held;
+  }
+  const has = held === undefined ? 'no snapshot is held' : `generation ${held.table.generation} is held`;
+  throw new SnapshotError(
+    'NotNewer',
+    `The renewal is for generation ${renewal.generation}, ${renewal.digest}; ${has}. Push the snapshot itself.`,
+  );
+}
 
 /**
  * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
@@ -301,4 +390,13 @@ export class SnapshotReceiver {
     this.#lastTurn = turn.catch(() => undefined);
     return turn;
   }
+}
+
+/** @throws {SnapshotError} for a push to a router that reads the cluster itself */
+function requirePushed({ readsClusterItself }: Pick<SnapshotReceiverOptions, 'readsClusterItself'>): void {
+  if (readsClusterItself !== true) return;
+  throw new SnapshotError(
+    'ReadsClusterItself',
+    'This router reads the cluster itself (--kubeconfig, --in-cluster) and takes no snapshot that is pushed: take it off the targets of the sync job, or give it --snapshot-keys in place of those flags.',
+  );
 }

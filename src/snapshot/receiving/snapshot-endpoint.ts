@@ -1,9 +1,8 @@
 import { statusResponse } from '../../apimachinery/status.ts';
-import { readText } from '../../runtime/read-text.ts';
+import { readText } from '../../runtime/bytes.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../format/limits.ts';
 import { SnapshotError, snapshotErrorReason } from '../format/snapshot-error.ts';
-import type { Acceptance } from './held-snapshot.ts';
-import type { SnapshotReceiver } from './receiver.ts';
+import type { Acceptance, SnapshotReceiver } from './receiver.ts';
 
 /** Media type of a pushed snapshot or renewal: a compact JWS (RFC 7515 section 9.2.1). */
 export const sealedMediaType = 'application/jose';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minute, noon, receiverWith, renewalOf, sealed } from '../../../test/support/snapshot-receiver.ts';
-import { sealedDigest } from '../signing/verify-sealed.ts';
+import { sealedDigest } from '../signing/open-sealed.ts';
 import { entityTagOf, getSnapshot, parseEntityTag, sealedMediaType } from './snapshot-endpoint.ts';
 
 test('the tag of a sealed snapshot tells content and lifetime, and changes with a renewal', async () => {

@@ -3,10 +3,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { servedSetKeyOf, servedSetOf, snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
-import type { Snapshot } from '../format/types.ts';
+import type { Snapshot } from '../format/schema.ts';
 import { buildRoutingTable, renewedTable } from './build-routing-table.ts';
-import type { ServedBy } from './routing-table.ts';
-import { isOld, oldSnapshotAge } from './routing-table.ts';
+import { isOld, oldSnapshotAge, type ServedBy } from './routing-table.ts';
 
 function ids(servedBy: ServedBy | undefined): string[] | undefined {
   return servedBy?.servers.map((server) => server.id);

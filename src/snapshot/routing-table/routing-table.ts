@@ -1,4 +1,4 @@
-import type { AddressSource, Snapshot, SnapshotApiService } from '../format/types.ts';
+import type { AddressSource, Snapshot, SnapshotApiService } from '../format/schema.ts';
 
 /**
  * What is missing of a server before what it serves is known: read since it last came up. It gets no requests meanwhile.

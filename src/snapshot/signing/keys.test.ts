@@ -4,8 +4,7 @@ import { calculateJwkThumbprint } from 'jose';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { parseSnapshotKeys } from './keys.ts';
 import { openSnapshot } from './open-sealed.ts';
-import { sealSnapshot } from './seal.ts';
-import { generateSigningKey, signingKeyOf } from './signing-key.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from './seal.ts';
 
 const edwards = await generateSigningKey('EdDSA');
 const ecdsa = await generateSigningKey('ES256');

@@ -1,8 +1,14 @@
 import type { CryptoKey, JWK } from 'jose';
 // Not from 'jose' itself: see verify-sealed.ts.
 import { importJWK } from 'jose/key/import';
-import { describeIssueOf, fieldPath, IssueList, type SnapshotIssue } from '../format/issues.ts';
-import { isJsonObject, parseJsonText } from '../format/json-text.ts';
+import {
+  describeIssueOf,
+  fieldPath,
+  IssueList,
+  isJsonObject,
+  parseJsonText,
+  type SnapshotIssue,
+} from '../../runtime/validation.ts';
 
 /** EdDSA (Ed25519, RFC 8037) and ECDSA over P-256 (RFC 7518 section 3.4): both are in every runtime's Web Crypto. */
 export const snapshotAlgorithms = ['EdDSA', 'ES256'] as const;

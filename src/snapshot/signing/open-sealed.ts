@@ -1,11 +1,16 @@
-import { parseJsonText } from '../format/json-text.ts';
+// Not from 'jose' itself: a Worker would load all of it with its first request.
+import type { CompactJWSHeaderParameters } from 'jose';
+import * as base64url from 'jose/base64url';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
+import { compactVerify } from 'jose/jws/compact/verify';
+import * as v from 'valibot';
+import { sha256Digest, sha256DigestPattern } from '../../runtime/bytes.ts';
+import { DocumentReader, expected, IssueList, parseJsonText, strict } from '../../runtime/validation.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../format/limits.ts';
 import { parseSnapshotText } from '../format/parse-snapshot.ts';
-import { invalid } from '../format/snapshot-error.ts';
-import type { Snapshot } from '../format/types.ts';
-import type { PinnedKeySet } from './keys.ts';
-import { readRenewal, type SnapshotRenewal, sealedRenewalType } from './renewal.ts';
-import { sealedSnapshotType, verifySealed } from './verify-sealed.ts';
+import { generation, type Snapshot, timestamp } from '../format/schema.ts';
+import { invalid, SnapshotError } from '../format/snapshot-error.ts';
+import type { PinnedKey, PinnedKeySet } from './keys.ts';
 
 interface OpenOptions {
   /** Characters of the JWS; default and most: what an 8 MiB snapshot takes. */
@@ -64,4 +69,150 @@ export async function openRenewal(jws: string, keys: PinnedKeySet): Promise<Snap
   const parsed = parseJsonText(text, 2);
   if (!parsed.ok) throw invalid('The renewal', [parsed.issue]);
   return readRenewal(parsed.value);
+}
+
+/** Pinned as `typ`: a snapshot never passes for a renewal, nor the other way round. */
+export const sealedRenewalType = 'mixed-version-proxy-renewal+jws';
+
+const digest = v.pipe(
+  v.string(expected('a digest')),
+  v.regex(sha256DigestPattern, expected('sha256: and 64 hexadecimal digits')),
+);
+const renewal = strict({
+  generation,
+  /** `sealedDigest` of the snapshot. */
+  digest,
+  /** The age counts from here. */
+  createdAt: timestamp,
+});
+
+/** Says that one snapshot still holds, without sending it again: the age of exactly that content starts anew. */
+export type SnapshotRenewal = Readonly<v.InferOutput<typeof renewal>>;
+
+/** @throws {SnapshotError} `Invalid` */
+export function readRenewal(input: unknown): SnapshotRenewal {
+  const reader = new DocumentReader(new IssueList());
+  const output = reader.read(renewal, input, '');
+  if (output === undefined) throw invalid('The renewal', reader.issues.toArray());
+  return output;
+}
+
+/** Pinned as `typ`: nothing else that the same key may have signed passes for a snapshot. */
+export const sealedSnapshotType = 'mixed-version-proxy-snapshot+jws';
+
+/** Checks of a signed document before its content is read. */
+export interface SealRules {
+  /** What it is, for messages: `The snapshot`. */
+  readonly subject: string;
+  /** The one accepted `typ`. */
+  readonly typ: string;
+  /** Characters. */
+  readonly limit: number;
+}
+
+export interface VerifiedPayload {
+  readonly text: string;
+  /** `sha256:<hex>` of the payload's bytes: names the content, independent of its signatures. */
+  readonly digest: string;
+  /** The key that signed it. */
+  readonly kid: string;
+}
+
+/** An alg, a kid, a typ: a header of this length is no header of ours. */
+const maximumHeaderLength = 2_048;
+
+/**
+ * Checks a compact JWS (RFC 7515 section 7.1) before anything is read from it: size, then form, then that
+ * it is signed by a pinned key in that key's own algorithm. Nothing in the header ever chooses a key or an
+ * algorithm (RFC 8725 sections 3.1 and 3.9): `jwk`, `jku`, `x5c` and the like are not looked at.
+ *
+ * @throws {SnapshotError} `TooLarge`, `Unsigned`, `UnknownKey`, `BadSignature`, `Invalid` (payload is no UTF-8).
+ */
+export async function verifySealed(
+  jws: string,
+  keys: PinnedKeySet,
+  rules: SealRules,
+): Promise<VerifiedPayload> {
+  const { subject, typ, limit } = rules;
+  if (jws.length > limit) {
+    throw new SnapshotError('TooLarge', `${subject} is larger than ${limit} characters.`);
+  }
+  if (!isCompactJws(jws)) {
+    throw new SnapshotError(
+      'Unsigned',
+      `${subject} is not signed: send it as a compact JWS, header.payload.signature.`,
+    );
+  }
+  const header = protectedHeader(jws, subject);
+  const { alg, kid } = header;
+  if (typeof alg !== 'string' || alg.toLowerCase() === 'none') {
+    throw new SnapshotError('Unsigned', `${subject} is not signed: its header names no algorithm.`);
+  }
+  // RFC 7515 section 4.1.11: a recipient must refuse critical extensions that it does not support. None is supported.
+  if (Object.hasOwn(header, 'crit')) {
+    throw new SnapshotError('BadSignature', `${subject} has a crit header; no extension is understood here.`);
+  }
+  if (header.typ !== typ) {
+    throw new SnapshotError('BadSignature', `${subject} must have the typ ${typ} in its header.`);
+  }
+  const key = typeof kid === 'string' ? keys.get(kid) : undefined;
+  if (key === undefined) {
+    throw new SnapshotError(
+      'UnknownKey',
+      `${subject} is signed with a key that is not pinned here; pin its public half.`,
+    );
+  }
+  if (alg !== key.alg) {
+    throw new SnapshotError(
+      'BadSignature',
+      `${subject} is signed with another algorithm than its key is pinned for, ${key.alg}.`,
+    );
+  }
+  const payload = await verifiedBytes(jws, key, subject);
+  return { text: utf8(payload, subject), digest: await sha256Digest(payload), kid: key.kid };
+}
+
+/**
+ * The digest of a sealed snapshot's content, for the renewal of it. Checks nothing: for the one who sealed it.
+ * @throws {TypeError} when `jws` is no compact JWS.
+ */
+export async function sealedDigest(jws: string): Promise<string> {
+  if (!isCompactJws(jws)) throw new TypeError('This is not a compact JWS.');
+  return sha256Digest(base64url.decode(jws.split('.')[1] ?? ''));
+}
+
+/** Three parts, none of them empty, by looking for dots: splitting a hostile text could make millions of parts. */
+function isCompactJws(jws: string): boolean {
+  const first = jws.indexOf('.');
+  const second = jws.indexOf('.', first + 1);
+  if (first < 1 || first > maximumHeaderLength || second <= first + 1) return false;
+  return second < jws.length - 1 && !jws.includes('.', second + 1);
+}
+
+function protectedHeader(jws: string, subject: string): CompactJWSHeaderParameters {
+  try {
+    return decodeProtectedHeader(jws) as CompactJWSHeaderParameters;
+  } catch (cause) {
+    throw new SnapshotError('Unsigned', `${subject} is not signed: the header of the JWS cannot be read.`, {
+      cause,
+    });
+  }
+}
+
+async function verifiedBytes(jws: string, key: PinnedKey, subject: string): Promise<Uint8Array> {
+  try {
+    const { payload } = await compactVerify(jws, key.publicKey, { algorithms: [key.alg] });
+    return payload;
+  } catch (cause) {
+    throw new SnapshotError('BadSignature', `${subject} has a signature that does not hold.`, { cause });
+  }
+}
+
+function utf8(bytes: Uint8Array, subject: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    const issues = [{ path: '', message: 'is not UTF-8' }];
+    throw new SnapshotError('Invalid', `${subject} is invalid: it is not UTF-8.`, { issues, cause });
+  }
 }

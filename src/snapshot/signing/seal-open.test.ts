@@ -5,11 +5,8 @@ import { base64url, CompactSign, exportSPKI, importJWK } from 'jose';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from './keys.ts';
-import { openSnapshot } from './open-sealed.ts';
-import { sealedRenewalType } from './renewal.ts';
-import { sealRenewal, sealSnapshot } from './seal.ts';
-import { generateSigningKey, signingKeyOf, signPayload } from './signing-key.ts';
-import { sealedDigest, sealedSnapshotType } from './verify-sealed.ts';
+import { openSnapshot, sealedDigest, sealedRenewalType, sealedSnapshotType } from './open-sealed.ts';
+import { generateSigningKey, sealRenewal, sealSnapshot, signingKeyOf, signPayload } from './seal.ts';
 
 const edwards = await generateSigningKey('EdDSA');
 const ecdsa = await generateSigningKey('ES256');

@@ -1,12 +1,22 @@
+import {
+  CompactSign,
+  type CryptoKey,
+  calculateJwkThumbprint,
+  compactVerify,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+} from 'jose';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
+import { describeIssues, isJsonObject, parseJsonText } from '../../runtime/validation.ts';
 import { snapshotLimits } from '../format/limits.ts';
+import { snapshotText } from '../format/packed-snapshot.ts';
 import { parseSnapshot } from '../format/parse-snapshot.ts';
-import { snapshotText } from '../format/shared-groups.ts';
+import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
-import type { Snapshot } from '../format/types.ts';
-import { readRenewal, type SnapshotRenewal, sealedRenewalType } from './renewal.ts';
-import { type SigningKey, signPayload } from './signing-key.ts';
-import { sealedSnapshotType } from './verify-sealed.ts';
+import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
+import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotType } from './open-sealed.ts';
 
 /**
  * Signs a snapshot as a compact JWS. The payload is the packed snapshot (`packSnapshot`) as canonical JSON, so that
@@ -34,4 +44,106 @@ export async function sealSnapshot(snapshot: Snapshot, key: SigningKey): Promise
 /** Signs a renewal as a compact JWS. @throws {SnapshotError} `Invalid`, for what no receiver would take. */
 export async function sealRenewal(given: SnapshotRenewal, key: SigningKey): Promise<string> {
   return signPayload(canonicalJson(readRenewal(given)), sealedRenewalType, key);
+}
+
+/** A private key: the sync job signs snapshots with it, an edge router assertions. */
+export interface SigningKey {
+  /** As in the pinned key set of the receivers. */
+  readonly kid: string;
+  readonly alg: SnapshotAlgorithm;
+  readonly privateKey: CryptoKey | JWK;
+}
+
+export interface GeneratedSigningKey {
+  /** RFC 7638 thumbprint (SHA-256) of the public key. */
+  readonly kid: string;
+  /** Secret: for the one that signs. */
+  readonly privateJwk: JWK;
+  /** To be pinned by everyone else: an entry of the `keys` of a JWKS file. */
+  readonly publicJwk: JWK;
+}
+
+/**
+ * Makes a new key pair. Both halves carry the same `kid`, `alg` and `use`.
+ *
+ * @example
+ * ```ts
+ * const { kid, publicJwk } = await generateSigningKey('EdDSA');
+ * console.log(publicJwk.kid === kid, publicJwk.alg, 'd' in publicJwk); // true EdDSA false
+ * ```
+ */
+export async function generateSigningKey(alg: SnapshotAlgorithm): Promise<GeneratedSigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+  const publicPart = await exportJWK(publicKey);
+  const kid = await calculateJwkThumbprint(publicPart);
+  const described = { kid, alg, use: 'sig' };
+  return {
+    kid,
+    privateJwk: { ...(await exportJWK(privateKey)), ...described },
+    publicJwk: { ...publicPart, ...described },
+  };
+}
+
+/**
+ * Reads the private JWK that `generateSigningKey` made. @throws {TypeError} saying what is missing in it.
+ *
+ * @example
+ * ```ts
+ * const { kid, privateJwk } = await generateSigningKey('EdDSA');
+ * console.log(signingKeyOf(privateJwk).kid === kid); // true
+ * ```
+ */
+export function signingKeyOf(privateJwk: JWK): SigningKey {
+  const { kid, d } = privateJwk;
+  const alg = snapshotAlgorithms.find((name) => name === privateJwk.alg);
+  if (alg === undefined) {
+    throw new TypeError(`The signing key must have one of the algs ${snapshotAlgorithms.join(', ')}.`);
+  }
+  if (kid === undefined || kid === '') throw new TypeError('The signing key must have a kid.');
+  if (d === undefined) {
+    throw new TypeError('The signing key must be a private key; this is the public half of one.');
+  }
+  return { kid, alg, privateKey: privateJwk };
+}
+
+/** Signs `payload` as a compact JWS. `typ` keeps one kind of signed thing from passing for another (RFC 8725 section 3.11). */
+export function signPayload(payload: string, typ: string, key: SigningKey): Promise<string> {
+  return new CompactSign(new TextEncoder().encode(payload))
+    .setProtectedHeader({ alg: key.alg, kid: key.kid, typ })
+    .sign(key.privateKey);
+}
+
+/**
+ * Reads a private JWK from a file's text and signs with it once, so that a key that cannot sign, or whose two
+ * halves are not each other's, is found before it is needed.
+ * @throws {TypeError} saying what is wrong; never quoting the text, which is secret.
+ *
+ * @example
+ * ```ts
+ * const { privateJwk } = await generateSigningKey('EdDSA');
+ * const { kid } = await loadSigningKey(JSON.stringify(privateJwk));
+ * console.log(kid === privateJwk.kid); // true
+ * ```
+ */
+export async function loadSigningKey(text: string): Promise<SigningKey> {
+  const parsed = parseJsonText(text, 4);
+  if (!parsed.ok || !isJsonObject(parsed.value))
+    throw new TypeError('The signing key must be a JWK, as JSON.');
+  const privateJwk = parsed.value as JWK;
+  const { kid, alg } = signingKeyOf(privateJwk);
+  const { kty, crv, x, y } = privateJwk;
+  const publicJwk = { kty, crv, x, ...(alg === 'ES256' ? { y } : {}), kid, alg, use: 'sig' } as JWK;
+  const pinned = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+  if (!pinned.ok) throw new TypeError(`The signing key is unusable: ${describeIssues(pinned.issues)}`);
+  try {
+    const privateKey = (await importJWK(privateJwk, alg)) as CryptoKey;
+    const key: SigningKey = { kid, alg, privateKey };
+    const publicKey = pinned.keys.get(kid)?.publicKey;
+    if (publicKey !== undefined) await compactVerify(await signPayload('', 'test', key), publicKey);
+    return key;
+  } catch (cause) {
+    throw new TypeError('The signing key is unusable: its private half does not fit its public half.', {
+      cause,
+    });
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compactVerify, importJWK } from 'jose';
-import { generateSigningKey, loadSigningKey, signPayload } from './signing-key.ts';
+import { generateSigningKey, loadSigningKey, signPayload } from './seal.ts';
 
 const edwards = await generateSigningKey('EdDSA');
 const ecdsa = await generateSigningKey('ES256');

@@ -1,4 +1,4 @@
-import type { AddressSource } from '../../snapshot/format/types.ts';
+import type { AddressSource } from '../../snapshot/format/schema.ts';
 import { type ApiEndpoint, placeOf } from './api-endpoints.ts';
 import { type IdentityLease, isSameHost } from './identity-lease.ts';
 

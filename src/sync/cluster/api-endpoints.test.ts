@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressOf } from '../../snapshot/addresses/host-port.ts';
-import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
+import { isDns1123Subdomain } from '../../apimachinery/names.ts';
+import { addressOf } from '../../snapshot/addresses/addresses.ts';
 import { endpointServerId, parseApiEndpoints, placeOf } from './api-endpoints.ts';
 
 test('endpoints of both families, with the port that is named https', () => {

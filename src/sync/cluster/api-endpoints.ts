@@ -1,6 +1,5 @@
 import * as v from 'valibot';
-import { addressOf, joinHostPort, parseHostPort } from '../../snapshot/addresses/host-port.ts';
-import { ipAddressKey } from '../../snapshot/addresses/ip-address.ts';
+import { addressOf, ipAddressKey, joinHostPort, parseHostPort } from '../../snapshot/addresses/addresses.ts';
 import { checkedDocument } from '../documents/json-document.ts';
 import type { ServerDescription } from './sync-server.ts';
 

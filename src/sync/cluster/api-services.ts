@@ -1,7 +1,6 @@
 import * as v from 'valibot';
-import { quoted } from '../../snapshot/format/issues.ts';
-import { apiService as snapshotApiService } from '../../snapshot/format/schema.ts';
-import type { SnapshotApiService } from '../../snapshot/format/types.ts';
+import { quoted } from '../../runtime/validation.ts';
+import { type SnapshotApiService, apiService as snapshotApiService } from '../../snapshot/format/schema.ts';
 import { checkedDocument } from '../documents/json-document.ts';
 import { listObjectsIfServed } from '../documents/list-objects.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';

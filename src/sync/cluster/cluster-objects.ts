@@ -1,5 +1,5 @@
-import { errorMessage } from '../../runtime/error-message.ts';
-import type { SnapshotApiService } from '../../snapshot/format/types.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import type { SnapshotApiService } from '../../snapshot/format/schema.ts';
 import { readFromFirst, type ServerDocuments } from '../documents/server-documents.ts';
 import { apiServicesPath, readApiServices } from './api-services.ts';
 import {

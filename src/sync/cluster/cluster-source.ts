@@ -1,6 +1,5 @@
-import type { Clock } from '../../runtime/clock.ts';
-import { parseRfc3339 } from '../../runtime/rfc3339.ts';
-import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+import { type Clock, parseRfc3339 } from '../../runtime/time.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import type { WatchTiming } from '../documents/object-watch.ts';
 import { ReadError, type ServerDocuments, type WatchConnection } from '../documents/server-documents.ts';
 import type { ApiEndpoint } from './api-endpoints.ts';

@@ -1,7 +1,7 @@
-import type { Clock } from '../../runtime/clock.ts';
-import { addressOf } from '../../snapshot/addresses/host-port.ts';
-import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
-import { quoted } from '../../snapshot/format/issues.ts';
+import { isDns1123Subdomain } from '../../apimachinery/names.ts';
+import type { Clock } from '../../runtime/time.ts';
+import { quoted } from '../../runtime/validation.ts';
+import { addressOf } from '../../snapshot/addresses/addresses.ts';
 import { withLabelSelector } from '../documents/list-objects.ts';
 import { createObjectWatch, type ObjectWatch, type WatchTiming } from '../documents/object-watch.ts';
 import type { WatchConnection } from '../documents/server-documents.ts';

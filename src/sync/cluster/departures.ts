@@ -1,4 +1,4 @@
-import { addressOf } from '../../snapshot/addresses/host-port.ts';
+import { addressOf } from '../../snapshot/addresses/addresses.ts';
 import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './api-endpoints.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';
 import type { LeaseStanding } from './identity-lease.ts';

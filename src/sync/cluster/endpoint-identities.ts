@@ -1,5 +1,4 @@
-import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
-import { createLimiter } from '../../runtime/limiter.ts';
+import { type BackOff, backOffDelay, type Clock, createLimiter } from '../../runtime/time.ts';
 import { withReadTimeout } from '../documents/server-documents.ts';
 import type { ApiEndpoint } from './api-endpoints.ts';
 import { serverIdsOf } from './server-id.ts';

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import { parseRfc3339 } from '../../runtime/rfc3339.ts';
-import { parseHostPort } from '../../snapshot/addresses/host-port.ts';
-import { shortText } from '../../snapshot/format/schema-parts.ts';
+import { parseRfc3339 } from '../../runtime/time.ts';
+import { parseHostPort } from '../../snapshot/addresses/addresses.ts';
+import { shortText } from '../../snapshot/format/schema.ts';
 import { checkedDocument } from '../documents/json-document.ts';
 import { placeOf } from './api-endpoints.ts';
 

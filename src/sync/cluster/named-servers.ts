@@ -1,5 +1,10 @@
-import { addressOf, parseHostPort } from '../../snapshot/addresses/host-port.ts';
-import { cidr, contains, ipAddressKey } from '../../snapshot/addresses/ip-address.ts';
+import {
+  addressOf,
+  cidr,
+  contains,
+  ipAddressKey,
+  parseHostPort,
+} from '../../snapshot/addresses/addresses.ts';
 import type { AddressOwners } from './address-owners.ts';
 import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './api-endpoints.ts';
 import type { ClusterInput, FoundServer } from './cluster-input.ts';

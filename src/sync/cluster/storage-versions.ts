@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { parseStorageVersionName, storageVersionName } from '../../apimachinery/group-version.ts';
-import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { checkedDocument } from '../documents/json-document.ts';
 
 export const storageVersionsPath = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions';

@@ -1,4 +1,4 @@
-import type { SnapshotServer } from '../../snapshot/format/types.ts';
+import type { SnapshotServer } from '../../snapshot/format/schema.ts';
 import type { ServerDocuments } from '../documents/server-documents.ts';
 
 /** An API server as the sync job knows it before reading it. */

@@ -4,12 +4,14 @@ import type {
   APIResourceDiscovery,
   APIVersionDiscovery,
 } from '../../apimachinery/discovery-types.ts';
+import { isDns1035Label, isSubresourceName } from '../../apimachinery/names.ts';
 import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
-import { isDns1035Label, isSubresourceName } from '../../snapshot/addresses/names.ts';
-import { isPrototypeKey } from '../../snapshot/format/parse-snapshot.ts';
-import { documentPathIssue, storageVersionNameIssue } from '../../snapshot/format/read-served-set.ts';
-import { resourceDiscovery, serverRelativeURL } from '../../snapshot/format/schema.ts';
-import type { ServedSet } from '../../snapshot/format/types.ts';
+import {
+  documentPathIssue,
+  isPrototypeKey,
+  storageVersionNameIssue,
+} from '../../snapshot/format/parse-snapshot.ts';
+import { resourceDiscovery, type ServedSet, serverRelativeURL } from '../../snapshot/format/schema.ts';
 
 /**
  * The set without names that routers refuse. Extension API servers can list any name (external metrics are called

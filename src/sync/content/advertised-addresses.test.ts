@@ -5,8 +5,8 @@ import type {
   AdvertisedAddress,
   AdvertisedBy,
   AdvertisedServer,
-} from '../../snapshot/addresses/advertised-address.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+} from '../../snapshot/addresses/addresses.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { type AdvertisedAddresses, createAdvertisedAddresses } from './advertised-addresses.ts';
 
 const servers = [

@@ -2,8 +2,8 @@ import {
   type AdvertisedAddress,
   type AdvertisedServer,
   isGivenByOperator,
-} from '../../snapshot/addresses/advertised-address.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+} from '../../snapshot/addresses/addresses.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { placeOf } from '../cluster/api-endpoints.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import type { ServerReading } from '../servers/server-reading.ts';
 import { buildSnapshot } from './build-snapshot.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
 import { parseSnapshot } from '../../snapshot/format/parse-snapshot.ts';
-import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { ServerReading } from '../servers/server-reading.ts';
 import { buildSnapshot, type SnapshotInput } from './build-snapshot.ts';

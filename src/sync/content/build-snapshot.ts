@@ -1,9 +1,14 @@
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
-import type { AdvertisedAddress } from '../../snapshot/addresses/advertised-address.ts';
-import { snapshotApiVersion, snapshotKind } from '../../snapshot/format/schema.ts';
-import { canonicalTexts, keyOfText, servedSetText } from '../../snapshot/format/shared-groups.ts';
-import type { ServedSet, Snapshot, SnapshotServer } from '../../snapshot/format/types.ts';
+import type { AdvertisedAddress } from '../../snapshot/addresses/addresses.ts';
+import { canonicalTexts, keyOfText, servedSetText } from '../../snapshot/format/packed-snapshot.ts';
+import {
+  type ServedSet,
+  type Snapshot,
+  type SnapshotServer,
+  snapshotApiVersion,
+  snapshotKind,
+} from '../../snapshot/format/schema.ts';
 import type { ClusterObjects } from '../cluster/cluster-objects.ts';
 import type { DecodableVersions } from '../cluster/storage-versions.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';

@@ -1,4 +1,4 @@
-import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { contradiction } from '../cluster/storage-versions.ts';
 import type { LastKnownServer, ServerReading, SuccessfulReading } from '../servers/server-reading.ts';
 

@@ -5,7 +5,7 @@ import {
 } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
-import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { ServedSet } from '../../snapshot/format/schema.ts';
 import type { GroupAndVersion } from '../cluster/custom-resource-groups.ts';
 import type { DecodableVersions } from '../cluster/storage-versions.ts';
 import { groupVersionsIn } from '../servers/server-reading.ts';

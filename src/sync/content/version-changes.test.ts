@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { leaseOf } from '../../../test/support/cluster-states.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { acquiredAt } from '../cluster/identity-lease.ts';
 import { versionChanges } from './version-changes.ts';
 

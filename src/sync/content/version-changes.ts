@@ -1,7 +1,7 @@
 import { minorVersion } from '../../apimachinery/server-version.ts';
-import { parseRfc3339 } from '../../runtime/rfc3339.ts';
-import { addressOf } from '../../snapshot/addresses/host-port.ts';
-import type { Snapshot, SnapshotServer, VersionChange } from '../../snapshot/format/types.ts';
+import { parseRfc3339 } from '../../runtime/time.ts';
+import { addressOf } from '../../snapshot/addresses/addresses.ts';
+import type { Snapshot, SnapshotServer, VersionChange } from '../../snapshot/format/schema.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
 import type { SeenStart } from '../servers/server-reading.ts';
 

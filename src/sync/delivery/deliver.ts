@@ -1,9 +1,8 @@
-import { errorMessage } from '../../runtime/error-message.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { HeldSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
-import { sealRenewal, sealSnapshot } from '../../snapshot/signing/seal.ts';
-import type { SigningKey } from '../../snapshot/signing/signing-key.ts';
-import { sealedDigest } from '../../snapshot/signing/verify-sealed.ts';
+import { sealedDigest } from '../../snapshot/signing/open-sealed.ts';
+import { type SigningKey, sealRenewal, sealSnapshot } from '../../snapshot/signing/seal.ts';
 
 /** A snapshot, ready to be delivered. */
 export interface Delivery {

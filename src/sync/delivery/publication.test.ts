@@ -4,7 +4,7 @@ import { manualClock } from '../../../test/support/manual-clock.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { openRenewal, openSnapshot } from '../../snapshot/signing/open-sealed.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import type { Delivery } from './deliver.ts';
 import { createPublication } from './publication.ts';
 

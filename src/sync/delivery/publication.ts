@@ -1,6 +1,6 @@
-import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
-import type { SigningKey } from '../../snapshot/signing/signing-key.ts';
+import { type BackOff, backOffDelay, type Clock } from '../../runtime/time.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
+import type { SigningKey } from '../../snapshot/signing/seal.ts';
 import { type Delivery, renewDelivery, sealDelivery } from './deliver.ts';
 
 interface PublicationOptions {

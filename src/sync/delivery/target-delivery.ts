@@ -1,7 +1,7 @@
-import type { SyncObserver } from '../../observe/sync-observer.ts';
-import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { type BackOff, backOffDelay, type Clock } from '../../runtime/time.ts';
 import { type Delivery, type DeliveryResult, deliverTo, type SnapshotTarget } from './deliver.ts';
+import type { SyncObserver } from './sync-observer.ts';
 
 /** Milliseconds. */
 export interface DeliveryTiming {

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../runtime/canonical-json.ts';
-import { type BackOff, backOffDelay, type Clock } from '../../runtime/clock.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { type BackOff, backOffDelay, type Clock } from '../../runtime/time.ts';
 import { listObjectsIfServed } from './list-objects.ts';
 import { type WatchConnection, withReadTimeout } from './server-documents.ts';
 import { objectKey, watchOnce } from './watch-once.ts';

@@ -1,6 +1,5 @@
-import { CodedError } from '../../runtime/coded-error.ts';
-import { withDeadline } from '../../runtime/deadline.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { CodedError, errorMessage } from '../../runtime/errors.ts';
+import { withDeadline } from '../../runtime/time.ts';
 
 /** A complete response of an API server, with any status. */
 export interface ServerDocument {

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { type Clock, waitAtMost } from '../../runtime/clock.ts';
+import { type Clock, waitAtMost } from '../../runtime/time.ts';
 import { ReadError, type WatchConnection, withoutQuery } from './server-documents.ts';
 
 interface WatchOnceOptions {

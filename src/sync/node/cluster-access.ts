@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ExpiringCertificate } from '../../node/credentials/credential-watch.ts';
-import { fileErrorMessage } from '../../runtime/error-message.ts';
-import { joinHostPort } from '../../snapshot/addresses/host-port.ts';
+import { fileErrorMessage } from '../../runtime/errors.ts';
+import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts';
 import {
   ClusterAccessError,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { ClusterTiming } from '../cluster/cluster-source.ts';
 import { createSyncLoop } from '../sync-loop.ts';
 import { syncOnce } from '../sync-once.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import * as v from 'valibot';
 import type { PemPair } from '../../node/credentials/credentials.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import type { ExecPlugin, KubeconfigCluster } from './kubeconfig.ts';
 
 /** What a plugin gives: at least one of both. */

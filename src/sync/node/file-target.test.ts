@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { renewDelivery, sealDelivery } from '../delivery/deliver.ts';
 import { fileTarget } from './file-target.ts';
 

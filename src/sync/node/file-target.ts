@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
 import { replaceFile } from '../../node/files/write-whole-file.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from '../delivery/deliver.ts';
 
 export interface FileTargetOptions {

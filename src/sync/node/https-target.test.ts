@@ -9,7 +9,7 @@ import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { renewDelivery, sealDelivery } from '../delivery/deliver.ts';
 import { httpsTarget } from './https-target.ts';
 

@@ -1,11 +1,11 @@
 import type { Dispatcher } from 'undici';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import {
   type AdvertisedServer,
   advertisedAddressHeader,
   parseAdvertisedServer,
-} from '../../snapshot/addresses/advertised-address.ts';
+} from '../../snapshot/addresses/addresses.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import {
   heldGenerationCause,

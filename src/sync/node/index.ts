@@ -19,11 +19,6 @@ export {
 export { type RecordResult, recordCluster, runRecording } from './record-cluster.ts';
 export { recordedDocuments } from './recorded-documents.ts';
 export { type PreparedSync, prepareSync, runSync, runSyncOnce } from './run-sync.ts';
-export type {
-  ReadingOptions,
-  RunSyncOptions,
-  RunSyncRouter,
-  RunSyncServer,
-} from './run-sync-options.ts';
+export type { ReadingOptions, RunSyncOptions, RunSyncRouter, RunSyncServer } from './run-sync-options.ts';
 export { type SnapshotFromFolderOptions, snapshotFromFolder } from './snapshot-from-folder.ts';
 export { createSyncMetrics, type SyncMetrics } from './sync-metrics.ts';

@@ -4,7 +4,7 @@ import { parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import { type ExpiringCertificate, firstToEnd } from '../../node/credentials/credential-watch.ts';
 import type { PemPair } from '../../node/credentials/credentials.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import { execPluginCredentials } from './exec-plugin.ts';
 import type { KubeconfigCluster, KubeconfigUser, PemSource } from './kubeconfig.ts';
 

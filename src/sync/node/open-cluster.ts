@@ -1,7 +1,7 @@
 import { NodeTransport } from '../../node/destinations/node-transport.ts';
-import { systemClock } from '../../runtime/clock.ts';
-import { addressOf } from '../../snapshot/addresses/host-port.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+import { systemClock } from '../../runtime/time.ts';
+import { addressOf } from '../../snapshot/addresses/addresses.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { FoundServer } from '../cluster/cluster-input.ts';
 import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster/cluster-source.ts';
 import type { ServerDescription, SyncServer } from '../cluster/sync-server.ts';

@@ -4,8 +4,7 @@ import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { sealSnapshot } from '../../snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { previousSnapshot, type SnapshotHolder } from './previous-snapshot.ts';
 
 const old = await generateSigningKey('EdDSA');

@@ -1,5 +1,5 @@
 import type { Logger } from '../../runtime/logger.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { openSnapshot } from '../../snapshot/signing/open-sealed.ts';

@@ -11,7 +11,7 @@ import { syncCluster } from '../../../test/support/sync-cluster.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { decide } from '../../routing/decide.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { recordCluster, runRecording } from './record-cluster.ts';
 import { runSyncOnce } from './run-sync.ts';

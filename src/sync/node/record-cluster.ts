@@ -1,10 +1,10 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDns1123Subdomain } from '../../apimachinery/names.ts';
 import { parseAPIGroupList, parseAPIVersions } from '../../discovery/forms/classic.ts';
-import { parseOpenApiV3Index } from '../../discovery/openapi-v3/parse-openapi-v3.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
-import { createLimiter } from '../../runtime/limiter.ts';
-import { isDns1123Subdomain } from '../../snapshot/addresses/names.ts';
+import { parseOpenApiV3Index } from '../../discovery/own-documents.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { createLimiter } from '../../runtime/time.ts';
 import { apiEndpointsPath, apiEndpointsSelector } from '../cluster/api-endpoints.ts';
 import { apiServicesPath } from '../cluster/api-services.ts';
 import { type ClusterObjects, readClusterObjects } from '../cluster/cluster-objects.ts';

@@ -2,7 +2,7 @@ import type { JWK } from 'jose';
 import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import type { ClusterTiming } from '../cluster/cluster-source.ts';
 import { type AdvertisedAddresses, createAdvertisedAddresses } from '../content/advertised-addresses.ts';
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';

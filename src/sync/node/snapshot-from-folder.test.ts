@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { storageVersionHash } from '../../apimachinery/storage-version-hash.ts';
-import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { generateSigningKey } from '../../snapshot/signing/signing-key.ts';
+import { generateSigningKey } from '../../snapshot/signing/seal.ts';
 import { snapshotFromFolder } from './snapshot-from-folder.ts';
 
 const fixtures = fileURLToPath(new URL('../../../test/fixtures/', import.meta.url));

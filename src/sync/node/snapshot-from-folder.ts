@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import type { JWK } from 'jose';
-import { systemClock } from '../../runtime/clock.ts';
-import { signingKeyOf } from '../../snapshot/signing/signing-key.ts';
+import { systemClock } from '../../runtime/time.ts';
+import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import type { ServerDescription } from '../cluster/sync-server.ts';
 import type { SnapshotOptions } from '../content/build-snapshot.ts';
 import { type SyncOnceResult, syncOnce } from '../sync-once.ts';

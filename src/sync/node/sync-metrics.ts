@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { helpOf, type MetricDefinition } from '../../node/metrics/metric-family.ts';
 import { readBuckets, syncCatalogue, syncServerStates } from '../../node/metrics/state-catalogue.ts';
-import type { SyncObserver } from '../../observe/sync-observer.ts';
+import type { SyncObserver } from '../delivery/sync-observer.ts';
 import type { SyncStatus } from '../sync-loop.ts';
 
 /** Metrics of a sync job, for Prometheus. */

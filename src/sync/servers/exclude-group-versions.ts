@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { groupVersionString, parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import type { ParsedAPIGroupList } from '../../discovery/forms/classic.ts';
 import { groupName, versionName } from '../../discovery/forms/parse-document.ts';
-import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { documentsIn } from './read-openapi-index.ts';
 import { groupVersionsIn, type OpenApiReading } from './server-reading.ts';
 

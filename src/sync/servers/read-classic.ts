@@ -1,5 +1,6 @@
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import {
+  groupsFromClassic,
   type ParsedAPIGroupList,
   type ParsedAPIResourceList,
   type ParsedAPIVersions,
@@ -7,8 +8,7 @@ import {
   parseAPIResourceList,
   parseAPIVersions,
 } from '../../discovery/forms/classic.ts';
-import { groupsFromClassic } from '../../discovery/forms/classic-to-aggregated.ts';
-import { createLimiter } from '../../runtime/limiter.ts';
+import { createLimiter } from '../../runtime/time.ts';
 import { readApiServices } from '../cluster/api-services.ts';
 import { getJson, getJsonIfServed } from '../documents/json-document.ts';
 import { ReadError, type ServerDocuments } from '../documents/server-documents.ts';

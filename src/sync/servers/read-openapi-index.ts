@@ -1,7 +1,7 @@
 import { groupVersionString } from '../../apimachinery/group-version.ts';
 import { parseDiscoveryPath } from '../../discovery/forms/discovery-path.ts';
-import { parseOpenApiV3Index } from '../../discovery/openapi-v3/parse-openapi-v3.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
+import { parseOpenApiV3Index } from '../../discovery/own-documents.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import { getJsonIfServed } from '../documents/json-document.ts';
 import { type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
 import type { OpenApiReading } from './server-reading.ts';

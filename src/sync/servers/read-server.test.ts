@@ -10,7 +10,7 @@ import {
   plainNotFound,
   refusesConnections,
 } from '../../../test/support/fake-server-documents.ts';
-import { ownDiscoveryAccept } from '../../discovery/own-document.ts';
+import { ownDiscoveryAccept } from '../../discovery/own-documents.ts';
 import { apiServicesPath } from '../cluster/api-services.ts';
 import type { ReadErrorCode } from '../documents/server-documents.ts';
 import { readServer } from './read-server.ts';

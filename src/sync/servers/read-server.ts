@@ -1,10 +1,9 @@
 import * as v from 'valibot';
 import { groupNameOf } from '../../apimachinery/group-version.ts';
-import { parseAggregated } from '../../discovery/forms/aggregated.ts';
-import { servedSetFromDiscovery } from '../../discovery/forms/served-set-of.ts';
-import { ownDiscoveryAccept } from '../../discovery/own-document.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
-import { shortText } from '../../snapshot/format/schema-parts.ts';
+import { parseAggregated, servedSetFromDiscovery } from '../../discovery/forms/aggregated.ts';
+import { ownDiscoveryAccept } from '../../discovery/own-documents.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { shortText } from '../../snapshot/format/schema.ts';
 import { checkedDocument, getJson, getJsonIfServed } from '../documents/json-document.ts';
 import { ReadError, type ServerDocuments, withReadTimeout } from '../documents/server-documents.ts';
 import { type ReadGroups, readClassic, type UnlistedSources } from './read-classic.ts';

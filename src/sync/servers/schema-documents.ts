@@ -1,9 +1,7 @@
-import { schemaDigests } from '../../discovery/openapi-v3/schema-digests.ts';
-import { backOffDelay, type Clock } from '../../runtime/clock.ts';
-import { withDeadline } from '../../runtime/deadline.ts';
-import { errorMessage } from '../../runtime/error-message.ts';
-import { createLimiter } from '../../runtime/limiter.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { backOffDelay, type Clock, createLimiter, withDeadline } from '../../runtime/time.ts';
 import { getJsonIfServed } from '../documents/json-document.ts';
+import { schemaDigests } from '../documents/schema-digests.ts';
 import { ReadError, type ServerDocuments, withoutQuery } from '../documents/server-documents.ts';
 import { openApiTypes } from './read-openapi-index.ts';
 

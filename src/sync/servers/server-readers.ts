@@ -1,8 +1,7 @@
-import type { SyncObserver } from '../../observe/sync-observer.ts';
-import { type BackOff, backOffDelay, type Clock, waitAtMost } from '../../runtime/clock.ts';
-import { createLimiter } from '../../runtime/limiter.ts';
-import type { Snapshot } from '../../snapshot/format/types.ts';
+import { type BackOff, backOffDelay, type Clock, createLimiter, waitAtMost } from '../../runtime/time.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { SyncServer } from '../cluster/sync-server.ts';
+import type { SyncObserver } from '../delivery/sync-observer.ts';
 import { withReadTimeout } from '../documents/server-documents.ts';
 import { groupVersionsOf } from './exclude-group-versions.ts';
 import { readServer } from './read-server.ts';

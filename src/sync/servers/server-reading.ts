@@ -1,6 +1,6 @@
 import type { APIGroupDiscovery, APIResourceDiscovery } from '../../apimachinery/discovery-types.ts';
 import { groupVersionString } from '../../apimachinery/group-version.ts';
-import type { ServedSet, Snapshot, SnapshotServer } from '../../snapshot/format/types.ts';
+import type { ServedSet, Snapshot, SnapshotServer } from '../../snapshot/format/schema.ts';
 import type { ReadErrorCode } from '../documents/server-documents.ts';
 
 /** The result of reading a server's own OpenAPI v3 index. */

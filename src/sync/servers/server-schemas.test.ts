@@ -11,7 +11,7 @@ import {
   refusesConnections,
 } from '../../../test/support/fake-server-documents.ts';
 import { manualClock, settle } from '../../../test/support/manual-clock.ts';
-import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { createRoundContext, runRound } from '../round.ts';
 import type { SyncOptions } from '../sync-options.ts';
 

@@ -1,7 +1,7 @@
 import { groupVersionString, storageVersionName } from '../../apimachinery/group-version.ts';
 import { minorVersion } from '../../apimachinery/server-version.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { ServedSet, Snapshot } from '../../snapshot/format/types.ts';
+import type { Clock } from '../../runtime/time.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { documentsIn } from './read-openapi-index.ts';
 import { createSchemaDocuments, type SchemaDocument, type SchemaDocumentState } from './schema-documents.ts';
 import type { ReadableServer } from './server-readers.ts';

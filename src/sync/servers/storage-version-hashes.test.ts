@@ -9,7 +9,7 @@ import {
   refusesConnections,
 } from '../../../test/support/fake-server-documents.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
-import type { ServedSet } from '../../snapshot/format/types.ts';
+import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { buildSnapshot } from '../content/build-snapshot.ts';
 import { defaultTiming } from '../sync-options.ts';
 import { createServerReaders } from './server-readers.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { peerAssertionHeader } from '../../../src/request/identity-header-names.ts';
+import { peerAssertionHeader } from '../../../src/request/headers.ts';
 import { speaker } from '../../support/assertions.ts';
 import { type AssertedFor, assertedBy, assertion, user } from '../callers.ts';
 import { targets } from '../cluster.ts';

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { CompactSign } from 'jose';
 import type { StatusReason } from '../../../src/apimachinery/status.ts';
-import type { Snapshot } from '../../../src/snapshot/format/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
-import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
-import { sealedSnapshotType } from '../../../src/snapshot/signing/verify-sealed.ts';
+import { sealedSnapshotType } from '../../../src/snapshot/signing/open-sealed.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
 import { admin, user } from '../callers.ts';
 import { clusterSnapshot } from '../cluster.ts';
 import type { CaseGroup, WholeAnswer, World } from '../conformance-case.ts';

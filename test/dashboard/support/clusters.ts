@@ -1,4 +1,4 @@
-import type { Snapshot } from '../../../src/snapshot/format/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { type ServerOptions, snapshotOf } from '../../support/snapshot-builder.ts';
 
 const everywhere = [

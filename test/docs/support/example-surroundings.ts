@@ -27,7 +27,7 @@ import {
   signingKeyOf,
 } from '../../../src/index.ts';
 import { NodeTransport, type ServeConfig } from '../../../src/node/index.ts';
-import { createRouter } from '../../../src/proxy/create-router.ts';
+import { createRouter } from '../../../src/proxy/router.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { type ClusterObjects, readClusterObjects } from '../../../src/sync/cluster/cluster-objects.ts';
 import {

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import type { RunningRouter, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
 import type { ConfigurationSource } from '../../../src/node/credentials/watch-router-files.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
-import type { Snapshot } from '../../../src/snapshot/format/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { eventually } from '../../support/eventually.ts';
 import { keptLog } from '../../support/security/kept-log.ts';
 import { pushSnapshot, validateFlags } from '../../support/security/router-under-test.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { APIGroupDiscovery } from '../../../src/apimachinery/discovery-types.ts';
 import { parseAggregated } from '../../../src/discovery/forms/aggregated.ts';
 import { DiscoveryDocumentError } from '../../../src/discovery/forms/parse-document.ts';
-import { mergeDiscovery } from '../../../src/discovery/merging/merge-discovery.ts';
+import { mergeDiscovery } from '../../../src/discovery/merge-discovery.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { mutated } from '../mutation.ts';
 

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { allHeaders, headerLines } from '../../../src/apimachinery/raw-headers.ts';
 import { stampIdentity } from '../../../src/identity/stamp-identity.ts';
-import { cleanRequestHeaders, cleanResponseHeaders } from '../../../src/request/header-hygiene.ts';
-import { defaultIdentityHeaderNames } from '../../../src/request/identity-header-names.ts';
+import {
+  cleanRequestHeaders,
+  cleanResponseHeaders,
+  defaultIdentityHeaderNames,
+} from '../../../src/request/headers.ts';
 import type { Caller } from '../../../src/request/user-info.ts';
 import { fuzz } from '../fuzz-target.ts';
 import { mutated } from '../mutation.ts';
@@ -38,7 +41,7 @@ const value = fc.oneof(
   fc.constantFrom('root', 'true', ''),
 );
 
-/** RFC 9110 section 7.6.1 forbids to name them; whoever does strips nothing (`src/request/header-hygiene.ts`). */
+/** RFC 9110 section 7.6.1 forbids to name them; whoever does strips nothing (`src/request/headers.ts`). */
 const intendedForAll =
   /^(?:authorization|cookie|forwarded|host|via)$|^(?:content|impersonate|sec-websocket|x-forwarded)-/;
 

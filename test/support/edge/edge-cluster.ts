@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Snapshot } from '../../../src/snapshot/format/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { type Http1ApiServerDouble, openApiServer, type SwitchProtocols } from '../api-server-double.ts';
 import { type Speaker, speaker } from '../assertions.ts';
 import { type Authority, type CertificatePair, createAuthority } from '../certificates.ts';

@@ -10,10 +10,9 @@ import type {
   ServeConfig,
 } from '../../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
-import type { Snapshot } from '../../../src/snapshot/format/types.ts';
+import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
-import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
-import { generateSigningKey, signingKeyOf } from '../../../src/snapshot/signing/signing-key.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
 import type { FlagChanges } from '../serve-options.ts';
 import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
 import { ask, type WireAnswer } from './ask.ts';

@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type {
+  APIGroupDiscovery,
+  APIResourceDiscovery,
+  APIVersionDiscovery,
+} from '../apimachinery/discovery-types.ts';
+import { type DiscoveryView, mergeDiscovery } from './merge-discovery.ts';
+
+function view(
+  serverId: string,
+  groups: readonly APIGroupDiscovery[],
+  rest: Partial<DiscoveryView> = {},
+): DiscoveryView {
+  return { serverId, version: 'v1.30.0', groups, stale: false, ...rest };
+}
+
+function group(name: string, ...versions: (string | APIVersionDiscovery)[]): APIGroupDiscovery {
+  return {
+    metadata: { name },
+    versions: versions.map((version) => (typeof version === 'string' ? { version } : version)),
+  };
+}
+
+function batchOf(...resources: APIResourceDiscovery[]): APIGroupDiscovery[] {
+  return [group('batch', { version: 'v1', resources })];
+}
+
+function jobs(rest: Partial<APIResourceDiscovery> = {}): APIResourceDiscovery {
+  const responseKind = { group: '', version: '', kind: 'Job' };
+  return { resource: 'jobs', responseKind, scope: 'Namespaced', verbs: ['get', 'list'], ...rest };
+}
+
+/** The one resource of the one version of the one group. */
+function onlyResource(views: readonly DiscoveryView[]): APIResourceDiscovery | undefined {
+  return mergeDiscovery(views).groups[0]?.versions?.[0]?.resources?.[0];
+}
+
+function versionsOf(views: readonly DiscoveryView[]): string[] | undefined {
+  return mergeDiscovery(views).groups[0]?.versions?.map(({ version }) => version);
+}
+
+function freshness(views: readonly DiscoveryView[]): Record<string, string | undefined> {
+  return Object.fromEntries(
+    mergeDiscovery(views).groups.map(({ metadata, versions }) => [
+      metadata.name ?? '',
+      versions?.[0]?.freshness,
+    ]),
+  );
+}
+
+describe('groups', () => {
+  const names = (views: readonly DiscoveryView[]) =>
+    mergeDiscovery(views).groups.map(({ metadata }) => metadata.name ?? '');
+
+  test('stand in the leading server’s order, wherever this router is', () => {
+    const older = view('a', [group('policy', 'v1'), group('apps', 'v1'), group('extra', 'v1')], {
+      version: 'v1.29.9',
+    });
+    const newer = view('b', [group('apps', 'v1'), group('policy', 'v1')]);
+    assert.deepEqual(names([older, newer]), ['apps', 'extra', 'policy']);
+  });
+
+  test('begin with the legacy group', () => {
+    const legacy = { metadata: {}, versions: [{ version: 'v1' }] };
+    assert.deepEqual(names([view('a', [group('apps', 'v1')]), view('b', [group('apps', 'v1'), legacy])]), [
+      '',
+      'apps',
+    ]);
+  });
+
+  test('without any version are not shown', () => {
+    assert.deepEqual(names([view('a', [group('gone'), group('apps', 'v1')])]), ['apps']);
+  });
+});
+
+describe('versions', () => {
+  test('of differing servers stand in Kubernetes’ order and not in that of strings', () => {
+    const one = view('a', [group('example.com', 'v10', 'v1beta1')]);
+    const other = view('b', [group('example.com', 'v2', 'v1alpha1')]);
+    assert.deepEqual(versionsOf([one, other]), ['v10', 'v2', 'v1beta1', 'v1alpha1']);
+  });
+
+  test('keep an order that all servers agree on, as an APIService’s versionPriority sets it', () => {
+    const views = ['a', 'b'].map((id) => view(id, [group('example.com', 'v1beta1', 'v1')]));
+    assert.deepEqual(versionsOf(views), ['v1beta1', 'v1']);
+  });
+});
+
+describe('a resource that servers describe differently', () => {
+  const leading = { version: 'v1.31.0' };
+
+  test('has the verbs of all, sorted; verbs that all agree on keep their order', () => {
+    const unsorted = ['list', 'get'];
+    assert.deepEqual(
+      onlyResource([
+        view('a', batchOf(jobs({ verbs: unsorted }))),
+        view('b', batchOf(jobs({ verbs: ['watch', 'get'] }))),
+      ])?.verbs,
+      ['get', 'list', 'watch'],
+    );
+    assert.deepEqual(
+      onlyResource([
+        view('a', batchOf(jobs({ verbs: unsorted }))),
+        view('b', batchOf(jobs({ verbs: unsorted }))),
+      ])?.verbs,
+      unsorted,
+    );
+  });
+
+  test('has short names, categories and singular of the newest server', () => {
+    const old = jobs({ singularResource: '', shortNames: ['jo'], categories: ['all'] });
+    const young = jobs({ singularResource: 'job', shortNames: ['jb'], categories: [] });
+    assert.deepEqual(onlyResource([view('a', batchOf(old)), view('b', batchOf(young), leading)]), young);
+  });
+
+  test('has the subresources of all, by name, each with all its verbs', () => {
+    const one = jobs({ subresources: [{ subresource: 'status', verbs: ['get'] }] });
+    const other = jobs({
+      subresources: [
+        { subresource: 'scale', verbs: ['get'] },
+        { subresource: 'status', verbs: ['update'] },
+      ],
+    });
+    assert.deepEqual(onlyResource([view('a', batchOf(one)), view('b', batchOf(other))])?.subresources, [
+      { subresource: 'scale', verbs: ['get'] },
+      { subresource: 'status', verbs: ['get', 'update'] },
+    ]);
+  });
+
+  test('takes its kind from whoever knows one', () => {
+    const parentOnly = jobs({ responseKind: { group: '', version: '', kind: '' } });
+    const views = [view('a', batchOf(parentOnly), leading), view('b', batchOf(jobs()))];
+    assert.equal(onlyResource(views)?.responseKind?.kind, 'Job');
+    assert.deepEqual(mergeDiscovery(views).conflicts, []);
+  });
+});
+
+describe('conflicts', () => {
+  test('of kind and scope are settled by the leading server and reported with who says what', () => {
+    const old = jobs({ scope: 'Cluster', responseKind: { kind: 'OldJob' } });
+    const views = [
+      view('a', batchOf(old), { version: 'v1.29.0' }),
+      view('b', batchOf(jobs())),
+      view('c', batchOf(jobs())),
+    ];
+    const { conflicts } = mergeDiscovery(views);
+    const place = { group: 'batch', version: 'v1', resource: 'jobs', subresource: '' };
+    assert.deepEqual(conflicts, [
+      {
+        ...place,
+        field: 'kind',
+        claims: [
+          { value: 'batch/v1, Kind=Job', serverIds: ['b', 'c'] },
+          { value: 'batch/v1, Kind=OldJob', serverIds: ['a'] },
+        ],
+      },
+      {
+        ...place,
+        field: 'scope',
+        claims: [
+          { value: 'Namespaced', serverIds: ['b', 'c'] },
+          { value: 'Cluster', serverIds: ['a'] },
+        ],
+      },
+    ]);
+    assert.deepEqual(onlyResource(views), jobs());
+  });
+
+  test('name the subresource they are about', () => {
+    const scale = (version: string) =>
+      jobs({
+        subresources: [
+          { subresource: 'scale', responseKind: { group: 'autoscaling', version, kind: 'Scale' } },
+        ],
+      });
+    const { conflicts } = mergeDiscovery([view('a', batchOf(scale('v1'))), view('b', batchOf(scale('v2')))]);
+    assert.deepEqual(
+      conflicts.map(({ subresource, claims }) => [subresource, claims.map(({ value }) => value)]),
+      [['scale', ['autoscaling/v1, Kind=Scale', 'autoscaling/v2, Kind=Scale']]],
+    );
+  });
+
+  test('are none where one server spells out the group version that the other leaves to the list', () => {
+    const spelled = jobs({ responseKind: { group: 'batch', version: 'v1', kind: 'Job' } });
+    assert.deepEqual(mergeDiscovery([view('a', batchOf(jobs())), view('b', batchOf(spelled))]).conflicts, []);
+  });
+});
+
+describe('freshness', () => {
+  const apps = group('apps', 'v1');
+  const batch = group('batch', 'v1');
+
+  test('is Stale for what only a server serves that could not be read, and the group stays', () => {
+    const views = [view('a', [apps, batch], { stale: true }), view('b', [apps])];
+    assert.deepEqual(freshness(views), { apps: 'Current', batch: 'Stale' });
+  });
+
+  test('is Stale for what only a server serves that has no address', () => {
+    const views = [view('a', [apps, batch], { reachable: false }), view('b', [apps])];
+    assert.deepEqual(freshness(views), { apps: 'Current', batch: 'Stale' });
+  });
+
+  test('is Current for what every server serves, though none has an address', () => {
+    const views = [view('a', [apps, batch], { reachable: false }), view('b', [apps], { reachable: false })];
+    assert.deepEqual(freshness(views), { apps: 'Current', batch: 'Stale' });
+    assert.deepEqual(freshness([view('a', [apps], { reachable: false })]), { apps: 'Current' });
+  });
+
+  test('is Current as soon as one server that can be reached serves it', () => {
+    const shared = [apps, batch];
+    const views = [
+      view('a', shared, { stale: true }),
+      view('b', shared, { reachable: false }),
+      view('c', shared),
+    ];
+    assert.deepEqual(freshness(views), { apps: 'Current', batch: 'Current' });
+  });
+
+  test('of a server’s own is kept while no other server knows better', () => {
+    const stale = group('example.com', { version: 'v1', freshness: 'Stale' });
+    assert.deepEqual(freshness([view('a', [stale])]), { 'example.com': 'Stale' });
+    assert.deepEqual(freshness([view('a', [stale]), view('b', [group('example.com', 'v1')])]), {
+      'example.com': 'Current',
+    });
+  });
+});
+
+test('a storage version hash is that of the leading server, also where servers share their groups', () => {
+  const groups = batchOf(jobs());
+  const [newer, older] = ['8aSe+NMegvE=', 'mudhfqk/qZY='].map((hash) => ({ 'batch.jobs': hash }));
+  const views = [
+    view('a', groups, { storageVersionHashes: newer }),
+    view('b', groups, { storageVersionHashes: older, version: 'v1.29.0' }),
+  ];
+  assert.deepEqual([...mergeDiscovery(views).storageVersionHashes], [['batch/v1/jobs', '8aSe+NMegvE=']]);
+});

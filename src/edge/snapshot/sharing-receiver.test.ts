@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { keys, minute, noon, renewalOf, sealed } from '../../../test/support/snapshot-receiver.ts';
+import { silentLogger } from '../../runtime/logger.ts';
+import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
+import type { SnapshotReceiverOptions } from '../../snapshot/receiving/receiver.ts';
+import { StoreChangedError, type StoredSnapshot } from '../../snapshot/receiving/snapshot-store.ts';
+import { type SharedSnapshotStore, SharingReceiver } from './sharing-receiver.ts';
+
+/** What receivers share. Writing over what one does not know fails, as with a Durable Object. */
+function sharedPlace() {
+  const place: { stored: StoredSnapshot | undefined; version: number; away: boolean } = {
+    stored: undefined,
+    version: 0,
+    away: false,
+  };
+  const open = (): SharedSnapshotStore => {
+    let known = '0';
+    return {
+      async changed() {
+        if (place.away) throw new Error('away');
+        return known === String(place.version)
+          ? undefined
+          : { tag: String(place.version), stored: place.stored };
+      },
+      takeNoteOf(tag) {
+        known = tag;
+      },
+      load: async () => place.stored,
+      async save(stored) {
+        if (place.away) throw new Error('away');
+        if (known !== String(place.version)) throw new StoreChangedError();
+        place.stored = stored;
+        place.version++;
+        known = String(place.version);
+      },
+    };
+  };
+  return { place, open };
+}
+
+function receiverOn(store: SharedSnapshotStore, told: Partial<Omit<SnapshotReceiverOptions, 'store'>> = {}) {
+  return new SharingReceiver({
+    keys: () => keys,
+    addressPolicy: createAddressPolicy(),
+    store,
+    now: () => noon + 2 * minute,
+    ...told,
+  });
+}
+
+test('an older push to a receiver that knows nothing yet is refused', async () => {
+  const { open } = sharedPlace();
+  await receiverOn(open()).accept(await sealed(3));
+  const other = receiverOn(open());
+  await assert.rejects(other.accept(await sealed(2)), { code: 'NotNewer' });
+  assert.equal(other.current()?.generation, 3);
+});
+
+test('of two pushes at once the older one never ends up in the store, whichever writes first', async () => {
+  for (const [first, second] of [
+    [4, 5],
+    [5, 4],
+  ] as const) {
+    const { place, open } = sharedPlace();
+    const one = receiverOn(open());
+    const two = receiverOn(open());
+    await Promise.allSettled([one.accept(await sealed(first)), two.accept(await sealed(second))]);
+    const reader = receiverOn(open());
+    await reader.catchUp();
+    assert.equal(reader.current()?.generation, 5);
+    assert.ok(place.version >= 1);
+  }
+});
+
+test('a renewal that another receiver has taken counts here too, and a stored older one does not', async () => {
+  const { place, open } = sharedPlace();
+  const jws = await sealed(3);
+  const one = receiverOn(open());
+  const two = receiverOn(open());
+  await one.accept(jws);
+  await two.catchUp();
+  await one.renew(await renewalOf(jws, 3));
+  await two.catchUp();
+  assert.equal(two.current()?.createdAt, noon + minute);
+  place.stored = { snapshot: jws };
+  place.version++;
+  await two.catchUp();
+  assert.equal(two.current()?.createdAt, noon + minute);
+});
+
+test('what was tampered with in the store is not used, and can be replaced by a push', async () => {
+  const { place, open } = sharedPlace();
+  const jws = await sealed(3);
+  place.stored = { snapshot: `${jws.slice(0, -6)}AAAAAA` };
+  place.version = 1;
+  const receiver = receiverOn(open());
+  await receiver.catchUp();
+  assert.equal(receiver.current(), undefined);
+  const { result, persisted } = await receiver.accept(jws);
+  assert.deepEqual([result, persisted], ['accepted', true]);
+  assert.equal(place.stored?.snapshot, jws);
+});
+
+test('while the store is away a push counts in its receiver, and the response says that it was not kept', async () => {
+  const { place, open } = sharedPlace();
+  place.away = true;
+  const receiver = receiverOn(open());
+  const { result, persisted } = await receiver.accept(await sealed(3));
+  assert.deepEqual([result, persisted], ['accepted', false]);
+  assert.equal(receiver.current()?.generation, 3);
+});
+
+for (const [interruptions, ending] of [
+  [2, 'accepted'],
+  [99, 'NotNewer'],
+] as const) {
+  test(`a push that others come before ${interruptions} times is told of once, as ${ending}`, async () => {
+    const store = sharedPlace().open();
+    let left: number = interruptions;
+    const interrupted: SharedSnapshotStore = {
+      ...store,
+      async save(stored) {
+        if (left-- > 0) throw new StoreChangedError();
+        await store.save(stored);
+      },
+    };
+    const pushes: string[] = [];
+    const warnings: string[] = [];
+    const receiver = receiverOn(interrupted, {
+      onPush: (result) => pushes.push(result),
+      logger: { ...silentLogger, warn: (_fields, message) => warnings.push(message) },
+    });
+    await receiver.accept(await sealed(3)).catch((error) => assert.equal(error.code, ending));
+    assert.deepEqual(pushes, [ending]);
+    assert.equal(warnings.length, ending === 'accepted' ? 0 : 1);
+  });
+}

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { localId, mixedCluster } from '../test/support/decision-rows.ts';
+import { recordingTransport } from '../test/support/recording-transport.ts';
+import { snapshotOf } from '../test/support/snapshot-builder.ts';
+import { seal, testApp, userConnection } from '../test/support/test-app.ts';
+import { ServerHealth } from './health/server-health.ts';
+
+const snapshotUrl = 'https://router.example/.mixed-version-proxy/v1/snapshot';
+const admin = userConnection('kubernetes-admin', ['system:masters']);
+
+interface FailureStatus {
+  readonly kind: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly details?: { readonly causes?: readonly { reason: string; message: string; field?: string }[] };
+}
+
+const push = async (app: Awaited<ReturnType<typeof testApp>>['app'], body: string) => {
+  const response = await app.request(snapshotUrl, { method: 'PUT', body });
+  return { code: response.status, body: (await response.json()) as FailureStatus & Record<string, unknown> };
+};
+
+test('a disguised own path is refused before anyone is asked who they are', async () => {
+  const { app, transport } = await testApp({ snapshot: mixedCluster });
+  for (const path of ['/%2emixed-version-proxy/v1/status', '//.mixed-version-proxy/v1/status']) {
+    assert.equal((await app.request(`https://router.example${path}`)).status, 400, path);
+  }
+  assert.deepEqual(transport.sent, []);
+});
+
+test('a pushed snapshot is routed by from the next request on, and /readyz turns green', async () => {
+  const { app, transport } = await testApp({ connection: admin });
+  assert.equal((await app.request('https://router.example/readyz')).status, 500);
+  assert.equal((await push(app, await seal(mixedCluster))).code, 200);
+  assert.equal((await app.request('https://router.example/readyz')).status, 200);
+  await app.request('https://router.example/apis/batch/v1/jobs');
+  assert.equal(transport.sent.at(-1)?.destination.kind, 'peer');
+});
+
+test('a push that is refused says why and changes nothing', async () => {
+  const { app, receiver } = await testApp({
+    connection: admin,
+    snapshot: snapshotOf({ a: ['v1/pods'] }, { generation: 7 }),
+  });
+  const held = receiver.current();
+  const older = await push(app, await seal(snapshotOf({ a: ['v1/pods'] }, { generation: 6 })));
+  assert.equal(older.code, 409);
+  assert.ok(
+    older.body.details?.causes?.some(({ reason, message }) => reason === 'HeldGeneration' && message === '7'),
+  );
+  assert.equal((await push(app, 'not a snapshot')).code, 401);
+  assert.equal((await push(app, '')).code, 401);
+  const metadata = snapshotOf(
+    { a: { serves: ['v1/pods'], url: 'https://169.254.169.254:443' } },
+    { generation: 8 },
+  );
+  const invalid = await push(app, await seal(metadata));
+  assert.equal(invalid.code, 422);
+  assert.ok(invalid.body.details?.causes?.some(({ field }) => field === 'servers[0].url'));
+  assert.equal(receiver.current(), held);
+});
+
+test('a body beyond the limit is refused without being read whole', async () => {
+  const { app } = await testApp({ connection: admin });
+  const chunk = new Uint8Array(1024 * 1024).fill(0x61);
+  let pulled = 0;
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      pulled += 1;
+      if (pulled > 1000) controller.close();
+      else controller.enqueue(chunk);
+    },
+  });
+  const response = await app.request(
+    new Request(snapshotUrl, { method: 'PUT', body, duplex: 'half' } as RequestInit),
+  );
+  assert.equal(response.status, 413);
+  assert.ok(pulled < 50, `${pulled} MiB were read`);
+});
+
+test('the snapshot in use can be read back, opened or sealed', async () => {
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
+  assert.deepEqual(await (await app.request(snapshotUrl)).json(), JSON.parse(JSON.stringify(mixedCluster)));
+  const sealed = await app.request(snapshotUrl, { headers: { accept: 'application/jose' } });
+  assert.equal((await sealed.text()).split('.').length, 3);
+});
+
+test('explain says over HTTP what the router would do', async () => {
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
+  const url = encodeURIComponent('/apis/batch/v1/namespaces/default/jobs');
+  const response = await app.request(`https://router.example/.mixed-version-proxy/v1/explain?url=${url}`);
+  const explanation = (await response.json()) as { decision: string; candidates: { id: string }[] };
+  assert.equal(explanation.decision, 'peer');
+  assert.deepEqual(
+    explanation.candidates.map(({ id }) => id),
+    ['peer-1', 'peer-2'],
+  );
+});
+
+test('explain sees what requests see of a local server that was lost, before it counts as unhealthy', async () => {
+  const health = new ServerHealth({ rise: 1, fall: 3, slowStart: 0 });
+  health.follow(localId);
+  health.probing(localId);
+  health.probed(localId, 'ready', 1);
+  const transport = recordingTransport();
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster, health, transport });
+  const path = '/api/v1/namespaces/default/pods';
+  const explain = async () => {
+    const url = `https://router.example/.mixed-version-proxy/v1/explain?url=${encodeURIComponent(path)}`;
+    return (await (await app.request(url)).json()) as { decision: string; reason: string };
+  };
+  assert.equal((await explain()).reason, 'ServedLocally');
+  health.connectionLost(localId);
+  assert.deepEqual([health.isUnhealthy(localId), health.isAvoided(localId)], [false, true]);
+  const { decision, reason } = await explain();
+  assert.deepEqual([decision, reason], ['peer', 'LocalServerDown']);
+  await app.request(`https://router.example${path}`);
+  assert.equal(transport.sent.at(-1)?.destination.kind, 'peer');
+});
+
+test('status shows the certificates that the runtime knows of, and what is wrong with them', async () => {
+  const certificate = {
+    name: 'tls-cert-file',
+    path: '/etc/tls.crt',
+    subject: 'CN=router',
+    notBefore: '2029-01-01T00:00:00.000Z',
+    notAfter: '2030-01-01T00:00:00.000Z',
+    daysLeft: 9,
+    lastReload: null,
+    lastError: 'no PEM certificate',
+  };
+  const credentialFiles = { certificates: () => [certificate], keyFiles: () => [] };
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster, credentialFiles });
+  const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
+  const status = (await response.json()) as { certificates: unknown; keyFiles: unknown; warnings: string[] };
+  assert.deepEqual(status.certificates, [certificate]);
+  assert.deepEqual(status.keyFiles, []);
+  assert.match(status.warnings.join(), /--tls-cert-file: .* no PEM certificate/);
+  assert.equal((await app.request('https://router.example/readyz')).status, 200, 'a warning, not a failure');
+});
+
+test('status says that the last push was refused and why, until one is taken', async () => {
+  const { app } = await testApp({ connection: admin });
+  const warnings = async () => {
+    const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
+    return ((await response.json()) as { warnings: string[] }).warnings.join();
+  };
+  assert.equal((await push(app, 'no snapshot')).code, 401);
+  assert.match(await warnings(), /last push of a snapshot was refused \(.*Z, Unsigned\): /);
+  assert.equal((await push(app, await seal(mixedCluster))).code, 200);
+  assert.equal(await warnings(), '');
+});
+
+test('a --server-id that the snapshot does not have is a warning of status and of /readyz', async () => {
+  const { app } = await testApp({ connection: admin, snapshot: snapshotOf({ 'cp-a': [], 'cp-b': [] }) });
+  const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
+  const { warnings } = (await response.json()) as { warnings: string[] };
+  assert.deepEqual(warnings, [
+    `the snapshot has no server ${localId}: compare --server-id with those that it has ("cp-a", "cp-b")`,
+  ]);
+  const ready = await app.request('https://router.example/readyz?verbose');
+  assert.equal(ready.status, 200, 'a warning, not a failure');
+  assert.match(
+    await ready.text(),
+    /^warn: snapshot: the snapshot has no server with the ID of the local one: /m,
+  );
+});
+
+test('status shows the snapshot and the servers', async () => {
+  const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
+  const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
+  const status = (await response.json()) as { snapshot: { generation: number }; servers: { id: string }[] };
+  assert.equal(status.snapshot.generation, 1);
+  assert.equal(status.servers.length, mixedCluster.servers.length);
+});

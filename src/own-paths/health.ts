@@ -1,0 +1,338 @@
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import type { ServerHealth } from '../health/server-health.ts';
+import type { MixedVersionProxyOptions } from '../proxy/options.ts';
+import { rerouteMarkHeader } from '../request/headers.ts';
+import type { HandlerEnvironment } from '../request/router.ts';
+import { type Logger, silentLogger } from '../runtime/logger.ts';
+import type { AskServerChecks, CheckOutcome, ServerReport, WhyNotKnown } from './server-checks.ts';
+import { lacksOwnServer, oldSnapshotWarnings, type RouterStatusOptions } from './status/router-status.ts';
+import {
+  type CredentialFiles,
+  credentialFileWarnings,
+  type EmbeddedSyncStatus,
+  embeddedSyncWarnings,
+  type SettingsState,
+} from './status/status-sources.ts';
+
+/** As in the path, and as in the `type` of Kubernetes' health metrics. */
+export type HealthEndpoint = 'livez' | 'readyz' | 'healthz';
+
+interface HealthEndpointsOptions {
+  /** Is the process itself all right. */
+  readonly livez: readonly HealthCheck[];
+  /** Can it do its work. `/healthz` is the same. */
+  readonly readyz: readonly HealthCheck[];
+  /** Stands before each of them. Default: nothing does. */
+  readonly accept?: MiddlewareHandler<HandlerEnvironment> | undefined;
+  readonly logger?: Logger;
+  /** Asks API servers for their own checks, where `?verbose` or an exclusion calls for it. Default: none is asked. */
+  readonly askServers?: AskServerChecks | undefined;
+  /** Told of each check that was run, for metrics. */
+  readonly onChecked?: ((endpoint: HealthEndpoint, name: string, healthy: boolean) => void) | undefined;
+}
+
+/**
+ * `/livez`, `/readyz` and `/healthz`, with `?verbose`, `?exclude=` and one path a check; open to everyone. A path of a
+ * check that the router does not have is none of these.
+ */
+export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEnvironment> {
+  const { livez, readyz, logger = silentLogger, onChecked, askServers, accept = passOn } = options;
+  const app = new Hono<HandlerEnvironment>();
+  for (const [endpoint, checks] of [
+    ['livez', livez],
+    ['readyz', readyz],
+    ['healthz', readyz],
+  ] as const) {
+    const told = { onChecked: (name: string, healthy: boolean) => onChecked?.(endpoint, name, healthy) };
+    app.get(`/${endpoint}`, accept, async (context) => {
+      const verbose = context.req.query('verbose') !== undefined;
+      const exclude = context.req.queries('exclude') ?? [];
+      const options = { verbose, exclude, byPeer: isMarked(context), ...told };
+      const report = reportHealth(endpoint, checks, options);
+      const isForServers = exclude.some((name) => !checks.some((check) => check.name === name));
+      // Probes ask for neither: they cost no request to a server.
+      if (askServers === undefined || (!verbose && (report.healthy || !isForServers))) {
+        return respond(endpoint, report, logger);
+      }
+      const servers = await askServers(context.var, endpoint, exclude);
+      const withServers = reportHealth(endpoint, checks, { ...options, servers, onChecked: undefined });
+      return respond(endpoint, withServers, logger);
+    });
+    for (const check of checks) {
+      app.get(`/${endpoint}/${check.name}`, accept, (context) => {
+        const options = { verbose: false, exclude: [], byPeer: isMarked(context), ...told };
+        return respond(endpoint, reportHealth(endpoint, [check], options), logger);
+      });
+    }
+  }
+  return app;
+}
+
+const passOn: MiddlewareHandler<HandlerEnvironment> = (_context, next) => next();
+
+/** Believed from everyone: all that it changes is which question gets a response. */
+function isMarked(context: Context<HandlerEnvironment>): boolean {
+  return context.req.header(rerouteMarkHeader) === 'true';
+}
+
+function respond(endpoint: string, { healthy, body, failures }: HealthReport, logger: Logger): Response {
+  if (!healthy) logger.debug({ endpoint, failures }, 'A health check failed');
+  return new Response(body, {
+    status: healthy ? 200 : 500,
+    headers: {
+      'cache-control': 'no-cache, private',
+      'content-type': 'text/plain; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+    },
+  });
+}
+
+export interface RouterHealthOptions
+  extends Pick<MixedVersionProxyOptions, 'routingTable' | 'enabled' | 'clock'>,
+    Omit<ServersCheckOptions, 'health'>,
+    Pick<RouterStatusOptions, 'credentialFiles' | 'settings' | 'embeddedSync'> {
+  /** Default: no server is probed, and none makes the router unready. */
+  readonly health?: ServersCheckOptions['health'] | undefined;
+  /** Default: the process does not say. */
+  readonly isShuttingDown?: (() => boolean) | undefined;
+}
+
+/** What a router checks of itself, by endpoint. `/livez`: the process responds; the others: it can do its work. */
+export function routerHealthChecks(
+  options: RouterHealthOptions,
+): Readonly<Record<HealthEndpoint, readonly HealthCheck[]>> {
+  const { health, credentialFiles, settings, isShuttingDown } = options;
+  const readyz = [
+    ping,
+    snapshotCheck(options),
+    ...(health === undefined ? [] : [serversCheck({ ...options, health })]),
+    ...(credentialFiles === undefined ? [] : [filesCheck(credentialFiles, settings)]),
+    ...(isShuttingDown === undefined ? [] : [shutdownCheck(isShuttingDown)]),
+  ];
+  return { livez: [ping], readyz, healthz: readyz };
+}
+
+/**
+ * Never fails: a router that goes on with the files it has is better than none. Only says where there is something to
+ * see to, since everyone may ask.
+ */
+function filesCheck(files: CredentialFiles, settings: SettingsState | undefined): HealthCheck {
+  return {
+    name: 'files',
+    check: () => undefined,
+    warning() {
+      if (credentialFileWarnings(files).length > 0) {
+        return 'a file is not in use as it is now, or a certificate has expired: the status names it';
+      }
+      const waits = (settings?.needsRestart().length ?? 0) > 0;
+      return waits ? 'changed settings need a restart: the status names them' : undefined;
+    },
+  };
+}
+
+interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'local'> {
+  readonly health: Pick<ServerHealth, 'isHealthy' | 'missing' | 'reports'>;
+}
+
+/**
+ * Ready while a server that this router could use is healthy: any of them in the gateway form; else the local one,
+ * or one that takes its place. A single peer that is down does not make the router unready.
+ *
+ * A peer that asks is told of the local server alone, which is all that what it sends here may be served by. With
+ * routers that count each other, a control plane whose API servers are all down would be ready for ever. While what
+ * it sends is refused (it is not known to be ready), it is told so. The status comes later, after several failures, so that load
+ * balancers do not see every restart.
+ */
+export function serversCheck(options: ServersCheckOptions): HealthCheck {
+  const { health } = options;
+  return {
+    name: serversCheckName,
+    check({ byPeer }) {
+      const serverId = options.local?.id;
+      const missing = serverId === undefined ? undefined : health.missing(serverId);
+      const refusesPeers = missing !== undefined && missing !== 'served-set';
+      if (serverId !== undefined && health.isHealthy(serverId) && !(byPeer && refusesPeers)) return undefined;
+      const peersCount = serverId === undefined || !byPeer;
+      if (peersCount && health.reports().some(({ status }) => status === 'healthy')) return undefined;
+      return peersCount
+        ? 'no API server is healthy: all are down, or have not responded to a probe yet'
+        : 'the local API server is not healthy: it is down, or has not responded to a probe yet';
+    },
+  };
+}
+
+/**
+ * Readiness ends with the first signal to end, long before the router does, so that load balancers take it out
+ * while it still serves (kube-apiserver's `/readyz/shutdown`).
+ */
+function shutdownCheck(isShuttingDown: () => boolean): HealthCheck {
+  return {
+    name: 'shutdown',
+    check: () => (isShuttingDown() ? 'the process is shutting down' : undefined),
+  };
+}
+
+/**
+ * Ready once there has been a snapshot. An old one is a warning of `?verbose`: the router still does its work, and a
+ * sync job that stopped must not take every router of the control plane out of the load balancer at once.
+ */
+function snapshotCheck(options: RouterHealthOptions): HealthCheck {
+  const { routingTable, enabled = true, clock = Date.now, embeddedSync } = options;
+  return {
+    name: 'snapshot',
+    check() {
+      if (!enabled) return undefined;
+      if (routingTable.current() !== undefined) return undefined;
+      return `there has been no snapshot yet: ${whyThereIsNone(embeddedSync?.())}`;
+    },
+    warning() {
+      const table = routingTable.current();
+      if (!enabled || table === undefined) return undefined;
+      const warnings = oldSnapshotWarnings(table, clock(), embeddedSync !== undefined);
+      if (lacksOwnServer(table, options.local?.id)) {
+        warnings.push(
+          'the snapshot has no server with the ID of the local one: the status names those it has',
+        );
+      }
+      return warnings.length === 0 ? undefined : warnings.join('; ');
+    },
+  };
+}
+
+function whyThereIsNone(reading: EmbeddedSyncStatus | undefined): string {
+  if (reading === undefined) return 'is the sync job running?';
+  const [first = 'the cluster is being read'] = embeddedSyncWarnings(reading);
+  return first;
+}
+
+/** Who asks, as far as a check depends on it. */
+interface HealthQuestion {
+  /** A peer asks: the local server would have to serve all that it sends here. */
+  readonly byPeer: boolean;
+}
+
+/** One named health check: `undefined` when fine, else why not (for logs; clients see that it is withheld). */
+export interface HealthCheck {
+  readonly name: string;
+  check(question: HealthQuestion): string | undefined;
+  /** A warning, whether the check passes or not; anyone sees it with `?verbose`, so it has no details. */
+  warning?(): string | undefined;
+}
+
+/** The process runs and responds; kube-apiserver's own first check. */
+export const ping: HealthCheck = { name: 'ping', check: () => undefined };
+
+export interface HealthReport {
+  readonly healthy: boolean;
+  /** The body, in the form of kube-apiserver's health endpoints. */
+  readonly body: string;
+  readonly failures: readonly { readonly name: string; readonly reason: string }[];
+}
+
+interface HealthReportOptions extends Partial<HealthQuestion> {
+  readonly verbose: boolean;
+  readonly exclude: readonly string[];
+  /** Told of each check that was run. */
+  readonly onChecked?: ((name: string, healthy: boolean) => void) | undefined;
+  /** What API servers say of their own checks. Default: they were not asked. */
+  readonly servers?: readonly ServerReport[] | undefined;
+}
+
+/**
+ * Runs the checks and words the result as kube-apiserver does (k8s.io/apiserver pkg/server/healthz): `ok`, or
+ * one line a check when asked for or when one fails, without reasons, which may name internals.
+ *
+ * Beside them stand the checks of the API servers, where they were asked: those of the local one under their own names,
+ * those of several together, where a check counts as failed only if it fails wherever it was run. They change nothing
+ * about the result, which is the same for a question that is not verbose; but a server that passes without the checks
+ * that are excluded is a healthy server.
+ *
+ * @param endpoint `livez`, `readyz` or `healthz`
+ */
+export function reportHealth(
+  endpoint: string,
+  checks: readonly HealthCheck[],
+  options: HealthReportOptions,
+): HealthReport {
+  const lines: string[] = [];
+  const failures: { name: string; reason: string }[] = [];
+  const { servers = [] } = options;
+  const theirs = checksOfServers(servers);
+  const ownNames = new Set(checks.map(({ name }) => name));
+  const passesWithExclusions =
+    [...theirs].some(([name, outcome]) => outcome === 'excluded' && !ownNames.has(name)) &&
+    servers.some(({ result }) => result === 'passed');
+  for (const { name, check, warning } of checks) {
+    const ofServers = theirs.get(name);
+    theirs.delete(name);
+    if (options.exclude.includes(name)) {
+      lines.push(`[+]${name} excluded: ok`);
+      continue;
+    }
+    const own = check({ byPeer: options.byPeer ?? false });
+    options.onChecked?.(name, own === undefined);
+    const reason = name === serversCheckName && passesWithExclusions ? undefined : own;
+    if (reason === undefined) {
+      lines.push(ofServers === 'failed' ? failedLine(name) : `[+]${name} ok`);
+    } else {
+      lines.push(failedLine(name));
+      failures.push({ name, reason });
+    }
+    const doubt = warning?.();
+    if (doubt !== undefined) lines.push(`warn: ${name}: ${doubt}`);
+  }
+  for (const [name, outcome] of theirs) lines.push(lineOf(name, outcome));
+  lines.push(...linesOfServers(endpoint, servers));
+  const unknown = options.exclude.filter((name) => !ownNames.has(name) && theirs.get(name) !== 'excluded');
+  if (unknown.length > 0) {
+    const names = unknown.map((name) => JSON.stringify(name)).join(',');
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
+  }
+  const healthy = failures.length === 0;
+  if (healthy && !options.verbose) return { healthy, body: 'ok', failures };
+  lines.push(healthy ? `${endpoint} check passed` : `${endpoint} check failed`);
+  return { healthy, body: `${lines.join('\n')}\n`, failures };
+}
+
+/** See `serversCheck`: whether there is a server that can be used. */
+export const serversCheckName = 'servers';
+
+function failedLine(name: string): string {
+  return `[-]${name} failed: reason withheld`;
+}
+
+function lineOf(name: string, outcome: CheckOutcome): string {
+  if (outcome === 'failed') return failedLine(name);
+  return outcome === 'ok' ? `[+]${name} ok` : `[+]${name} excluded: ok`;
+}
+
+function checksOfServers(servers: readonly ServerReport[]): Map<string, CheckOutcome> {
+  const united = new Map<string, CheckOutcome>();
+  for (const { checks } of servers) {
+    for (const [name, outcome] of checks) {
+      const known = united.get(name);
+      if (known === undefined || known === 'failed') united.set(name, outcome);
+    }
+  }
+  return united;
+}
+
+const reasons: Readonly<Record<WhyNotKnown, string>> = {
+  unreachable: 'it cannot be reached',
+  hidden: 'not to this caller',
+  late: 'no response in time',
+  unknown: 'no response that names them',
+};
+
+/** What the lines of the checks do not say: which of several servers fails or is silent, and that it changes nothing. */
+function linesOfServers(endpoint: string, servers: readonly ServerReport[]): string[] {
+  return servers.flatMap(({ serverId, result, checks }) => {
+    const who = serverId === undefined ? 'the API server' : `API server ${serverId}`;
+    if (result === 'passed') return serverId === undefined ? [] : [`[+]server/${serverId} ok`];
+    if (result !== 'failed') {
+      return [`warn: ${who} did not show its ${endpoint} checks: ${reasons[result]}`];
+    }
+    const failed = [...checks].flatMap(([name, outcome]) => (outcome === 'failed' ? [name] : []));
+    return [`warn: ${who} failed its own ${endpoint} checks: ${failed.join(',')}`];
+  });
+}

@@ -1,0 +1,159 @@
+/** A setting that the configuration file gives another value than the one in use. */
+export interface SettingChange {
+  /** With its dashes. */
+  readonly flag: string;
+  /** Its key in the configuration file, for example `serving.port`. */
+  readonly key: string;
+  /** The value in use, without secrets. */
+  readonly inUse: string;
+  /** What the file says now, without secrets. */
+  readonly configured: string;
+}
+
+/** For the log, `v1/status` and the status page. */
+export function describeSettingChange({ flag, key, inUse, configured }: SettingChange): string {
+  return `${flag} (${key}) needs a restart: ${inUse} is in use, the configuration file says ${configured}`;
+}
+
+/** What a runtime that reads its configuration again has to say about it. */
+export interface SettingsState {
+  /** What the configuration file says now and only a restart can take into use. */
+  needsRestart(): readonly SettingChange[];
+  /** Settings that were detected on this machine or in the cluster. */
+  found(): readonly FoundSetting[];
+}
+
+/** A setting that was detected, not configured. */
+export interface FoundSetting {
+  /** With its dashes. */
+  readonly flag: string;
+  readonly value: string;
+  /** Where it was found, for people. */
+  readonly source: string;
+}
+
+/** State of the sync job in this router: what it last read of the cluster. */
+export interface EmbeddedSyncStatus {
+  /** Credentials in use: the path of a kubeconfig, or `in-cluster`. */
+  readonly source: string;
+  /** End of the last round, milliseconds since the epoch, whatever could be read in it; `undefined` before the first. */
+  readonly lastRoundAt: number | undefined;
+  /** The same of the last round in which a server could be read. */
+  readonly lastReadAt: number | undefined;
+  readonly servers: readonly {
+    readonly id: string;
+    /** `unknown`: nothing is known of it, and it is not in the snapshot. */
+    readonly state: 'current' | 'stale' | 'departed' | 'unknown';
+    /** Why it could not be read; `undefined` where it could. */
+    readonly failure: string | undefined;
+  }[];
+  /** Things that it could not read. */
+  readonly warnings: readonly string[];
+}
+
+/** Called for each status; `undefined` where snapshots are pushed. */
+export type EmbeddedSyncSource = () => EmbeddedSyncStatus;
+
+/** Its warnings for the operator. Pure. */
+export function embeddedSyncWarnings(status: EmbeddedSyncStatus | undefined): readonly string[] {
+  return status?.warnings ?? [];
+}
+
+/** A certificate that the router uses, or a token of its kubeconfig that says when it expires. Times are RFC 3339. */
+export interface CertificateStatus {
+  /** What the file is for: the flag that names it, without dashes. */
+  readonly name: string;
+  readonly path: string;
+  /** Of the certificate in it that ends first; attributes joined by `, `. Of a token: whose it is. */
+  readonly subject: string;
+  readonly notBefore: string;
+  readonly notAfter: string;
+  /** Whole days until then, rounded down: negative once it has expired. */
+  readonly daysLeft: number;
+  /** When a changed file was last taken into use; `null`: it is as it was at start. */
+  readonly lastReload: string | null;
+  /** Why the file as it is now is not in use, the one before it still is; `null`: it is in use. */
+  readonly lastError: string | null;
+}
+
+/** A file of other keys (JSON Web Key Sets) that the router uses. */
+export type KeyFileStatus = Pick<CertificateStatus, 'name' | 'path' | 'lastReload' | 'lastError'>;
+
+/** What a runtime that reads certificates from files has to say about them. */
+export interface CredentialFiles {
+  certificates(): readonly CertificateStatus[];
+  keyFiles(): readonly KeyFileStatus[];
+}
+
+/** Whole days from `now` to `notAfter`, both milliseconds since the epoch; negative when it has passed. */
+export function daysLeft(notAfter: number, now: number): number {
+  return Math.floor((notAfter - now) / day);
+}
+
+/**
+ * What an operator should see to before it breaks something: reloads that failed and certificates that have
+ * expired. Never a reason to take the router out of service: it goes on with what it has.
+ */
+export function credentialFileWarnings(files: CredentialFiles): readonly string[] {
+  const certificates = files.certificates();
+  return [
+    ...[...certificates, ...files.keyFiles()].flatMap(({ name, path, lastError }) =>
+      lastError === null
+        ? []
+        : [`--${name}: ${path} was not reloaded, the old one stays in use: ${lastError}`],
+    ),
+    ...certificates.flatMap(({ name, path, subject, notAfter, daysLeft }) =>
+      daysLeft < 0 ? [`--${name}: ${subject} in ${path} expired at ${notAfter}`] : [],
+    ),
+  ];
+}
+
+const day = 86_400_000;
+
+/** Of a credential, when it is valid: milliseconds since the epoch. */
+interface Validity {
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+type Expiry = 'expired' | 'urgent' | 'soon';
+
+/**
+ * How near the end a credential is; `undefined`: not near. Pure.
+ *
+ * `soon` is under 30 days, `urgent` under 7. What never had that long to live is renewed by a machine, usually at a
+ * third of its life: for it `soon` is a third, and `urgent` a tenth. A token that lives for less than a day is renewed
+ * at a fifth (pkg/kubelet/token/token_manager.go), and is never `soon`.
+ */
+export function expiryOf({ notBefore, notAfter }: Validity, now: number): Expiry | undefined {
+  const left = notAfter - now;
+  const lifetime = notAfter - notBefore;
+  if (left < 0) return 'expired';
+  if (left < Math.min(7 * day, lifetime / 10)) return 'urgent';
+  return lifetime >= day && left < Math.min(30 * day, lifetime / 3) ? 'soon' : undefined;
+}
+
+/**
+ * The one that ends first, in words. Without those that live for less than a day: a machine renews them. Pure.
+ * @param now milliseconds since the epoch
+ */
+export function firstExpiry(
+  certificates: readonly Pick<CertificateStatus, 'name' | 'path' | 'subject' | 'notBefore' | 'notAfter'>[],
+  now: number,
+): { readonly text: string; readonly isNear: boolean } | undefined {
+  const [first] = certificates
+    .map((certificate) => ({
+      ...certificate,
+      notBefore: Date.parse(certificate.notBefore),
+      notAfter: Date.parse(certificate.notAfter),
+    }))
+    .filter(({ notBefore, notAfter }) => notAfter - notBefore >= day)
+    .sort((one, other) => one.notAfter - other.notAfter);
+  if (first === undefined) return undefined;
+  const days = daysLeft(first.notAfter, now);
+  const when = days < 0 ? 'expired' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
+  return {
+    text: `${when}: ${first.subject} in ${first.path} (--${first.name})`,
+    isNear: expiryOf(first, now) !== undefined,
+  };
+}

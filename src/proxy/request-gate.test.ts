@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import type { InboundRequest } from '../request/inbound.ts';
+import { RequestRecord } from '../request/request-record.ts';
+import type { AdmittedRequest } from '../request/router.ts';
+import { type Outcome, sent } from '../request/transport.ts';
+import type { Caller } from '../request/user-info.ts';
+import { RequestGate } from './request-gate.ts';
+
+const passthrough: Caller = { kind: 'passthrough' };
+const memberOf = (group: string): Caller => ({
+  kind: 'authenticated',
+  user: { name: 'alice', uid: '', groups: [group], extra: new Map() },
+  authenticator: 'x509',
+  viaVerifiedPeer: false,
+});
+
+/** A request, and what ends it. */
+function requestOf(caller: Caller = passthrough, more: Partial<InboundRequest> = {}) {
+  const target = '/api/v1/pods';
+  let finished = (): void => {};
+  const inbound: InboundRequest = {
+    method: 'GET',
+    target,
+    headers: [],
+    connection: {},
+    body: () => null,
+    signal: new AbortController().signal,
+    onFinished(listener) {
+      finished = listener;
+    },
+    ...more,
+  };
+  const request: AdmittedRequest = {
+    inbound,
+    requestInfo: parseRequestInfo('GET', target),
+    caller,
+    decision: { decision: 'local', reason: 'ServedLocally', candidates: [] },
+  };
+  return { request, end: () => finished() };
+}
+
+const response = sent(200);
+const served = async (): Promise<Outcome> => response;
+
+async function refusal(answer: Promise<Outcome>): Promise<{ retryAfter: string | null; body: unknown }> {
+  const outcome = await answer;
+  assert.ok(outcome.kind === 'response' && !outcome.isPassedOn);
+  const { response } = outcome;
+  assert.equal(response.status, 429);
+  return { retryAfter: response.headers.get('retry-after'), body: await response.json() };
+}
+
+test('a request too many is a 429 Status with Retry-After, until one before it has ended', async () => {
+  const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
+  const first = requestOf();
+  assert.equal(await gate.pass(first.request, served), response);
+  const { retryAfter, body } = await refusal(gate.pass(requestOf().request, () => assert.fail('was served')));
+  assert.equal(retryAfter, '1');
+  assert.deepEqual(body, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'Too many requests, please try again later.',
+    reason: 'TooManyRequests',
+    details: { retryAfterSeconds: 1 },
+    code: 429,
+  });
+  // Its head is out, its body is not.
+  assert.equal(gate.inFlight.count('readOnly'), 1);
+  first.end();
+  assert.equal(await gate.pass(requestOf().request, served), response);
+});
+
+test('system:masters gets in whatever there is', async () => {
+  const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
+  await gate.pass(requestOf().request, served);
+  await refusal(gate.pass(requestOf(memberOf('system:authenticated')).request, served));
+  assert.equal(await gate.pass(requestOf(memberOf('system:masters')).request, served), response);
+});
+
+test('where the end of an exchange cannot be told, a request counts until its response, well or badly', async () => {
+  const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
+  const { onFinished: _, ...inbound } = requestOf().request.inbound;
+  const request = { ...requestOf().request, inbound };
+  await gate.pass(request, served);
+  await assert.rejects(gate.pass(request, () => Promise.reject(new Error('no response'))));
+  assert.equal(gate.inFlight.count('readOnly'), 0);
+});
+
+test('the record says why a request was turned away', async () => {
+  const gate = new RequestGate({ readOnly: 1, mutating: 0, longRunning: 0 });
+  const turnedAway = async () => {
+    const { request } = requestOf();
+    request.inbound.record = new RequestRecord(request.inbound, [], () => 0);
+    await refusal(gate.pass(request, served));
+    return request.inbound.record.dropped;
+  };
+  await gate.pass(requestOf().request, served);
+  assert.equal(await turnedAway(), 'Overloaded');
+});

@@ -1,0 +1,127 @@
+import { isLongRunning } from '../apimachinery/long-running.ts';
+import type { RequestInfo } from '../apimachinery/request-info.ts';
+import { statusResponse } from '../apimachinery/status.ts';
+import type { AdmittedRequest } from '../request/router.ts';
+import { type Outcome, ownResponse } from '../request/transport.ts';
+import type { Caller } from '../request/user-info.ts';
+
+/** Seconds, as kube-apiserver has it (pkg/server/filters/maxinflight.go). */
+const overloadedRetryAfter = 1;
+
+/** Super-users always get a response: they are who mends an overloaded cluster (maxinflight.go says the same). */
+const exemptGroup = 'system:masters';
+
+/**
+ * Where requests are turned away for the router's own sake: too many are in flight. Stands
+ * at the head of `Router.deliver`, which fetch handler, upgrades and every other way share. Health checks and
+ * the router's own paths never get there, but for what they ask of others: they have to work just then.
+ */
+export class RequestGate {
+  readonly #inFlight: RequestsInFlight;
+
+  constructor(limits: InFlightLimits) {
+    this.#inFlight = new RequestsInFlight(limits);
+  }
+
+  /** For metrics and for draining. */
+  get inFlight(): InFlightReading {
+    return this.#inFlight;
+  }
+
+  /**
+   * Counts a request in and calls `serve`; responds with 429 in its place when it is turned away. It counts until its
+   * exchange is over; on runtimes that cannot tell (no `InboundRequest.onFinished`), until `serve` has responded.
+   */
+  pass({ inbound, requestInfo, caller }: AdmittedRequest, serve: () => Promise<Outcome>): Promise<Outcome> {
+    const leave = this.#inFlight.enter(requestKindOf(requestInfo), isExempt(caller));
+    if (leave === undefined) {
+      inbound.record?.turnedAway('Overloaded');
+      return Promise.resolve(ownResponse(overloaded()));
+    }
+    if (inbound.onFinished === undefined) return serve().finally(leave);
+    inbound.onFinished(leave);
+    return serve();
+  }
+}
+
+function isExempt(caller: Caller): boolean {
+  return caller.kind === 'authenticated' && caller.user.groups.includes(exemptGroup);
+}
+
+function overloaded(): Response {
+  return statusResponse('TooManyRequests', 'Too many requests, please try again later.', {
+    retryAfterSeconds: overloadedRetryAfter,
+  });
+}
+
+/** As kube-apiserver's `request_kind` label has it, and what it does not count: requests without an end. */
+export type RequestKind = 'readOnly' | 'mutating' | 'longRunning';
+
+/** `get`, `list` and `watch` as kube-apiserver; and the methods that RFC 9110 section 9.2.1 calls safe. */
+const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'options']);
+
+/** Which of the limits a request counts against (k8s.io/apiserver pkg/server/filters/maxinflight.go). Pure. */
+export function requestKindOf(requestInfo: RequestInfo): RequestKind {
+  if (isLongRunning(requestInfo)) return 'longRunning';
+  return readOnlyVerbs.has(requestInfo.verb) ? 'readOnly' : 'mutating';
+}
+
+/** How many requests of each kind may be in flight at a time; 0 is no limit. */
+export type InFlightLimits = Readonly<Record<RequestKind, number>>;
+
+/** Counts that others can look at: metrics, the shutdown. */
+export interface InFlightReading {
+  readonly limits: InFlightLimits;
+  /** In flight now. */
+  count(kind: RequestKind): number;
+  /** Turned away since the start because there were too many. */
+  rejected(kind: RequestKind): number;
+}
+
+/** Counts requests in flight, each kind apart, and says when there are too many. No clock, nothing to wait for. */
+export class RequestsInFlight implements InFlightReading {
+  readonly #limits: InFlightLimits;
+  readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
+  readonly #rejected: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
+  readonly #leave: Readonly<Record<RequestKind, () => void>>;
+
+  constructor(limits: InFlightLimits) {
+    this.#limits = limits;
+    // One function a kind, not one a request: this is on every request's way.
+    const leave = (kind: RequestKind) => (): void => {
+      this.#counts[kind] -= 1;
+    };
+    this.#leave = {
+      readOnly: leave('readOnly'),
+      mutating: leave('mutating'),
+      longRunning: leave('longRunning'),
+    };
+  }
+
+  get limits(): InFlightLimits {
+    return this.#limits;
+  }
+
+  count(kind: RequestKind): number {
+    return this.#counts[kind];
+  }
+
+  rejected(kind: RequestKind): number {
+    return this.#rejected[kind];
+  }
+
+  /**
+   * Counts a request in, unless the limit of its kind is reached.
+   * @param exempt counted, but never turned away.
+   * @returns what counts it out again, to be called exactly once; `undefined`: it was turned away.
+   */
+  enter(kind: RequestKind, exempt: boolean): (() => void) | undefined {
+    const limit = this.#limits[kind];
+    if (limit > 0 && !exempt && this.#counts[kind] >= limit) {
+      this.#rejected[kind] += 1;
+      return undefined;
+    }
+    this.#counts[kind] += 1;
+    return this.#leave[kind];
+  }
+}

@@ -1,0 +1,317 @@
+import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { rememberingNames } from '../apimachinery/remembered-by-name.ts';
+import { hexOf } from '../runtime/bytes.ts';
+import { CodedError } from '../runtime/errors.ts';
+import type { InboundRequest } from './inbound.ts';
+import type { Caller } from './user-info.ts';
+
+/** Kubernetes' own mark on a request that a peer has rerouted already (KEP-4020). Its value is `true`. */
+export const rerouteMarkHeader = 'x-kubernetes-peer-proxied';
+
+/**
+ * Meant for one connection only (RFC 9110 section 7.6.1; HTTP2-Settings: RFC 7540 section 3.2.1; Expect: the
+ * server in front has responded to it, RFC 9110 section 10.1.1). Most of them end an HTTP/2 connection
+ * (RFC 9113 section 8.2.2).
+ */
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'expect',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * End-to-end fields that a `Connection` option does not remove. RFC 9110 section 7.6.1 forbids naming a field
+ * there that is intended for every recipient; obeying it anyway would let a client, through a proxy that
+ * passes `Connection` on, strip what that proxy added: its credentials (the request turns anonymous), the
+ * impersonated user (the request runs as the proxy itself; GHSA-pvxj-25m6-7vqr), the recorded client address,
+ * or the framing and coding of the body. The option is ignored and the field kept, so that a sloppy client
+ * still works.
+ */
+const notNominable =
+  /^(?:authorization|cookie|forwarded|host|via)$|^(?:content|impersonate|sec-websocket|x-forwarded)-/;
+
+/**
+ * Header lines of a request that may travel on, as a fresh list, in order, each as it came.
+ *
+ * Gone are: what was meant for this connection only, what its `Connection` lines nominate, Host and HTTP/2
+ * pseudo headers (the transport writes its own), every identity header in any spelling, and the reroute mark.
+ * All that the router itself adds is added afterwards, so no client can nominate it away.
+ * @param names the configured identity headers, removed besides Kubernetes' own.
+ */
+export function cleanRequestHeaders(
+  headers: RawHeaders,
+  names: IdentityHeaderNames = defaultIdentityHeaderNames,
+): string[] {
+  return withoutConnectionHeaders(headers, requestHygieneFor(names));
+}
+
+/** What becomes of a line by its name: `connection` and `transfer-encoding` stay, too, and bear on other lines. */
+type LineFate = 'travels' | 'stays' | 'connection' | 'transfer-encoding';
+type NameHygiene = (name: string) => LineFate;
+
+const hygienes = new WeakMap<IdentityHeaderNames, NameHygiene>();
+
+function requestHygieneFor(names: IdentityHeaderNames): NameHygiene {
+  const known = hygienes.get(names);
+  if (known !== undefined) return known;
+  const isIdentityHeader = identityHeaderMatcher(names);
+  const hygiene = rememberingNames((name) => {
+    const lowerCaseName = name.toLowerCase();
+    const fate = fateOnConnection(lowerCaseName);
+    if (fate !== 'travels') return fate;
+    const isOurs =
+      lowerCaseName === 'host' ||
+      isIdentityHeader(lowerCaseName) ||
+      hyphenated(lowerCaseName) === rerouteMarkHeader;
+    return isOurs ? 'stays' : 'travels';
+  });
+  hygienes.set(names, hygiene);
+  return hygiene;
+}
+
+const responseHygiene = rememberingNames((name) => fateOnConnection(name.toLowerCase()));
+
+function fateOnConnection(lowerCaseName: string): LineFate {
+  if (lowerCaseName === 'connection' || lowerCaseName === 'transfer-encoding') return lowerCaseName;
+  // Pseudo-header fields are the framing's own (RFC 9113 section 8.3).
+  return hopByHop.has(lowerCaseName) || lowerCaseName.startsWith(':') ? 'stays' : 'travels';
+}
+
+/**
+ * Header lines of a response that may travel on: all but those meant for the connection to the destination.
+ * Such a line in an HTTP/2 response would be an error of ours (RFC 9113 section 8.2.2).
+ */
+export function cleanResponseHeaders(headers: RawHeaders): string[] {
+  return withoutConnectionHeaders(headers, responseHygiene);
+}
+
+function withoutConnectionHeaders(headers: RawHeaders, fateOf: NameHygiene): string[] {
+  const kept: string[] = [];
+  let hasConnection = false;
+  let hasTransferEncoding = false;
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    const fate = fateOf(name);
+    if (fate === 'travels') kept.push(name, headers[index + 1] as string);
+    else if (fate === 'connection') hasConnection = true;
+    else if (fate === 'transfer-encoding') hasTransferEncoding = true;
+  }
+  // Most messages have neither. Either may remove lines before it, so the check comes after the last line.
+  if (!hasConnection && !hasTransferEncoding) return kept;
+  const unwanted = connectionOptions(headers);
+  // RFC 9112 section 6.1: Transfer-Encoding overrides Content-Length, which an intermediary must not forward
+  // then; two parsers in a row could otherwise find two ends of one body.
+  if (hasTransferEncoding) unwanted.add('content-length');
+  return kept.filter((_, index) => !unwanted.has((kept[index - (index % 2)] as string).toLowerCase()));
+}
+
+/** The fields that `Connection` lines nominate for removal, in lower case. */
+function connectionOptions(headers: RawHeaders): Set<string> {
+  const options = new Set<string>();
+  for (const value of allHeaders(headers, 'connection')) {
+    for (const entry of value.split(',')) {
+      const option = entry.trim().toLowerCase();
+      if (option !== '' && !notNominable.test(option)) options.add(option);
+    }
+  }
+  return options;
+}
+
+/**
+ * Whether a request claims to have been rerouted, which proves nothing: the first value is exactly `true`, as upstream
+ * compares it (pkg/util/peerproxy/peerproxy_handler.go).
+ */
+export function carriesRerouteMark(headers: RawHeaders): boolean {
+  return firstHeader(headers, rerouteMarkHeader) === 'true';
+}
+
+/**
+ * Whether a peer has rerouted this request already, so that it must not travel on. The mark counts from
+ * verified peers alone: anyone else could force local handling with it.
+ * @param senderIsVerifiedPeer for a caller that passes through: whether the connection itself belongs to a
+ *   verified peer (`RequestHeaderAuthenticator.isVerifiedPeer`). Upstream's peers send upgrades without a user.
+ */
+export function hasVerifiedRerouteMark(
+  headers: RawHeaders,
+  caller: Caller,
+  senderIsVerifiedPeer = false,
+): boolean {
+  const trusted = senderIsVerifiedPeer || (caller.kind === 'authenticated' && caller.viaVerifiedPeer);
+  return trusted && carriesRerouteMark(headers);
+}
+
+/**
+ * The header names under which an identity is asserted, in order of preference. Matched in any case.
+ * The fields are kube-apiserver's `--requestheader-*` flags.
+ */
+export interface IdentityHeaderNames {
+  readonly username: readonly string[];
+  readonly uid: readonly string[];
+  readonly group: readonly string[];
+  /** What follows the prefix is the key. */
+  readonly extraPrefix: readonly string[];
+}
+
+/** The names Kubernetes writes (client-go transport/round_trippers.go). */
+export const defaultIdentityHeaderNames: IdentityHeaderNames = Object.freeze({
+  username: ['X-Remote-User'],
+  uid: ['X-Remote-Uid'],
+  group: ['X-Remote-Group'],
+  extraPrefix: ['X-Remote-Extra-'],
+});
+
+/** Carries the signed peer assertion where there is no client certificate to vouch for X-Remote headers. */
+export const peerAssertionHeader = 'mixed-version-proxy-identity';
+
+export type IdentityHeaderNamesErrorCode = 'EmptyHeaderName' | 'InvalidHeaderName';
+
+/** Thrown for configured names that no header line can carry. */
+class IdentityHeaderNamesError extends CodedError<IdentityHeaderNamesErrorCode> {
+  override readonly name = 'IdentityHeaderNamesError';
+}
+
+/** RFC 9110 section 5.6.2: a header name or a method. */
+export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** @throws {IdentityHeaderNamesError} when a name is blank or no token. */
+export function checkIdentityHeaderNames(names: IdentityHeaderNames): void {
+  for (const name of [...names.username, ...names.uid, ...names.group, ...names.extraPrefix]) {
+    // A blank extra prefix would turn every header into an identity header.
+    if (name.trim() === '') {
+      throw new IdentityHeaderNamesError('EmptyHeaderName', `empty header ${JSON.stringify(name)}`);
+    }
+    if (!token.test(name)) {
+      throw new IdentityHeaderNamesError(
+        'InvalidHeaderName',
+        `${JSON.stringify(name)} is no header name: use letters, digits and hyphens`,
+      );
+    }
+  }
+}
+
+/**
+ * Tells whether a header, named in lower case, could be read as an identity by any server upstream: by Kubernetes'
+ * standard names, the configured ones and that of the peer assertion.
+ *
+ * The standard names always count, also where others are configured: the destination may still read them.
+ * Every character that is neither letter nor digit counts as a hyphen, since servers that map header names to
+ * variables read `X_Remote_User` and `X-Remote-User` as one (CVE-2025-64484).
+ */
+export function identityHeaderMatcher(names: IdentityHeaderNames): (lowerCaseName: string) => boolean {
+  const exact = new Set<string>([peerAssertionHeader]);
+  const prefixes = new Set<string>();
+  for (const source of [defaultIdentityHeaderNames, names]) {
+    for (const name of [...source.username, ...source.uid, ...source.group]) exact.add(hyphenated(name));
+    for (const prefix of source.extraPrefix) prefixes.add(hyphenated(prefix));
+  }
+  const prefixList = [...prefixes];
+  return (lowerCaseName) => {
+    const name = hyphenated(lowerCaseName);
+    return exact.has(name) || prefixList.some((prefix) => name.startsWith(prefix));
+  };
+}
+
+const alreadyHyphenated = /^[a-z0-9-]*$/;
+
+/** Lower case, with a hyphen for every character that is neither letter nor digit. */
+export function hyphenated(name: string): string {
+  return alreadyHyphenated.test(name) ? name : name.toLowerCase().replace(/[^a-z0-9]/g, '-');
+}
+
+/** The key that the rest of an extra header's name stands for. Upstream keeps one as it stands that cannot be decoded. */
+export function unescapeExtraKey(escaped: string): string {
+  try {
+    return decodeURIComponent(escaped);
+  } catch {
+    return escaped;
+  }
+}
+
+/**
+ * Gateways must write it (RFC 9110 section 7.6.3). Here it is also what ends loops: the reroute mark counts
+ * from verified peers only, and a request whose token this router could not check is not forwarded as a peer's.
+ */
+export const viaHeader = 'Via';
+
+/** A name for one router instance that no other has and that tells nothing about it (section 7.6.3). */
+export function newPseudonym(): string {
+  return `mixed-version-proxy-${hexOf(crypto.getRandomValues(new Uint8Array(8)))}`;
+}
+
+/**
+ * Whether a request has been through the router of that name already. A client that forges the name is only
+ * refused: routing never depends on it.
+ */
+export function hasPassedThrough(headers: RawHeaders, pseudonym: string): boolean {
+  // Searched first: a long line of others costs nothing then.
+  return allHeaders(headers, viaHeader).some(
+    (value) => value.includes(pseudonym) && value.split(/[\s,]+/).includes(pseudonym),
+  );
+}
+
+/** The member that a router adds to the list. @param protocol version the request was received in: `1.1`, `2.0`. */
+export function viaMember(protocol: string, pseudonym: string): string {
+  return `${protocol} ${pseudonym}`;
+}
+
+/** Kubernetes' own header, in requests and in responses (k8s.io/apiserver pkg/apis/audit, HeaderAuditID). */
+export const auditIdHeader = 'Audit-ID';
+
+/** Where upstream cuts an ID in its logs (k8s.io/apiserver pkg/audit/context.go, GetAuditIDTruncated). */
+const acceptableId = /^[\w.:-]{1,64}$/;
+
+/**
+ * The ID of this request in log lines, and on upstream servers. Created on first use, so
+ * that a request that is not logged costs nothing; from then on it travels with the request.
+ *
+ * As in kube-apiserver an ID counts from anyone (pkg/endpoints/filters/audit_init.go): a client's own tools
+ * correlate by it, and the upstream API server would accept it anyway. It proves nothing. One that is long, or could
+ * look like something else in a log, is replaced.
+ */
+export function auditIdOf(inbound: Pick<InboundRequest, 'headers' | 'auditId'>): string {
+  if (inbound.auditId === undefined) {
+    const given = firstHeader(inbound.headers, auditIdHeader);
+    inbound.auditId = given !== undefined && acceptableId.test(given) ? given : crypto.randomUUID();
+  }
+  return inbound.auditId;
+}
+
+/** Header lines of a request on its way out: with its audit ID, and no other, once it has one. */
+export function withAuditIdForDestination(headers: RawHeaders, { auditId }: InboundRequest): RawHeaders {
+  if (auditId === undefined) return headers;
+  const lines: string[] = [];
+  for (const [name, value] of headerLines(headers)) {
+    if (name.toLowerCase() !== 'audit-id') lines.push(name, value);
+  }
+  lines.push(auditIdHeader, auditId);
+  return lines;
+}
+
+/** Header lines of a destination's response: with an audit ID where the destination did not give it one. */
+export function withAuditIdForClient(headers: string[], { auditId }: InboundRequest): string[] {
+  if (auditId === undefined || firstHeader(headers, auditIdHeader) !== undefined) return headers;
+  headers.push(auditIdHeader, auditId);
+  return headers;
+}
+
+/** A response of the router's own, with the audit ID that every response of kube-apiserver has. Changes `response`. */
+export function withAuditId(response: Response, inbound: InboundRequest): Response {
+  const { headers } = response;
+  if (headers.has(auditIdHeader)) return response;
+  const auditId = auditIdOf(inbound);
+  try {
+    headers.set(auditIdHeader, auditId);
+  } catch (error) {
+    // What a library's own handler has fetched elsewhere cannot be changed (Fetch section 5.1, guard "immutable").
+    if (!(error instanceof TypeError)) throw error;
+  }
+  return response;
+}

@@ -1,0 +1,34 @@
+/** Lower-case hexadecimal. */
+export function hexOf(bytes: Uint8Array): string {
+  let hex = '';
+  for (const byte of bytes) hex += byte.toString(16).padStart(2, '0');
+  return hex;
+}
+
+/** The form of `sha256Digest`. */
+export const sha256DigestPattern = /^sha256:[0-9a-f]{64}$/;
+
+/** `sha256:` and the SHA-256 of `bytes` in lower-case hexadecimal. */
+export async function sha256Digest(bytes: Uint8Array): Promise<string> {
+  // Copied: Web Crypto takes no view of shared memory, which the parameter's type does not rule out.
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(bytes)));
+  return `sha256:${hexOf(digest)}`;
+}
+
+/** Reads a body as UTF-8 text; `undefined`, with the rest unread, when it is longer than `limit` bytes. */
+export async function readText(body: ReadableStream<Uint8Array>, limit: number): Promise<string | undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let length = 0;
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    length += value.byteLength;
+    if (length > limit) {
+      await reader.cancel();
+      return undefined;
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}

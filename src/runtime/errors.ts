@@ -1,0 +1,33 @@
+/** An error that callers decide by: the codes of a class are stable, its messages are for people. */
+export abstract class CodedError<Code extends string> extends Error {
+  readonly code: Code;
+  constructor(code: Code, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/**
+ * What Node adds to an untrusted certificate. It helps nobody here: who names no CA file is a stranger to the server, and
+ * the system's authorities have not signed the certificate of an API server.
+ */
+const hintOfNode = /; if the root CA .*-system-ca\b/;
+
+/** The message of a thrown value. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message.replace(hintOfNode, '') : String(error);
+}
+
+/** The same of an error of a file, beside the path that is told already: without Node's `, open '…'`. */
+export function fileErrorMessage(error: unknown): string {
+  const message = errorMessage(error);
+  if (!(error instanceof Error && 'syscall' in error && 'path' in error)) return message;
+  const start = message.lastIndexOf(`, ${error.syscall} '${error.path}'`);
+  return start === -1 ? message : message.slice(0, start);
+}
+
+/** The `code` of an error of Node or OpenSSL; empty without one. */
+export function errorCode(error: unknown): string {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return '';
+  return typeof error.code === 'string' ? error.code : '';
+}

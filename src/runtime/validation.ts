@@ -1,0 +1,301 @@
+import * as v from 'valibot';
+
+/** Errors of a document that are reported one by one; of the rest, the number. */
+const maximumIssues = 100;
+
+/** One error in a document: its path, and what to change. */
+export interface SnapshotIssue {
+  /** For example `servers[3].address`; empty for the document as a whole. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * Collects the errors of one document. The first ones are kept; the rest is counted, so that a document of
+ * a million errors costs a number, not a million messages.
+ */
+export class IssueList {
+  readonly #kept: SnapshotIssue[] = [];
+  #omitted = 0;
+
+  add(path: string, message: string): void {
+    if (this.#kept.length < maximumIssues) this.#kept.push({ path, message });
+    else this.#omitted++;
+  }
+
+  /** Of all errors, the ones left out included. */
+  get count(): number {
+    return this.#kept.length + this.#omitted;
+  }
+
+  get isEmpty(): boolean {
+    return this.#kept.length === 0;
+  }
+
+  /** The kept errors; where some were left out, a last entry says how many. */
+  toArray(): SnapshotIssue[] {
+    if (this.#omitted === 0) return [...this.#kept];
+    return [...this.#kept, { path: '', message: `${this.#omitted} more errors are not listed` }];
+  }
+}
+
+/** `path.key`, `path["a b"]` or `path[3]`. */
+export function fieldPath(path: string, key: string | number): string {
+  if (typeof key === 'number') return `${path}[${key}]`;
+  if (!/^[A-Za-z_]\w*$/.test(key)) return `${path}[${quoted(key)}]`;
+  return path === '' ? key : `${path}.${key}`;
+}
+
+/** `text` in quotes, control characters escaped, long text cut: input is named, never repeated whole. */
+export function quoted(text: string): string {
+  const limit = 80;
+  return JSON.stringify(text.length > limit ? `${text.slice(0, limit)}…` : text);
+}
+
+/** `servers[3].address: …; servers[4].id: …`, the first few of `issues` in one line. */
+export function describeIssues(issues: readonly SnapshotIssue[]): string {
+  const shown = issues
+    .slice(0, 3)
+    .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
+  const hidden = issues.length - shown.length;
+  return `${shown.join('; ')}${hidden > 0 ? `; and ${hidden} more` : ''}`;
+}
+
+/** One issue of the file `where`: `policy.yaml: rules[0].level must be …`. */
+export function describeIssueOf(where: string, { path, message }: SnapshotIssue): string {
+  return path === '' ? `${where} ${message}` : `${where}: ${path} ${message}`;
+}
+
+type JsonTextResult =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly issue: SnapshotIssue };
+
+/**
+ * Parses JSON that may be hostile: nesting is bounded before `JSON.parse` sees the text, in one pass, so
+ * that no text can use up the stack of anything that walks the result.
+ */
+export function parseJsonText(text: string, maximumDepth: number): JsonTextResult {
+  if (isNestedDeeperThan(text, maximumDepth)) {
+    return issue(`is nested deeper than ${maximumDepth} levels`);
+  }
+  try {
+    return { ok: true, value: JSON.parse(text) as unknown };
+  } catch (error) {
+    // The engine's own words: they name the place, and quote a few characters at most.
+    return issue(`is not JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}`);
+  }
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** Linear, looks at each character once. Counts brackets outside strings; malformed text may count either way. */
+function isNestedDeeperThan(text: string, maximumDepth: number): boolean {
+  let depth = 0;
+  let insideString = false;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (insideString) {
+      if (code === backslash) index++;
+      else if (code === quote) insideString = false;
+    } else if (code === quote) {
+      insideString = true;
+    } else if (code === 0x7b || code === 0x5b) {
+      if (++depth > maximumDepth) return true;
+    } else if (code === 0x7d || code === 0x5d) {
+      depth--;
+    }
+  }
+  return false;
+}
+
+function issue(message: string): JsonTextResult {
+  return { ok: false, issue: { path: '', message } };
+}
+
+/** Whether a value of `JSON.parse` is an object, which arrays and `null` are not. */
+export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// The vocabulary of schemas. Every message is a predicate (`must be …`), which follows the path.
+
+/** `must be <expected>, not <actual>`; `is required` for a missing value. */
+export function expected(what: string): (issue: { readonly input: unknown }) => string {
+  return ({ input }) => (input === undefined ? 'is required' : `must be ${what}, not ${describe(input)}`);
+}
+
+function describe(input: unknown): string {
+  if (typeof input === 'string') return quoted(input);
+  if (typeof input === 'number' || typeof input === 'boolean') return String(input);
+  if (input === null) return 'null';
+  if (Array.isArray(input)) return 'an array';
+  return typeof input === 'object' ? 'an object' : `a ${typeof input}`;
+}
+
+/** An object with these members and no others. */
+export function strict<Entries extends v.ObjectEntries>(entries: Entries) {
+  const message = (issue: v.StrictObjectIssue): string => {
+    const item = issue.path?.[0];
+    if (item === undefined) return expected('an object')(issue);
+    // Of several unknown members valibot reports the first: the message names the others.
+    if (issue.expected !== 'never' || !isJsonObject(item.input)) return 'is required';
+    const others = Object.keys(item.input).filter((key) => key !== item.key && !Object.hasOwn(entries, key));
+    const named = others.slice(0, 10).map(quoted).join(', ');
+    return `is not a field of this object${others.length === 0 ? '' : `; nor is any of ${named}`}`;
+  };
+  // valibot takes an array for an object.
+  return v.pipe(v.unknown(), v.check(isJsonObject, expected('an object')), v.strictObject(entries, message));
+}
+
+/** At most `maximum` items; a longer array is refused before its items are checked. */
+export function listOf<Item extends v.GenericSchema>(item: Item, maximum: number) {
+  return v.pipe(
+    v.array(v.unknown(), expected('an array')),
+    v.maxLength(maximum, `must have at most ${maximum} items`),
+    v.array(item),
+  );
+}
+
+export function textThat(holds: (value: string) => boolean, what: string) {
+  return v.pipe(v.string(expected(what)), v.check(holds, expected(what)));
+}
+
+export const boolean = v.boolean(expected('true or false'));
+
+/** A whole number between `minimum` and `maximum`, both included. */
+export function wholeNumber(minimum: number, maximum: number) {
+  const what = `a whole number between ${minimum} and ${maximum}`;
+  return v.pipe(
+    v.number(expected(what)),
+    v.check((value) => Number.isSafeInteger(value) && value >= minimum && value <= maximum, expected(what)),
+  );
+}
+
+/** Reads one value of a document. `undefined` when it has errors, which are then in `issues`. */
+export type Read<Value> = (input: unknown, path: string) => Value | undefined;
+
+type Reads = Readonly<Record<string, Read<unknown>>>;
+type Values<Members extends Reads> = {
+  -readonly [Key in keyof Members]: Exclude<ReturnType<Members[Key]>, undefined>;
+};
+
+/** Reads a document piece by piece, each against its own schema, and collects all errors. */
+export class DocumentReader {
+  readonly issues: IssueList;
+
+  constructor(issues: IssueList) {
+    this.issues = issues;
+  }
+
+  /** `input` as the schema has it; `undefined` when it has errors, which are then in `issues`. */
+  read<Schema extends v.GenericSchema>(
+    schema: Schema,
+    input: unknown,
+    path: string,
+  ): v.InferOutput<Schema> | undefined {
+    const result = v.safeParse(schema, input);
+    if (result.success) return result.output;
+    for (const issue of result.issues) this.issues.add(pathOf(path, issue), issue.message);
+    return undefined;
+  }
+
+  /** `read` with this schema. */
+  value<Schema extends v.GenericSchema>(schema: Schema): Read<v.InferOutput<Schema>> {
+    return (input, path) => this.read(schema, input, path);
+  }
+
+  /** An object with these members and no others. An optional one that has errors is left out. */
+  object<Required extends Reads, Optional extends Reads>(
+    required: Required,
+    optional: Optional,
+  ): Read<Values<Required> & Partial<Values<Optional>>> {
+    const reads = Object.entries<Read<unknown>>({ ...required, ...optional });
+    const known = reads.map(([key]) => key);
+    return (input, path) => {
+      const members = this.members(input, path, known);
+      if (members === undefined) return undefined;
+      const output: Record<string, unknown> = {};
+      let isWhole = true;
+      for (const [key, read] of reads) {
+        const isRequired = Object.hasOwn(required, key);
+        if (members[key] === undefined && !isRequired) continue;
+        const value = read(members[key], fieldPath(path, key));
+        if (value !== undefined) output[key] = value;
+        else if (isRequired) isWhole = false;
+      }
+      return isWhole ? (output as Values<Required> & Partial<Values<Optional>>) : undefined;
+    };
+  }
+
+  /** The members of an object that has these members and no others. The values are read by the caller. */
+  members<Key extends string>(
+    input: unknown,
+    path: string,
+    known: readonly Key[],
+  ): Readonly<Partial<Record<Key, unknown>>> | undefined {
+    const members = this.#object(input, path);
+    if (members === undefined) return undefined;
+    const names = new Set<string>(known);
+    for (const key of Object.keys(members)) {
+      if (!names.has(key)) this.issues.add(fieldPath(path, key), 'is not a field of this object');
+    }
+    return members as Readonly<Partial<Record<Key, unknown>>>;
+  }
+
+  /** The items that `readItem` could read. */
+  list<Item>(maximum: number, readItem: Read<Item>): (input: unknown, path: string) => Item[] {
+    return (input, path) => {
+      if (!Array.isArray(input)) {
+        this.issues.add(path, input === undefined ? 'is required' : 'must be an array');
+        return [];
+      }
+      if (input.length > maximum) {
+        this.issues.add(path, `must have at most ${maximum} items, not ${input.length}`);
+        return [];
+      }
+      return input.flatMap((value: unknown, index) => {
+        const item = readItem(value, fieldPath(path, index));
+        return item === undefined ? [] : [item];
+      });
+    };
+  }
+
+  /** The entries of a map that `readValue` could read. @param keyIssue the error of a key, if it has one */
+  record<Value>(
+    maximum: number,
+    keyIssue: (key: string) => string | undefined,
+    readValue: Read<Value>,
+  ): (input: unknown, path: string) => Record<string, Value> {
+    return (input, path) => {
+      const entries = Object.entries(this.#object(input, path) ?? {});
+      if (entries.length > maximum) {
+        this.issues.add(path, `must have at most ${maximum} entries, not ${entries.length}`);
+        return {};
+      }
+      const result: [string, Value][] = [];
+      for (const [key, value] of entries) {
+        const entryPath = fieldPath(path, key);
+        const issue = keyIssue(key);
+        if (issue !== undefined) this.issues.add(entryPath, issue);
+        const read = readValue(value, entryPath);
+        if (read !== undefined) result.push([key, read]);
+      }
+      return Object.fromEntries(result);
+    };
+  }
+
+  #object(input: unknown, path: string): Readonly<Record<string, unknown>> | undefined {
+    if (isJsonObject(input)) return input;
+    this.issues.add(path, input === undefined ? 'is required' : 'must be an object');
+    return undefined;
+  }
+}
+
+function pathOf(path: string, issue: v.BaseIssue<unknown>): string {
+  let result = path;
+  for (const item of issue.path ?? []) {
+    if (typeof item.key === 'string' || typeof item.key === 'number') result = fieldPath(result, item.key);
+  }
+  return result;
+}

@@ -1,0 +1,106 @@
+import { sha256Digest } from '../../runtime/bytes.ts';
+import { parseRfc3339 } from '../../runtime/time.ts';
+import { IssueList, type SnapshotIssue } from '../../runtime/validation.ts';
+import { type AddressPolicy, checkServerAddress } from '../addresses/address-policy.ts';
+import { snapshotLimits } from '../format/limits.ts';
+import { snapshotText } from '../format/packed-snapshot.ts';
+import { isParsed, parseSnapshotText } from '../format/parse-snapshot.ts';
+import type { Snapshot } from '../format/schema.ts';
+import { invalid, SnapshotError } from '../format/snapshot-error.ts';
+import type { OpenedSnapshot } from '../signing/open-sealed.ts';
+
+/** How far the maker's clock may be ahead of the receiver's: the leeway Kerberos made customary. */
+const maximumClockSkewMilliseconds = 5 * 60 * 1000;
+
+/**
+ * What a well-formed snapshot must fulfil to be used by this receiver: no address of a server that the policy refuses,
+ * and no creation time in the future, which would hide its age.
+ */
+export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: number): SnapshotIssue[] {
+  const issues = new IssueList();
+  const future = futureIssue(snapshot.metadata.createdAt, now);
+  if (future !== undefined) issues.add('metadata.createdAt', future);
+  const refused = snapshot.servers.flatMap((server, index) =>
+    (['address', 'url'] as const).flatMap((field) => {
+      const text = server[field];
+      const reason = text === undefined ? undefined : checkServerAddress(text, policy);
+      return reason === undefined ? [] : [{ id: server.id, path: `servers[${index}].${field}`, reason }];
+    }),
+  );
+  // What to change is told once, however many servers it is about. These are known by their IDs, and each has its path.
+  for (const [reason, alike] of Map.groupBy(refused, (issue) => issue.reason)) {
+    for (const [index, { path }] of alike.entries()) {
+      const message =
+        index === 0
+          ? `the address of ${named(alike)} ${reason}`
+          : `is refused for the same reason as ${alike[0]?.path}`;
+      issues.add(path, message);
+    }
+  }
+  return issues.toArray();
+}
+
+/** Servers that an error names. */
+const namedServers = 5;
+
+function named(servers: readonly { readonly id: string }[]): string {
+  const more = servers.length - namedServers;
+  const ids = servers.slice(0, namedServers).map(({ id }) => id);
+  return `${ids.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/**
+ * Removes advertised addresses that the policy refuses: the flags of one router must not cost the others their snapshot,
+ * and its server has its own address.
+ */
+export function withoutRefusedAddresses(snapshot: Snapshot, policy: AddressPolicy): Snapshot {
+  const isRefused = (address: string | undefined): boolean =>
+    address !== undefined && checkServerAddress(address, policy) !== undefined;
+  if (!snapshot.servers.some((server) => isRefused(server.advertised?.address))) return snapshot;
+  return {
+    ...snapshot,
+    servers: snapshot.servers.map((server) => {
+      if (!isRefused(server.advertised?.address)) return server;
+      const { advertised: _advertised, ...own } = server;
+      return own;
+    }),
+  };
+}
+
+/** The error of a creation time in the future; `undefined` when it is not. */
+export function futureIssue(createdAt: string, now: number): string | undefined {
+  const created = parseRfc3339(createdAt);
+  if (created === undefined || created - now <= maximumClockSkewMilliseconds) return undefined;
+  const seconds = Math.round((created - now) / 1000);
+  return `lies ${seconds} seconds in the future; compare the clocks of both machines`;
+}
+
+/**
+ * Opens a snapshot that the sync job in this very process has made, or that it had made before a restart: size, then
+ * content, as for a pushed one. There is no signature: only this process calls `SnapshotReceiver.acceptOwn`, and only
+ * this user may write the file.
+ *
+ * @param made the snapshot that this is the text of; one that the sync job has checked already is not read from its text again
+ * @returns with a digest that a renewal does not change: all but the time of making is in it
+ * @throws {SnapshotError} `Invalid`
+ */
+export async function openOwnSnapshot(text: string, made?: Snapshot): Promise<Omit<OpenedSnapshot, 'kid'>> {
+  if (!text.startsWith('{')) {
+    throw new SnapshotError(
+      'Invalid',
+      'The snapshot is a signed one, which a sync job pushed before this router read the cluster itself: it makes its own.',
+    );
+  }
+  // In UTF-8 it has three bytes for each character at most.
+  const isSmall = text.length * 3 <= snapshotLimits.bytes;
+  const snapshot = made !== undefined && isSmall && isParsed(made) ? made : await parsedText(text);
+  const undated = { ...snapshot, metadata: { ...snapshot.metadata, createdAt: '' } };
+  const digest = await sha256Digest(new TextEncoder().encode(snapshotText(undated)));
+  return { snapshot, digest };
+}
+
+async function parsedText(text: string): Promise<Snapshot> {
+  const parsed = await parseSnapshotText(text);
+  if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
+  return parsed.snapshot;
+}
