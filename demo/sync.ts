@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from '../src/runtime/logger.ts';
-import { type RunSyncRouter, type RunSyncServer, runSync } from '../src/sync/node/index.ts';
+import { type ListedServer, type RouterTarget, runSync } from '../src/sync/node/index.ts';
 import type { DemoCertificates } from './certificates.ts';
 
 export interface DemoSyncOptions {
   /** Path of the private JWK that snapshots are signed with. */
   readonly signingKey: string;
-  readonly servers: readonly RunSyncServer[];
-  readonly targets: readonly RunSyncRouter[];
+  readonly servers: readonly ListedServer[];
+  readonly targets: readonly RouterTarget[];
   readonly certificates: DemoCertificates;
   /** For targets that know the sync job by a token. */
   readonly bearerToken?: (() => Promise<string>) | undefined;

@@ -99,12 +99,12 @@ const chokepoints = {
   },
   // Whose word on a server's address counts; and what a router says of itself.
   createAdvertisedAddresses: {
-    definedIn: 'src/sync/content/advertised-addresses.ts',
+    definedIn: 'src/sync/advertised-addresses.ts',
     calledIn: ['src/sync/node/run-sync.ts'],
   },
   parseAdvertisedServer: {
     definedIn: 'src/snapshot/addresses/addresses.ts',
-    calledIn: ['src/sync/node/https-target.ts'],
+    calledIn: ['src/sync/node/targets.ts'],
   },
   // An upgrade that a server declines with a redirect to elsewhere.
   refuseDeclinedUpgrade: {
@@ -135,8 +135,8 @@ for (const [name, { definedIn, calledIn }] of Object.entries(chokepoints)) {
 }
 
 test('SnapshotReceiver.acceptOwn, which asks for no signature, is called by the sync job in the router alone', () => {
-  assert.deepEqual(placesOf(/\.acceptOwn\(/), ['src/sync/node/embedded/embedded-sync.ts']);
-  assert.deepEqual(modulesNaming('ownRouterTarget'), ['src/sync/node/embedded/embedded-sync.ts']);
+  assert.deepEqual(placesOf(/\.acceptOwn\(/), ['src/sync/node/embedded-sync.ts']);
+  assert.deepEqual(modulesNaming('ownRouterTarget'), ['src/sync/node/embedded-sync.ts']);
   // And what is stored unsigned is opened by the receiver alone.
   assert.deepEqual(callersOf('openOwnSnapshot'), ['src/snapshot/receiving/receiver.ts']);
 });

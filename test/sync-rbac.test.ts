@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { RequestRecord } from '../demo/example-api-server/index.ts';
 import { parseRequestInfo } from '../src/apimachinery/request-info.ts';
-import { runRecording } from '../src/sync/node/index.ts';
+import { runRecording } from '../src/sync/node/recording.ts';
 import { permissionsOf } from './support/rbac.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 

@@ -28,7 +28,6 @@ const rooms = [
   'src/edge/identity',
   'src/edge/configuration',
   'src/edge/platform',
-  'src/sync/node/embedded',
   'src/sync/node',
   'src/node',
   'src/node/process',
@@ -52,11 +51,6 @@ const rooms = [
   'src/http2/fields',
   // The sync job.
   'src/sync',
-  'src/sync/content',
-  'src/sync/servers',
-  'src/sync/cluster',
-  'src/sync/documents',
-  'src/sync/delivery',
   // The router.
   'src',
   'src/dashboard/client',

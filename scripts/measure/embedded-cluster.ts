@@ -17,7 +17,7 @@ import { validateServeOptions } from '../../src/cli/serve/validate-serve-options
 import type { RunningRouter, ServeConfig } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
 import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
-import { openEmbeddedSync } from '../../src/sync/node/embedded/embedded-sync.ts';
+import { openEmbeddedSync } from '../../src/sync/node/embedded-sync.ts';
 
 /** What a sync job of the cluster is started with. */
 export interface SyncCredentials {

@@ -5,6 +5,7 @@
  *
  * Exits 1 when a bound is missed.
  */
+
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
 import { servedSetFromDiscovery } from '../../src/discovery/forms/aggregated.ts';
@@ -14,8 +15,8 @@ import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../src/snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
-import { buildSnapshot } from '../../src/sync/content/build-snapshot.ts';
-import type { ServerReading } from '../../src/sync/servers/server-reading.ts';
+import { buildSnapshot } from '../../src/sync/build-snapshot.ts';
+import type { ServerReading } from '../../src/sync/sync-server.ts';
 import { median } from '../harness/statistics.ts';
 
 const serverCount = 50;

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { ExampleApiServer, KubernetesVersionName } from '../../demo/example-api-server/index.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
-import { type RunSyncOptions, runSync } from '../../src/sync/node/index.ts';
+import { runSync, type SyncOptions } from '../../src/sync/node/index.ts';
 import { median, quantile } from '../harness/statistics.ts';
 import { waitUntil } from '../harness/wait-until.ts';
 import { createEmbeddedCluster, type EmbeddedCluster } from './embedded-cluster.ts';
@@ -113,7 +113,7 @@ async function restartRouter(
 async function syncOptions(
   servers: readonly ExampleApiServer[],
   routers: readonly RunningRouter[],
-): Promise<RunSyncOptions> {
+): Promise<SyncOptions> {
   const { certificateAuthorities, clientCertificate, signingKey } = cluster.credentials;
   const [, , newest] = servers;
   if (newest === undefined) throw new TypeError('there are three servers');

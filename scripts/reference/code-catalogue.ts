@@ -117,7 +117,7 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Reading API servers',
-    source: 'src/sync/documents/server-documents.ts',
+    source: 'src/sync/server-documents.ts',
     name: 'ReadErrorCode',
     introduction: 'Of the sync job: the server keeps what it last served, marked stale.',
   },

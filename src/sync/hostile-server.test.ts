@@ -8,9 +8,8 @@ import {
 } from '../../test/support/fake-server-documents.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import { apiServicesPath } from './cluster/api-services.ts';
-import { customResourceDefinitionsPath } from './cluster/custom-resource-groups.ts';
-import { syncOnce } from './sync-once.ts';
+import { apiServicesPath, customResourceDefinitionsPath } from './shared-objects.ts';
+import { runOnce } from './sync-once.ts';
 
 const good = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
 
@@ -20,7 +19,7 @@ async function round(said: Readonly<Record<string, FakeResponse>>, previous?: Sn
     { id: 'odd', address: '10.0.0.2:6443', documents: fakeServer({ ...good, ...said }) },
     { id: 'plain', address: '10.0.0.1:6443', documents: fakeServer(good) },
   ];
-  const { snapshot, warnings } = await syncOnce(
+  const { snapshot, warnings } = await runOnce(
     { servers, targets: [], previous },
     new AbortController().signal,
   );

@@ -11,10 +11,10 @@ import {
 import { manualClock } from '../../test/support/manual-clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import type { DeliveryResult } from './delivery/deliver.ts';
+import type { DeliveryResult } from './deliver.ts';
+import type { SyncParts } from './round.ts';
 import { createSyncLoop } from './sync-loop.ts';
-import { syncOnce } from './sync-once.ts';
-import type { SyncOptions } from './sync-options.ts';
+import { runOnce } from './sync-once.ts';
 
 const older = classicResponses({ v1: ['pods'], 'autoscaling/v2beta2': ['horizontalpodautoscalers'] });
 const newer = classicResponses({ v1: ['pods'], 'autoscaling/v2': ['horizontalpodautoscalers'] });
@@ -34,7 +34,7 @@ function recordingTarget(response: () => DeliveryResult = () => ({ kind: 'accept
   };
 }
 
-function optionsFor(servers: Readonly<Record<string, FakeServer>>, rest: Partial<SyncOptions>): SyncOptions {
+function optionsFor(servers: Readonly<Record<string, FakeServer>>, rest: Partial<SyncParts>): SyncParts {
   return {
     servers: Object.entries(servers).map(([id, documents]) => ({
       id,
@@ -46,7 +46,7 @@ function optionsFor(servers: Readonly<Record<string, FakeServer>>, rest: Partial
   };
 }
 
-function start(options: SyncOptions) {
+function start(options: SyncParts) {
   const clock = manualClock();
   const warnings: string[] = [];
   const loop = createSyncLoop({
@@ -209,7 +209,7 @@ test('the very first snapshot waits for the slowest server', async () => {
 });
 
 test('a restart while a server is down keeps the server, from the snapshot of the earlier run', async () => {
-  const previous = (await syncOnce(optionsFor({ a: fakeServer(older), b: fakeServer(newer) }, {}), never))
+  const previous = (await runOnce(optionsFor({ a: fakeServer(older), b: fakeServer(newer) }, {}), never))
     .snapshot;
   const target = recordingTarget();
   const servers = { a: fakeServer(older), b: fakeServer({ '/apis': refusesConnections }) };
@@ -222,7 +222,7 @@ test('a restart while a server is down keeps the server, from the snapshot of th
 
 test('the snapshot of an earlier run is delivered without any change', async () => {
   const servers = { a: fakeServer(older) };
-  const { snapshot: previous } = await syncOnce(optionsFor(servers, {}), never);
+  const { snapshot: previous } = await runOnce(optionsFor(servers, {}), never);
   const target = recordingTarget();
   const { nextRound, stop } = start(optionsFor(servers, { targets: [target], previous }));
   await nextRound();
@@ -259,13 +259,13 @@ const never = new AbortController().signal;
 test('one round returns the readings and the result of each delivery', async () => {
   const servers = { a: fakeServer(older), b: fakeServer({ '/apis': refusesConnections }) };
   const refusing = recordingTarget(() => ({ kind: 'refused', message: '401 unknown key' }));
-  const result = await syncOnce(optionsFor(servers, { targets: [recordingTarget(), refusing] }), never);
+  const result = await runOnce(optionsFor(servers, { targets: [recordingTarget(), refusing] }), never);
   assert.equal(result.ok, false);
   assert.deepEqual(
     result.deliveries.map(({ result }) => result.kind),
     ['accepted', 'refused'],
   );
-  const healthy = await syncOnce(
+  const healthy = await runOnce(
     optionsFor({ a: fakeServer(older) }, { targets: [recordingTarget()] }),
     never,
   );
@@ -278,7 +278,7 @@ test('one round overtakes a router that holds a higher generation', async () => 
     { kind: 'accepted' },
   ];
   const target = recordingTarget(() => responses.shift() ?? { kind: 'accepted' });
-  const { ok } = await syncOnce(optionsFor({ a: fakeServer(older) }, { targets: [target] }), never);
+  const { ok } = await runOnce(optionsFor({ a: fakeServer(older) }, { targets: [target] }), never);
   assert.equal(ok, true);
   assert.equal(target.taken[0]?.metadata.generation, 2 ** 40 + 1);
 });

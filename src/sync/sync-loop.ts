@@ -1,11 +1,9 @@
 import type { Logger } from '../runtime/logger.ts';
 import { waitAtMost } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import type { SyncServer } from './cluster/sync-server.ts';
-import { createPublication } from './delivery/publication.ts';
-import { createTargetDelivery, type TargetStatus } from './delivery/target-delivery.ts';
-import { createRoundContext, type RoundOutcome, runRound } from './round.ts';
-import type { SyncOptions } from './sync-options.ts';
+import { createPublication, createTargetDelivery, type TargetStatus } from './deliver.ts';
+import { createRoundContext, type RoundOutcome, runRound, type SyncParts } from './round.ts';
+import type { SyncServer } from './sync-server.ts';
 
 export interface ServerStatus {
   readonly id: string;
@@ -42,22 +40,8 @@ export interface SyncLoop {
 
 /**
  * @throws {TypeError} if the options contradict each other
- *
- * @example
- * ```ts
- * const loop = createSyncLoop({
- *   servers: [{ id: apiServer.id, url: apiServer.url, documents }],
- *   targets: [fileTarget({ file: join(folder, 'snapshot') })],
- *   signingKey: signingKeyOf(privateJwk),
- * });
- * const stop = new AbortController();
- * const running = loop.run(stop.signal);
- *
- * stop.abort();
- * await running;
- * ```
  */
-export function createSyncLoop(given: SyncOptions): SyncLoop {
+export function createSyncLoop(given: SyncParts): SyncLoop {
   const context = createRoundContext(given);
   const { clock, logger, timing, ...options } = context.options;
   let known: Snapshot | undefined = options.previous;

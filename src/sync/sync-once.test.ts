@@ -10,12 +10,12 @@ import {
 import { listResponse, scriptedWatch } from '../../test/support/scripted-watch.ts';
 import { systemClock } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import { createClusterSource } from './cluster/cluster-source.ts';
-import { syncOnce } from './sync-once.ts';
+import { createClusterSource } from './cluster-source.ts';
+import { runOnce } from './sync-once.ts';
 
 test('a target that throws is a failed delivery, and the other targets get the snapshot', async () => {
   const delay = { initialMilliseconds: 1, maximumMilliseconds: 1 };
-  const { ok, deliveries } = await syncOnce(
+  const { ok, deliveries } = await runOnce(
     {
       servers: [{ id: 'x', address: 'x:6443', documents: fakeServer(classicResponses({ v1: ['pods'] })) }],
       targets: [
@@ -41,7 +41,7 @@ test('a group version that /apis does not list stays from one run to the next wh
     '/openapi/v3': { paths: { 'apis/batch/v1beta1': { serverRelativeURL: `/openapi/v3${path}?hash=1` } } },
   });
   const once = (previous?: Snapshot) =>
-    syncOnce(
+    runOnce(
       { servers: [{ id: 'x', address: 'x:6443', documents }], targets: [], previous },
       new AbortController().signal,
     );
@@ -60,7 +60,7 @@ test('custom resources stay known from one run to the next while no server that 
   });
   const servers = [{ id: 'x', address: 'x:6443', documents }];
   const signal = new AbortController().signal;
-  const { snapshot: previous } = await syncOnce({ servers, targets: [] }, signal);
+  const { snapshot: previous } = await runOnce({ servers, targets: [] }, signal);
   assert.deepEqual(previous?.customResourceGroups, [{ group: 'example.com', version: 'v1' }]);
 
   // The next run watches through an API server that starts: before 1.23 it says that it serves nothing.
@@ -75,10 +75,7 @@ test('custom resources stay known from one run to the next while no server that 
     previous,
     clock: systemClock,
   });
-  const { snapshot, ok, warnings } = await syncOnce(
-    { servers, clusterSource, previous, targets: [] },
-    signal,
-  );
+  const { snapshot, ok, warnings } = await runOnce({ servers, clusterSource, previous, targets: [] }, signal);
   assert.deepEqual(snapshot?.customResourceGroups, [{ group: 'example.com', version: 'v1' }]);
   assert.deepEqual([ok, warnings], [true, []]);
 });
@@ -108,7 +105,7 @@ test('an APIService that is left out is told of whatever else cannot be read, an
       listed: servers,
       clock: systemClock,
     });
-    const { warnings } = await syncOnce({ servers, clusterSource, targets: [] }, signal);
+    const { warnings } = await runOnce({ servers, clusterSource, targets: [] }, signal);
     assert.equal(warnings.join('\n').split('is left out').length, 2, warnings.join('\n'));
   }
 });

@@ -6,10 +6,16 @@ import {
   deliverTo,
   type SnapshotTarget,
   sealDelivery,
-} from './delivery/deliver.ts';
-import { createRoundContext, type RoundContext, type RoundOutcome, runRound } from './round.ts';
-import type { ServerReading } from './servers/server-reading.ts';
-import type { ResolvedSyncOptions, SyncOptions } from './sync-options.ts';
+} from './deliver.ts';
+import {
+  createRoundContext,
+  type ResolvedSyncParts,
+  type RoundContext,
+  type RoundOutcome,
+  runRound,
+  type SyncParts,
+} from './round.ts';
+import type { ServerReading } from './sync-server.ts';
 
 /** Attempts to deliver to one target: CI and cron run again. */
 const attempts = 8;
@@ -28,21 +34,8 @@ export interface SyncOnceResult {
  *
  * @throws {TypeError} if the options contradict each other
  * @throws {SnapshotError} if the snapshot cannot be sealed
- *
- * @example
- * ```ts
- * const { ok, snapshot } = await syncOnce(
- *   {
- *     servers: [{ id: apiServer.id, url: apiServer.url, documents }],
- *     targets: [fileTarget({ file: join(folder, 'snapshot') })],
- *     signingKey: signingKeyOf(privateJwk),
- *   },
- *   signal,
- * );
- * console.log(ok, snapshot?.servers.length); // true 1
- * ```
  */
-export async function syncOnce(given: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
+export async function runOnce(given: SyncParts, signal: AbortSignal): Promise<SyncOnceResult> {
   const context = createRoundContext(given);
   const { options } = context;
   const { snapshot, servers, readings, warnings, isWhole } = await oneRound(context, signal);
@@ -86,7 +79,7 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
 async function deliverWithRetries(
   target: SnapshotTarget,
   snapshot: Snapshot,
-  { clock, timing, signingKey }: ResolvedSyncOptions,
+  { clock, timing, signingKey }: ResolvedSyncParts,
   signal: AbortSignal,
 ): Promise<DeliveryResult> {
   let delivery: Delivery = await sealDelivery(snapshot, signingKey);

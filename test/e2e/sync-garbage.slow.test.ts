@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JWK } from 'jose';
 import { signingKeyFile } from '../../src/cli/commands/keygen.ts';
-import { runSyncOnce } from '../../src/sync/node/index.ts';
+import { syncOnce } from '../../src/sync/node/index.ts';
 import { htmlPage, hugeDocument, jsonText } from '../support/garbage-answers.ts';
 import { type RecordedRouters, startRecordedRouters } from '../support/recorded-routers.ts';
 import type { ReplayAnswer } from '../support/replay-server.ts';
@@ -20,7 +20,7 @@ const garbage: Readonly<Record<string, ReplayAnswer>> = {
 
 describe('the sync job over TLS, a server answers /apis with garbage', () => {
   let running: RecordedRouters;
-  let round: () => ReturnType<typeof runSyncOnce>;
+  let round: () => ReturnType<typeof syncOnce>;
   before(async () => {
     running = await startRecordedRouters('kubernetes-1.25-1.26');
     const { clusterCa, sync } = running.certificates;
@@ -33,7 +33,7 @@ describe('the sync job over TLS, a server answers /apis with garbage', () => {
       clientCertificate: { certificate: await read(sync.certificate), key: await read(sync.privateKey) },
       signingKey: JSON.parse(await read(join(running.home, 'keys', signingKeyFile))) as JWK,
     };
-    round = () => runSyncOnce(options, new AbortController().signal);
+    round = () => syncOnce(options, new AbortController().signal);
   });
   after(() => running.stop());
 

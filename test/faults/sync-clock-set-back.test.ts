@@ -7,7 +7,7 @@ import { createMemorySnapshotStore } from '../../src/snapshot/receiving/snapshot
 import { isOld } from '../../src/snapshot/routing-table/routing-table.ts';
 import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
 import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
-import type { Delivery, DeliveryResult } from '../../src/sync/delivery/deliver.ts';
+import type { Delivery, DeliveryResult } from '../../src/sync/deliver.ts';
 import { createSyncLoop } from '../../src/sync/sync-loop.ts';
 import { eventually } from '../support/eventually.ts';
 import { classicResponses, fakeServer } from '../support/fake-server-documents.ts';

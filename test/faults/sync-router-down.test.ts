@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
-import type { Delivery, DeliveryResult, SnapshotTarget } from '../../src/sync/delivery/deliver.ts';
+import type { Delivery, DeliveryResult, SnapshotTarget } from '../../src/sync/deliver.ts';
 import { createSyncLoop } from '../../src/sync/sync-loop.ts';
 import { eventually } from '../support/eventually.ts';
 import { classicResponses, fakeServer } from '../support/fake-server-documents.ts';

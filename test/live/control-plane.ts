@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../scripts/harness/free-port.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
-import { serverIdsOf } from '../../src/sync/cluster/server-id.ts';
+import { serverIdsOf } from '../../src/sync/endpoints.ts';
 import type { ApiServerBinary } from './assets.ts';
 import { createLiveCertificates, type LiveCertificates } from './certificates.ts';
 import { startEtcd } from './etcd.ts';

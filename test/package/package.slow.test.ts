@@ -117,8 +117,7 @@ function unpack(tarball: string, directory: string): void {
 const program = `
 import { type Transport, TransportError, createApp, parseRequestInfo } from 'mixed-version-proxy';
 import { startRouter } from 'mixed-version-proxy/node';
-import { buildSnapshot } from 'mixed-version-proxy/sync';
-import { runSync } from 'mixed-version-proxy/sync/node';
+import { runSync, snapshotFromFolder, syncOnce } from 'mixed-version-proxy/sync';
 import worker, { SnapshotObject } from 'mixed-version-proxy/worker';
 import { createMemorySnapshotStore, createAddressPolicy, SnapshotReceiver } from 'mixed-version-proxy';
 
@@ -144,7 +143,7 @@ const app = createApp({
   transport: nothingThere,
 });
 const { status } = await app.fetch(new Request('https://router.example/apis/batch/v1/jobs'));
-const loaded = [startRouter, buildSnapshot, runSync, worker.fetch].map((each) => typeof each).join(' ');
+const loaded = [startRouter, runSync, snapshotFromFolder, syncOnce, worker.fetch].map((each) => typeof each).join(' ');
 if (typeof SnapshotObject !== 'function') throw new Error('SnapshotObject');
 console.log(\`\${verb} \${resource}, \${status}, \${loaded}\`);
 `;

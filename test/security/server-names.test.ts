@@ -8,8 +8,8 @@ import { askOverHttps } from '../../src/cli/terminal/ask-over-https.ts';
 import { checkServerIdentity } from '../../src/node/destinations/server-identity.ts';
 import { TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
 import type { DestinationTrust } from '../../src/request/destination.ts';
-import { httpsTarget } from '../../src/sync/node/https-target.ts';
 import { kubernetesConnection } from '../../src/sync/node/kubernetes-connection.ts';
+import { httpsTarget } from '../../src/sync/node/targets.ts';
 import { createAuthority } from '../support/certificates.ts';
 
 const authority = await createAuthority('serving-ca');

@@ -1,10 +1,6 @@
-import type { ClusterInput } from '../../src/sync/cluster/cluster-input.ts';
-import {
-  type ClusterState,
-  initialClusterState,
-  nextClusterState,
-} from '../../src/sync/cluster/cluster-state.ts';
-import type { IdentityLease } from '../../src/sync/cluster/identity-lease.ts';
+import type { ClusterInput } from '../../src/sync/addresses.ts';
+import { type ClusterState, initialClusterState, nextClusterState } from '../../src/sync/cluster-state.ts';
+import type { IdentityLease } from '../../src/sync/leases.ts';
 
 export const startOfTime = Date.UTC(2026, 0, 31);
 

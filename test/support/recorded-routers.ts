@@ -8,7 +8,7 @@ import { startDemoRouter } from '../../demo/routers.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
-import { snapshotFromFolder } from '../../src/sync/node/snapshot-from-folder.ts';
+import { snapshotFromFolder } from '../../src/sync/node/recording.ts';
 import type { RecordedClusterName } from './recorded-cluster.ts';
 import { type ReplayServer, recordedFolder, startReplayServer } from './replay-server.ts';
 

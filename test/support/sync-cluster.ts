@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { Agent } from 'undici';
 import { createEmbeddedCluster, type EmbeddedCluster } from '../../scripts/measure/embedded-cluster.ts';
 import { type OwnPathsClient, ownPathsClient } from '../../scripts/measure/own-paths-client.ts';
-import { type RunSyncOptions, runSync } from '../../src/sync/node/index.ts';
+import { runSync, type SyncOptions } from '../../src/sync/node/index.ts';
 import type { SyncLoop } from '../../src/sync/sync-loop.ts';
 
 /** A cluster on loopback that ends with the test. */
@@ -20,7 +20,7 @@ interface RunningSync {
 }
 
 /** Runs a sync job until the test is over, or it is stopped. */
-export async function startSync(context: TestContext, options: RunSyncOptions): Promise<RunningSync> {
+export async function startSync(context: TestContext, options: SyncOptions): Promise<RunningSync> {
   const controller = new AbortController();
   const { promise, resolve, reject } = Promise.withResolvers<SyncLoop>();
   const ended = runSync(options, controller.signal, resolve);

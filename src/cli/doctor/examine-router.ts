@@ -10,7 +10,7 @@ import { durationText } from '../../runtime/time.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { expiringCredentials } from '../../sync/node/cluster-access.ts';
-import { readClusterOnce } from '../../sync/node/embedded/embedded-sync.ts';
+import { readClusterOnce } from '../../sync/node/embedded-sync.ts';
 import { serverIdToBeFound } from '../serve/find-own-server-id.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';

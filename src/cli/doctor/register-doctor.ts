@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { Option } from 'commander';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { snapshotFromFolder } from '../../sync/node/snapshot-from-folder.ts';
+import { snapshotFromFolder } from '../../sync/node/recording.ts';
 import type { GivenOptions } from '../flags/flag.ts';
 import { addExaminedServeFlags } from '../serve/serve-arguments.ts';
 import type { ServeArguments } from '../serve/serve-input.ts';

@@ -4,8 +4,8 @@ import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
 import { qualifiedResource } from '../../own-paths/status/router-status.ts';
 import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { policiesOf } from '../../snapshot/routing-table/served-by.ts';
-import { type StoringServer, undecodableVersions } from '../../sync/content/undecodable-versions.ts';
-import { sharedGroupVersions } from '../../sync/servers/exclude-group-versions.ts';
+import { sharedGroupVersions } from '../../sync/shared-objects.ts';
+import { type StoringServer, undecodableVersions } from '../../sync/storage-versions.ts';
 import { countOf } from '../terminal/count-of.ts';
 import type { Finding } from './finding.ts';
 

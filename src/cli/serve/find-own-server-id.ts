@@ -2,9 +2,8 @@ import { hostname } from 'node:os';
 import type { EmbeddedSyncConfig, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { isLocalServerAddress } from '../../node/serving/local-server-address.ts';
 import { errorMessage } from '../../runtime/errors.ts';
-import { ReadError } from '../../sync/documents/server-documents.ts';
-import type { FoundServerId } from '../../sync/node/embedded/find-server-id.ts';
-import { localApiServer } from '../../sync/node/embedded/local-api-server.ts';
+import { type FoundServerId, localApiServer } from '../../sync/node/find-server-id.ts';
+import { ReadError } from '../../sync/server-documents.ts';
 import type { FlagIssue } from '../flags/flag-values.ts';
 import type { RawServeOptions } from '../flags/serve-flags.ts';
 import { readsForOneServer } from './found-settings.ts';
@@ -42,7 +41,7 @@ export async function findOwnServerId(
   const { embeddedSync, local, peerCa } = config;
   if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
   const { access } = embeddedSync;
-  const { findServerId } = await import('../../sync/node/embedded/find-server-id.ts');
+  const { findServerId } = await import('../../sync/node/find-server-id.ts');
   for (;;) {
     try {
       return await findServerId({

@@ -73,7 +73,7 @@ async function loadRouter(): Promise<StartRouter> {
   return async (config, logger, options) => {
     const { embeddedSync } = config;
     if (embeddedSync === undefined) return startRouter(config, logger, options);
-    const { openEmbeddedSync } = await import('../../sync/node/embedded/embedded-sync.ts');
+    const { openEmbeddedSync } = await import('../../sync/node/embedded-sync.ts');
     return startRouter(config, logger, { ...options, openEmbeddedSync });
   };
 }

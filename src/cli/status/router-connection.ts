@@ -151,7 +151,7 @@ async function readKubeconfig(
   const [kubeconfig, ...more] = found?.files ?? [];
   if (kubeconfig === undefined) return undefined;
   // Loaded only where it is used: it is most of what this command would start with.
-  const { loadClusterAccess } = await import('../../sync/node/index.ts');
+  const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
   try {
     const access = await loadClusterAccess({ kubeconfig, context, more });
     const credentials = await access.credentials();

@@ -7,7 +7,7 @@ import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import { plannedSync } from '../../../test/support/sync-plan.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { generateSigningKey } from '../../snapshot/signing/seal.ts';
-import type { RunSyncOptions } from '../../sync/node/run-sync-options.ts';
+import type { SyncOptions } from '../../sync/node/sync-options.ts';
 import type { SyncArguments } from '../flags/sync-flag-groups.ts';
 
 const { privateJwk } = await generateSigningKey('EdDSA');
@@ -16,7 +16,7 @@ const files = new Map([
   ['signing-key.json', JSON.stringify(privateJwk)],
 ]);
 
-function liveOptions(given: SyncArguments): RunSyncOptions {
+function liveOptions(given: SyncArguments): SyncOptions {
   const { plan, issues } = plannedSync(given, files);
   assert.equal(issues, '');
   assert.ok(plan.kind === 'live');

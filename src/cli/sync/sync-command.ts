@@ -1,7 +1,9 @@
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { ProcessEndpoints, SyncLoop, SyncOnceResult } from '../../sync/node/index.ts';
+import type { ProcessEndpoints } from '../../sync/node/process-endpoints.ts';
+import type { SyncLoop } from '../../sync/sync-loop.ts';
+import type { SyncOnceResult } from '../../sync/sync-once.ts';
 import { addFlags, type GivenOptions } from '../flags/flag.ts';
 import { type SyncArguments, syncCallFlagGroup, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 import { readSnapshotKeysInput } from '../snapshot/snapshot-input.ts';
@@ -58,24 +60,22 @@ async function runSyncCommand(given: SyncArguments, context: CommandContext): Pr
 
 async function syncOffline(plan: OfflineSync, context: CommandContext): Promise<ExitCode> {
   // The sync job's own code is loaded only where it is used: other commands start faster.
-  const { fileTarget, sealDelivery, snapshotFromFolder } = await import('../../sync/node/index.ts');
-  const { signingKeyOf } = await import('../../snapshot/signing/seal.ts');
-  const servers = Object.fromEntries(plan.servers.map(({ id, url }) => [id, { url }]));
-  const { cluster } = plan;
-  const { snapshot, warnings, readings } = await snapshotFromFolder(plan.folder, {
-    servers,
+  const { snapshotFromFolder } = await import('../../sync/node/recording.ts');
+  const { folder, file, cluster, signingKey } = plan;
+  const { snapshot, warnings, readings, deliveries } = await snapshotFromFolder(folder, {
+    servers: Object.fromEntries(plan.servers.map(({ id, url }) => [id, { url }])),
     cluster,
+    files: [file],
+    signingKey,
   }).catch((cause: unknown) => {
     // A folder that is not one: called wrongly, as with any other file that a flag names.
     throw new CommandFailure(2, [`--from: ${errorMessage(cause)}`], { cause });
   });
   for (const warning of warnings) context.writeError(`warning: ${warning}\n`);
-  if (snapshot === undefined)
-    throw new CommandFailure(1, [`${plan.folder} holds no server that can be read`]);
-  const key = plan.file.unsigned || plan.signingKey === undefined ? undefined : signingKeyOf(plan.signingKey);
-  const delivery = await sealDelivery(snapshot, key);
-  const result = await fileTarget(plan.file).put(delivery, new AbortController().signal);
-  if (result.kind !== 'accepted') throw new CommandFailure(1, [`${plan.file.file}: ${result.message}`]);
+  if (snapshot === undefined) throw new CommandFailure(1, [`${folder} holds no server that can be read`]);
+  for (const { result } of deliveries) {
+    if (result.kind !== 'accepted') throw new CommandFailure(1, [`${file.file}: ${result.message}`]);
+  }
   context.writeError(
     `wrote ${plan.file.file}: generation ${snapshot.metadata.generation} with ${countOf(snapshot.servers.length, 'server')}\n`,
   );
@@ -90,7 +90,7 @@ function reportUnread(readings: SyncOnceResult['readings'], context: CommandCont
 }
 
 async function record({ folder, options }: RecordSync, context: CommandContext): Promise<ExitCode> {
-  const { runRecording } = await import('../../sync/node/index.ts');
+  const { runRecording } = await import('../../sync/node/recording.ts');
   const stop = new AbortController();
   void context.shutdownSignal().then(() => stop.abort());
   try {
@@ -104,14 +104,14 @@ async function record({ folder, options }: RecordSync, context: CommandContext):
 }
 
 async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext): Promise<ExitCode> {
-  const { ClusterAccessError, runSync, runSyncOnce } = await import('../../sync/node/index.ts');
+  const { ClusterAccessError, runSync, syncOnce } = await import('../../sync/node/index.ts');
   const stop = new AbortController();
   void context.shutdownSignal().then((signal) => {
     logger.info({ signal }, 'Shutting down');
     stop.abort();
   });
   try {
-    if (plan.once) return reportOnce(await runSyncOnce(plan.options, stop.signal), context);
+    if (plan.once) return reportOnce(await syncOnce(plan.options, stop.signal), context);
     const { options, onStart, open, close } = await withEndpoints(plan, logger);
     try {
       await runSync(options, stop.signal, onStart, open);
@@ -136,7 +136,7 @@ function clusterFlag({ options: { kubernetes } }: LiveSync): string {
 async function withEndpoints({ options, endpoints }: LiveSync, logger: Logger) {
   const nothing = async () => {};
   if (endpoints === undefined) return { options, onStart: () => {}, open: nothing, close: nothing };
-  const { createSyncMetrics, startProcessEndpoints } = await import('../../sync/node/index.ts');
+  const { createSyncMetrics, startProcessEndpoints } = await import('../../sync/node/process-endpoints.ts');
   const metrics = createSyncMetrics();
   let loop: SyncLoop | undefined;
   let opened: ProcessEndpoints | undefined;

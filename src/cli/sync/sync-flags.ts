@@ -3,7 +3,7 @@ import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/addresses.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
-import type { ReadingOptions, RunSyncOptions, RunSyncServer } from '../../sync/node/run-sync-options.ts';
+import type { ListedServer, ReadingOptions, SyncOptions } from '../../sync/node/sync-options.ts';
 import { readListedServers } from '../flags/shared-flag-groups.ts';
 import type { SyncFlagValues } from '../flags/sync-flag-groups.ts';
 
@@ -12,7 +12,7 @@ export interface OfflineSync {
   readonly kind: 'offline';
   readonly folder: string;
   readonly file: { readonly file: string; readonly unsigned: boolean };
-  readonly servers: readonly RunSyncServer[];
+  readonly servers: readonly ListedServer[];
   readonly signingKey: JWK | undefined;
   readonly cluster: string | undefined;
 }
@@ -21,7 +21,7 @@ export interface OfflineSync {
 export interface LiveSync {
   readonly kind: 'live';
   readonly once: boolean;
-  readonly options: RunSyncOptions;
+  readonly options: SyncOptions;
   /** `undefined`: none. */
   readonly endpoints: EndpointOptions | undefined;
 }
@@ -68,8 +68,8 @@ const serverIsRequired = '--server is required, for example --server cp-a=https:
 
 function planRecording(
   flags: SyncFlagValues,
-  servers: RunSyncOptions['servers'],
-  clientCertificate: RunSyncOptions['clientCertificate'],
+  servers: SyncOptions['servers'],
+  clientCertificate: SyncOptions['clientCertificate'],
 ): RecordSync {
   if (!flags.isGiven('server')) flags.issue('server', serverIsRequired);
   const { certificateAuthorities = '', authoritiesFrom } = readPeerAuthorities(flags);
@@ -83,7 +83,7 @@ function planRecording(
 function planLive(
   flags: SyncFlagValues,
   common: CommonOptions,
-  clientCertificate: RunSyncOptions['clientCertificate'],
+  clientCertificate: SyncOptions['clientCertificate'],
 ): LiveSync {
   const kubernetes = readClusterAccess(flags);
   if (!flags.isGiven('server') && kubernetes === undefined) {
@@ -114,12 +114,12 @@ function planLive(
 
 function readPeerAuthorities(
   flags: SyncFlagValues,
-): Pick<RunSyncOptions, 'certificateAuthorities' | 'authoritiesFrom'> {
+): Pick<SyncOptions, 'certificateAuthorities' | 'authoritiesFrom'> {
   const file = flags.requiredFile('peer-ca-file');
   return { certificateAuthorities: file?.text, authoritiesFrom: file && `--peer-ca-file (${file.path})` };
 }
 
-function readClientCertificate(flags: SyncFlagValues): RunSyncOptions['clientCertificate'] {
+function readClientCertificate(flags: SyncFlagValues): SyncOptions['clientCertificate'] {
   const isGiven = flags.isGiven('client-cert-file') || flags.isGiven('client-key-file');
   if (isGiven) {
     const certificate = flags.requiredFile('client-cert-file')?.text;
@@ -151,7 +151,7 @@ function readSigningKey(flags: SyncFlagValues): JWK | undefined {
 }
 
 /** @returns `undefined` when servers are listed by hand alone */
-function readClusterAccess(flags: SyncFlagValues): RunSyncOptions['kubernetes'] {
+function readClusterAccess(flags: SyncFlagValues): SyncOptions['kubernetes'] {
   const inCluster = flags.value('in-cluster') === true;
   if (!flags.isGiven('kubeconfig')) return inCluster ? { inCluster } : undefined;
   if (inCluster) {
@@ -174,7 +174,7 @@ export function readEndpointFlags(flags: SyncFlagValues): EndpointOptions | unde
   return port === 0 || port === undefined || address === undefined ? undefined : { address, port };
 }
 
-type Targets = Pick<RunSyncOptions, 'routers' | 'routerCertificateAuthorities' | 'routerBearerToken'>;
+type Targets = Pick<SyncOptions, 'routers' | 'routerCertificateAuthorities' | 'routerBearerToken'>;
 
 /** Each of them names somewhere to push to. */
 const targetFlags = ['target', 'worker-target'] as const;

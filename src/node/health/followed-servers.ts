@@ -148,7 +148,7 @@ export function ownServerCheck(localServerId: () => string, logger: Logger): (ta
       return;
     }
     const ids = table.servers.map(({ id }) => id);
-    // Named by its address: its certificate names no host that a Lease is of (src/sync/cluster/api-endpoints.ts).
+    // Named by its address: its certificate names no host that a Lease is of (src/sync/endpoints.ts).
     const isByAddress = ids.some((id) => id.startsWith('endpoint-'));
     const situation = JSON.stringify(ids);
     if (situation === warnedOf) return;

@@ -1,7 +1,7 @@
 import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
-import type { SyncObserver } from '../../sync/delivery/sync-observer.ts';
+import type { SyncObserver } from '../../sync/sync-observer.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import type { ExpiringCertificate } from '../credentials/credential-watch.ts';
 
@@ -32,7 +32,7 @@ export interface EmbeddedSync {
   stop(): Promise<void>;
 }
 
-/** Makes one. It stands above this folder (src/sync/node/embedded), so the caller that starts the router passes it in. */
+/** Makes one. It stands above this folder (src/sync/node/embedded-sync.ts), so the caller that starts the router passes it in. */
 export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;
 
 /** @returns `undefined` when the configuration asks for none */

@@ -1,19 +1,22 @@
 import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { ExpiringCertificate } from '../../node/credentials/credential-watch.ts';
-import { fileErrorMessage } from '../../runtime/errors.ts';
+import { decodeJwt, type JWTPayload } from 'jose';
+import { parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
+import { type ExpiringCertificate, firstToEnd } from '../../node/credentials/credential-watch.ts';
+import type { PemPair } from '../../node/credentials/credentials.ts';
+import { isBearerToken } from '../../runtime/bearer-token.ts';
+import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
-import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts';
+import { execPluginCredentials } from './exec-plugin.ts';
 import {
-  ClusterAccessError,
-  type ClusterCredentials,
-  checkedToken,
-  credentialsOf,
-  expiringCredentialsOf,
-  type KubeconfigIdentity,
-} from './kubeconfig-credentials.ts';
-
-export { ClusterAccessError, type ClusterCredentials };
+  type Kubeconfig,
+  type KubeconfigCluster,
+  type KubeconfigUser,
+  mergeKubeconfigs,
+  type PemSource,
+  parseKubeconfig,
+} from './kubeconfig.ts';
 
 /** The address of a cluster, and the identity to use there. */
 export type ClusterAccessOptions =
@@ -44,13 +47,6 @@ const freshMilliseconds = 10_000;
  * Reads a kubeconfig: files, inline data, tokens and token files, exec plugins, impersonation.
  *
  * @throws {ClusterAccessError} that says what is wrong with it
- *
- * @example
- * ```ts
- * const access = await loadClusterAccess({ kubeconfig });
- * const { clientCertificate } = await access.credentials();
- * console.log(access.server.startsWith('https://'), clientCertificate !== undefined); // true true
- * ```
  */
 export async function loadClusterAccess(options: ClusterAccessOptions): Promise<ClusterAccess> {
   const identity = identityOf(options);
@@ -169,4 +165,200 @@ function readKubeconfig(file: string, text?: string): Kubeconfig {
     // Without the error itself as cause, whose line may hold a token.
     throw new ClusterAccessError(`${file} cannot be used as a kubeconfig: ${fileErrorMessage(error)}`);
   }
+}
+
+/** The kubeconfig, or the environment of the pod, cannot be used. The message says what to change. */
+export class ClusterAccessError extends TypeError {
+  override readonly name = 'ClusterAccessError';
+}
+
+/** The credentials of a kubeconfig at one moment: files are rotated, tokens expire. */
+export interface ClusterCredentials {
+  /** PEM; `undefined` if the kubeconfig names none: the system's own apply. */
+  readonly certificateAuthorities: string | undefined;
+  readonly clientCertificate: PemPair | undefined;
+  /** Name, value, name, value, …: `Authorization` and impersonation. */
+  readonly headers: readonly string[];
+  /** The name that the certificate of `server` must have; default: its host. */
+  readonly serverName: string | undefined;
+}
+
+/** Where a kubeconfig leads, as whom, and the files that it was loaded from, for messages. */
+interface KubeconfigIdentity {
+  readonly cluster: KubeconfigCluster;
+  readonly user: KubeconfigUser;
+  readonly files: string;
+}
+
+/**
+ * What reads the credentials of a user: its files are read each time, its exec plugin is asked when what it gave has
+ * expired. Of several kinds a token wins over a token file's, a plugin's and an ID token, as in client-go.
+ *
+ * @returns it rejects with a {@link ClusterAccessError} for a token that cannot be sent, or a certificate or key that
+ *   cannot be used, and with an error when a file cannot be read, or a plugin fails
+ */
+export function credentialsOf(identity: KubeconfigIdentity): () => Promise<ClusterCredentials> {
+  const { cluster, user, files } = identity;
+  const readPem = (source: PemSource) => readText(source, identity);
+  const plugin =
+    user.exec && execPluginCredentials(user.exec, cluster, () => readPem(cluster.certificateAuthority));
+  return async () => {
+    const [certificateAuthorities, certificate, key] = await Promise.all(
+      [cluster.certificateAuthority, user.clientCertificate, user.clientKey].map(readPem),
+    );
+    const given = user.token ?? (await tokenInFile(identity));
+    const ofPlugin = given === undefined ? await plugin?.().catch(pluginFailed(identity)) : undefined;
+    const token = given ?? ofPlugin?.token ?? idTokenOf(identity);
+    const clientCertificate =
+      certificate !== undefined && key !== undefined ? { certificate, key } : ofPlugin?.clientCertificate;
+    checkPem(certificateAuthorities, clientCertificate, identity);
+    return {
+      certificateAuthorities,
+      clientCertificate,
+      headers: [
+        ...user.impersonation.map((text) => checkedText(text, identity)),
+        ...(token === undefined ? [] : ['Authorization', `Bearer ${checkedToken(token, user, files)}`]),
+      ],
+      serverName: cluster.tlsServerName,
+    };
+  };
+}
+
+/**
+ * The certificate and the token that say when they expire.
+ * @param name of the flag that names the kubeconfig, without dashes
+ */
+async function expiringCredentialsOf(
+  identity: KubeconfigIdentity,
+  name: string,
+): Promise<readonly ExpiringCertificate[]> {
+  const { user, files } = identity;
+  const pathOf = (source: PemSource) => (source !== undefined && 'file' in source ? source.file : files);
+  const certificate = await readText(user.clientCertificate, identity);
+  const token = user.token ?? (await tokenInFile(identity)) ?? user.authProvider?.idToken;
+  const claims = token === undefined ? undefined : claimsOf(token);
+  return [
+    ...(certificate === undefined
+      ? []
+      : [firstToEnd({ name, path: pathOf(user.clientCertificate), text: certificate })]),
+    ...(claims?.exp === undefined
+      ? []
+      : [
+          {
+            name,
+            path: user.tokenFile ?? files,
+            subject: `the token of ${claims.sub ?? nameOf(user)}`,
+            notBefore: (claims.nbf ?? claims.iat ?? 0) * 1000,
+            notAfter: claims.exp * 1000,
+          },
+        ]),
+  ];
+}
+
+async function readText(source: PemSource, { user, files }: KubeconfigIdentity): Promise<string | undefined> {
+  if (source === undefined || 'text' in source) return source?.text;
+  try {
+    return await readFile(source.file, 'utf8');
+  } catch (error) {
+    throw new Error(`${files}: ${nameOf(user)}: ${errorMessage(error)}`);
+  }
+}
+
+/** An empty file is a token that cannot be sent, not nobody. */
+function tokenInFile(identity: KubeconfigIdentity): Promise<string | undefined> {
+  const { tokenFile } = identity.user;
+  return readText(tokenFile === undefined ? undefined : { file: tokenFile }, identity);
+}
+
+function pluginFailed({ user, files }: KubeconfigIdentity) {
+  return (error: unknown): never => {
+    throw new Error(
+      `${files}: the exec plugin ${user.exec?.command} of ${nameOf(user)} ${errorMessage(error)}`,
+    );
+  };
+}
+
+/** kubectl renews it, and keeps the new one in the kubeconfig: two who did would lose each other's refresh token. */
+function idTokenOf({ user: { name, authProvider }, files }: KubeconfigIdentity): string | undefined {
+  if (authProvider === undefined) return undefined;
+  const place = `${files}: the auth-provider ${authProvider.name} of user ${name}`;
+  if (authProvider.name !== 'oidc') {
+    throw new ClusterAccessError(`${place} is not supported: kubectl knows it no more. Use an exec plugin.`);
+  }
+  const token = authProvider.idToken?.trim();
+  if (token === undefined || hasExpired(token)) {
+    throw new ClusterAccessError(
+      `${place} has ${token === undefined ? 'no ID token' : 'an ID token that has expired'}: use kubectl with it, which gets one; or an exec plugin.`,
+    );
+  }
+  return token;
+}
+
+function hasExpired(token: string): boolean {
+  const exp = claimsOf(token)?.exp;
+  return exp !== undefined && exp * 1000 <= Date.now();
+}
+
+/** `undefined`: it is no JSON Web Token. The API server says what is wrong with it. */
+function claimsOf(token: string): JWTPayload | undefined {
+  try {
+    return decodeJwt(token);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What OpenSSL says of such a text names neither the file nor the field. */
+function checkPem(
+  certificateAuthorities: string | undefined,
+  clientCertificate: PemPair | undefined,
+  { user, files }: KubeconfigIdentity,
+): void {
+  try {
+    if (certificateAuthorities !== undefined) {
+      parseCertificates({ pem: certificateAuthorities, source: 'certificate-authority' });
+    }
+    if (clientCertificate !== undefined) {
+      const source = (field: string) => `${field} of ${nameOf(user)}`;
+      parsePair(
+        { pem: clientCertificate.certificate, source: source('client-certificate') },
+        { pem: clientCertificate.key, source: source('client-key') },
+      );
+    }
+  } catch (error) {
+    throw new ClusterAccessError(`${files}: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+function checkedText(text: string, { user, files }: KubeconfigIdentity): string {
+  // RFC 9110 section 5.5.
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) return text;
+  throw new ClusterAccessError(`${files}: as of ${nameOf(user)} has a character that no header may have.`);
+}
+
+/**
+ * The token as it is sent. A file ends with a line feed, which client-go removes as well (k8s.io/client-go
+ * transport/token_source.go).
+ *
+ * @throws {ClusterAccessError} that says where it is, and never what it is
+ */
+function checkedToken(text: string, user: KubeconfigUser, files: string): string {
+  const token = text.trim();
+  if (isBearerToken(token)) return token;
+  throw new ClusterAccessError(
+    `${files}: ${placeOfToken(user)} cannot be sent: it must be one word of printable ASCII characters.`,
+  );
+}
+
+function nameOf(user: KubeconfigUser): string {
+  return `user ${user.name}`;
+}
+
+/** Where the token of a user comes from, in the order in which one wins over the other. */
+function placeOfToken(user: KubeconfigUser): string {
+  const { token, tokenFile, exec } = user;
+  if (token !== undefined) return `the token of ${nameOf(user)}`;
+  if (tokenFile !== undefined) return `the token in ${tokenFile}, the tokenFile of ${nameOf(user)},`;
+  if (exec !== undefined) return `the token that the exec plugin ${exec.command} gives for ${nameOf(user)}`;
+  return `the ID token of ${nameOf(user)}`;
 }

@@ -3,21 +3,21 @@ import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
-import type { ClusterTiming } from '../cluster/cluster-source.ts';
+import type { ClusterTiming } from '../cluster-source.ts';
+import type { SyncParts } from '../round.ts';
 import { createSyncLoop } from '../sync-loop.ts';
-import { syncOnce } from '../sync-once.ts';
-import type { SyncOptions } from '../sync-options.ts';
+import { runOnce } from '../sync-once.ts';
 import { loadClusterAccess } from './cluster-access.ts';
 import { openCluster } from './open-cluster.ts';
-import type { RunSyncServer } from './run-sync-options.ts';
+import type { ListedServer } from './sync-options.ts';
 
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
-const timing: SyncOptions['timing'] = { interval: 20, settle: 5, longestWait: 500, readBackOff: soon };
+const timing: SyncParts['timing'] = { interval: 20, settle: 5, longestWait: 500, readBackOff: soon };
 
 async function opened(
   context: TestContext,
   kubeconfig: string,
-  servers: readonly RunSyncServer[] = [],
+  servers: readonly ListedServer[] = [],
   given: Partial<ClusterTiming> = {},
 ) {
   const cluster = await openCluster({
@@ -38,7 +38,7 @@ async function syncing(
     servers = [],
     previous,
     grace,
-  }: { servers?: readonly RunSyncServer[]; previous?: Snapshot; grace?: number } = {},
+  }: { servers?: readonly ListedServer[]; previous?: Snapshot; grace?: number } = {},
 ) {
   const given = grace === undefined ? {} : { grace };
   const cluster = await opened(context, kubeconfig, servers, given);
@@ -336,7 +336,7 @@ test('one round lists everything, reads everyone, and leaves nothing open', asyn
   cluster.setEndpoints([a]);
   const job = await opened(context, await cluster.kubeconfig(b.url));
   const once = { servers: job.servers, clusterSource: job.source(undefined), targets: [], timing };
-  const { ok, snapshot, warnings } = await syncOnce(once, new AbortController().signal);
+  const { ok, snapshot, warnings } = await runOnce(once, new AbortController().signal);
   assert.deepEqual(warnings, []);
   assert.equal(ok, true);
   assert.deepEqual(
@@ -346,7 +346,7 @@ test('one round lists everything, reads everyone, and leaves nothing open', asyn
 
   await Promise.all([cluster.kill(a), cluster.kill(b)]);
   const gone = await opened(context, await cluster.kubeconfig(b.url));
-  const failed = await syncOnce(
+  const failed = await runOnce(
     { ...once, servers: gone.servers, clusterSource: gone.source(undefined) },
     new AbortController().signal,
   );
@@ -363,7 +363,7 @@ test('in single rounds, a server that left is departed, is no error, and is remo
     const job = await opened(context, kubeconfig, [], given);
     const clusterSource = job.source(previous);
     const options = { servers: job.servers, clusterSource, previous, targets: [], timing };
-    return syncOnce(options, new AbortController().signal);
+    return runOnce(options, new AbortController().signal);
   };
   const before = await once(undefined);
   await cluster.close(b);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { syncCluster } from '../../../test/support/sync-cluster.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { runSyncOnce } from './run-sync.ts';
+import { syncOnce } from './run-sync.ts';
 
 const { signal } = new AbortController();
 
@@ -19,7 +19,7 @@ async function mixedCluster(context: TestContext) {
   const servers = running.map(({ serverId, url }) => ({ id: serverId, url }));
   const once = async () => {
     const files = [{ file: join(cluster.directory, 'snapshot'), unsigned: true }];
-    const result = await runSyncOnce({ ...cluster.credentials, servers, files }, signal);
+    const result = await syncOnce({ ...cluster.credentials, servers, files }, signal);
     assert.equal(result.ok, true);
     assert.deepEqual(result.warnings, []);
     return result.snapshot ?? assert.fail();

@@ -5,8 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/seal.ts';
-import { renewDelivery, sealDelivery } from '../delivery/deliver.ts';
-import { fileTarget } from './file-target.ts';
+import { renewDelivery, sealDelivery } from '../deliver.ts';
+import { fileTarget } from './targets.ts';
 
 const snapshot = snapshotOf({ a: ['v1/pods'] });
 const { signal } = new AbortController();

@@ -3,7 +3,7 @@ import * as v from 'valibot';
 import type { PemPair } from '../../node/credentials/credentials.ts';
 import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
 import { untrustedCertificateAdvice } from '../../node/destinations/untrusted-certificate.ts';
-import { ReadError, unreachable } from '../documents/server-documents.ts';
+import { ReadError, unreachable } from '../server-documents.ts';
 
 /** How a server is verified, and how the sync job authenticates there. */
 export interface ServerAccess {

@@ -10,8 +10,8 @@ import { getSnapshot, putRenewal, putSnapshot } from '../../snapshot/receiving/s
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/seal.ts';
-import { renewDelivery, sealDelivery } from '../delivery/deliver.ts';
-import { httpsTarget } from './https-target.ts';
+import { renewDelivery, sealDelivery } from '../deliver.ts';
+import { httpsTarget } from './targets.ts';
 
 const authority = await createAuthority('routers');
 const serving = await authority.issue({ ipAddresses: ['127.0.0.1'], usage: 'server' });

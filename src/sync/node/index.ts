@@ -1,24 +1,15 @@
-// The sync job on Node: live and recorded API servers, routers over mTLS, files.
-export * from '../index.ts';
-export {
-  type ClusterAccess,
-  ClusterAccessError,
-  type ClusterAccessOptions,
-  type ClusterCredentials,
-  loadClusterAccess,
-} from './cluster-access.ts';
-export { type FileTargetOptions, fileTarget } from './file-target.ts';
-export { type HttpsTarget, type HttpsTargetOptions, httpsTarget } from './https-target.ts';
-export { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
-export { type OpenCluster, type OpenClusterOptions, openCluster } from './open-cluster.ts';
-export {
-  type ProcessEndpoints,
-  type ProcessEndpointsOptions,
-  startProcessEndpoints,
-} from './process-endpoints.ts';
-export { type RecordResult, recordCluster, runRecording } from './record-cluster.ts';
-export { recordedDocuments } from './recorded-documents.ts';
-export { type PreparedSync, prepareSync, runSync, runSyncOnce } from './run-sync.ts';
-export type { ReadingOptions, RunSyncOptions, RunSyncRouter, RunSyncServer } from './run-sync-options.ts';
-export { type SnapshotFromFolderOptions, snapshotFromFolder } from './snapshot-from-folder.ts';
-export { createSyncMetrics, type SyncMetrics } from './sync-metrics.ts';
+// The sync job as a library: one round, a loop of them, and a folder of recorded responses.
+
+export type { SnapshotOptions } from '../build-snapshot.ts';
+export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget, TargetStatus } from '../deliver.ts';
+export type { SyncTiming } from '../round.ts';
+export { ReadError, type ReadErrorCode } from '../server-documents.ts';
+export type { ServerStatus, SyncLoop, SyncStatus } from '../sync-loop.ts';
+export type { SyncObserver } from '../sync-observer.ts';
+export type { SyncOnceResult } from '../sync-once.ts';
+export type { ServerDescription, ServerReading } from '../sync-server.ts';
+export { ClusterAccessError, type ClusterAccessOptions } from './cluster-access.ts';
+export { type SnapshotFromFolderOptions, snapshotFromFolder } from './recording.ts';
+export { runSync, syncOnce } from './run-sync.ts';
+export type { ListedServer, RouterTarget, SyncOptions } from './sync-options.ts';
+export type { FileTargetOptions } from './targets.ts';

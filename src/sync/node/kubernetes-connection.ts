@@ -1,8 +1,8 @@
 import type { Agent, Dispatcher } from 'undici';
-import { type ServerDocument, unreachable, type WatchConnection } from '../documents/server-documents.ts';
+import { type ServerDocument, unreachable, type WatchConnection } from '../server-documents.ts';
 import type { ClusterAccess, ClusterCredentials } from './cluster-access.ts';
 import { httpsAgent, isTransient, readBody, type ServerAccess, unreachableServer } from './http-client.ts';
-import type { LocalApiServer } from './run-sync-options.ts';
+import type { LocalApiServer } from './sync-options.ts';
 
 interface KubernetesConnectionOptions {
   readonly access: ClusterAccess;

@@ -7,7 +7,7 @@ import { createAuthority } from '../../../test/support/certificates.ts';
 import { classicResponses } from '../../../test/support/fake-server-documents.ts';
 import { type HttpListener, httpsServer } from '../../../test/support/https-server.ts';
 import { NodeTransport } from '../../node/destinations/node-transport.ts';
-import { readServer } from '../servers/read-server.ts';
+import { readServer } from '../read-server.ts';
 import { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
 
 const authority = await createAuthority('cluster');

@@ -2,7 +2,7 @@ import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { NodeTransport } from '../../node/destinations/node-transport.ts';
 import { requestDocument } from '../../node/destinations/request-document.ts';
 import type { DestinationTrust } from '../../request/destination.ts';
-import { ReadError, type ServerDocument, type ServerDocuments } from '../documents/server-documents.ts';
+import { ReadError, type ServerDocument, type ServerDocuments } from '../server-documents.ts';
 import { unreachableServer } from './http-client.ts';
 
 export interface LiveDocumentsOptions {
@@ -30,16 +30,6 @@ export interface LiveDocumentsOptions {
 /**
  * The documents of a running API server. Any identity works that may read discovery, APIServices and
  * CustomResourceDefinitions. A document that has not changed is not sent again (RFC 9110 section 13.1.2).
- *
- * @example
- * ```ts
- * const transport = new NodeTransport({
- *   credentials: { peerCertificateAuthorities: certificateAuthorities, frontProxy: undefined },
- * });
- * const documents = liveDocuments({ transport, id: apiServer.id, origin: apiServer.url });
- * console.log((await documents.get('/version', 'application/json')).status); // 200
- * await transport.close();
- * ```
  */
 export function liveDocuments(options: LiveDocumentsOptions): ServerDocuments {
   const {

@@ -2,28 +2,28 @@ import { NodeTransport } from '../../node/destinations/node-transport.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { addressOf } from '../../snapshot/addresses/addresses.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
-import type { FoundServer } from '../cluster/cluster-input.ts';
-import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster/cluster-source.ts';
-import type { ServerDescription, SyncServer } from '../cluster/sync-server.ts';
-import type { ServerDocuments } from '../documents/server-documents.ts';
+import type { FoundServer } from '../addresses.ts';
+import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster-source.ts';
+import type { ServerDocuments } from '../server-documents.ts';
+import type { ServerDescription, SyncServer } from '../sync-server.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { kubernetesConnection } from './kubernetes-connection.ts';
 import { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
 import {
+  type ListedServer,
   type LocalApiServer,
   type ReadingOptions,
-  type RunSyncServer,
   readingOriginOf,
-} from './run-sync-options.ts';
+} from './sync-options.ts';
 
-export interface OpenClusterOptions {
+interface OpenClusterOptions {
   readonly access: ClusterAccess;
   /** PEM to verify API servers at their own addresses. Default: that of `access`. */
   readonly certificateAuthorities: string | undefined;
   /** What names those, for messages. */
   readonly authoritiesFrom?: string | undefined;
   /** Listed by hand. */
-  readonly servers: readonly RunSyncServer[];
+  readonly servers: readonly ListedServer[];
   readonly timing?: Partial<ClusterTiming> | undefined;
   /** It is read at this origin, not at its address for others, which may be that of a router. */
   readonly local?: LocalApiServer | undefined;
@@ -34,23 +34,13 @@ export interface OpenClusterOptions {
 /** How a server is verified, and what names that. */
 type Trust = Pick<LiveDocumentsOptions, 'trust' | 'authoritiesFrom'>;
 
-export interface OpenCluster extends OpenServers {
+interface OpenCluster extends OpenServers {
   /** @param previous the snapshot of an earlier run. Once only. */
   source(previous: Snapshot | undefined): ClusterSource;
 }
 
 /**
  * Connections to a cluster: to the server of the kubeconfig, and with the same identity to each server at its address.
- *
- * @example
- * ```ts
- * const cluster = await openCluster({
- *   access: await loadClusterAccess({ kubeconfig }),
- *   certificateAuthorities,
- *   servers: [apiServer],
- * });
- * await cluster.close();
- * ```
  */
 export async function openCluster(options: OpenClusterOptions): Promise<OpenCluster> {
   const { access, timing, local, via } = options;
@@ -239,7 +229,7 @@ export function openServers(options: ReadingOptions): OpenServers {
   };
 }
 
-function listedServer(server: RunSyncServer, documentsAt: (origin: string) => ServerDocuments): SyncServer {
+function listedServer(server: ListedServer, documentsAt: (origin: string) => ServerDocuments): SyncServer {
   const { readFrom: _readFrom, ...description } = server;
   return { ...description, addressSource: 'listed', documents: documentsAt(readingOriginOf(server)) };
 }

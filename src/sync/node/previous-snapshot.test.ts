@@ -5,7 +5,7 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
-import { previousSnapshot, type SnapshotHolder } from './previous-snapshot.ts';
+import { previousSnapshot, type SnapshotHolder } from './targets.ts';
 
 const old = await generateSigningKey('EdDSA');
 const next = await generateSigningKey('EdDSA');

@@ -3,8 +3,11 @@ import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import type { SyncStatus } from '../sync-loop.ts';
-import { type ProcessEndpointsOptions, startProcessEndpoints } from './process-endpoints.ts';
-import { createSyncMetrics } from './sync-metrics.ts';
+import {
+  createSyncMetrics,
+  type ProcessEndpointsOptions,
+  startProcessEndpoints,
+} from './process-endpoints.ts';
 
 const now = Date.UTC(2026, 0, 31, 12);
 

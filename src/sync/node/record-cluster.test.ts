@@ -13,9 +13,8 @@ import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { decide } from '../../routing/decide.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { recordCluster, runRecording } from './record-cluster.ts';
-import { runSyncOnce } from './run-sync.ts';
-import { snapshotFromFolder } from './snapshot-from-folder.ts';
+import { recordCluster, runRecording, snapshotFromFolder } from './recording.ts';
+import { syncOnce } from './run-sync.ts';
 
 const { signal } = new AbortController();
 
@@ -62,7 +61,7 @@ test('a recorded cluster, read offline, leads to the same decisions as the runni
   assert.ok(offline.ok, JSON.stringify([...offline.readings.values()].filter(({ ok }) => !ok)));
   assert.deepEqual(offline.warnings, []);
   const files = [{ file: join(cluster.directory, 'live'), unsigned: true }];
-  const live = await runSyncOnce({ ...cluster.credentials, servers, files }, signal);
+  const live = await syncOnce({ ...cluster.credentials, servers, files }, signal);
   const expected = await decisions(live.snapshot);
   assert.deepEqual(await decisions(offline.snapshot), expected);
   const schemas = (snapshot: Snapshot | undefined) =>

@@ -15,11 +15,11 @@ import { getSnapshot, putRenewal, putSnapshot } from '../../snapshot/receiving/s
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
-import { renewDelivery, sealDelivery } from '../delivery/deliver.ts';
+import { renewDelivery, sealDelivery } from '../deliver.ts';
 import type { SyncLoop } from '../sync-loop.ts';
-import { httpsTarget } from './https-target.ts';
-import { runSync, runSyncOnce } from './run-sync.ts';
-import type { RunSyncOptions } from './run-sync-options.ts';
+import { runSync, syncOnce } from './run-sync.ts';
+import type { SyncOptions } from './sync-options.ts';
+import { httpsTarget } from './targets.ts';
 
 const authority = await createAuthority('cluster');
 const names = ['kubernetes.default.svc', 'router.example.com'];
@@ -98,10 +98,10 @@ const base = {
   clientCertificate,
   signingKey: privateJwk,
   timing: { interval: 10, deliveryBackOff: soon, readBackOff: soon },
-} satisfies Partial<RunSyncOptions>;
+} satisfies Partial<SyncOptions>;
 
 /** Runs the sync job until the test is over. */
-async function running(context: TestContext, options: RunSyncOptions): Promise<SyncLoop> {
+async function running(context: TestContext, options: SyncOptions): Promise<SyncLoop> {
   const controller = new AbortController();
   const { promise, resolve } = Promise.withResolvers<SyncLoop>();
   const ended = runSync(options, controller.signal, resolve);
@@ -190,13 +190,13 @@ test('a restart with a state file starts from it', async (context) => {
   const folder = await temporaryDirectory(context);
   const stateFile = join(folder, 'state');
   const servers = [{ id: 'a', address: await apiServer(context, older) }];
-  const first = await runSyncOnce(
+  const first = await syncOnce(
     { ...base, servers, stateFile, files: [{ file: join(folder, 'out') }] },
     signal,
   );
   assert.ok(first.ok, JSON.stringify(first.deliveries));
   const plain = join(folder, 'plain.json');
-  const second = await runSyncOnce(
+  const second = await syncOnce(
     { ...base, servers, stateFile, files: [{ file: plain, unsigned: true }] },
     signal,
   );
@@ -272,7 +272,7 @@ test('requests have the name of the router, and redirects are not followed', asy
 });
 
 test('options that cannot work are refused, every error at once', async () => {
-  const options: RunSyncOptions = {
+  const options: SyncOptions = {
     certificateAuthorities: authority.certificate,
     servers: [{ id: 'a' }],
     routers: [{ url: 'https://router.example.com' }],

@@ -3,21 +3,20 @@ import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts
 import { silentLogger } from '../../runtime/logger.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
-import type { ClusterTiming } from '../cluster/cluster-source.ts';
-import { type AdvertisedAddresses, createAdvertisedAddresses } from '../content/advertised-addresses.ts';
+import { type AdvertisedAddresses, createAdvertisedAddresses } from '../advertised-addresses.ts';
+import type { ClusterTiming } from '../cluster-source.ts';
+import type { SyncParts } from '../round.ts';
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
-import { type SyncOnceResult, syncOnce } from '../sync-once.ts';
-import type { SyncOptions } from '../sync-options.ts';
+import { runOnce, type SyncOnceResult } from '../sync-once.ts';
 import { type ClusterAccess, loadClusterAccess } from './cluster-access.ts';
-import { fileTarget } from './file-target.ts';
-import { httpsTarget } from './https-target.ts';
 import { openCluster, openServers } from './open-cluster.ts';
-import { previousSnapshot } from './previous-snapshot.ts';
-import { checkRunSyncOptions, type RunSyncOptions } from './run-sync-options.ts';
+import type { SyncOptions } from './sync-options.ts';
+import { checkSyncOptions } from './sync-options.ts';
+import { fileTarget, httpsTarget, previousSnapshot } from './targets.ts';
 
 /** A sync job with open connections. */
-export interface PreparedSync {
-  readonly options: SyncOptions;
+interface PreparedSync {
+  readonly options: SyncParts;
   /** Closes the connections. Call it after the loop has ended. */
   close(): Promise<void>;
 }
@@ -49,7 +48,7 @@ export interface PreparedSync {
  * ```
  */
 export async function runSync(
-  options: RunSyncOptions,
+  options: SyncOptions,
   signal: AbortSignal,
   onStart: (loop: SyncLoop) => void = () => {},
   beforeReading: () => Promise<void> = async () => {},
@@ -68,11 +67,11 @@ export async function runSync(
 }
 
 /**
- * One round, for CI and cron. @throws as `syncOnce` and `runSync` do.
+ * One round, for CI and cron. @throws as `runOnce` and `runSync` do.
  *
  * @example
  * ```ts
- * const { ok, deliveries } = await runSyncOnce(
+ * const { ok, deliveries } = await syncOnce(
  *   {
  *     servers: [apiServer],
  *     routers: [{ url: routerUrl }],
@@ -85,11 +84,11 @@ export async function runSync(
  * console.log(ok, deliveries.length); // true 1
  * ```
  */
-export async function runSyncOnce(options: RunSyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
+export async function syncOnce(options: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
   // A server that may be restarting is not waited for: the next run reads it.
   const prepared = await prepareSync(options, signal, { departure: 0 });
   try {
-    return await syncOnce(prepared.options, signal);
+    return await runOnce(prepared.options, signal);
   } finally {
     await prepared.close();
   }
@@ -97,25 +96,9 @@ export async function runSyncOnce(options: RunSyncOptions, signal: AbortSignal):
 
 /**
  * @throws {TypeError} naming every error of the options
- *
- * @example
- * ```ts
- * const sync = await prepareSync(
- *   {
- *     servers: [apiServer],
- *     certificateAuthorities,
- *     clientCertificate,
- *     files: [{ file: join(folder, 'snapshot') }],
- *     signingKey: privateJwk,
- *   },
- *   signal,
- * );
- * console.log((await syncOnce(sync.options, signal)).ok); // true
- * await sync.close();
- * ```
  */
 export async function prepareSync(
-  given: RunSyncOptions,
+  given: SyncOptions,
   signal: AbortSignal,
   timing: Partial<ClusterTiming> = {},
 ): Promise<PreparedSync> {
@@ -123,10 +106,10 @@ export async function prepareSync(
 }
 
 /** Reads and checks all that is given, and opens nothing. @param loaded the kubeconfig, where it has been read already */
-async function readSyncInput(given: RunSyncOptions, loaded?: ClusterAccess) {
+async function readSyncInput(given: SyncOptions, loaded?: ClusterAccess) {
   const access = loaded ?? (given.kubernetes && (await loadClusterAccess(given.kubernetes)));
   const credentials = await access?.credentials();
-  const options = checkRunSyncOptions({
+  const options = checkSyncOptions({
     ...given,
     certificateAuthorities: given.certificateAuthorities ?? credentials?.certificateAuthorities,
     clientCertificate: given.clientCertificate ?? credentials?.clientCertificate,
@@ -187,7 +170,7 @@ async function openSync(
   };
 }
 
-function httpsTargets(options: RunSyncOptions, advertised: AdvertisedAddresses) {
+function httpsTargets(options: SyncOptions, advertised: AdvertisedAddresses) {
   const authorities = options.routerCertificateAuthorities ?? options.certificateAuthorities;
   return (options.routers ?? []).map(({ url, serverName, publicAuthorities = false }) =>
     httpsTarget({

@@ -9,7 +9,7 @@ import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { generateSigningKey } from '../../snapshot/signing/seal.ts';
-import { snapshotFromFolder } from './snapshot-from-folder.ts';
+import { snapshotFromFolder } from './recording.ts';
 
 const fixtures = fileURLToPath(new URL('../../../test/fixtures/', import.meta.url));
 const clusters = ['kubernetes-1.25-1.26', 'kubernetes-1.26-batch-disabled'];

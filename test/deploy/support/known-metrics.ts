@@ -1,5 +1,5 @@
 import { metricCatalogue } from '../../../src/node/metrics/metric-registry.ts';
-import { createSyncMetrics } from '../../../src/sync/node/sync-metrics.ts';
+import { createSyncMetrics } from '../../../src/sync/node/process-endpoints.ts';
 
 /** Labels that Prometheus itself puts to what it scrapes. */
 const scrapeLabels = ['job', 'instance'];

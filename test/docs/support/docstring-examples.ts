@@ -5,8 +5,7 @@ import { dirname, join } from 'node:path';
 export const entries: Readonly<Record<string, string>> = {
   'mixed-version-proxy': 'src/index.ts',
   'mixed-version-proxy/node': 'src/node/index.ts',
-  'mixed-version-proxy/sync': 'src/sync/index.ts',
-  'mixed-version-proxy/sync/node': 'src/sync/node/index.ts',
+  'mixed-version-proxy/sync': 'src/sync/node/index.ts',
 };
 
 /** A function that an entry exports. */

@@ -2,6 +2,7 @@
  * What the examples of docstrings stand in, by the names that they use: a control plane of the demo and what a program
  * around the library has. Everything is real: example API servers, routers, certificates, keys.
  */
+
 import { mkdtempSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,7 +11,6 @@ import type { JWK } from 'jose';
 import { aborted } from '../../../demo/aborted.ts';
 import { startCluster } from '../../../demo/cluster.ts';
 import { type DemoControlPlane, withControlPlane } from '../../../demo/control-plane.ts';
-import { writeKubeconfig } from '../../../demo/kubeconfig.ts';
 import { serveFlags } from '../../../demo/routers.ts';
 import { validateServeOptions } from '../../../src/cli/serve/validate-serve-options.ts';
 import { readTextFile } from '../../../src/cli/terminal/command-context.ts';
@@ -29,23 +29,10 @@ import {
 import { NodeTransport, type ServeConfig } from '../../../src/node/index.ts';
 import { createRouter } from '../../../src/proxy/router.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
-import { type ClusterObjects, readClusterObjects } from '../../../src/sync/cluster/cluster-objects.ts';
-import {
-  liveDocuments,
-  loadClusterAccess,
-  type RunSyncServer,
-  runSyncOnce,
-  type ServerDocuments,
-  type WatchConnection,
-} from '../../../src/sync/node/index.ts';
-import { kubernetesConnection } from '../../../src/sync/node/kubernetes-connection.ts';
-
+import { type ListedServer, syncOnce } from '../../../src/sync/node/index.ts';
 export interface Surroundings {
   /** The oldest API server. */
-  readonly apiServer: RunSyncServer & { readonly url: string };
-  /** Its documents, and those that all servers share. */
-  readonly documents: ServerDocuments;
-  readonly clusterObjects: ClusterObjects;
+  readonly apiServer: ListedServer & { readonly url: string };
   /** Of a router in front of it: what stands in the snapshot, and where its requests go. */
   readonly serverId: string;
   readonly local: Destination;
@@ -65,8 +52,6 @@ export interface Surroundings {
   /** The sync job's. */
   readonly clientCertificate: { readonly certificate: string; readonly key: string };
   readonly privateJwk: JWK;
-  readonly kubeconfig: string;
-  readonly connection: WatchConnection;
   readonly logger: Logger;
   readonly signal: AbortSignal;
   /** A new, empty one for each example. */
@@ -75,8 +60,6 @@ export interface Surroundings {
 
 export const surroundingNames: readonly (keyof Surroundings)[] = [
   'apiServer',
-  'documents',
-  'clusterObjects',
   'serverId',
   'local',
   'transport',
@@ -91,8 +74,6 @@ export const surroundingNames: readonly (keyof Surroundings)[] = [
   'key',
   'clientCertificate',
   'privateJwk',
-  'kubeconfig',
-  'connection',
   'logger',
   'signal',
   'folder',
@@ -130,7 +111,7 @@ async function surroundingsOf(
   folder: string,
   signal: AbortSignal,
 ): Promise<Surroundings> {
-  const { apiServers, routers, certificates, path } = controlPlane;
+  const { apiServers, routers, certificates } = controlPlane;
   const read = (file: string) => readFile(file, 'utf8');
   const servers = apiServers.map(({ serverId, url }) => ({ id: serverId, url }));
   const [apiServer] = servers;
@@ -142,7 +123,7 @@ async function surroundingsOf(
     key: await read(certificates.sync.privateKey),
   };
   const privateJwk: JWK = JSON.parse(await read(controlPlane.keys.signing));
-  const { snapshot } = await runSyncOnce(
+  const { snapshot } = await syncOnce(
     {
       servers,
       files: [{ file: join(folder, 'first') }],
@@ -174,7 +155,6 @@ async function surroundingsOf(
     serverName: 'kubernetes.default.svc',
     trust: { kind: 'peer-ca' },
   };
-  const documents = liveDocuments({ transport, id: apiServer.id, origin: apiServer.url });
   const options = {
     apiServer: { serverId: apiServer.id, url: apiServer.url },
     certificates,
@@ -188,17 +168,8 @@ async function surroundingsOf(
     now: Date.now(),
   });
   if (!validated.ok) throw new Error(validated.issues.map(({ message }) => message).join('\n'));
-  const kubeconfig = await writeKubeconfig(path('kubeconfig'), {
-    servers: { first: apiServer.url },
-    certificateAuthority: certificates.clusterCa,
-    users: { sync: certificates.sync },
-  });
-  const connection = kubernetesConnection({ access: await loadClusterAccess({ kubeconfig }) });
-  controlPlane.endWith(async () => connection.close());
   return {
     apiServer,
-    documents,
-    clusterObjects: await readClusterObjects([documents]),
     serverId: apiServer.id,
     local,
     transport,
@@ -213,8 +184,6 @@ async function surroundingsOf(
     key: await read(certificates.router.privateKey),
     clientCertificate,
     privateJwk,
-    kubeconfig,
-    connection,
     logger: silentLogger,
     signal,
     folder,

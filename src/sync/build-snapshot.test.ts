@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
+import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
+import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import { buildSnapshot, type SnapshotInput } from './build-snapshot.ts';
+import type { ServerReading } from './sync-server.ts';
+
+const now = Date.UTC(2026, 0, 31, 12, 0, 0);
+const unknownObjects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };
+const noObjects = { apiServices: [], customResourceGroups: [], warnings: [] };
+const failed: ServerReading = { ok: false, code: 'Unreachable', reason: 'connection refused' };
+
+function reading(
+  storageVersions: ServedSet['storageVersions'],
+  rest: Partial<ServedSet> = {},
+): ServerReading {
+  return {
+    ok: true,
+    set: { storageVersions, subresources: {}, discovery: [], ...rest },
+    openApi: { kind: 'not-served' },
+    version: 'v1.26.0',
+  };
+}
+
+const pods = reading({ 'core.pods': ['v1'] });
+const podsAndJobs = reading({ 'core.pods': ['v1'], 'batch.jobs': ['v1'] });
+
+async function build(readings: Record<string, ServerReading>, rest: Partial<SnapshotInput> = {}) {
+  return buildSnapshot({
+    servers: Object.keys(readings).map((id) => ({ id, address: `${id}.example.com:6443` })),
+    readings: new Map(Object.entries(readings)),
+    clusterObjects: noObjects,
+    now,
+    ...rest,
+  });
+}
+
+async function snapshotOf(readings: Record<string, ServerReading>, rest: Partial<SnapshotInput> = {}) {
+  const { snapshot } = await build(readings, rest);
+  assert.ok(snapshot !== undefined);
+  const parsed = await parseSnapshot(JSON.parse(JSON.stringify(snapshot)));
+  assert.deepEqual(parsed.ok ? [] : parsed.issues, []);
+  return snapshot;
+}
+
+/** Who serves it, by ID. */
+function whoServes(snapshot: Snapshot, group: string, version: string, resource: string): string[] {
+  return [...(buildRoutingTable(snapshot).resource(group, version, resource)?.serverIds ?? [])];
+}
+
+test('servers that serve the same share one set', async () => {
+  const snapshot = await snapshotOf({ c: pods, a: pods, b: podsAndJobs });
+  assert.deepEqual(
+    snapshot.servers.map(({ id }) => id),
+    ['a', 'b', 'c'],
+  );
+  assert.equal(Object.keys(snapshot.servedSets).length, 2);
+  assert.deepEqual(whoServes(snapshot, 'batch', 'v1', 'jobs'), ['b']);
+  assert.deepEqual(whoServes(snapshot, '', 'v1', 'pods'), ['a', 'b', 'c']);
+});
+
+test('the same content is no new generation, however it is ordered and whenever it is read', async () => {
+  const first = await snapshotOf({ a: pods, b: podsAndJobs });
+  const fromDisk: Snapshot = JSON.parse(JSON.stringify(first));
+  const again = await build({ b: podsAndJobs, a: pods }, { previous: fromDisk, now: now + 60_000 });
+  assert.equal(again.changed, false);
+  assert.equal(again.snapshot, fromDisk);
+});
+
+test('other content is the next generation, made now', async () => {
+  const first = await snapshotOf({ a: pods });
+  const second = await snapshotOf({ a: podsAndJobs }, { previous: first, now: now + 60_000 });
+  assert.equal(second.metadata.generation, first.metadata.generation + 1);
+  assert.equal(second.metadata.createdAt, '2026-01-31T12:01:00.000Z');
+});
+
+test('a changed cluster name is other content', async () => {
+  const previous = await snapshotOf({ a: pods });
+  assert.equal((await build({ a: pods }, { previous, options: { cluster: 'prod' } })).changed, true);
+});
+
+test('the next generation is higher than that of any router', async () => {
+  const previous = await snapshotOf({ a: pods });
+  const heldGeneration = previous.metadata.generation + 100;
+  const next = await snapshotOf({ a: podsAndJobs }, { previous, heldGeneration });
+  assert.equal(next.metadata.generation, heldGeneration + 1);
+});
+
+test('a server that cannot be read keeps set and version, marked stale, until it can be again', async () => {
+  const previous = await snapshotOf({ a: pods, b: podsAndJobs });
+  const faulty = await build({ a: pods, b: failed }, { previous });
+  assert.ok(faulty.changed && faulty.snapshot !== undefined);
+  assert.deepEqual(whoServes(faulty.snapshot, 'batch', 'v1', 'jobs'), ['b']);
+  const [, b] = faulty.snapshot.servers;
+  assert.equal(b?.stale, true);
+  assert.equal(b?.version, 'v1.26.0');
+  assert.match(
+    faulty.warnings.join(),
+    /server b cannot be read, so its last known resources are used: connection refused/,
+  );
+
+  const stillFaulty = await build({ a: pods, b: failed }, { previous: faulty.snapshot });
+  assert.equal(stillFaulty.changed, false);
+  const healed = await snapshotOf({ a: pods, b: podsAndJobs }, { previous: faulty.snapshot });
+  assert.equal(healed.servers[1]?.stale, undefined);
+});
+
+test('a server that was never read is left out, with a warning', async () => {
+  const { snapshot, warnings } = await build({ a: pods, b: failed });
+  assert.deepEqual(
+    snapshot?.servers.map(({ id }) => id),
+    ['a'],
+  );
+  assert.match(warnings.join(), /server b is left out.*connection refused/);
+});
+
+test('a server that is no longer listed is removed', async () => {
+  const previous = await snapshotOf({ a: pods, b: podsAndJobs });
+  assert.deepEqual(
+    (await snapshotOf({ a: pods }, { previous })).servers.map(({ id }) => id),
+    ['a'],
+  );
+});
+
+test('without a known server there is no snapshot', async () => {
+  const { snapshot, changed } = await build({ a: failed });
+  assert.equal(snapshot, undefined);
+  assert.equal(changed, false);
+});
+
+test('APIServices and custom resources that cannot be read stay as they were', async () => {
+  const clusterObjects = {
+    apiServices: [{ group: 'apps', version: 'v1', available: true }],
+    customResourceGroups: [{ group: 'example.com', version: 'v1' }],
+    warnings: [],
+  };
+  const previous = await snapshotOf({ a: pods }, { clusterObjects });
+  const next = await build({ a: pods }, { previous, clusterObjects: unknownObjects });
+  assert.equal(next.changed, false);
+});
+
+test('an OpenAPI index and a version that cannot be read stay as they were', async () => {
+  const paths = { 'api/v1': '/openapi/v3/api/v1?hash=A' };
+  assert.ok(pods.ok);
+  const previous = await snapshotOf({ a: { ...pods, openApi: { kind: 'read', paths } } });
+  const unread = { ...pods, version: undefined, openApi: { kind: 'failed', reason: 'too slow' } } as const;
+  const next = await build({ a: unread }, { previous });
+  assert.equal(next.changed, false);
+  assert.match(next.warnings.join(), /OpenAPI v3 index of server a is unknown: too slow/);
+});
+
+test('group versions of extension servers and custom resources belong to no server, but stay in discovery', async () => {
+  const service = { namespace: 'kube-system', name: 'metrics-server' };
+  const discovery = [{ metadata: { name: 'metrics.k8s.io' }, versions: [{ version: 'v1beta1' }] }];
+  const all = reading(
+    {
+      'core.pods': ['v1'],
+      'metrics.k8s.io.nodes': ['v1beta1'],
+      'example.com.widgets': ['v2', 'v1'],
+    },
+    { discovery, subresources: { 'example.com.widgets': { v1: ['status'], v2: ['status'] } } },
+  );
+  const snapshot = await snapshotOf(
+    { a: all },
+    {
+      clusterObjects: {
+        apiServices: [{ group: 'metrics.k8s.io', version: 'v1beta1', service, available: true }],
+        customResourceGroups: [{ group: 'example.com', version: 'v1' }],
+        warnings: [],
+      },
+    },
+  );
+  const [set] = Object.values(snapshot.servedSets);
+  assert.deepEqual(set?.storageVersions, { 'core.pods': ['v1'], 'example.com.widgets': ['v2'] });
+  assert.deepEqual(set?.subresources, { 'example.com.widgets': { v2: ['status'] } });
+  assert.deepEqual(set?.discovery, discovery);
+});
+
+test('a name that no router takes does not hold up the snapshot', async () => {
+  const odd = reading(
+    { 'core.pods': ['v1'], 'external.metrics.k8s.io.queue_depth': ['v1beta1'] },
+    {
+      subresources: { 'core.pods': { v1: ['log', 'a:b'] } },
+      discovery: [
+        {
+          metadata: { name: 'external.metrics.k8s.io' },
+          versions: [
+            {
+              version: 'v1beta1',
+              resources: [
+                { resource: 'queue_depth', subresources: [{ subresource: 'a:b' }] },
+                { resource: 'with a space' },
+              ],
+            },
+          ],
+        },
+      ],
+    },
+  );
+  const [set] = Object.values((await snapshotOf({ a: odd })).servedSets);
+  assert.deepEqual(set?.storageVersions, { 'core.pods': ['v1'] });
+  assert.deepEqual(set?.subresources, { 'core.pods': { v1: ['log'] } });
+  assert.deepEqual(
+    set?.discovery?.[0]?.versions?.[0]?.resources?.map(({ resource }) => resource),
+    ['queue_depth'],
+  );
+});
+
+const served = fc.dictionary(
+  fc.constantFrom('core.pods', 'batch.jobs', 'apps.deployments'),
+  fc.uniqueArray(fc.constantFrom('v1', 'v1beta1', 'v2'), { minLength: 1 }),
+  { noNullPrototype: true },
+);
+function servedBy(snapshot: Snapshot, id: string): ServedSet['storageVersions'] | undefined {
+  const server = snapshot.servers.find((candidate) => candidate.id === id);
+  return server && snapshot.servedSets[server.serves]?.storageVersions;
+}
+
+const rounds = fc.array(
+  fc.record({ a: fc.option(served), b: fc.option(served), c: fc.option(served), objects: fc.boolean() }),
+  { minLength: 2, maxLength: 6 },
+);
+
+test('no sequence of failures removes the last known resources of a server', async () => {
+  await fc.assert(
+    fc.asyncProperty(rounds, async (sequence) => {
+      const lastKnown = new Map<string, ServedSet['storageVersions']>();
+      let previous: Snapshot | undefined;
+      for (const { objects, ...servers } of sequence) {
+        const readings = Object.entries(servers).map(([id, versions]): [string, ServerReading] => {
+          if (versions !== null) lastKnown.set(id, versions);
+          return [id, versions === null ? failed : reading(versions)];
+        });
+        const clusterObjects = objects ? noObjects : unknownObjects;
+        const { snapshot, changed } = await build(Object.fromEntries(readings), { previous, clusterObjects });
+        assert.equal(snapshot === undefined, lastKnown.size === 0);
+        if (snapshot === undefined) continue;
+        for (const [id, versions] of lastKnown) assert.deepEqual(servedBy(snapshot, id), versions);
+        const step =
+          snapshot.metadata.generation - (previous?.metadata.generation ?? Math.floor(now / 1000) - 1);
+        assert.equal(step, changed ? 1 : 0);
+        previous = snapshot;
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('undecodable versions are in the snapshot while schemas are compared, also of a stale server', async () => {
+  const group = 'flowcontrol.apiserver.k8s.io';
+  const name = `${group}.flowschemas`;
+  const storing = async (version: string, storedAt: string, ...served: string[]): Promise<ServerReading> =>
+    Object.assign(
+      reading(
+        { [name]: served },
+        {
+          storageVersionHashes: { [name]: await storageVersionHash(group, storedAt, 'FlowSchema') },
+          discovery: [
+            {
+              metadata: { name: group },
+              versions: served.map((each) => ({
+                version: each,
+                resources: [
+                  {
+                    resource: 'flowschemas',
+                    responseKind: { group, version: each, kind: 'FlowSchema' },
+                    scope: 'Cluster' as const,
+                    verbs: ['get'],
+                  },
+                ],
+              })),
+            },
+          ],
+        },
+      ),
+      { version },
+    );
+  const older = await storing('v1.28.0', 'v1beta3', 'v1beta3');
+  const newer = await storing('v1.31.0', 'v1', 'v1', 'v1beta3');
+  const undecodable = (snapshot: Snapshot, id: string) => {
+    const serves = snapshot.servers.find((server) => server.id === id)?.serves ?? '';
+    return snapshot.servedSets[serves]?.undecodableVersions;
+  };
+  const schemas = new Map();
+  const mixed = await snapshotOf({ a: older, b: newer }, { schemas });
+  assert.deepEqual(undecodable(mixed, 'a'), { [name]: [`${group}/v1`] });
+  assert.equal(undecodable(mixed, 'b'), undefined);
+  assert.equal(undecodable(await snapshotOf({ a: older, b: newer }), 'a'), undefined, 'nobody compared');
+
+  const stale = await build({ a: failed, b: newer }, { schemas, previous: mixed });
+  assert.deepEqual(stale.snapshot && undecodable(stale.snapshot, 'a'), { [name]: [`${group}/v1`] });
+  const { snapshot: alone } = await build({ a: failed, c: older }, { schemas, previous: mixed });
+  assert.ok(alone !== undefined);
+  assert.equal(undecodable(alone, 'a'), undefined, 'the server that stored it is gone');
+});

@@ -1,0 +1,298 @@
+import { errorMessage } from '../runtime/errors.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { type BackOff, backOffDelay, type Clock } from '../runtime/time.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
+import type { HeldSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
+import { sealedDigest } from '../snapshot/signing/open-sealed.ts';
+import type { SigningKey } from '../snapshot/signing/seal.ts';
+import { sealRenewal, sealSnapshot } from '../snapshot/signing/seal.ts';
+import type { SyncObserver } from './sync-observer.ts';
+
+/** A snapshot, ready to be delivered. */
+export interface Delivery {
+  readonly snapshot: Snapshot;
+  /** Signed; `undefined` without a signing key: only files accept that. */
+  readonly sealed: SealedDelivery | undefined;
+}
+
+export interface SealedDelivery {
+  /** Compact JWS of the snapshot. */
+  readonly snapshot: string;
+  /** Compact JWS that makes the snapshot young again; `undefined` before the first renewal. */
+  readonly renewal: string | undefined;
+  /** What a router holds that has accepted both. */
+  readonly held: HeldSnapshot;
+}
+
+/**
+ * Seals a snapshot for its first delivery. @throws {SnapshotError} for a snapshot that every receiver would refuse.
+ */
+export async function sealDelivery(snapshot: Snapshot, key: SigningKey | undefined): Promise<Delivery> {
+  if (key === undefined) return { snapshot, sealed: undefined };
+  const jws = await sealSnapshot(snapshot, key);
+  const held = { digest: await sealedDigest(jws), createdAt: Date.parse(snapshot.metadata.createdAt) };
+  return { snapshot, sealed: { snapshot: jws, renewal: undefined, held } };
+}
+
+/**
+ * The same snapshot, renewed.
+ *
+ * @param now milliseconds since the epoch; its age counts from here
+ */
+export async function renewDelivery(
+  { snapshot, sealed }: Delivery,
+  key: SigningKey | undefined,
+  now: number,
+): Promise<Delivery> {
+  const createdAt = new Date(now).toISOString();
+  if (key === undefined || sealed === undefined) {
+    return { snapshot: { ...snapshot, metadata: { ...snapshot.metadata, createdAt } }, sealed: undefined };
+  }
+  const { generation } = snapshot.metadata;
+  const { digest } = sealed.held;
+  const renewal = await sealRenewal({ generation, digest, createdAt }, key);
+  return {
+    snapshot,
+    sealed: { snapshot: sealed.snapshot, renewal, held: { digest, createdAt: Date.parse(createdAt) } },
+  };
+}
+
+export type DeliveryResult =
+  /** The target holds this snapshot. */
+  | { readonly kind: 'accepted' }
+  /** The target holds another snapshot with the same or a higher generation (409). */
+  | { readonly kind: 'newer-held'; readonly generation: number | undefined; readonly message: string }
+  /** The target refuses it (401, 413, 422, …) until an operator changes something. */
+  | { readonly kind: 'refused'; readonly message: string }
+  /** No response, or one that asks to retry later. */
+  | { readonly kind: 'unreachable'; readonly message: string };
+
+/** A receiver of snapshots: a router, a file, a store. Each has its own retries. */
+export interface SnapshotTarget {
+  /** For logs and status, for example the router's URL or the file's name. */
+  readonly name: string;
+  /**
+   * Delivers a snapshot once; only its renewal, if the target already holds the snapshot. Never throws: a failure is in
+   * the result.
+   */
+  put(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult>;
+  /**
+   * Asks with a small request whether the target still holds what it has accepted: after a restart, a router may not. A
+   * target without this method gets its snapshot again from time to time.
+   * @throws if it cannot be reached
+   */
+  holds?(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
+  /** Whether it refuses creation times in the future. If so, what it accepts shows that the sync job's clock is right. */
+  readonly checksCreationTime?: boolean;
+}
+
+/** Delivers once. A target of a library user that throws must not end the sync job, or a delivery to another target. */
+export async function deliverTo(
+  target: SnapshotTarget,
+  delivery: Delivery,
+  signal: AbortSignal,
+): Promise<DeliveryResult> {
+  try {
+    return await target.put(delivery, signal);
+  } catch (error) {
+    return { kind: 'unreachable', message: errorMessage(error) };
+  }
+}
+
+interface PublicationOptions {
+  readonly clock: Clock;
+  readonly signingKey: SigningKey | undefined;
+  /** Milliseconds between renewals. */
+  readonly renewal: number;
+  /** Between attempts to overtake a router that holds a higher generation. */
+  readonly overtakeBackOff: BackOff;
+  /** Called with what is to be delivered from now on. */
+  readonly offer: (delivery: Delivery) => void;
+}
+
+/** The snapshot that is being delivered, with its renewals and its generation. */
+export function createPublication(options: PublicationOptions) {
+  const { clock, signingKey, offer } = options;
+  let current: Delivery | undefined;
+  let held: number | undefined;
+  let overtakes = 0;
+  // Both by the monotonic clock, so that a clock that is set back delays no renewal.
+  let renewAt = 0;
+  let overtakeAt = 0;
+
+  /** Delivers this from now on. @throws {SnapshotError} if it cannot be sealed; the last one stays then. */
+  async function publish(snapshot: Snapshot): Promise<void> {
+    current = await sealDelivery(snapshot, signingKey);
+    // A snapshot of an earlier run may be due for renewal.
+    const age = Math.max(0, clock.now() - Date.parse(snapshot.metadata.createdAt));
+    renewAt = clock.monotonic() + options.renewal - age;
+    offer(current);
+  }
+
+  async function overtake({ snapshot }: Delivery, held: number): Promise<void> {
+    overtakes++;
+    // Two sync jobs that push to one router overtake each other for ever: the back-off makes that slow.
+    overtakeAt = clock.monotonic() + backOffDelay(options.overtakeBackOff, overtakes, clock.random());
+    const createdAt = new Date(clock.now()).toISOString();
+    await publish({ ...snapshot, metadata: { ...snapshot.metadata, generation: held + 1, createdAt } });
+  }
+
+  async function renew(delivery: Delivery): Promise<void> {
+    current = await renewDelivery(delivery, signingKey, clock.now());
+    renewAt = clock.monotonic() + options.renewal;
+    offer(current);
+  }
+
+  return {
+    publish,
+    /** A router holds another snapshot with this generation, which is at least as high as the one delivered. */
+    newerHeld(generation: number): void {
+      held = Math.max(generation, held ?? 0);
+    },
+    /** The highest such generation, for `nextGeneration`. */
+    heldGeneration: () => held,
+    /**
+     * Renews or overtakes if it is time to.
+     * @param hasRead whether the cluster could be read just now: nothing is renewed without
+     * @returns the snapshot that is being delivered afterwards
+     */
+    async keepInForce(hasRead: boolean): Promise<Snapshot | undefined> {
+      const generation = current?.snapshot.metadata.generation;
+      const isHeldElsewhere = held !== undefined && generation !== undefined && held >= generation;
+      if (!isHeldElsewhere && clock.monotonic() >= overtakeAt) overtakes = 0;
+      if (isHeldElsewhere && current !== undefined && held !== undefined && clock.monotonic() >= overtakeAt) {
+        await overtake(current, held);
+      } else if (hasRead && current !== undefined && clock.monotonic() >= renewAt) {
+        await renew(current);
+      }
+      return current?.snapshot;
+    },
+  };
+}
+
+/** Milliseconds. */
+export interface DeliveryTiming {
+  /**
+   * Between deliveries to a target that cannot be reached. Default 250, doubling up to 750: a router that starts late
+   * gets its snapshot within a second, and an attempt without a connection costs little.
+   */
+  readonly deliveryBackOff: BackOff;
+  /**
+   * Between deliveries to a target that refuses them, and between attempts to overtake a newer generation: both need a
+   * change by an operator. Default 500, doubling up to 10,000.
+   */
+  readonly refusalBackOff: BackOff;
+  /** How often a target is asked whether it still holds the snapshot, if it has `holds`. Default 500. */
+  readonly check: number;
+  /** How often a target without `holds` gets its snapshot again. Default 30,000. */
+  readonly confirm: number;
+}
+
+interface TargetDeliveryOptions {
+  readonly clock: Clock;
+  readonly timing: DeliveryTiming;
+  readonly logger: Logger;
+  /** Called if the target holds another snapshot, with its generation, or with ours if that is unknown. */
+  readonly onNewerHeld: (generation: number) => void;
+  /** Called after the target has accepted a snapshot or renewal. */
+  readonly onAccepted?: (delivery: Delivery) => void;
+  readonly observer?: Pick<SyncObserver, 'delivered'> | undefined;
+}
+
+export interface TargetStatus {
+  readonly target: string;
+  /** Generation of the snapshot that the target is known to hold. */
+  readonly heldGeneration: number | undefined;
+  readonly lastResult: DeliveryResult | undefined;
+  /** Failed deliveries since the last accepted one. */
+  readonly failures: number;
+  /** Milliseconds since the epoch; `undefined` before the first. */
+  readonly lastAcceptedAt: number | undefined;
+}
+
+/** Delivers the current snapshot to one target, with retries. */
+export function createTargetDelivery(target: SnapshotTarget, options: TargetDeliveryOptions) {
+  const { clock, timing, logger } = options;
+  let current: Delivery | undefined;
+  /** Aborts when another snapshot is offered; ends every wait. */
+  let offered = new AbortController();
+  let held: Delivery | undefined;
+  let lastResult: DeliveryResult | undefined;
+  let failures = 0;
+  let lastAcceptedAt: number | undefined;
+
+  /** Whether the target is known to hold the delivery. */
+  async function stillHolds(delivery: Delivery, signal: AbortSignal): Promise<boolean> {
+    if (held !== delivery || target.holds === undefined) return false;
+    try {
+      return await target.holds(delivery, signal);
+    } catch {
+      // The delivery that follows reports the failure.
+      return false;
+    }
+  }
+
+  async function attempt(delivery: Delivery, signal: AbortSignal): Promise<void> {
+    if (await stillHolds(delivery, signal)) return;
+    const begun = clock.monotonic();
+    const result = await deliverTo(target, delivery, signal);
+    if (signal.aborted) return;
+    const seconds = (clock.monotonic() - begun) / 1000;
+    options.observer?.delivered({ target: target.name, seconds, result: result.kind });
+    const { generation } = delivery.snapshot.metadata;
+    const fields = { target: target.name, generation };
+    if (result.kind === 'accepted') {
+      if (held !== delivery) logger.info(fields, 'Snapshot delivered');
+      held = delivery;
+      failures = 0;
+      lastAcceptedAt = clock.now();
+      options.onAccepted?.(delivery);
+    } else {
+      held = undefined;
+      failures++;
+      // Logged once per reason, so that a target that stays unreachable does not fill the log.
+      if (lastResult === undefined || describe(lastResult) !== describe(result)) {
+        logger.warn({ ...fields, reason: result.message }, `Snapshot not delivered: ${result.kind}`);
+      }
+      if (result.kind === 'newer-held') options.onNewerHeld(result.generation ?? generation);
+    }
+    lastResult = result;
+  }
+
+  function delay(): number {
+    if (failures === 0) return target.holds === undefined ? timing.confirm : timing.check;
+    const backOff = lastResult?.kind === 'unreachable' ? timing.deliveryBackOff : timing.refusalBackOff;
+    return backOffDelay(backOff, failures, clock.random());
+  }
+
+  return {
+    /** Makes this the snapshot to deliver, instead of any earlier one. Returns at once. */
+    offer(delivery: Delivery): void {
+      current = delivery;
+      offered.abort();
+      offered = new AbortController();
+    },
+    /** Delivers until `signal` aborts. Never rejects. */
+    async run(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        const delivery = current;
+        const wake = offered.signal;
+        if (delivery !== undefined) await attempt(delivery, signal);
+        // A new snapshot does not shorten the back-off of an unreachable target.
+        const unreachable = delivery !== undefined && lastResult?.kind === 'unreachable';
+        await clock.sleep(delay(), unreachable ? signal : AbortSignal.any([signal, wake]));
+      }
+    },
+    status: (): TargetStatus => ({
+      target: target.name,
+      heldGeneration: held?.snapshot.metadata.generation,
+      lastResult,
+      failures,
+      lastAcceptedAt,
+    }),
+  };
+}
+
+function describe(result: DeliveryResult): string {
+  return result.kind === 'accepted' ? result.kind : `${result.kind}: ${result.message}`;
+}

@@ -1,0 +1,161 @@
+import * as v from 'valibot';
+import { parseRfc3339 } from '../runtime/time.ts';
+import { parseHostPort } from '../snapshot/addresses/addresses.ts';
+import { shortText } from '../snapshot/format/schema.ts';
+import { placeOf } from './endpoints.ts';
+import { checkedDocument } from './server-documents.ts';
+
+export const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
+
+/** Labels of identity Leases: from 1.28 on, and before. No selector covers both, so there are two lists. */
+export const identityLeaseSelectors = [
+  'apiserver.kubernetes.io/identity=kube-apiserver',
+  'k8s.io/component=kube-apiserver',
+] as const;
+
+/** The identity Lease of an API server (KEP-1965). */
+export interface IdentityLease {
+  /** Name of the Lease, which is the ID of the server. */
+  readonly id: string;
+  /** Host name of the operating system; servers before 1.26 do not write it. Never one that a snapshot cannot hold. */
+  readonly hostname: string | undefined;
+  /** `host:port` for peers; only servers with Kubernetes' own peer proxy write it (1.28 and later). */
+  readonly address: string | undefined;
+  /** Differs for each process, so a change is a restart. Empty: the Lease has no holder. */
+  readonly holderIdentity: string;
+  /** Milliseconds since the epoch by the server's clock; `-Infinity` if it was never renewed. */
+  readonly renewedAt: number;
+  /** Milliseconds since the epoch by etcd's leader's clock; `undefined`: the object does not say. */
+  readonly createdAt: number | undefined;
+  readonly durationMilliseconds: number;
+}
+
+/** IdentityLeaseDurationSeconds in k8s.io/kubernetes pkg/controlplane/apiserver/server.go. */
+const defaultDurationSeconds = 3600;
+
+const lease = v.object({
+  metadata: v.object({
+    name: v.string(),
+    creationTimestamp: v.nullish(v.string(), ''),
+    labels: v.nullish(v.record(v.string(), v.string())),
+    annotations: v.nullish(v.record(v.string(), v.string())),
+  }),
+  spec: v.nullish(
+    v.object({
+      holderIdentity: v.nullish(v.string(), ''),
+      leaseDurationSeconds: v.nullish(v.number(), defaultDurationSeconds),
+      renewTime: v.nullish(v.string(), ''),
+    }),
+    {},
+  ),
+});
+
+/** Whether two Leases belong to one host: one server in two versions. */
+export function isSameHost(one: IdentityLease, other: IdentityLease): boolean {
+  return one.hostname !== undefined && one.hostname === other.hostname;
+}
+
+/** @throws {ReadError} `InvalidDocument` for any other object */
+export function parseIdentityLease(object: unknown): IdentityLease {
+  const { metadata, spec } = checkedDocument(lease, leasesPath, object);
+  const hostname = metadata.labels?.['kubernetes.io/hostname'];
+  const address = metadata.annotations?.['kubernetes.io/peer-advertise-address'];
+  return {
+    id: metadata.name,
+    hostname: v.is(shortText, hostname) ? hostname : undefined,
+    // Upstream writes it unchecked, for example `:6443` without an IP address. Such an address does not count.
+    address: address !== undefined && parseHostPort(address).ok ? address : undefined,
+    holderIdentity: spec.holderIdentity,
+    renewedAt: parseRfc3339(spec.renewTime) ?? Number.NEGATIVE_INFINITY,
+    createdAt: parseRfc3339(metadata.creationTimestamp),
+    durationMilliseconds: spec.leaseDurationSeconds * 1000,
+  };
+}
+
+/** A renewal is at most this much later than the one before, milliseconds: kube-apiserver renews every 10 s. */
+const renewedWithin = 15_000;
+
+/**
+ * When its holder acquired a Lease, as far as the Lease tells somebody who has just seen this holder for the first time.
+ * kube-apiserver writes no `acquireTime`. One that it has created a renewal ago at most it has acquired then, to the
+ * second; else the first renewal that was seen counts, which is the first of all for whoever was watching.
+ */
+export function acquiredAt({ createdAt, renewedAt }: IdentityLease): number {
+  const isNew = createdAt !== undefined && Math.abs(renewedAt - createdAt) <= renewedWithin;
+  return isNew ? createdAt : renewedAt;
+}
+
+/** Whether an identity Lease still says that its server runs. */
+export type LeaseStanding =
+  | { readonly kind: 'held' }
+  /** Not renewed within its duration. */
+  | { readonly kind: 'expired' }
+  /** Another process, on the same host or at the same address, holds a newer Lease. */
+  | { readonly kind: 'superseded'; readonly by: string };
+
+/** The last observed renewal of a Lease. */
+export interface LeaseRenewal {
+  readonly renewedAt: number;
+  /** By the monotonic clock; `undefined` before the first observed renewal. */
+  readonly seenAt: number | undefined;
+}
+
+/** Tolerance for a server's clock, before a Lease without an observed renewal counts as expired, milliseconds. */
+const clockSkew = 60_000;
+
+/**
+ * How much later another Lease must have been renewed to supersede this one, milliseconds. API servers renew every 10 s,
+ * so three renewals were missed. Two servers that both renew never supersede each other.
+ */
+const supersededAfter = 30_000;
+
+/**
+ * Observes renewals by this machine's clock, because the times in Leases are those of other clocks (client-go's leader
+ * election does the same).
+ *
+ * @param monotonic now, by the monotonic clock
+ */
+export function followRenewals(
+  leases: readonly IdentityLease[],
+  previous: ReadonlyMap<string, LeaseRenewal>,
+  monotonic: number,
+): ReadonlyMap<string, LeaseRenewal> {
+  return new Map(
+    leases.map(({ id, renewedAt }) => {
+      const before = previous.get(id);
+      if (before === undefined) return [id, { renewedAt, seenAt: undefined }];
+      return [id, before.renewedAt === renewedAt ? before : { renewedAt, seenAt: monotonic }];
+    }),
+  );
+}
+
+/** @param now milliseconds since the epoch */
+export function leaseStanding(
+  lease: IdentityLease,
+  leases: readonly IdentityLease[],
+  renewal: LeaseRenewal | undefined,
+  now: number,
+  monotonic: number,
+): LeaseStanding {
+  const successors = leases
+    .filter((other) => other.renewedAt - lease.renewedAt > supersededAfter && isSuccessor(lease, other))
+    .sort((one, other) => other.renewedAt - one.renewedAt || (one.id < other.id ? -1 : 1));
+  const [successor] = successors;
+  if (successor !== undefined) return { kind: 'superseded', by: successor.id };
+  if (renewal?.seenAt !== undefined && monotonic - renewal.seenAt <= lease.durationMilliseconds) {
+    return { kind: 'held' };
+  }
+  const endsAt = lease.renewedAt + lease.durationMilliseconds + clockSkew;
+  return { kind: endsAt < now ? 'expired' : 'held' };
+}
+
+/** An upgrade can change the form of the ID, and the earlier Lease stays for up to an hour. */
+function isSuccessor(lease: IdentityLease, other: IdentityLease): boolean {
+  if (other.id === lease.id) return false;
+  if (isSameHost(lease, other)) return true;
+  return (
+    lease.address !== undefined &&
+    other.address !== undefined &&
+    placeOf(lease.address) === placeOf(other.address)
+  );
+}

@@ -1,0 +1,184 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { EmbeddedSync, EmbeddedSyncParts } from '../../node/process/open-embedded-sync.ts';
+import { isLocalServerAddress } from '../../node/serving/local-server-address.ts';
+import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
+import { newPseudonym } from '../../request/headers.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { backOffDelay, systemClock } from '../../runtime/time.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
+import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
+import type { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
+import type { DeliveryResult, SnapshotTarget } from '../deliver.ts';
+import type { SyncLoop } from '../sync-loop.ts';
+import type { SyncOnceResult } from '../sync-once.ts';
+import { type ClusterAccessOptions, expiringCredentials, loadClusterAccess } from './cluster-access.ts';
+import { localApiServer } from './find-server-id.ts';
+import { runSync, syncOnce } from './run-sync.ts';
+import type { SyncOptions } from './sync-options.ts';
+
+/** Between attempts to begin, while credentials cannot be had: an exec plugin that fails, a token that is not there yet. */
+const beginBackOff = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
+
+/**
+ * Milliseconds. Every router reads each server: while nothing changes, a fifth as often as a sync job that does it for
+ * all. What changes is told by watches, and a server that could not be read is asked again after a second.
+ */
+const timing = { restInterval: 5_000, check: 30_000 };
+
+/** The settings that reading depends on; a change of them starts it anew. */
+type Reading = Omit<SyncOptions, 'targets' | 'previous' | 'observer' | 'logger' | 'kubernetes'> & {
+  readonly kubernetes: ClusterAccessOptions;
+};
+
+/** Runs the sync job inside of a router: the same loop as `mixed-version-proxy sync`, with that router for its target. */
+export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
+  const { receiver, logger } = parts;
+  const target = ownRouterTarget(receiver);
+  let reading: Reading | undefined;
+  let loop: SyncLoop | undefined;
+  /** Why there is no loop. */
+  let issue: string | undefined;
+  let stop = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+
+  async function run(next: Reading, isAt: (address: string) => boolean, signal: AbortSignal): Promise<void> {
+    for (let failures = 1; !signal.aborted; failures++) {
+      const options = {
+        ...next,
+        local: next.local && { ...next.local, isAt },
+        targets: [target],
+        previous: held(receiver),
+        observer: parts.observer,
+        logger,
+      };
+      try {
+        await runSync(options, signal, (started) => {
+          loop = started;
+          issue = undefined;
+        });
+        return;
+      } catch (error) {
+        const reason = errorMessage(error);
+        if (reason !== issue) logger.error({ err: error }, 'The cluster cannot be read');
+        issue = reason;
+        await systemClock.sleep(backOffDelay(beginBackOff, failures, systemClock.random()), signal);
+      }
+    }
+  }
+
+  return {
+    async prepare(config) {
+      const next = readingOf(config, parts.pseudonym);
+      if (isDeepStrictEqual(next, reading)) return () => {};
+      // Whatever is wrong with the kubeconfig itself is found here; it is loaded anew by the loop.
+      await loadClusterAccess(next.kubernetes);
+      return () => {
+        reading = next;
+        stop.abort();
+        stop = new AbortController();
+        const { signal } = stop;
+        running = running.then(() => run(next, isLocalServerAddress(config), signal));
+      };
+    },
+    hurry: () => loop?.hurry(),
+    expiring: async () => (reading === undefined ? [] : expiringCredentials(reading.kubernetes)),
+    status(): EmbeddedSyncStatus {
+      const status = loop?.status();
+      const [delivered] = status?.targets.flatMap(({ lastResult }) => lastResult ?? []) ?? [];
+      return {
+        source: reading === undefined ? '' : sourceOf(reading.kubernetes),
+        lastRoundAt: status?.lastRoundAt,
+        lastReadAt: status?.lastReadAt,
+        servers: status?.servers ?? [],
+        warnings: [
+          ...(issue === undefined ? [] : [`the cluster cannot be read: ${issue}`]),
+          ...(delivered?.kind === 'refused' ? [`what was read is refused: ${delivered.message}`] : []),
+          ...(status?.warnings ?? []),
+        ],
+      };
+    },
+    async stop() {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+/** Reads the cluster once, as the router does when it starts, and delivers to nobody. @throws {Error} as `syncOnce` */
+export function readClusterOnce(
+  config: ServeConfig,
+  signal: AbortSignal,
+): Promise<Pick<SyncOnceResult, 'snapshot' | 'readings' | 'warnings'>> {
+  const { local, ...reading } = readingOf(config, newPseudonym());
+  const nobody: SnapshotTarget = {
+    name: 'nobody',
+    put: async () => ({ kind: 'accepted' }),
+    holds: async () => true,
+  };
+  return syncOnce(
+    { ...reading, local: local && { ...local, isAt: isLocalServerAddress(config) }, targets: [nobody] },
+    signal,
+  );
+}
+
+function sourceOf(access: ClusterAccessOptions): string {
+  return 'kubeconfig' in access ? access.kubeconfig : 'in-cluster';
+}
+
+/** With the time of its last renewal, which is what the loop renews it by. */
+function held(receiver: SnapshotReceiver): Snapshot | undefined {
+  const table = receiver.current();
+  if (table === undefined) return undefined;
+  const { snapshot, createdAt } = table;
+  return { ...snapshot, metadata: { ...snapshot.metadata, createdAt: new Date(createdAt).toISOString() } };
+}
+
+function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseudonym: string): Reading {
+  if (embeddedSync === undefined) throw new TypeError('There is no cluster to read: snapshots are pushed.');
+  const { access, servers, departedServerGrace, cluster } = embeddedSync;
+  return {
+    kubernetes:
+      'kubeconfig' in access
+        ? { kubeconfig: access.kubeconfig.path, text: access.kubeconfig.text, context: access.context }
+        : access,
+    servers,
+    certificateAuthorities: peerCa?.pem,
+    authoritiesFrom: peerCa && `--peer-ca-file (${peerCa.path})`,
+    departedServerGraceMilliseconds: departedServerGrace,
+    cluster,
+    local:
+      serverId === undefined || local === undefined
+        ? undefined
+        : { id: serverId, ...localApiServer(local, peerCa) },
+    via: `1.1 ${pseudonym}`,
+    timing,
+  };
+}
+
+/**
+ * Delivers to the router in whose process the sync job runs: to the receiver of pushes, unsigned. It does not check
+ * creation times, because both use the same clock.
+ */
+function ownRouterTarget(receiver: Pick<SnapshotReceiver, 'acceptOwn' | 'current'>): SnapshotTarget {
+  return {
+    name: 'this router',
+    async put({ snapshot }): Promise<DeliveryResult> {
+      try {
+        await receiver.acceptOwn(snapshot);
+        return { kind: 'accepted' };
+      } catch (error) {
+        if (!(error instanceof SnapshotError)) throw error;
+        const { code, message } = error;
+        return code === 'NotNewer'
+          ? { kind: 'newer-held', generation: receiver.current()?.generation, message }
+          : { kind: 'refused', message };
+      }
+    },
+    // An accepted snapshot stays for the life of the process.
+    async holds({ snapshot: { metadata } }) {
+      const table = receiver.current();
+      return table?.generation === metadata.generation && table.createdAt === Date.parse(metadata.createdAt);
+    },
+  };
+}

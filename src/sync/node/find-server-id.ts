@@ -1,0 +1,115 @@
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { apiEndpointsPath, apiEndpointsSelector, endpointServerId, parseApiEndpoints } from '../endpoints.ts';
+import { identityLeaseSelectors, leasesPath, parseIdentityLease } from '../leases.ts';
+import {
+  listObjects,
+  type ServerDocuments,
+  withLabelSelector,
+  withReadTimeout,
+} from '../server-documents.ts';
+import { type ClusterAccessOptions, loadClusterAccess } from './cluster-access.ts';
+import { kubernetesConnection } from './kubernetes-connection.ts';
+import type { LocalApiServer } from './sync-options.ts';
+
+/** Milliseconds for each list. */
+const listTimeout = 10_000;
+
+interface FindServerIdOptions {
+  readonly access: ClusterAccessOptions;
+  /** Asked first. */
+  readonly local: Omit<LocalApiServer, 'id' | 'isAt'>;
+  /** As the operating system says it, which is what kube-apiserver writes into its Lease. */
+  readonly hostname: string;
+  /** Whether `host:port` leads to the local server. */
+  readonly isLocal: (address: string) => boolean;
+  /** Default: it ends by itself. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** An ID, and how it is known. */
+export interface FoundServerId {
+  readonly id: string;
+  readonly by: 'lease' | 'endpoint';
+  /** For people. */
+  readonly source: string;
+}
+
+/**
+ * The ID of the kube-apiserver on this host: the name of the identity Lease that carries the host's name (KEP-1965), of
+ * several the one that was renewed last. A server without such a Lease (before 1.26, or with the feature gate
+ * `APIServerIdentity` off) has the ID that the sync job makes of its endpoint in the Service `kubernetes`.
+ * @throws {Error} that says what to do when nobody tells, or there is neither
+ */
+export async function findServerId({
+  access,
+  local,
+  hostname,
+  isLocal,
+  signal,
+}: FindServerIdOptions): Promise<FoundServerId> {
+  const connection = kubernetesConnection({ access: await loadClusterAccess(access), local });
+  try {
+    const leases = (
+      await Promise.all(
+        identityLeaseSelectors.map((selector) => listed(connection, leasesPath, selector, signal)),
+      )
+    )
+      .flat()
+      .map(parseIdentityLease);
+    const [own] = leases
+      .filter((lease) => lease.hostname === hostname)
+      .sort((one, other) => other.renewedAt - one.renewedAt);
+    if (own !== undefined)
+      return { id: own.id, by: 'lease', source: `identity Lease of this host, ${hostname}` };
+    const slices = await listed(connection, apiEndpointsPath, apiEndpointsSelector, signal);
+    const addresses = [...new Set(slices.flatMap(parseApiEndpoints).map(({ address }) => address))].sort();
+    const [address, ...others] = addresses.filter(isLocal);
+    if (address !== undefined && others.length === 0) {
+      const source = `endpoint ${address} of the Service kubernetes: no identity Lease is of this host, ${hostname}`;
+      return { id: endpointServerId(address), by: 'endpoint', source };
+    }
+    const hosts = [...new Set(leases.map((lease) => lease.hostname ?? '(unknown)'))].sort();
+    const only = address === undefined ? 'no endpoint' : 'more than one endpoint';
+    throw new Error(
+      `no identity Lease in kube-system is of this host, ${hostname}${among(hosts)}, and ${only} of the Service kubernetes leads to it${among(addresses)}: give --server-id`,
+    );
+  } finally {
+    await connection.close();
+  }
+}
+
+function among(known: readonly string[]): string {
+  return known.length === 0 ? '' : ` (they are of ${known.join(', ')})`;
+}
+
+/** Twice, for the second attempt asks another server. What the first one says is the reason: it is the local one. */
+async function listed(
+  connection: ServerDocuments,
+  path: string,
+  selector: string,
+  signal: AbortSignal | undefined,
+): Promise<readonly unknown[]> {
+  const list = () =>
+    withReadTimeout(listTimeout, signal, (deadline) =>
+      listObjects(connection, withLabelSelector(path, selector), deadline),
+    );
+  return await list().catch((reason: unknown) =>
+    list().catch(() => {
+      throw reason;
+    }),
+  );
+}
+
+/** How the API server behind the router is reached and verified. Pure. */
+export function localApiServer(
+  { origin, serverName, ca }: NonNullable<ServeConfig['local']>,
+  peerCa: ServeConfig['peerCa'],
+): Omit<LocalApiServer, 'id'> {
+  return {
+    origin,
+    serverName,
+    certificateAuthorities: ca.pem,
+    // Without a file of its own it is verified with that of the peers.
+    authoritiesFrom: `${ca.path === peerCa?.path ? '--peer-ca-file' : '--local-server-ca-file'} (${ca.path})`,
+  };
+}

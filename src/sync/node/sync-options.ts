@@ -1,0 +1,124 @@
+import type { JWK } from 'jose';
+import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import type { SnapshotOptions } from '../build-snapshot.ts';
+import type { SnapshotTarget } from '../deliver.ts';
+import type { SyncParts } from '../round.ts';
+import type { ServerDescription } from '../sync-server.ts';
+import type { ClusterAccessOptions } from './cluster-access.ts';
+import type { ServerAccess } from './http-client.ts';
+import type { FileTargetOptions } from './targets.ts';
+/** An API server, listed by hand. */
+export interface ListedServer extends ServerDescription {
+  /** `https://host:port` to read it at, if its address for routers leads to a router in front of it. */
+  readonly readFrom?: string | undefined;
+}
+
+export interface RouterTarget {
+  /** `https://host:port`; of a Worker, the address it is deployed at. */
+  readonly url: string;
+  /** Default: the host of `url`. */
+  readonly serverName?: string | undefined;
+  /** Its certificate is verified with the public authorities, as for a Worker. Default false. */
+  readonly publicAuthorities?: boolean | undefined;
+}
+
+/** The API server behind a router, for the sync job in that router. */
+export interface LocalApiServer {
+  readonly id: string;
+  /** `https://host:port`. */
+  readonly origin: string;
+  /** The name that its certificate must have. */
+  readonly serverName: string;
+  /** PEM. */
+  readonly certificateAuthorities: string;
+  /** Whether an address, `host:port`, leads to it: it may get a Lease, and so another ID. Default: none is known to. */
+  readonly isAt?: ((address: string) => boolean) | undefined;
+  /** What names those, for messages. */
+  readonly authoritiesFrom?: string | undefined;
+}
+
+/** Options to read API servers. The client certificate is for routers too, the token only for API servers. */
+export interface ReadingOptions extends Pick<ServerAccess, 'clientCertificate' | 'bearerToken'> {
+  readonly servers: readonly ListedServer[];
+  /** PEM to verify API servers' serving certificates. */
+  readonly certificateAuthorities: string;
+  /** What names those, for messages: a flag, or a field of a file. */
+  readonly authoritiesFrom?: string | undefined;
+}
+
+export interface SyncOptions
+  extends Omit<ReadingOptions, 'certificateAuthorities'>,
+    SnapshotOptions,
+    Pick<SyncParts, 'previous' | 'timing' | 'observer' | 'logger'> {
+  /**
+   * Finds servers with this kubeconfig, and reads them with its credentials. `certificateAuthorities` are then those of
+   * servers at their own addresses; `clientCertificate` and `bearerToken` are for routers only. Each defaults to that of
+   * the kubeconfig.
+   */
+  readonly kubernetes?: ClusterAccessOptions | undefined;
+  /** PEM to verify API servers' serving certificates. Required without `kubernetes`. */
+  readonly certificateAuthorities?: string | undefined;
+  readonly routers?: readonly RouterTarget[] | undefined;
+  readonly files?: readonly FileTargetOptions[] | undefined;
+  /** More targets, for example the router that this runs in. */
+  readonly targets?: readonly SnapshotTarget[] | undefined;
+  /** The API server behind that router; only with `kubernetes`. */
+  readonly local?: LocalApiServer | undefined;
+  /** `Via` of each request, so that the router recognizes requests of its own; only with `kubernetes`. */
+  readonly via?: string | undefined;
+  /** PEM to verify routers' serving certificates. Default: `certificateAuthorities`. */
+  readonly routerCertificateAuthorities?: string | undefined;
+  /** For routers, instead of the certificate or in addition. Routers require at least one of them. */
+  readonly routerBearerToken?: ServerAccess['bearerToken'];
+  /** Private JWK, as `keygen` makes it. */
+  readonly signingKey?: JWK | undefined;
+  /**
+   * Public keys that the snapshot to start from may be signed with, besides that of the signing key: the previous key of
+   * a rotation, keys of other sync jobs.
+   */
+  readonly snapshotKeys?: PinnedKeySet | undefined;
+  /** File that keeps the last snapshot for the next run. Its directory must exist. */
+  readonly stateFile?: string | undefined;
+  /**
+   * How long the resources of a departed server stay known: it may be restarting, so requests get 503, not 404. 0: not at
+   * all. Servers that are listed by hand never depart. Default 900,000.
+   */
+  readonly departedServerGraceMilliseconds?: number | undefined;
+}
+
+/** Options that were checked. */
+type CheckedSyncOptions = SyncOptions & ReadingOptions;
+
+/** @throws {TypeError} naming every error */
+export function checkSyncOptions(options: SyncOptions): CheckedSyncOptions {
+  const issues: string[] = [];
+  const { routers = [], files = [], targets: further = [], servers, certificateAuthorities } = options;
+  if (routers.length + files.length + further.length === 0)
+    issues.push('there is no router and no file to deliver to');
+  const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
+  if (routers.length > 0 && !hasIdentity) {
+    issues.push('routers accept snapshots only from a client with a certificate or a token: give one');
+  }
+  const needsKey =
+    routers.length > 0 || options.stateFile !== undefined || files.some((file) => !file.unsigned);
+  if (needsKey && options.signingKey === undefined) {
+    issues.push('there is no signing key: give one, or write files unsigned');
+  }
+  if (certificateAuthorities === undefined) {
+    issues.push('there are no certificate authorities to verify API servers with: give them');
+  }
+  for (const { id, address, url, readFrom } of servers) {
+    if (address === undefined && url === undefined && readFrom === undefined) {
+      issues.push(`server ${id} has no address to read it at`);
+    }
+  }
+  if (issues.length > 0 || certificateAuthorities === undefined) {
+    throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);
+  }
+  return { ...options, certificateAuthorities };
+}
+
+/** `https://host:port` that a server is read at. */
+export function readingOriginOf({ readFrom, address, url }: ListedServer): string {
+  return readFrom ?? url ?? `https://${address}`;
+}

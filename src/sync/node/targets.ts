@@ -1,0 +1,249 @@
+import { randomUUID } from 'node:crypto';
+import type { Dispatcher } from 'undici';
+import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
+import { replaceFile } from '../../node/files/write-whole-file.ts';
+import { ownPathsPrefix } from '../../request/own-path-target.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import {
+  type AdvertisedServer,
+  advertisedAddressHeader,
+  parseAdvertisedServer,
+} from '../../snapshot/addresses/addresses.ts';
+import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
+import {
+  heldGenerationCause,
+  parseEntityTag,
+  sealedMediaType,
+} from '../../snapshot/receiving/snapshot-endpoint.ts';
+import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
+import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import { openSnapshot } from '../../snapshot/signing/open-sealed.ts';
+import type { Delivery, DeliveryResult, SnapshotTarget } from '../deliver.ts';
+import {
+  failureText,
+  httpsAgent,
+  isTransient,
+  readText,
+  type ServerAccess,
+  sendRequest,
+  statusOf,
+  type TextResponse,
+} from './http-client.ts';
+
+/** With a client certificate, a token or both, of an allowed caller of the router. */
+interface HttpsTargetOptions extends ServerAccess {
+  /** `https://host:port` of a router's serving or admin address, or of a Worker. */
+  readonly url: string;
+  /** Called for each response with the address that the router advertises for peers; `undefined`: none. */
+  readonly onAdvertised?: ((advertised: AdvertisedServer | undefined) => void) | undefined;
+  /** For one push, milliseconds. Default 10,000. */
+  readonly timeoutMilliseconds?: number | undefined;
+}
+
+/** A router that snapshots are pushed to. */
+interface HttpsTarget extends HoldingTarget {
+  holds(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
+}
+
+/** A router that accepts no connection in this time counts as down, and is tried again soon. Milliseconds. */
+const connectTimeout = 1_000;
+/** For the check whether it still holds the snapshot, milliseconds. */
+const checkTimeout = 2_000;
+/** Of a response: a short JSON document, or a Status, which may list a hundred issues. */
+const maximumResponseBytes = 256 * 1024;
+
+/**
+ * Pushes to a router over HTTPS: the snapshot, or its renewal if the router already holds the snapshot.
+ */
+export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
+  const { url, bearerToken, timeoutMilliseconds = 10_000 } = options;
+  const snapshotUrl = new URL(`${ownPathsPrefix}/v1/snapshot`, url);
+  const renewalUrl = new URL(`${ownPathsPrefix}/v1/snapshot/renewal`, url);
+  const agent = httpsAgent(options, { connect: { timeout: connectTimeout } });
+
+  async function send(
+    method: 'GET' | 'HEAD' | 'PUT',
+    target: URL,
+    signal: AbortSignal,
+    { body, timeout = timeoutMilliseconds }: { readonly body?: string; readonly timeout?: number } = {},
+  ): Promise<Dispatcher.ResponseData> {
+    const response = await sendRequest(target, {
+      agent,
+      method,
+      headers: body === undefined ? { accept: sealedMediaType } : { 'content-type': sealedMediaType },
+      body,
+      bearerToken,
+      timeoutMilliseconds: timeout,
+      signal,
+    });
+    const header = response.headers[advertisedAddressHeader];
+    const advertised = typeof header === 'string' ? parseAdvertisedServer(header) : undefined;
+    // A failure without the header may come from an intermediary. It does not withdraw the address.
+    if (advertised !== undefined || response.statusCode === 200) options.onAdvertised?.(advertised);
+    return response;
+  }
+
+  async function push(target: URL, jws: string, signal: AbortSignal): Promise<DeliveryResult> {
+    try {
+      return resultOf(await readText(await send('PUT', target, signal, { body: jws }), maximumResponseBytes));
+    } catch (error) {
+      return { kind: 'unreachable', message: errorMessage(error) };
+    }
+  }
+
+  const unexpected = (response: TextResponse) => new Error(`${url} returned ${failureText(response)}`);
+
+  return {
+    name: url,
+    checksCreationTime: true,
+    async put({ sealed }: Delivery, signal) {
+      if (sealed === undefined) return { kind: 'refused', message: 'routers accept only signed snapshots' };
+      const { snapshot, renewal } = sealed;
+      if (renewal === undefined) return push(snapshotUrl, snapshot, signal);
+      const renewed = await push(renewalUrl, renewal, signal);
+      if (renewed.kind !== 'newer-held') return renewed;
+      // It does not hold the snapshot: it has started late, or has lost it.
+      const pushed = await push(snapshotUrl, snapshot, signal);
+      return pushed.kind === 'accepted' ? push(renewalUrl, renewal, signal) : pushed;
+    },
+    async holds({ sealed }, signal) {
+      const { statusCode, headers, body } = await send('HEAD', snapshotUrl, signal, {
+        timeout: checkTimeout,
+      });
+      await body.dump();
+      if (statusCode !== 200 && statusCode !== 404) throw unexpected({ status: statusCode, body: '' });
+      const { etag } = headers;
+      const held = typeof etag === 'string' ? parseEntityTag(etag) : undefined;
+      if (held === undefined || sealed === undefined) return false;
+      // A later time of making is a renewal of the same snapshot by another sync job.
+      return held.digest === sealed.held.digest && held.createdAt >= sealed.held.createdAt;
+    },
+    async held(signal) {
+      const response = await readText(await send('GET', snapshotUrl, signal), sealedSnapshotLimit);
+      if (response.status === 404) return undefined;
+      if (response.status !== 200) throw unexpected(response);
+      return response.body;
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** The result of a push. */
+function resultOf({ status, body }: TextResponse): DeliveryResult {
+  if (status === 200 || status === 201 || status === 204) return { kind: 'accepted' };
+  const failure = statusOf(body);
+  const message = `${status} ${failure?.message ?? 'without a Status'}`;
+  if (status === 409) {
+    const cause = failure?.details?.causes?.find(({ reason }) => reason === heldGenerationCause);
+    const generation = Number(cause?.message);
+    return {
+      kind: 'newer-held',
+      generation: Number.isSafeInteger(generation) && generation > 0 ? generation : undefined,
+      message,
+    };
+  }
+  if (isTransient(status)) return { kind: 'unreachable', message };
+  return { kind: 'refused', message };
+}
+
+export interface FileTargetOptions {
+  /** Its directory must exist. */
+  readonly file: string;
+  /** Plain JSON instead of a JWS: to be read, and for `explain`. Default false. */
+  readonly unsigned?: boolean;
+}
+
+/**
+ * Keeps the current snapshot in a file. A reader sees the old or the new one, never a part. A signed file has the form
+ * of the routers' own stores, with the last renewal, so that `serve --snapshot-file` accepts it.
+ */
+export function fileTarget({ file, unsigned = false }: FileTargetOptions): SnapshotTarget {
+  const store = createFileSnapshotStore(file);
+  return {
+    name: file,
+    async put({ snapshot, sealed }: Delivery): Promise<DeliveryResult> {
+      if (!unsigned && sealed === undefined) {
+        return { kind: 'refused', message: 'there is no signing key: give one, or write the file unsigned' };
+      }
+      try {
+        if (unsigned || sealed === undefined) {
+          const text = `${JSON.stringify(snapshot, null, 2)}\n`;
+          await replaceFile(file, `${file}.${randomUUID()}.tmp`, text);
+        } else await store.save(sealed);
+        return { kind: 'accepted' };
+      } catch (error) {
+        return { kind: 'unreachable', message: errorMessage(error) };
+      }
+    },
+  };
+}
+
+/** A target over the network that returns the snapshot that it holds. */
+interface HoldingTarget extends SnapshotTarget {
+  /**
+   * The sealed snapshot that it holds; `undefined` if it holds none.
+   * @throws if it cannot be reached
+   */
+  held(signal: AbortSignal): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+export type SnapshotHolder = Pick<HoldingTarget, 'name' | 'held'>;
+
+interface PreviousSnapshotSources {
+  readonly store: SnapshotStore | undefined;
+  readonly holders: readonly SnapshotHolder[];
+  /** A snapshot that is not signed with one of these is not used. */
+  readonly keys: PinnedKeySet;
+  readonly logger: Logger;
+}
+
+/**
+ * The newest snapshot that the state file or any target holds. Without it, after a restart routers would lose the routes
+ * of a server that cannot be read.
+ *
+ * Never rejects: a sync job that finds none starts without.
+ */
+export async function previousSnapshot(
+  { store, holders, keys, logger }: PreviousSnapshotSources,
+  signal: AbortSignal,
+): Promise<Snapshot | undefined> {
+  const found = await Promise.all([
+    open(
+      'state file',
+      store?.load().then((stored) => stored?.snapshot),
+    ),
+    ...holders.map((holder) => open(holder.name, read(holder))),
+  ]);
+  return found.reduce(newer, undefined);
+
+  /** A router that is not up yet is normal at the very first start. */
+  async function read({ name, held }: SnapshotHolder): Promise<string | undefined> {
+    try {
+      return await held(signal);
+    } catch (err) {
+      logger.info({ err, source: name }, 'The snapshot that a target holds could not be read');
+      return undefined;
+    }
+  }
+
+  async function open(
+    source: string,
+    sealed: Promise<string | undefined> | undefined,
+  ): Promise<Snapshot | undefined> {
+    try {
+      const jws = await sealed;
+      return jws === undefined ? undefined : (await openSnapshot(jws, keys)).snapshot;
+    } catch (err) {
+      logger.warn({ err, source }, 'The snapshot of an earlier run cannot be used');
+      return undefined;
+    }
+  }
+}
+
+function newer(one: Snapshot | undefined, other: Snapshot | undefined): Snapshot | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return other.metadata.generation > one.metadata.generation ? other : one;
+}

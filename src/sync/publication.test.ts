@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { manualClock } from '../../test/support/manual-clock.ts';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
+import { parseSnapshotKeys } from '../snapshot/signing/keys.ts';
+import { openRenewal, openSnapshot } from '../snapshot/signing/open-sealed.ts';
+import { generateSigningKey, signingKeyOf } from '../snapshot/signing/seal.ts';
+import { createPublication, type Delivery } from './deliver.ts';
+
+async function setUp() {
+  const { privateJwk, publicJwk } = await generateSigningKey('EdDSA');
+  const parsed = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
+  assert.ok(parsed.ok);
+  const clock = manualClock();
+  const offered: (Delivery | undefined)[] = [];
+  const publication = createPublication({
+    clock,
+    signingKey: signingKeyOf(privateJwk),
+    renewal: 60_000,
+    overtakeBackOff: { initialMilliseconds: 1000, maximumMilliseconds: 60_000 },
+    offer: (delivery) => offered.push(delivery),
+  });
+  const createdAt = new Date(clock.now()).toISOString();
+  const snapshot = snapshotOf({ a: ['v1/pods'] }, { generation: 7, createdAt });
+  return { clock, offered, publication, snapshot, keys: parsed.keys };
+}
+
+test('seals a snapshot that it publishes', async () => {
+  const { offered, publication, snapshot, keys } = await setUp();
+  await publication.publish(snapshot);
+  const opened = await openSnapshot(offered[0]?.sealed?.snapshot ?? '', keys);
+  assert.equal(opened.snapshot.metadata.generation, 7);
+  assert.equal(offered[0]?.sealed?.renewal, undefined);
+});
+
+test('renews again and again, under the same generation', async () => {
+  const { clock, offered, publication, snapshot, keys } = await setUp();
+  await publication.publish(snapshot);
+  const renewedAt: string[] = [];
+  for (let second = 0; second <= 240; second += 20) {
+    const before = offered.length;
+    await publication.keepInForce(true);
+    if (offered.length > before) {
+      const renewal = await openRenewal(offered.at(-1)?.sealed?.renewal ?? '', keys);
+      assert.equal(renewal.generation, 7);
+      assert.equal(offered.at(-1)?.sealed?.snapshot, offered[0]?.sealed?.snapshot);
+      renewedAt.push(renewal.createdAt);
+    }
+    await clock.advance(20_000);
+  }
+  assert.deepEqual(renewedAt, [
+    '2026-01-31T00:01:00.000Z',
+    '2026-01-31T00:02:00.000Z',
+    '2026-01-31T00:03:00.000Z',
+    '2026-01-31T00:04:00.000Z',
+  ]);
+});
+
+test('renews nothing while the cluster cannot be read: the age of a snapshot says since when', async () => {
+  const { clock, offered, publication, snapshot } = await setUp();
+  await publication.publish(snapshot);
+  await clock.advance(60_000);
+  await publication.keepInForce(false);
+  assert.equal(offered.length, 1);
+  await publication.keepInForce(true);
+  assert.equal(offered.at(-1)?.sealed?.held.createdAt, clock.now());
+});
+
+test('overtakes a router that holds a higher generation, with the same content', async () => {
+  const { offered, publication, snapshot } = await setUp();
+  await publication.publish(snapshot);
+  publication.newerHeld(40);
+  const inForce = await publication.keepInForce(true);
+  assert.equal(inForce?.metadata.generation, 41);
+  assert.deepEqual(inForce?.servedSets, snapshot.servedSets);
+  assert.equal(offered.length, 2);
+  await publication.keepInForce(true);
+  assert.equal(offered.length, 2);
+});
+
+test('two sync jobs that overtake each other do so ever more slowly', async () => {
+  const { clock, publication, snapshot } = await setUp();
+  await publication.publish(snapshot);
+  let generation = 7;
+  const overtakenAt: number[] = [];
+  const start = clock.now();
+  for (let second = 0; second <= 30; second++) {
+    publication.newerHeld(generation);
+    const inForce = await publication.keepInForce(true);
+    if (inForce !== undefined && inForce.metadata.generation > generation) {
+      overtakenAt.push((clock.now() - start) / 1000);
+      generation = inForce.metadata.generation + 1;
+    }
+    await clock.advance(1000);
+  }
+  assert.deepEqual(overtakenAt, [0, 1, 3, 6, 12, 24]);
+});
+
+test('without a key the renewed snapshot itself carries the new time', async () => {
+  const clock = manualClock();
+  const offered: (Delivery | undefined)[] = [];
+  const publication = createPublication({
+    clock,
+    signingKey: undefined,
+    renewal: 5_000,
+    overtakeBackOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
+    offer: (delivery) => offered.push(delivery),
+  });
+  const createdAt = new Date(clock.now()).toISOString();
+  await publication.publish(snapshotOf({ a: ['v1/pods'] }, { createdAt }));
+  await clock.advance(5000);
+  await publication.keepInForce(true);
+  assert.equal(offered.at(-1)?.snapshot.metadata.createdAt, '2026-01-31T00:00:05.000Z');
+});

@@ -1,0 +1,336 @@
+import * as v from 'valibot';
+import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
+import { groupNameOf } from '../apimachinery/group-version.ts';
+import { parseAggregated, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
+import {
+  groupsFromClassic,
+  type ParsedAPIGroupList,
+  type ParsedAPIResourceList,
+  type ParsedAPIVersions,
+  parseAPIGroupList,
+  parseAPIResourceList,
+  parseAPIVersions,
+} from '../discovery/forms/classic.ts';
+import { groupName, versionName } from '../discovery/forms/parse-document.ts';
+import { ownDiscoveryAccept, parseOpenApiV3Index } from '../discovery/own-documents.ts';
+import { errorMessage } from '../runtime/errors.ts';
+import { createLimiter } from '../runtime/time.ts';
+import type { ServedSet } from '../snapshot/format/schema.ts';
+import { shortText } from '../snapshot/format/schema.ts';
+import {
+  checkedDocument,
+  getJson,
+  getJsonIfServed,
+  ReadError,
+  type ServerDocuments,
+  withReadTimeout,
+} from './server-documents.ts';
+import { readApiServices, sharedGroupVersions } from './shared-objects.ts';
+import type { OpenApiReading, ServerReading } from './sync-server.ts';
+import { documentsIn, openApiTypes } from './sync-server.ts';
+
+interface ReadServerOptions {
+  readonly signal?: AbortSignal;
+  /** For all documents together. Default 15,000. */
+  readonly timeoutMilliseconds?: number;
+  /** Documents of classic discovery read at once. Default 8. */
+  readonly concurrentDocuments?: number;
+  /** Group versions (`batch/v1`) of the last reading; read even if classic discovery does not list them. */
+  readonly knownGroupVersions?: readonly string[];
+  /** Reads the versions that the server stores at. Default: the set does not have them. */
+  readonly hashReader?: StorageVersionHashReader;
+}
+
+/**
+ * Reads what one API server itself serves: discovery, version, OpenAPI v3 index. Never throws: after a
+ * error in discovery the reading is a failure, after an error in the others they are unknown.
+ */
+export async function readServer(
+  documents: ServerDocuments,
+  {
+    signal,
+    timeoutMilliseconds = 15_000,
+    concurrentDocuments = 8,
+    knownGroupVersions = [],
+    hashReader,
+  }: ReadServerOptions = {},
+): Promise<ServerReading> {
+  try {
+    return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
+      // Half the time, so that a hanging index delays nothing else.
+      const index = readOpenApiIndex(documents, timeoutMilliseconds / 2, deadline);
+      const [{ groups, resourceLists }, openApi, reported] = await Promise.all([
+        readGroups(documents, concurrentDocuments, { openApi: index, knownGroupVersions }, deadline),
+        index,
+        readVersion(documents, timeoutMilliseconds / 2, deadline),
+      ]);
+      const set = servedSetFromDiscovery(groups);
+      if (Object.keys(set.storageVersions).length === 0) {
+        throw new ReadError('NothingServed', 'discovery is empty: the server is still starting');
+      }
+      const storageVersionHashes = await hashReader?.read({
+        documents,
+        groups,
+        resourceLists,
+        version: reported.version,
+        concurrentDocuments,
+        signal: deadline,
+      });
+      const complete = storageVersionHashes === undefined ? set : { ...set, storageVersionHashes };
+      return { ok: true, set: complete, openApi, ...reported };
+    });
+  } catch (error) {
+    // The discovery parsers have an error class of their own, for documents of another form.
+    const code = error instanceof ReadError ? error.code : 'InvalidDocument';
+    return { ok: false, code, reason: errorMessage(error) };
+  }
+}
+
+const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
+
+/**
+ * Reads all groups that a server itself serves, in the best form that it has.
+ *
+ * @throws {ReadError | DiscoveryDocumentError} on any error
+ */
+async function readGroups(
+  documents: ServerDocuments,
+  concurrentDocuments: number,
+  unlisted: UnlistedSources,
+  signal: AbortSignal,
+): Promise<ReadGroups> {
+  const [api, apis] = await Promise.all([
+    getJson(documents, '/api', signal, ownDiscoveryAccept),
+    getJson(documents, '/apis', signal, ownDiscoveryAccept),
+  ]);
+  if (v.is(aggregatedDocument, api) && v.is(aggregatedDocument, apis)) {
+    // A legacy group counts only where /api gives it, any other one only where /apis does.
+    const legacy = parseAggregated(api).filter((group) => groupNameOf(group) === '');
+    const others = parseAggregated(apis).filter((group) => groupNameOf(group) !== '');
+    return { groups: [...legacy, ...others] };
+  }
+  return readClassic(documents, concurrentDocuments, unlisted, signal);
+}
+
+/** k8s.io/apimachinery pkg/version/types.go. */
+const versionInfo = v.object({ gitVersion: v.string() });
+
+interface ReportedVersion {
+  readonly version: string | undefined;
+  readonly versionIssue?: string;
+}
+
+/** Never rejects: a server whose version is not known can be routed to. */
+async function readVersion(
+  documents: ServerDocuments,
+  timeoutMilliseconds: number,
+  signal: AbortSignal,
+): Promise<ReportedVersion> {
+  try {
+    return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
+      const value = await getJsonIfServed(documents, '/version', deadline);
+      return value === undefined ? { version: undefined } : versionOf(value);
+    });
+  } catch {
+    return { version: undefined };
+  }
+}
+
+function versionOf(document: unknown): ReportedVersion {
+  const { gitVersion } = checkedDocument(versionInfo, '/version', document);
+  const result = v.safeParse(shortText, gitVersion);
+  if (result.success) return { version: gitVersion };
+  return { version: undefined, versionIssue: `gitVersion of /version ${result.issues[0].message}` };
+}
+
+/** Everything that a server itself serves. */
+interface ReadGroups {
+  readonly groups: APIGroupDiscovery[];
+  /** By group version: the classic documents, if they were read. */
+  readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
+}
+
+/** What names group versions that a server may serve without listing them in `/apis`. */
+interface UnlistedSources {
+  readonly openApi: Promise<OpenApiReading>;
+  /** Those of the last reading. */
+  readonly knownGroupVersions: readonly string[];
+}
+
+/**
+ * Reads a server's classic discovery. `/apis` lists what any server of the cluster has, because APIServices are shared
+ * through etcd. Only the document of each group version shows what this server has.
+ *
+ * `/apis` can also lack group versions that this server has. A newer server that starts removes the APIServices of group
+ * versions that it does not serve itself (kube-aggregator's autoregister controller, seen with 1.33 beside 1.25). The
+ * older server makes its own only at its start, and continues to serve them unlisted. So the group versions of the
+ * server's OpenAPI v3 index are read too, and those of the last reading, in case the index cannot be read.
+ *
+ * @throws {ReadError | DiscoveryDocumentError} on any error. A listed group version with the server's own 404 is not
+ *   served, which is no error; any other failure is one.
+ */
+export async function readClassic(
+  documents: ServerDocuments,
+  concurrentDocuments: number,
+  unlisted: UnlistedSources,
+  signal: AbortSignal,
+): Promise<ReadGroups> {
+  const [api, apis, openApi] = await Promise.all([
+    getJson(documents, '/api', signal),
+    getJson(documents, '/apis', signal),
+    unlisted.openApi,
+  ]);
+  const apiVersions = parseAPIVersions(api);
+  const apiGroupList = withGroupVersions(parseAPIGroupList(apis), [
+    ...indexedGroupVersions(openApi),
+    ...unlisted.knownGroupVersions,
+  ]);
+
+  const apiResourceLists = new Map<string, ParsedAPIResourceList>();
+  const failures = new Map<string, unknown>();
+  const limit = createLimiter(concurrentDocuments);
+  await Promise.all(
+    [...new Set(listedGroupVersions(apiVersions, apiGroupList))].map((groupVersion) =>
+      limit(async () => {
+        try {
+          const list = await readResourceList(documents, groupVersion, signal);
+          if (list !== undefined) apiResourceLists.set(groupVersion, list);
+        } catch (error) {
+          failures.set(groupVersion, error);
+        }
+      }),
+    ),
+  );
+  await throwOwnFailure(documents, failures, signal);
+  const unavailable = new Set(failures.keys());
+  return {
+    groups: groupsFromClassic({ apiVersions, apiGroupList, apiResourceLists, unavailable }),
+    resourceLists: apiResourceLists,
+  };
+}
+
+/** The group versions that classic discovery lists. */
+export function listedGroupVersions(
+  { versions }: ParsedAPIVersions,
+  { groups }: ParsedAPIGroupList,
+): readonly string[] {
+  return [
+    ...versions,
+    ...groups.flatMap(({ name, versions }) => versions.map(({ version }) => `${name}/${version}`)),
+  ];
+}
+
+/** The path of a group version's document. */
+export function groupVersionPath(groupVersion: string): string {
+  return `${groupVersion.includes('/') ? '/apis' : '/api'}/${groupVersion}`;
+}
+
+/** @returns `undefined` if the server does not serve the group version */
+export async function readResourceList(
+  documents: ServerDocuments,
+  groupVersion: string,
+  signal: AbortSignal,
+): Promise<ParsedAPIResourceList | undefined> {
+  const path = groupVersionPath(groupVersion);
+  const value = await getJsonIfServed(documents, path, signal);
+  if (value === undefined) return undefined;
+  const list = parseAPIResourceList(value);
+  if (list.groupVersion === groupVersion) return list;
+  throw new ReadError('InvalidDocument', `${path} is the document of ${list.groupVersion}`);
+}
+
+/**
+ * A broken extension API server makes its group version fail on every API server (503 from the aggregator). Any other
+ * failure is the server's own.
+ *
+ * @throws the first failure that is not that of an extension API server
+ */
+async function throwOwnFailure(
+  documents: ServerDocuments,
+  failures: ReadonlyMap<string, unknown>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (failures.size === 0) return;
+  const extensions = await extensionGroupVersions(documents, signal);
+  for (const [groupVersion, error] of failures) {
+    if (!extensions.has(groupVersion)) throw error;
+  }
+}
+
+async function extensionGroupVersions(
+  documents: ServerDocuments,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  try {
+    const services = await readApiServices(documents, signal);
+    return sharedGroupVersions(services?.apiServices ?? [], []);
+  } catch {
+    return new Set();
+  }
+}
+
+/** Reads a server's OpenAPI v3 index. Never rejects: the index does not decide where requests go. */
+async function readOpenApiIndex(
+  documents: ServerDocuments,
+  timeoutMilliseconds: number,
+  signal: AbortSignal,
+): Promise<OpenApiReading> {
+  try {
+    return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
+      const value = await getJsonIfServed(documents, '/openapi/v3', deadline, openApiTypes);
+      return value === undefined
+        ? { kind: 'not-served' }
+        : { kind: 'read', paths: parseOpenApiV3Index(value) };
+    });
+  } catch (error) {
+    return { kind: 'failed', reason: errorMessage(error) };
+  }
+}
+
+/** The group versions (`batch/v1`) that a server's OpenAPI v3 index names, without those of the legacy group. */
+export function indexedGroupVersions(openApi: OpenApiReading): readonly string[] {
+  if (openApi.kind !== 'read') return [];
+  return [...documentsIn(openApi.paths).keys()].filter((groupVersion) => {
+    const [group, version] = groupVersion.split('/');
+    // They become paths of requests.
+    return v.is(groupName, group) && v.is(versionName, version);
+  });
+}
+
+/** The list with these group versions, behind its own: the order of those is the server's preference. */
+export function withGroupVersions(
+  list: ParsedAPIGroupList,
+  groupVersions: readonly string[],
+): ParsedAPIGroupList {
+  const groups = new Map(list.groups.map((group) => [group.name, group]));
+  for (const groupVersion of groupVersions) {
+    const [name, version] = groupVersion.split('/');
+    if (name === undefined || version === undefined) continue;
+    const group = groups.get(name) ?? { name, versions: [] };
+    if (group.versions.some((listed) => listed.version === version)) continue;
+    groups.set(name, { ...group, versions: [...group.versions, { version }] });
+  }
+  return { ...list, groups: [...groups.values()] };
+}
+
+/** `<group>.<resource>` to `storageVersionHash`, as in `ServedSet.storageVersionHashes`. */
+export type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
+
+export interface HashesRequest {
+  readonly documents: ServerDocuments;
+  readonly groups: readonly APIGroupDiscovery[];
+  /** Classic documents that have been read, by group version. */
+  readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
+  /** `gitVersion` of the server. */
+  readonly version: string | undefined;
+  readonly concurrentDocuments: number;
+  readonly signal: AbortSignal;
+}
+
+/** Reads at which version one server stores what it serves. */
+export interface StorageVersionHashReader {
+  /** Never rejects. A hash that cannot be read stays as last known. */
+  read(request: HashesRequest): Promise<StorageVersionHashes>;
+  /** The server may be another process from now on: each hash stays only until it has been read again. */
+  outdate(): void;
+}

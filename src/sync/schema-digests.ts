@@ -1,0 +1,373 @@
+import * as v from 'valibot';
+import { eightByteHash } from '../apimachinery/storage-version-hash.ts';
+import { DiscoveryDocumentError, parseWith, recordField } from '../discovery/forms/parse-document.ts';
+import { sha256Digest } from '../runtime/bytes.ts';
+import { canonicalJson } from '../runtime/canonical-json.ts';
+import { createTimeSlice, type TimeSlice } from '../runtime/time.ts';
+
+/** Definitions of one document; the largest one of Kubernetes 1.36 (`api/v1`) has 272. */
+const maximumDefinitions = 10_000;
+/** Definitions that refer to each other in a circle; JSONSchemaProps, which refers to itself, is the only real one. */
+const maximumCircle = 64;
+
+const openApiDocument = v.object({
+  openapi: v.pipe(v.string(), v.startsWith('3.')),
+  components: v.object({ schemas: recordField(v.unknown()) }),
+});
+const describedKind = v.object({
+  'x-kubernetes-group-version-kind': v.array(
+    v.object({ group: v.string(), version: v.string(), kind: v.string() }),
+  ),
+});
+
+/**
+ * Digests of the kinds of one group version, by kind: the first eight bytes, in base64, of a SHA-256 over what
+ * `schemaStructure` says of the kind and of everything that it refers to. Equal digests, equal fields, types, defaults
+ * and rules, independent of the definitions' names, documents and versions.
+ *
+ * Each definition is digested once, however many refer to it, and others can run in between.
+ *
+ * @param document parsed JSON of unknown origin: the response to `/openapi/v3/apis/<group>/<version>`
+ * @param group empty for the legacy group
+ * @param known digests by what they are of, of other documents; these are added. Documents share half of their definitions
+ *   with others of their version, and nearly all with those of the next
+ * @throws {DiscoveryDocumentError} when it is no such document, or none of this group version
+ */
+export async function schemaDigests(
+  document: unknown,
+  group: string,
+  version: string,
+  known: Map<string, string> = new Map(),
+): Promise<ReadonlyMap<string, string>> {
+  const definitions = definitionsOf(document);
+  const kinds = kindsOf(definitions, group, version);
+  if (kinds.size === 0) {
+    throw new DiscoveryDocumentError(
+      'NotTheDocument',
+      `This OpenAPI document has no kind of ${group}/${version}.`,
+    );
+  }
+  const digests = await digestsOf(definitions, [...kinds.values()], known, createTimeSlice());
+  const byKind = new Map<string, string>();
+  for (const [kind, name] of kinds) {
+    const digest = digests.get(name);
+    if (digest !== undefined) byKind.set(kind, await eightByteHash(digest));
+  }
+  return byKind;
+}
+
+function definitionsOf(document: unknown): ReadonlyMap<string, unknown> {
+  const refusal = 'This is no OpenAPI v3 document:';
+  const { components } = parseWith(openApiDocument, document, 'NotTheDocument', refusal);
+  const definitions = new Map(Object.entries(components.schemas));
+  if (definitions.size > maximumDefinitions) {
+    throw new DiscoveryDocumentError(
+      'InvalidDocument',
+      `This OpenAPI document has ${definitions.size} definitions.`,
+    );
+  }
+  return definitions;
+}
+
+/** Kind to the name of its definition. Two definitions of one kind leave open which of them counts. */
+function kindsOf(
+  definitions: ReadonlyMap<string, unknown>,
+  group: string,
+  version: string,
+): ReadonlyMap<string, string> {
+  const kinds = new Map<string, string>();
+  const ambiguous = new Set<string>();
+  for (const [name, definition] of definitions) {
+    if (!v.is(describedKind, definition)) continue;
+    for (const each of definition['x-kubernetes-group-version-kind']) {
+      if (each.group !== group || each.version !== version) continue;
+      if (kinds.has(each.kind)) ambiguous.add(each.kind);
+      kinds.set(each.kind, name);
+    }
+  }
+  for (const kind of ambiguous) kinds.delete(kind);
+  return kinds;
+}
+
+/** Definitions that are remembered: those of two versions of Kubernetes. Custom resources share none. */
+const maximumKnown = 4_000;
+/** In characters; longer ones are few. */
+const longestKnown = 4_096;
+
+/** @returns by name, for every schema that the roots lead to */
+async function digestsOf(
+  definitions: ReadonlyMap<string, unknown>,
+  roots: readonly string[],
+  known: Map<string, string>,
+  slice: TimeSlice,
+): Promise<ReadonlyMap<string, string>> {
+  const references = await referencesOf(definitions, roots, slice);
+  const digests = new Map<string, string>();
+  for (const group of definitionGroups(references, roots)) {
+    if (group.length > maximumCircle) {
+      throw new DiscoveryDocumentError(
+        'InvalidDocument',
+        'This OpenAPI document refers to itself too widely.',
+      );
+    }
+    // Those of a circle begin alike, and see one definition further in each pass: after as many passes as there are,
+    // those that differ anywhere have different digests. One that refers to no other of its group takes one.
+    const names = new Set(group);
+    for (const _pass of group) {
+      const before = new Map(group.map((name) => [name, digests.get(name) ?? '']));
+      for (const name of group) {
+        const text = schemaStructure(definitions.get(name), (referenced) =>
+          JSON.stringify(`#${names.has(referenced) ? before.get(referenced) : digests.get(referenced)}`),
+        );
+        const digest = known.get(text) ?? (await sha256Digest(new TextEncoder().encode(text)));
+        if (text.length <= longestKnown && known.size < maximumKnown) known.set(text, digest);
+        digests.set(name, digest);
+        await slice.rest();
+      }
+    }
+  }
+  return digests;
+}
+
+/** Of every definition that the roots lead to, those that it refers to. */
+async function referencesOf(
+  definitions: ReadonlyMap<string, unknown>,
+  roots: readonly string[],
+  slice: TimeSlice,
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const references = new Map<string, Set<string>>();
+  const waiting = [...roots];
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    if (references.has(name)) continue;
+    if (!definitions.has(name)) {
+      throw new DiscoveryDocumentError(
+        'InvalidDocument',
+        'This OpenAPI document refers to what is not in it.',
+      );
+    }
+    const found = new Set<string>();
+    schemaStructure(definitions.get(name), (referenced) => {
+      found.add(referenced);
+      return '';
+    });
+    references.set(name, found);
+    waiting.push(...found);
+    await slice.rest();
+  }
+  return references;
+}
+
+interface Visit {
+  readonly name: string;
+  readonly number: number;
+  /** The earliest definition, still open, that it leads back to. */
+  lowest: number;
+  readonly left: Iterator<string>;
+}
+
+/**
+ * The definitions that the roots lead to, in groups: those of a group refer to each other in a circle, and most are alone
+ * in theirs. A group comes after those that it refers to (R. E. Tarjan, "Depth-first search and linear graph
+ * algorithms", 1972; with a stack of its own, so that a long chain does not use up the runtime's).
+ *
+ * @param references of each definition those that it refers to, all of them keys as well
+ */
+function definitionGroups(
+  references: ReadonlyMap<string, ReadonlySet<string>>,
+  roots: readonly string[],
+): readonly (readonly string[])[] {
+  const groups: string[][] = [];
+  const numbers = new Map<string, number>();
+  /** Visited, and in no group yet. */
+  const open: string[] = [];
+  const isOpen = new Set<string>();
+
+  function enter(name: string): Visit {
+    const number = numbers.size;
+    numbers.set(name, number);
+    open.push(name);
+    isOpen.add(name);
+    return { name, number, lowest: number, left: (references.get(name) ?? new Set<string>()).values() };
+  }
+
+  function close({ name, number, lowest }: Visit): void {
+    if (lowest < number) return;
+    const group = open.splice(open.lastIndexOf(name));
+    for (const member of group) isOpen.delete(member);
+    groups.push(group);
+  }
+
+  for (const root of roots) {
+    if (numbers.has(root)) continue;
+    const way = [enter(root)];
+    for (let visit = way.at(-1); visit !== undefined; visit = way.at(-1)) {
+      const { value: next, done } = visit.left.next();
+      if (done === true) {
+        way.pop();
+        close(visit);
+        const from = way.at(-1);
+        if (from !== undefined) from.lowest = Math.min(from.lowest, visit.lowest);
+      } else if (!numbers.has(next)) way.push(enter(next));
+      else if (isOpen.has(next)) visit.lowest = Math.min(visit.lowest, numbers.get(next) ?? visit.lowest);
+    }
+  }
+  return groups;
+}
+
+/** Levels of schemas within schemas, without those that references lead to. Generated documents have 6. */
+const maximumDepth = 64;
+const referencePrefix = '#/components/schemas/';
+
+/** Keywords whose value counts as it stands. */
+const values = [
+  'format',
+  'exclusiveMaximum',
+  'exclusiveMinimum',
+  'maxItems',
+  'maxLength',
+  'maxProperties',
+  'maximum',
+  'minItems',
+  'minLength',
+  'minProperties',
+  'minimum',
+  'multipleOf',
+  'nullable',
+  'pattern',
+  'uniqueItems',
+  'x-kubernetes-embedded-resource',
+  'x-kubernetes-int-or-string',
+  'x-kubernetes-patch-merge-key',
+  'x-kubernetes-preserve-unknown-fields',
+] as const;
+
+/** Keywords whose value is a set: one word, or a list in any order. */
+const sets = ['enum', 'required', 'type', 'x-kubernetes-list-map-keys'] as const;
+
+/** What a list or map is without the keyword (sigs.k8s.io/structured-merge-diff, k8s.io/kube-openapi pkg/schemaconv). */
+const impliedTypes = { 'x-kubernetes-list-type': 'atomic', 'x-kubernetes-map-type': 'granular' } as const;
+
+/**
+ * Writes out the structure of one schema of an OpenAPI v3 document, always in the same words: what a server takes,
+ * keeps, fills in and merges. Everything else is left out:
+ *
+ * - descriptions, titles, examples and the order of members, which no server enforces;
+ * - `x-kubernetes-group-version-kind`: on types that many kinds share (DeleteOptions, WatchEvent) it lists every group
+ *   version of the server, of which another version has others;
+ * - `x-kubernetes-unions`, which nothing ever read and newer servers no longer write;
+ * - defaults that are the zero value of their type (`{}`, `""`, `0`, `false`): what an API server decodes is that
+ *   already where a field is missing. Generators before 1.33 wrote them beside every reference and in every list of
+ *   strings, newer ones do not;
+ * - `allOf` around a single reference, which is how a reference has a description beside it;
+ * - a list type or map type that holds without being named;
+ * - `false` where the keyword need not be there, and empty lists and maps;
+ * - of validation rules their messages.
+ *
+ * `required` counts although the servers' own rules decide for built-in types: clients go by it.
+ *
+ * @param textOf what stands for a referenced definition, by its name in `components.schemas`
+ * @throws {DiscoveryDocumentError} when it is no schema
+ */
+function schemaStructure(schema: unknown, textOf: (name: string) => string): string {
+  return structure(schema, textOf, 0);
+}
+
+function structure(schema: unknown, textOf: (name: string) => string, depth: number): string {
+  if (depth > maximumDepth) throw faulty('schemas within schemas, deeper than any that is generated');
+  const given = objectOf(schema);
+  const inner = (value: unknown) => structure(value, textOf, depth + 1);
+  const members: [string, string][] = [];
+  for (const key of values) {
+    const value = given[key];
+    if (value !== undefined && value !== false) members.push([key, canonicalJson(value)]);
+  }
+  for (const key of sets) {
+    const texts = sorted(listOf(given[key]).map(canonicalJson));
+    if (texts.length > 0) members.push([key, `[${texts}]`]);
+  }
+  for (const [key, implied] of Object.entries(impliedTypes)) {
+    const value = given[key];
+    if (value !== undefined && value !== implied) members.push([key, canonicalJson(value)]);
+  }
+  const { default: defaultValue, items, not, properties, additionalProperties } = given;
+  if (!isZero(defaultValue)) members.push(['default', canonicalJson(defaultValue)]);
+  if (items !== undefined) members.push(['items', inner(items)]);
+  if (not !== undefined) members.push(['not', inner(not)]);
+  if (additionalProperties !== undefined) {
+    const text = additionalProperties === false ? 'false' : inner(additionalOf(additionalProperties));
+    members.push(['additionalProperties', text]);
+  }
+  const fields = properties === undefined ? [] : Object.entries(objectOf(properties));
+  if (fields.length > 0)
+    members.push(['properties', object(fields.map(([name, field]) => [name, inner(field)]))]);
+  for (const key of ['anyOf', 'oneOf']) {
+    const texts = sorted(listOf(given[key]).map(inner));
+    if (texts.length > 0) members.push([key, `[${texts}]`]);
+  }
+  const strategies = given['x-kubernetes-patch-strategy'];
+  if (typeof strategies === 'string') {
+    members.push([
+      'x-kubernetes-patch-strategy',
+      `[${sorted(strategies.split(',')).map((each) => JSON.stringify(each))}]`,
+    ]);
+  }
+  const rules = sorted(listOf(given['x-kubernetes-validations']).map(ruleText));
+  if (rules.length > 0) members.push(['x-kubernetes-validations', `[${rules}]`]);
+  const all = sorted([...referenceOf(given, textOf), ...listOf(given['allOf']).map(inner)]);
+  const [only] = all;
+  if (only !== undefined && all.length === 1 && members.length === 0) return only;
+  if (all.length > 0) members.push(['allOf', `[${all}]`]);
+  return object(members);
+}
+
+function referenceOf(schema: Readonly<Record<string, unknown>>, textOf: (name: string) => string): string[] {
+  const { $ref: reference } = schema;
+  if (reference === undefined) return [];
+  if (typeof reference !== 'string' || !reference.startsWith(referencePrefix)) {
+    throw faulty('a reference that leads out of it');
+  }
+  return [textOf(reference.slice(referencePrefix.length).replaceAll('~1', '/').replaceAll('~0', '~'))];
+}
+
+function ruleText(rule: unknown): string {
+  const { rule: expression, fieldPath, optionalOldSelf } = objectOf(rule);
+  return canonicalJson({ rule: expression, fieldPath, optionalOldSelf });
+}
+
+function isZero(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return value === undefined || value === null || value === '' || value === 0 || value === false;
+}
+
+/** A schema `true` allows the same fields as a schema without members. */
+function additionalOf(value: unknown): unknown {
+  return value === true ? {} : value;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  if (value === undefined) return [];
+  return Array.isArray(value) ? value : [value];
+}
+
+function sorted(texts: readonly string[]): string[] {
+  return [...new Set(texts)].sort();
+}
+
+function object(members: readonly (readonly [string, string])[]): string {
+  const texts = members.map(([key, text]) => `${JSON.stringify(key)}:${text}`);
+  return `{${texts.sort()}}`;
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw faulty('something that is no schema where one is to be');
+  }
+  return Object.fromEntries(Object.entries(value));
+}
+
+function faulty(what: string): DiscoveryDocumentError {
+  return new DiscoveryDocumentError(
+    'InvalidDocument',
+    `This OpenAPI v3 document is broken: it holds ${what}.`,
+  );
+}

@@ -1,0 +1,438 @@
+import { groupVersionString, storageVersionName } from '../apimachinery/group-version.ts';
+import { minorVersion } from '../apimachinery/server-version.ts';
+import { errorMessage } from '../runtime/errors.ts';
+import { backOffDelay, type Clock, createLimiter, withDeadline } from '../runtime/time.ts';
+import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
+import { schemaDigests } from './schema-digests.ts';
+import { getJsonIfServed, ReadError, type ServerDocuments, withoutQuery } from './server-documents.ts';
+import type { ReadableServer } from './server-readers.ts';
+import {
+  documentsIn,
+  groupVersionsIn,
+  type LastKnownServer,
+  lastKnown,
+  openApiTypes,
+  type ServerReading,
+  type SuccessfulReading,
+} from './sync-server.ts';
+
+/** `<group>.<resource>` to version to digest, as in `ServedSet.schemas`. */
+type ServerSchemas = NonNullable<ServedSet['schemas']>;
+
+interface SchemaReaderOptions {
+  readonly clock: Pick<Clock, 'monotonic' | 'random'>;
+  /** Compare also while all servers have one minor version. Default false. */
+  readonly always?: boolean | undefined;
+  /** The snapshot of an earlier run: what it has of documents whose URLs have a hash is not read again. */
+  readonly previous?: Snapshot | undefined;
+}
+
+export interface SchemasRequest {
+  /** All servers of the round. */
+  readonly servers: readonly ReadableServer[];
+  readonly readings: ReadonlyMap<string, ServerReading>;
+  /** What servers that are not ready yet say that they will serve: read now, compared once they are. Default: nothing. */
+  readonly early?: ReadonlyMap<string, SuccessfulReading> | undefined;
+  readonly previous: Snapshot | undefined;
+  /** Group versions that belong to no single server (`sharedGroupVersions`). */
+  readonly shared: ReadonlySet<string>;
+  /** Whether to wait until all documents have been read, or have failed. */
+  readonly waits: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface ComparedSchemas {
+  /**
+   * By server ID, without servers whose schemas are not known (yet). `undefined` if there is nothing to compare: all
+   * servers have one minor version.
+   */
+  readonly byServer: ReadonlyMap<string, ServerSchemas> | undefined;
+  /** Resolves when more is known; `undefined` while no document is being read for the first time. */
+  readonly more?: Promise<unknown> | undefined;
+  readonly warnings: readonly string[];
+}
+
+/** Reads the schemas of what servers serve, while they have several minor versions. */
+export function createSchemaReader(options: SchemaReaderOptions) {
+  const { clock, always = false } = options;
+  const documents = createSchemaDocuments(clock);
+  if (options.previous !== undefined) {
+    for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
+  }
+  return {
+    /** Never rejects. */
+    async read({
+      servers,
+      readings,
+      early = new Map<string, SuccessfulReading>(),
+      previous,
+      shared,
+      waits,
+      signal,
+    }: SchemasRequest): Promise<ComparedSchemas> {
+      const versions = servers.map(({ id }) => versionOf(readings.get(id), previous, id));
+      const coming = servers.map(({ id }) => versionOf(early.get(id), undefined, id));
+      const areSeveral = (all: readonly (string | undefined)[]) =>
+        always || new Set(all.map(minorVersion).filter((minor) => minor !== undefined)).size > 1;
+      if (!areSeveral([...versions, ...coming])) {
+        documents.clear();
+        return { byServer: undefined, warnings: [] };
+      }
+      const wanted = servers.flatMap((server) => {
+        const reading = readings.get(server.id);
+        const known = lastKnown(previous, server.id);
+        return reading?.ok === true || known !== undefined
+          ? [wantedOf(server, reading?.ok === true ? reading : undefined, known, shared)]
+          : [];
+      });
+      const soonWanted = servers.flatMap((server) => {
+        const reading = early.get(server.id);
+        return reading === undefined ? [] : [wantedOf(server, reading, undefined, shared)];
+      });
+      const all = mergedByKey([...wanted, ...soonWanted].flatMap((each) => each.documents));
+      const read = documents.read(all, signal);
+      if (waits) await read;
+      if (!areSeveral(versions)) return { byServer: undefined, warnings: [] };
+      const compared = outcome(wanted, previous, (key) => documents.state(key));
+      return compared.isPending ? { ...compared, more: documents.settled() } : compared;
+    },
+  };
+}
+
+interface WantedDocuments {
+  readonly id: string;
+  readonly version: string | undefined;
+  readonly set: ServedSet;
+  /** Of the group versions to compare. */
+  readonly documents: readonly SchemaDocument[];
+  /** The server is as it was, or cannot be read: what was known of its schemas then. */
+  readonly before: ServerSchemas | undefined;
+  readonly canBeRead: boolean;
+}
+
+/** @param reading `undefined`: it cannot be read, and its documents are those of `known`, which other servers may have, too */
+function wantedOf(
+  server: ReadableServer,
+  reading: SuccessfulReading | undefined,
+  known: LastKnownServer | undefined,
+  shared: ReadonlySet<string>,
+): WantedDocuments {
+  const { id, incarnation = '' } = server;
+  const version = reading?.version ?? known?.server.version;
+  const set = reading?.set ?? known?.set ?? { storageVersions: {} };
+  const indexed = documentsIn(
+    reading?.openApi.kind === 'read' ? reading.openApi.paths : known?.set.openapiV3,
+  );
+  const documents: SchemaDocument[] = [];
+  const from = reading === undefined ? [] : [server.documents];
+  for (const { group, version: name, groupVersion, resources } of groupVersionsIn(set.discovery)) {
+    if (resources.length === 0 || shared.has(groupVersion)) continue;
+    const url = indexed.get(groupVersion);
+    if (url === undefined) continue;
+    const isImmutable = hasHash(url);
+    // Without a hash, the document may differ between servers, and after each restart.
+    const key = isImmutable ? url : [url, id, version, incarnation].join(' ');
+    documents.push({ group, version: name, url, key, isImmutable, from });
+  }
+  const canBeRead = reading !== undefined;
+  // The schemas of another version do not count.
+  const before = known?.server.version === version ? known?.set.schemas : undefined;
+  return { id, version, set, documents, before, canBeRead };
+}
+
+/** One document per key, with all servers that have it. */
+function mergedByKey(documents: readonly SchemaDocument[]): readonly SchemaDocument[] {
+  const merged = new Map<string, SchemaDocument>();
+  for (const document of documents) {
+    const { from = [] } = merged.get(document.key) ?? {};
+    merged.set(document.key, { ...document, from: [...from, ...document.from] });
+  }
+  return [...merged.values()];
+}
+
+function outcome(
+  wanted: readonly WantedDocuments[],
+  previous: Snapshot | undefined,
+  stateOf: (key: string) => SchemaDocumentState,
+): ComparedSchemas & { readonly isPending: boolean } {
+  const byServer = new Map<string, ServerSchemas>();
+  const warnings: string[] = [];
+  let isPending = false;
+  let isComplete = true;
+  for (const server of wanted) {
+    const states = new Map(
+      server.documents.map(({ group, version, key }) => [groupVersionString(group, version), stateOf(key)]),
+    );
+    const isBeingRead = [...states.values()].some(({ kind }) => kind === 'pending');
+    isPending ||= isBeingRead;
+    if (isBeingRead || !server.canBeRead) {
+      const isKnown = [...states.values()].every(({ kind }) => kind === 'known');
+      const schemas = server.before ?? (isKnown && states.size > 0 ? schemasOf(server, states) : undefined);
+      if (schemas !== undefined) byServer.set(server.id, schemas);
+      else if (isBeingRead) isComplete = false;
+      continue;
+    }
+    byServer.set(server.id, schemasOf(server, states));
+    const warning = warningOf(server, states);
+    if (warning !== undefined) warnings.push(warning);
+  }
+  // Routers begin to compare when the schemas of every server are known, not of some.
+  const compared = Object.values(previous?.servedSets ?? {}).some(({ schemas }) => schemas !== undefined);
+  return { byServer: isComplete || compared ? byServer : new Map(), isPending, warnings };
+}
+
+function schemasOf(
+  { set }: WantedDocuments,
+  states: ReadonlyMap<string, SchemaDocumentState>,
+): ServerSchemas {
+  const schemas: Record<string, Record<string, string>> = {};
+  for (const { group, version, name, kind } of kindsOf(set)) {
+    const state = states.get(groupVersionString(group, version));
+    const digest = state?.kind === 'known' ? state.digests.get(kind) : undefined;
+    if (digest === undefined) continue;
+    schemas[name] = { ...schemas[name], [version]: digest };
+  }
+  return schemas;
+}
+
+function warningOf(
+  { id, documents }: WantedDocuments,
+  states: ReadonlyMap<string, SchemaDocumentState>,
+): string | undefined {
+  const reasons = [...states.values()].flatMap((state) => (state.kind === 'failed' ? [state.reason] : []));
+  if (reasons.length === 0) return undefined;
+  const share = `${reasons.length} of ${documents.length}`;
+  return `${share} OpenAPI v3 documents of server ${id} cannot be read, so their resources count as different from those of other minor versions: ${reasons[0]}`;
+}
+
+/** The documents of a snapshot that have a hash in their URL, without those that it has only in part. */
+function digestsOf({ servers, servedSets }: Snapshot): ReadonlyMap<string, ReadonlyMap<string, string>> {
+  const documents = new Map<string, ReadonlyMap<string, string>>();
+  for (const set of new Set(servers.map(({ serves }) => servedSets[serves]))) {
+    if (set?.schemas === undefined) continue;
+    const indexed = documentsIn(set.openapiV3);
+    const schemas = new Map(Object.entries(set.schemas));
+    const digests = new Map<string, Map<string, string>>();
+    const unknown = new Set<string>();
+    for (const { group, version, name, kind } of kindsOf(set)) {
+      const url = indexed.get(groupVersionString(group, version));
+      if (url === undefined || !hasHash(url)) continue;
+      const digest = schemas.get(name)?.[version];
+      if (digest === undefined) unknown.add(url);
+      else digests.set(url, (digests.get(url) ?? new Map<string, string>()).set(kind, digest));
+    }
+    for (const [url, kinds] of digests) if (!unknown.has(url)) documents.set(url, kinds);
+  }
+  return documents;
+}
+
+/** The kinds of a set's resources, without kinds of another group version than the resource's. */
+function* kindsOf({
+  discovery,
+}: ServedSet): Generator<{ group: string; version: string; name: string; kind: string }> {
+  for (const { group, version, resources } of groupVersionsIn(discovery)) {
+    for (const { resource, responseKind = {} } of resources) {
+      const { group: ofGroup = '', version: ofVersion = '', kind } = responseKind;
+      if (kind === undefined || resource.includes('.')) continue;
+      // If the kind's group and version are left out, they are those of the resource.
+      const isOwn = ofVersion === '' || (ofGroup === group && ofVersion === version);
+      if (isOwn) yield { group, version, name: storageVersionName(group, resource), kind };
+    }
+  }
+}
+
+function hasHash(url: string): boolean {
+  return /[?&]hash=\w/.test(url);
+}
+
+function versionOf(
+  reading: ServerReading | undefined,
+  previous: Snapshot | undefined,
+  id: string,
+): string | undefined {
+  return (reading?.ok === true ? reading.version : undefined) ?? lastKnown(previous, id)?.server.version;
+}
+
+/** For all documents of one call together, also those that wait for their turn, milliseconds. */
+const timeout = 15_000;
+/** Until a document that could not be read is read again: at first soon, as a server that has just started may not have it yet. */
+const retriedAfter = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
+/** Until a document whose URL has no hash is read again, milliseconds. */
+const refreshedAfter = 600_000;
+/**
+ * Documents in memory and digested at once: the largest of Kubernetes 1.36 has 1.6 MB, and takes 15 MB parsed. While one is
+ * digested the next arrives; more would only share the processor, with the snapshot that is made meanwhile as well.
+ */
+const concurrentDocuments = 2;
+/** Longest document that is parsed, in characters: ten times the largest of Kubernetes 1.36. */
+const maximumLength = 16 * 1024 * 1024;
+/**
+ * Documents whose digests are remembered, at about 3 KB each. Three versions have 180; 50 servers whose URLs have no
+ * hashes have 3,000.
+ */
+const rememberedDocuments = 4_000;
+
+/** An OpenAPI v3 document of a group version. */
+interface SchemaDocument {
+  readonly group: string;
+  readonly version: string;
+  /** The `serverRelativeURL` of the server's own index. */
+  readonly url: string;
+  /** Documents with the same key have the same content. */
+  readonly key: string;
+  /** Whether the content under this key never changes. */
+  readonly isImmutable: boolean;
+  /** The servers that have it and can be read. */
+  readonly from: readonly ServerDocuments[];
+}
+
+/** What is known of a document. */
+type SchemaDocumentState =
+  | { readonly kind: 'known'; readonly digests: ReadonlyMap<string, string> }
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** It is being read for the first time. */
+  | { readonly kind: 'pending' }
+  /** Its read has not begun. */
+  | { readonly kind: 'waiting' };
+
+const timedOut = () => new ReadError('Unreachable', `not all documents were read within ${timeout} ms`);
+
+interface Entry {
+  digests: ReadonlyMap<string, string> | undefined;
+  /** Why the last read failed. */
+  issue: string | undefined;
+  failures: number;
+  isUnderWay: boolean;
+  /** When it is read again, by the monotonic clock. */
+  dueAt: number;
+}
+
+async function readDigests(
+  server: ServerDocuments,
+  { group, version, url }: SchemaDocument,
+  digested: Map<string, string>,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const bounded: ServerDocuments = {
+    async get(...request) {
+      const document = await server.get(...request);
+      if (document.body.length <= maximumLength) return document;
+      throw new ReadError(
+        'InvalidDocument',
+        `${withoutQuery(url)} has more than ${maximumLength} characters`,
+      );
+    },
+  };
+  const value = await getJsonIfServed(bounded, url, signal, openApiTypes);
+  if (value === undefined) throw new ReadError('UnexpectedStatus', `${withoutQuery(url)} is not served`);
+  return schemaDigests(value, group, version, digested);
+}
+
+/** The digests of OpenAPI v3 documents, each read once. */
+function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random'>) {
+  /** In the order of their last use. */
+  const entries = new Map<string, Entry>();
+  const limit = createLimiter(concurrentDocuments);
+  /** Digests of definitions that documents share. */
+  let digested = new Map<string, string>();
+  let dropped = new AbortController();
+  /** First reads of documents. */
+  const underWay = new Set<Promise<void>>();
+
+  function used(key: string): Entry {
+    const entry = entries.get(key) ?? {
+      digests: undefined,
+      issue: undefined,
+      failures: 0,
+      isUnderWay: false,
+      dueAt: -Infinity,
+    };
+    entries.delete(key);
+    entries.set(key, entry);
+    for (const oldest of entries.keys()) {
+      if (entries.size <= rememberedDocuments) break;
+      entries.delete(oldest);
+    }
+    return entry;
+  }
+
+  function stateOf(key: string): SchemaDocumentState {
+    const { digests, issue, isUnderWay } = entries.get(key) ?? {};
+    if (digests !== undefined) return { kind: 'known', digests };
+    if (issue !== undefined) return { kind: 'failed', reason: issue };
+    return { kind: isUnderWay === true ? 'pending' : 'waiting' };
+  }
+
+  /** Never rejects. @param endsAt by the monotonic clock */
+  async function readOne(
+    document: SchemaDocument,
+    entry: Entry,
+    endsAt: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      const { from, isImmutable } = document;
+      // After a failure, the next server is asked.
+      const server = from[entry.failures % from.length];
+      const left = endsAt - clock.monotonic();
+      if (server === undefined || left <= 0) throw timedOut();
+      const digests = await withDeadline(left, signal, timedOut, async (deadline) =>
+        readDigests(server, document, digested, deadline),
+      );
+      const dueAt = isImmutable ? Number.POSITIVE_INFINITY : clock.monotonic() + refreshedAfter;
+      Object.assign(entry, { digests, issue: undefined, failures: 0, dueAt });
+    } catch (error) {
+      entry.issue = errorMessage(error);
+      entry.failures++;
+      entry.dueAt = clock.monotonic() + backOffDelay(retriedAfter, entry.failures, clock.random());
+    }
+  }
+
+  async function readAll(documents: readonly SchemaDocument[], signal: AbortSignal): Promise<void> {
+    if (documents.length === 0) return;
+    const either = AbortSignal.any([signal, dropped.signal]);
+    const endsAt = clock.monotonic() + timeout;
+    const readings = documents.map(async (document) => {
+      const entry = used(document.key);
+      entry.isUnderWay = true;
+      await limit(() => readOne(document, entry, endsAt, either));
+      entry.isUnderWay = false;
+    });
+    await Promise.all(readings);
+  }
+
+  return {
+    /** Adds digests that are already known. */
+    remember(key: string, digests: ReadonlyMap<string, string>): void {
+      Object.assign(used(key), { digests, dueAt: Number.POSITIVE_INFINITY });
+    },
+    /**
+     * Starts to read the documents that are not known.
+     *
+     * @returns resolves when all that were begun have ended, up to the time-out; never rejects
+     */
+    read(documents: readonly SchemaDocument[], signal: AbortSignal): Promise<unknown> {
+      const now = clock.monotonic();
+      const bounded = documents.slice(0, rememberedDocuments);
+      const due = bounded.filter(({ key, from }) => {
+        const { isUnderWay, dueAt } = used(key);
+        return !isUnderWay && now >= dueAt && from.length > 0;
+      });
+      const unknown = due.filter(({ key }) => stateOf(key).kind === 'waiting');
+      const others = due.filter((document) => !unknown.includes(document));
+      const first = readAll(unknown, signal).finally(() => underWay.delete(first));
+      underWay.add(first);
+      return Promise.all([first, readAll(others, signal)]);
+    },
+    state: stateOf,
+    /** Resolves when the first reads that are under way have ended. */
+    settled: (): Promise<unknown> => Promise.all(underWay),
+    /** Forgets everything, and cancels all reads. */
+    clear(): void {
+      dropped.abort();
+      dropped = new AbortController();
+      entries.clear();
+      digested = new Map();
+    },
+  };
+}

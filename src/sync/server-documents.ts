@@ -1,0 +1,303 @@
+import * as v from 'valibot';
+import { CodedError, errorMessage } from '../runtime/errors.ts';
+import { withDeadline } from '../runtime/time.ts';
+
+/** A complete response of an API server, with any status. */
+export interface ServerDocument {
+  readonly status: number;
+  /** The Content-Type header; empty if the response has none. */
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** The one way to read an API server: live over HTTPS, or from a recorded folder. */
+export interface ServerDocuments {
+  /**
+   * Gets one document.
+   *
+   * @param path path and query, for example `/apis/apps/v1`
+   * @param accept the Accept header
+   * @param signal cancels the request
+   * @throws {ReadError} `Unreachable` if there is no complete response (no connection, broken off, too slow, too large),
+   *   `InvalidDocument` if the body is not text
+   */
+  get(path: string, accept: string, signal?: AbortSignal): Promise<ServerDocument>;
+}
+
+/** The response to a watch, with any status. */
+export interface WatchResponse {
+  readonly status: number;
+  /** The body as it arrives: one JSON event per line. Ends when the server ends it, throws when it breaks off. */
+  readonly chunks: AsyncIterable<string>;
+}
+
+/** An API server, or a load balancer in front of several, to list and watch through. */
+export interface WatchConnection extends ServerDocuments {
+  /**
+   * Opens a watch.
+   *
+   * @param path path and query
+   * @param signal ends the watch and frees its connection
+   * @throws {ReadError} `Unreachable` if there is no response
+   */
+  watch(path: string, signal: AbortSignal): Promise<WatchResponse>;
+}
+
+export type ReadErrorCode =
+  /** There was no complete response. */
+  | 'Unreachable'
+  /** A status that says nothing about what is served: 401, 403, 500, a redirect, … */
+  | 'UnexpectedStatus'
+  /** A response that is not JSON, for example the HTML page of a load balancer. */
+  | 'UnexpectedContentType'
+  /** JSON that breaks off, or that is another document. */
+  | 'InvalidDocument'
+  /** Complete documents without a single resource, or a `/readyz` that says so: the server is still starting. */
+  | 'NothingServed';
+
+/** A document, and with it a server, that could not be read. It never means that the server serves less. */
+export class ReadError extends CodedError<ReadErrorCode> {
+  override readonly name = 'ReadError';
+}
+
+/** The error of a request for `path` without a complete response. */
+export function unreachable(path: string, cause: unknown): ReadError {
+  return new ReadError('Unreachable', `${withoutQuery(path)}: ${errorMessage(cause)}`, { cause });
+}
+
+/** A path as messages name it: the query differs from one attempt to the next. */
+export function withoutQuery(path: string): string {
+  return path.split('?', 1)[0] ?? '';
+}
+
+/**
+ * Runs a read that may take `milliseconds`.
+ *
+ * @throws {ReadError} `Unreachable` when the time is over, the reason of `signal`, or what the read throws
+ */
+export async function withReadTimeout<Result>(
+  milliseconds: number,
+  signal: AbortSignal | undefined,
+  read: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const timedOut = () => new ReadError('Unreachable', `no complete response within ${milliseconds} ms`);
+  return withDeadline(milliseconds, signal, timedOut, read);
+}
+
+/**
+ * Reads what all servers share from the first that has it.
+ *
+ * @param read may resolve with `undefined`: the server does not serve it
+ * @returns `undefined` if no server serves it
+ * @throws the error of the last server that could not be read, if no other one has it
+ */
+export async function readFromFirst<Result>(
+  servers: readonly ServerDocuments[],
+  read: (documents: ServerDocuments) => Promise<Result>,
+): Promise<Result> {
+  let unserved: { readonly result: Result } | undefined;
+  let failure: { readonly error: unknown } | undefined;
+  for (const documents of servers) {
+    try {
+      const result = await read(documents);
+      if (result !== undefined) return result;
+      unserved = { result };
+    } catch (error) {
+      failure = { error };
+    }
+  }
+  if (failure !== undefined) throw failure.error;
+  if (unserved !== undefined) return unserved.result;
+  throw new ReadError('Unreachable', 'no server can be read');
+}
+
+/** The media type without its parameters, in lower case (RFC 9110 section 8.3.1). */
+function mediaTypeOf({ contentType }: ServerDocument): string {
+  return (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+}
+
+const jsonType = 'application/json';
+const status404 = v.object({ kind: v.literal('Status'), code: v.literal(404) });
+
+/**
+ * Gets a document that every server has.
+ *
+ * @returns the parsed JSON, its shape unchecked
+ * @throws {ReadError} for any response but a 200 with complete JSON
+ */
+export async function getJson(
+  documents: ServerDocuments,
+  path: string,
+  signal: AbortSignal | undefined,
+  accept = jsonType,
+): Promise<unknown> {
+  return parseJson(path, await documents.get(path, accept, signal));
+}
+
+/**
+ * Gets a document that a server may not have.
+ *
+ * @param mediaTypes media types that are read as JSON; default `application/json` only
+ * @returns the parsed JSON, or `undefined` if the API server itself says that it has no such path
+ * @throws {ReadError} for any other response but a 200 with complete JSON
+ */
+export async function getJsonIfServed(
+  documents: ServerDocuments,
+  path: string,
+  signal: AbortSignal | undefined,
+  mediaTypes: readonly string[] = [jsonType],
+): Promise<unknown> {
+  const document = await documents.get(path, jsonType, signal);
+  return isNotServed(document) ? undefined : parseJson(path, document, mediaTypes);
+}
+
+/**
+ * Whether an API server says that it does not serve a path: with a Status, or as plain text if its mux has nothing
+ * under the path. A 404 in any other form is that of a proxy, and says nothing about the server.
+ */
+function isNotServed(document: ServerDocument): boolean {
+  if (document.status !== 404) return false;
+  const type = mediaTypeOf(document);
+  if (type === 'text/plain') return document.body.trim() === '404 page not found';
+  if (type !== jsonType) return false;
+  try {
+    return v.is(status404, JSON.parse(document.body));
+  } catch {
+    return false;
+  }
+}
+
+function parseJson(
+  path: string,
+  document: ServerDocument,
+  mediaTypes: readonly string[] = [jsonType],
+): unknown {
+  const subject = withoutQuery(path);
+  if (document.status !== 200) {
+    throw new ReadError(
+      'UnexpectedStatus',
+      `${subject} returned ${document.status} instead of 200${missingRight(document)}`,
+    );
+  }
+  const type = mediaTypeOf(document);
+  if (!mediaTypes.includes(type)) {
+    throw new ReadError(
+      'UnexpectedContentType',
+      `${subject} returned ${type === '' ? 'no content type' : type} instead of application/json`,
+    );
+  }
+  try {
+    return JSON.parse(document.body);
+  } catch (cause) {
+    throw new ReadError('InvalidDocument', `${subject} is not complete JSON`, { cause });
+  }
+}
+
+const status403 = v.object({ kind: v.literal('Status'), code: v.literal(403), message: v.string() });
+/** Characters of a message; kube-apiserver's has some 150. */
+const longestMessage = 300;
+
+/** Who may not do what, in the words of the API server. */
+function missingRight({ status, body }: ServerDocument): string {
+  if (status !== 403) return '';
+  try {
+    const parsed = v.safeParse(status403, JSON.parse(body));
+    return parsed.success
+      ? `: ${parsed.output.message.slice(0, longestMessage).replaceAll(/\s+/g, ' ')}`
+      : '';
+  } catch {
+    return '';
+  }
+}
+
+/**
+ * Checks the shape of a document.
+ *
+ * @throws {ReadError} `InvalidDocument`, with the first error and its place
+ */
+export function checkedDocument<const Schema extends v.GenericSchema>(
+  schema: Schema,
+  path: string,
+  value: unknown,
+): v.InferOutput<Schema> {
+  const result = v.safeParse(schema, value, { abortEarly: true });
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  throw new ReadError(
+    'InvalidDocument',
+    `${withoutQuery(path)} is not the expected document: ${v.getDotPath(issue) ?? 'document'}: ${issue.message}`,
+  );
+}
+
+const listPage = v.object({
+  // Go writes a nil slice as null.
+  items: v.nullish(v.array(v.unknown()), []),
+  metadata: v.optional(
+    v.object({ continue: v.optional(v.string(), ''), resourceVersion: v.optional(v.string(), '') }),
+    {},
+  ),
+});
+
+/** The default of kubectl's `--chunk-size`, so that no response grows with the cluster. */
+const pageSize = 500;
+/** More pages than any cluster has: a server that always names a next page must not delay the round for ever. */
+const maximumPages = 1000;
+
+interface ObjectList {
+  readonly items: readonly unknown[];
+  /** Where a watch starts; empty if the server names none. */
+  readonly resourceVersion: string;
+}
+
+/**
+ * Lists all objects of one kind, page by page.
+ *
+ * @param path path of the collection, without a query
+ * @throws {ReadError} if any page cannot be read, also if the continue token has expired (410)
+ */
+export async function listObjects(
+  documents: ServerDocuments,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<readonly unknown[]> {
+  const list = await listObjectsIfServed(documents, path, signal);
+  if (list !== undefined) return list.items;
+  throw new ReadError('UnexpectedStatus', `${withoutQuery(path)} returned 404 instead of 200`);
+}
+
+/**
+ * As `listObjects`, for a kind that a server may not serve.
+ *
+ * That it does not is no error, and says nothing about the objects: whoever asks keeps those that are known. Another
+ * server may serve the kind, and a server before 1.23 says the same of every kind while it starts; later ones respond with
+ * 503 then (k8s.io/apiserver pkg/util/notfoundhandler). client-go keeps its objects too, after any failed list
+ * (tools/cache/reflector.go).
+ *
+ * @param path path of the collection; may have a query
+ * @returns `undefined` if the API server itself says that it does not serve the path
+ */
+export async function listObjectsIfServed(
+  documents: ServerDocuments,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<ObjectList | undefined> {
+  const items: unknown[] = [];
+  const first = `${path}${path.includes('?') ? '&' : '?'}limit=${pageSize}`;
+  let next = first;
+  for (let pages = 0; pages < maximumPages; pages++) {
+    const document = await getJsonIfServed(documents, next, signal);
+    if (document === undefined) return undefined;
+    const page = checkedDocument(listPage, path, document);
+    for (const item of page.items) items.push(item);
+    const { continue: token, resourceVersion } = page.metadata;
+    // All pages of a list show the same moment, so each names the same version.
+    if (token === '') return { items, resourceVersion };
+    next = `${first}&continue=${encodeURIComponent(token)}`;
+  }
+  throw new ReadError('InvalidDocument', `${withoutQuery(path)} has more than ${maximumPages} pages`);
+}
+
+/** The path of those objects of a collection that have a label. */
+export function withLabelSelector(path: string, selector: string): string {
+  return `${path}?labelSelector=${encodeURIComponent(selector)}`;
+}

@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  classicResponses,
+  type FakeResponse,
+  type FakeServer,
+  fakeServer,
+  hangs,
+  jsonDocument,
+  refusesConnections,
+} from '../../test/support/fake-server-documents.ts';
+import { manualClock, settle } from '../../test/support/manual-clock.ts';
+import { defaultTiming } from './round.ts';
+import type { ServerDocument } from './server-documents.ts';
+import { createServerReaders } from './server-readers.ts';
+
+const responses = classicResponses({ v1: ['pods'] });
+
+function setUp(servers: Readonly<Record<string, FakeServer>>) {
+  const clock = manualClock();
+  const readers = createServerReaders(
+    Object.entries(servers).map(([id, documents]) => ({ id, documents })),
+    {
+      clock,
+      timing: {
+        ...defaultTiming,
+        readTimeout: 60_000,
+        concurrentServers: 2,
+        concurrentDocuments: 4,
+        readBackOff: { initialMilliseconds: 1000, maximumMilliseconds: 4000 },
+      },
+    },
+  );
+  return { clock, readers, signal: new AbortController().signal };
+}
+
+test('a hanging server holds up neither the round nor the next read of the others', async () => {
+  const release = Promise.withResolvers<ServerDocument>();
+  const hanging = fakeServer({ ...responses, '/api': () => release.promise });
+  const healthy = fakeServer(responses);
+  const { clock, readers, signal } = setUp({ hanging, healthy });
+
+  const first = readers.round(signal, 2000);
+  await clock.advance(2000);
+  assert.deepEqual([...(await first).keys()], ['healthy']);
+  assert.equal(readers.isUnderWay('hanging'), true);
+  for (let round = 2; round <= 3; round++) {
+    // No time passes: longestWait is spent on a slow read once.
+    await readers.round(signal, 2000);
+    assert.equal(healthy.asked.filter((path) => path === '/version').length, round);
+  }
+  assert.equal(hanging.asked.filter((path) => path === '/version').length, 1);
+
+  release.resolve({ status: 200, contentType: 'application/json', body: JSON.stringify(responses['/api']) });
+  const readings = await readers.round(signal, undefined);
+  assert.equal(readings.get('hanging')?.ok, true);
+});
+
+test('a failing server is left alone for longer each time, and read at every round once it is back', async () => {
+  const server = fakeServer({ '/api': refusesConnections });
+  const { clock, readers, signal } = setUp({ server });
+  const reads = () => server.asked.filter((path) => path === '/api').length;
+  const readAt: number[] = [];
+  const start = clock.now();
+  for (let second = 0; second <= 8; second++) {
+    const before = reads();
+    await readers.round(signal, undefined);
+    if (reads() > before) readAt.push(clock.now() - start);
+    await clock.advance(1000);
+  }
+  // Back-off with chance at one half: 750, 1,500 and 3,000 milliseconds, met by rounds a second apart.
+  assert.deepEqual(readAt, [0, 1000, 3000, 6000]);
+
+  for (const [path, response] of Object.entries(responses)) server.responses.set(path, response);
+  await clock.advance(4000);
+  const healed = await readers.round(signal, undefined);
+  assert.equal(healed.get('server')?.ok, true);
+  const before = reads();
+  await readers.round(signal, undefined);
+  assert.ok(reads() > before);
+});
+
+test('a server that begins to hang keeps its last reading meanwhile', async () => {
+  const server = fakeServer(responses);
+  const { clock, readers } = setUp({ server });
+  const controller = new AbortController();
+  await readers.round(controller.signal, undefined);
+  server.responses.set('/api', hangs);
+  const round = readers.round(controller.signal, 2000);
+  await clock.advance(2000);
+  assert.equal((await round).get('server')?.ok, true);
+  controller.abort();
+});
+
+test('the end of the sync job is no failure of a server', async () => {
+  const server = fakeServer({ ...responses, '/api': hangs });
+  const { readers } = setUp({ server });
+  const controller = new AbortController();
+  const round = readers.round(controller.signal, undefined);
+  controller.abort();
+  assert.equal((await round).size, 0);
+});
+
+const reads = (server: FakeServer) => server.asked.filter((path) => path === '/version').length;
+
+test('a server that is another process now is read at once, whatever its back-off', async () => {
+  const server = fakeServer({ '/api': refusesConnections });
+  const { readers, signal } = setUp({});
+  const follow = (incarnation: string | undefined) =>
+    readers.follow([{ id: 'server', documents: server, incarnation }]);
+  follow('first');
+  await readers.round(signal, undefined);
+  await readers.round(signal, undefined);
+  assert.equal(reads(server), 1);
+  // That its Lease is not there tells of no restart.
+  follow(undefined);
+  await readers.round(signal, undefined);
+  assert.equal(reads(server), 1);
+  follow('first');
+  for (const [path, response] of Object.entries(responses)) server.responses.set(path, response);
+  follow('second');
+  const readings = await readers.round(signal, undefined);
+  assert.equal(readings.get('server')?.ok, true);
+});
+
+test('a late response of an earlier process does not replace that of the new one', async () => {
+  const late = Promise.withResolvers<ServerDocument>();
+  const server = fakeServer(responses);
+  const { clock, readers, signal } = setUp({});
+  readers.follow([{ id: 'server', documents: server, incarnation: 'first' }]);
+  await readers.round(signal, undefined);
+  server.responses.set('/api', () => late.promise);
+  const begun = readers.round(signal, 2000);
+  await clock.advance(2000);
+  await begun;
+  assert.equal(readers.isUnderWay('server'), true);
+
+  const upgraded = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
+  for (const [path, response] of Object.entries(upgraded)) server.responses.set(path, response);
+  readers.follow([{ id: 'server', documents: server, incarnation: 'second' }]);
+  await settle();
+  // That the read was dropped is no failure of the server.
+  assert.equal(readers.reading('server')?.ok, true);
+  await readers.round(signal, undefined);
+  late.resolve({ status: 500, contentType: 'text/plain', body: 'going' });
+  await settle();
+  const reading = readers.reading('server');
+  assert.deepEqual(reading?.ok === true && reading.set.storageVersions, {
+    'core.pods': ['v1'],
+    'batch.jobs': ['v1'],
+  });
+});
+
+test('a server with a new address is read there, and one that is gone is forgotten', async () => {
+  const before = fakeServer(responses);
+  const after = fakeServer(responses);
+  const { readers, signal } = setUp({ other: fakeServer(responses) });
+  readers.follow([{ id: 'server', documents: before }]);
+  assert.deepEqual([...(await readers.round(signal, undefined)).keys()], ['server']);
+  readers.follow([{ id: 'server', documents: after }]);
+  // Until it was read there, its last reading counts.
+  assert.equal(readers.reading('server')?.ok, true);
+  await readers.round(signal, undefined);
+  assert.deepEqual([reads(before), reads(after)], [1, 1]);
+  readers.follow([]);
+  assert.equal((await readers.round(signal, undefined)).size, 0);
+});
+
+test('a group version of the last reading is read again, though nothing lists it', async () => {
+  const list = (groupVersion: string) => ({
+    kind: 'APIResourceList',
+    groupVersion,
+    resources: [{ name: 'things', namespaced: true, kind: 'Thing', verbs: ['get'] }],
+  });
+  const server = fakeServer({
+    ...responses,
+    '/openapi/v3': { paths: { 'apis/old.example.com/v1': { serverRelativeURL: '/openapi/v3/x' } } },
+    '/apis/old.example.com/v1': list('old.example.com/v1'),
+  });
+  const { readers, signal } = setUp({ server });
+  const things = async () => {
+    const reading = (await readers.round(signal, undefined)).get('server');
+    assert.ok(reading?.ok);
+    return reading.set.storageVersions['old.example.com.things'];
+  };
+  assert.deepEqual(await things(), ['v1']);
+  server.responses.set('/openapi/v3', refusesConnections);
+  assert.deepEqual(await things(), ['v1']);
+  server.responses.delete('/apis/old.example.com/v1');
+  assert.equal(await things(), undefined);
+});
+
+test('a server that was lost is read while it starts, counts once it is ready, and holds up nobody', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const server = fakeServer(responses);
+  const other = fakeServer(responses);
+  const { clock, readers, signal } = setUp({ server, other });
+  const forbidden = () => jsonDocument({ kind: 'Status' }, 403);
+  const upgraded = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
+  const respond = (next: Readonly<Record<string, FakeResponse>>) => {
+    server.responses.clear();
+    for (const [path, response] of Object.entries(next)) server.responses.set(path, response);
+  };
+  await readers.round(signal, 2000);
+  respond({ '/api': refusesConnections, '/readyz': refusesConnections });
+  await readers.round(signal, 2000);
+  assert.equal(readers.expectsNews(), true);
+
+  let isHeard = false;
+  const news = readers.untilNews(signal, signal).then(() => {
+    isHeard = true;
+  });
+  // It knows of no role yet, then it accepts and does not respond: neither says that it is ready.
+  respond({ ...upgraded, '/readyz': forbidden });
+  await clock.advance(300);
+  respond({ ...upgraded, '/readyz': hangs });
+  await clock.advance(300);
+  context.mock.timers.tick(1000);
+  assert.deepEqual([isHeard, readers.early().size], [false, 0]);
+  respond({ ...upgraded, '/readyz': () => jsonDocument({}, 500) });
+  await clock.advance(300);
+  await news;
+  const early = readers.early().get('server');
+  assert.deepEqual(early?.set.storageVersions['batch.jobs'], ['v1']);
+  // A round waits for no answer of it, and what it has said does not count yet.
+  server.responses.set('/readyz', hangs);
+  assert.equal((await readers.round(signal, 2000)).get('server')?.ok, false);
+
+  server.responses.set('/readyz', () => jsonDocument({}));
+  const asked = [reads(server), reads(other)];
+  const ready = readers.untilNews(signal, signal);
+  context.mock.timers.tick(1000);
+  await clock.advance(300);
+  await ready;
+  const reading = (await readers.round(signal, 0)).get('server');
+  assert.deepEqual(reading?.ok === true && reading.set.storageVersions['batch.jobs'], ['v1']);
+  assert.deepEqual([reads(server), reads(other)], [(asked[0] ?? 0) + 1, asked[1]]);
+  assert.equal(readers.starts().get('server')?.readyAt, clock.now() - 200);
+  assert.deepEqual([readers.expectsNews(), readers.early().size], [false, 0]);
+});

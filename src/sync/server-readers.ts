@@ -1,0 +1,316 @@
+import { type BackOff, backOffDelay, type Clock, createLimiter, waitAtMost } from '../runtime/time.ts';
+import type { Snapshot } from '../snapshot/format/schema.ts';
+import { readServer, type StorageVersionHashReader } from './read-server.ts';
+import { withReadTimeout } from './server-documents.ts';
+import { createStorageVersionHashReader } from './storage-version-hashes.ts';
+import type { SyncObserver } from './sync-observer.ts';
+import type { SyncServer } from './sync-server.ts';
+import {
+  groupVersionsOf,
+  lastKnown,
+  type SeenStart,
+  type ServerReading,
+  type SuccessfulReading,
+} from './sync-server.ts';
+
+export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'incarnation'>;
+
+/** Milliseconds, unless a name says otherwise. */
+export interface ReadTiming {
+  /** For all documents of one server. Default 15,000. */
+  readonly readTimeout: number;
+  /**
+   * Between reads of a server that fails. Default 400, doubling up to 800: it is due again in the next round, as a healthy
+   * server is.
+   */
+  readonly readBackOff: BackOff;
+  /** Servers read at once. Default 16. */
+  readonly concurrentServers: number;
+  /** Documents read at once from one server (classic discovery has one per group version). Default 8. */
+  readonly concurrentDocuments: number;
+}
+
+interface ServerReadersOptions {
+  readonly clock: Clock;
+  readonly timing: ReadTiming;
+  readonly observer?: Pick<SyncObserver, 'serverRead'> | undefined;
+  /** The snapshot of an earlier run: what it served, and documents that have not changed since. */
+  readonly previous?: Snapshot | undefined;
+}
+
+interface ReaderState {
+  server: ReadableServer;
+  underWay: Promise<void> | undefined;
+  /** Cancels the read that is under way. */
+  drop: AbortController;
+  failures: number;
+  /** Those of the last successful reading, at first of an earlier run. */
+  knownGroupVersions: readonly string[];
+  readonly hashReader: StorageVersionHashReader;
+  /** By the monotonic clock, so that a clock that is set back delays no read. */
+  dueAt: number;
+  /** It was lost, or another process runs it, and it has not been read since. */
+  lost: LostServer | undefined;
+  /** Its last start, if that was seen. */
+  start: SeenStart | undefined;
+  /** What it said while it was not ready yet; `undefined` until it has been asked, and once it has been read. */
+  early: EarlyReading | undefined;
+}
+
+interface EarlyReading {
+  /** `undefined` while it is being read. */
+  reading: SuccessfulReading | undefined;
+}
+
+interface LostServer {
+  /** By the monotonic clock, and in milliseconds since the epoch. */
+  readonly since: number;
+  readonly at: number;
+  /** Its Lease has another holder than when it was read: what is known of it is said of another process. */
+  readonly changedHands: boolean;
+  /** It has said that it is not ready. */
+  readonly isStarting?: boolean;
+}
+
+/** Milliseconds between two questions whether a server that was lost is ready. */
+const readinessInterval = 100;
+/** For the answer, milliseconds: a server that is starting accepts connections long before it responds on them. */
+const readinessTimeout = 1_000;
+/**
+ * How long such a server is waited for, milliseconds. After that it is read whatever its `/readyz` says, and what is known
+ * of it is believed all the same: nobody is left out for good.
+ */
+const lostFor = 60_000;
+
+/** Reads servers, round after round. A slow or failing server does not delay the others. */
+export function createServerReaders(servers: readonly ReadableServer[], options: ServerReadersOptions) {
+  const { clock, timing } = options;
+  const limit = createLimiter(timing.concurrentServers);
+  const latest = new Map<string, ServerReading>();
+  const states = new Map(servers.map((server) => [server.id, newState(server)]));
+  /** Whether a server that was lost has said something since the last round. */
+  let hasNews = false;
+  let news = Promise.withResolvers<void>();
+
+  function newState(server: ReadableServer): ReaderState {
+    const previous = lastKnown(options.previous, server.id);
+    return {
+      server,
+      underWay: undefined,
+      drop: new AbortController(),
+      failures: 0,
+      knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
+      hashReader: createStorageVersionHashReader({ clock, previous }),
+      dueAt: -Infinity,
+      lost: undefined,
+      start: undefined,
+      early: undefined,
+    };
+  }
+
+  function tell(): void {
+    hasNews = true;
+    news.resolve();
+  }
+
+  const lostNow = (changedHands: boolean): LostServer => ({
+    since: clock.monotonic(),
+    at: clock.now(),
+    changedHands,
+  });
+  const isLost = ({ lost }: ReaderState): boolean =>
+    lost !== undefined && clock.monotonic() - lost.since < lostFor;
+
+  /**
+   * A server that has just started serves a part of what it will: discovery lacks what its controllers have not put there
+   * yet, and `/readyz` says when they have. Before it knows of any role it forbids everything. Where `/readyz` is forbidden
+   * for good, nobody is left out for longer than `lostFor`.
+   */
+  async function readiness(
+    { documents }: ReadableServer,
+    signal: AbortSignal,
+  ): Promise<'ready' | 'starting' | 'silent'> {
+    try {
+      const { status } = await withReadTimeout(readinessTimeout, signal, (deadline) =>
+        documents.get('/readyz', '*/*', deadline),
+      );
+      if (status >= 500) return 'starting';
+      return status === 401 || status === 403 ? 'silent' : 'ready';
+    } catch {
+      return 'silent';
+    }
+  }
+
+  function readDocuments(state: ReaderState, signal: AbortSignal): Promise<ServerReading> {
+    return readServer(state.server.documents, {
+      signal,
+      timeoutMilliseconds: timing.readTimeout,
+      concurrentDocuments: timing.concurrentDocuments,
+      knownGroupVersions: state.knownGroupVersions,
+      hashReader: state.hashReader,
+    });
+  }
+
+  /**
+   * Reads a server that is not ready yet. What it says does not count, but most of it is what it will say: the versions that
+   * it stores at are known then, and its schemas are read, which takes seconds of a machine that has just started it.
+   */
+  async function readEarly(state: ReaderState, signal: AbortSignal): Promise<void> {
+    const early: EarlyReading = { reading: undefined };
+    state.early = early;
+    const reading = await readDocuments(state, signal);
+    if (state.early !== early) return;
+    if (!reading.ok || signal.aborted) state.early = undefined;
+    else {
+      early.reading = reading;
+      tell();
+    }
+  }
+
+  async function read(state: ReaderState, end: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([end, state.drop.signal]);
+    const [reading, seconds] = await limit(async () => {
+      const begun = clock.monotonic();
+      const since = () => (clock.monotonic() - begun) / 1000;
+      const stage = isLost(state) ? await readiness(state.server, signal) : 'ready';
+      // One that has not been seen to start was out of reach of this process alone, and ready long before.
+      const { lost } = state;
+      if (stage === 'ready' && lost?.isStarting === true) {
+        state.start ??= { lostAt: lost.at, readyAt: clock.now() };
+      }
+      if (stage === 'starting' && lost !== undefined) {
+        Object.assign(state, { start: undefined, lost: { ...lost, isStarting: true } });
+      }
+      if (stage === 'starting' && state.early === undefined) void readEarly(state, signal);
+      if (stage !== 'ready') return [notReady, since()] as const;
+      return [await readDocuments(state, signal), since()] as const;
+    });
+    // A cancelled read says nothing about the server.
+    if (signal.aborted) return;
+    latest.set(state.server.id, reading);
+    // It stays lost, and is asked again soon.
+    if (reading === notReady) return;
+    options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
+    if (reading.ok) {
+      if (state.lost !== undefined) tell();
+      const knownGroupVersions = groupVersionsOf(reading.set);
+      const dueAt = clock.monotonic();
+      Object.assign(state, { lost: undefined, early: undefined, knownGroupVersions, failures: 0, dueAt });
+      return;
+    }
+    if (state.lost === undefined) Object.assign(state, { lost: lostNow(false), start: undefined });
+    // A server may come back as another process.
+    state.hashReader.outdate();
+    state.failures += 1;
+    state.dueAt = clock.monotonic() + backOffDelay(timing.readBackOff, state.failures, clock.random());
+  }
+
+  function begin(state: ReaderState, signal: AbortSignal): void {
+    const reading: Promise<void> = read(state, signal).finally(() => {
+      if (state.underWay === reading) state.underWay = undefined;
+    });
+    state.underWay = reading;
+  }
+
+  return {
+    /**
+     * Makes these the servers to read. A server that stays keeps its reading. A server with another address, or another
+     * process, is due at once; a read of its predecessor is cancelled.
+     */
+    follow(servers: readonly ReadableServer[]): void {
+      const ids = new Set(servers.map(({ id }) => id));
+      for (const [id, state] of states) {
+        if (ids.has(id)) continue;
+        state.drop.abort();
+        states.delete(id);
+        latest.delete(id);
+      }
+      for (const server of servers) {
+        const state = states.get(server.id);
+        if (state === undefined) states.set(server.id, newState(server));
+        else if (isOther(state.server, server)) {
+          state.drop.abort();
+          // The versions that it stored at stay known until those of the new process have been read.
+          const { hashReader } = state;
+          hashReader.outdate();
+          const lost = latest.has(server.id) ? lostNow(true) : undefined;
+          Object.assign(state, newState(server), { hashReader, lost });
+        } else state.server = server;
+      }
+    },
+    /**
+     * Starts a read of every server that is due, and waits for these. A read that takes longer counts in a later round,
+     * which does not wait for it again. Until then the server's last reading counts. A server that was lost is waited for
+     * by `untilNews`.
+     *
+     * @param longestWait milliseconds; `undefined`: for every read, up to the read time-out; 0: reads nothing
+     * @returns the latest reading of each server that has one
+     */
+    async round(
+      signal: AbortSignal,
+      longestWait: number | undefined,
+    ): Promise<ReadonlyMap<string, ServerReading>> {
+      const now = clock.monotonic();
+      const all = longestWait === 0 ? [] : [...states.values()];
+      const due = all.filter(({ underWay, dueAt }) => underWay === undefined && now >= dueAt);
+      for (const state of due) begin(state, signal);
+      if (longestWait === undefined) {
+        await Promise.all(all.map(({ underWay }) => underWay));
+      } else if (due.length > 0) {
+        const reads = due.filter((state) => !isLost(state)).map(({ underWay }) => underWay);
+        await waitAtMost(Promise.all(reads), longestWait, clock, signal);
+      }
+      hasNews = false;
+      return new Map(latest);
+    },
+    /**
+     * Asks servers that were lost until one of them has been read, or has begun to say what it will serve, or until `rest`
+     * aborts. Never rejects.
+     *
+     * @param end cancels what has been begun
+     */
+    async untilNews(rest: AbortSignal, end: AbortSignal): Promise<void> {
+      while (!hasNews && !rest.aborted) {
+        news = Promise.withResolvers<void>();
+        await Promise.race([news.promise, clock.sleep(readinessInterval, rest)]);
+        if (hasNews || rest.aborted) return;
+        for (const state of states.values()) {
+          if (isLost(state) && state.underWay === undefined && clock.monotonic() >= state.dueAt)
+            begin(state, end);
+        }
+      }
+    },
+    /** The last start of each server of which it was seen, by ID. */
+    starts: (): ReadonlyMap<string, SeenStart> =>
+      new Map([...states].flatMap(([id, { start }]) => (start === undefined ? [] : [[id, start]]))),
+    /** What servers that are not ready yet say that they will serve, by ID. */
+    early: (): ReadonlyMap<string, SuccessfulReading> =>
+      new Map([...states].flatMap(([id, { early }]) => (early?.reading ? [[id, early.reading]] : []))),
+    /** IDs of servers that another process runs than the one that was read last. */
+    unread: (): ReadonlySet<string> =>
+      new Set(
+        [...states.values()]
+          .filter((state) => isLost(state) && state.lost?.changedHands === true)
+          .map(({ server }) => server.id),
+      ),
+    /** Whether a server was lost and has not been read since, or has been since the last round. */
+    expectsNews: (): boolean => hasNews || [...states.values()].some(isLost),
+    /** The latest reading of a server; `undefined` if there is none. */
+    reading: (id: string) => latest.get(id),
+    /** Whether a read of the server has not ended yet, because it is slow. */
+    isUnderWay: (id: string) => states.get(id)?.underWay !== undefined,
+  };
+}
+
+const notReady: ServerReading = {
+  ok: false,
+  code: 'NothingServed',
+  reason: 'its /readyz does not say that it is ready: it is still starting',
+};
+
+function isOther(before: ReadableServer, after: ReadableServer): boolean {
+  if (before.documents !== after.documents) return true;
+  // A Lease that appears or disappears is no restart.
+  const { incarnation } = before;
+  return incarnation !== undefined && after.incarnation !== undefined && incarnation !== after.incarnation;
+}

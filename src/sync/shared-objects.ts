@@ -1,0 +1,262 @@
+import * as v from 'valibot';
+import { groupVersionString, parseStorageVersionName } from '../apimachinery/group-version.ts';
+import { errorMessage } from '../runtime/errors.ts';
+import { quoted } from '../runtime/validation.ts';
+import type { ServedSet, Snapshot, SnapshotApiService } from '../snapshot/format/schema.ts';
+import { customResourceGroup, apiService as snapshotApiService } from '../snapshot/format/schema.ts';
+import {
+  checkedDocument,
+  listObjectsIfServed,
+  readFromFirst,
+  type ServerDocuments,
+} from './server-documents.ts';
+
+/** Objects that all API servers of a cluster share. `undefined`: nothing was read, the last known ones are used. */
+export interface ClusterObjects {
+  readonly apiServices: readonly SnapshotApiService[] | undefined;
+  readonly customResourceGroups: readonly GroupAndVersion[] | undefined;
+  /** The definitions behind `customResourceGroups`. */
+  readonly customResources?: readonly CustomResource[] | undefined;
+  /** About the APIServices. */
+  readonly warnings: readonly string[];
+}
+
+export interface ReadClusterObjects extends ClusterObjects {
+  /** Why objects could not be read. That no server serves them is no failure. */
+  readonly failures: readonly string[];
+}
+
+/** Reads the shared objects from the first of `servers` that has them. Never rejects. */
+export async function readClusterObjects(
+  servers: readonly ServerDocuments[],
+  signal?: AbortSignal,
+): Promise<ReadClusterObjects> {
+  const failures: string[] = [];
+  async function first<Objects>(
+    path: string,
+    read: (documents: ServerDocuments) => Promise<Objects>,
+  ): Promise<Objects | undefined> {
+    try {
+      return await readFromFirst(servers, read);
+    } catch (error) {
+      failures.push(
+        `${path} cannot be read, so only what was known of it before is used: ${errorMessage(error)}`,
+      );
+      return undefined;
+    }
+  }
+  const [services, customResources] = await Promise.all([
+    first(apiServicesPath, (documents) => readApiServices(documents, signal)),
+    first(customResourceDefinitionsPath, (documents) => readCustomResources(documents, signal)),
+  ]);
+  const customResourceGroups = customResources && groupVersionsOfCustomResources(customResources);
+  const { apiServices, warnings = [] } = services ?? {};
+  return { apiServices, customResourceGroups, customResources, warnings, failures };
+}
+
+export const apiServicesPath = '/apis/apiregistration.k8s.io/v1/apiservices';
+
+/** The part of k8s.io/kube-aggregator pkg/apis/apiregistration/v1/types.go that routing needs. */
+const apiService = v.object({
+  spec: v.object({
+    group: v.nullish(v.string(), ''),
+    version: v.string(),
+    service: v.nullish(v.object({ namespace: v.string(), name: v.string() })),
+  }),
+  status: v.nullish(
+    v.object({ conditions: v.nullish(v.array(v.object({ type: v.string(), status: v.string() })), []) }),
+    {},
+  ),
+});
+
+/**
+ * Reads the APIServices of the cluster. Any API server that serves them has all: they are shared through etcd.
+ *
+ * @returns `undefined` if the server does not serve them
+ * @throws {ReadError}
+ */
+export async function readApiServices(documents: ServerDocuments, signal: AbortSignal | undefined) {
+  const list = await listObjectsIfServed(documents, apiServicesPath, signal);
+  return list && apiServicesOf(list.items.map(parseApiService));
+}
+
+/**
+ * Sorted by group and version, each once (upstream requires that the name says both), and the warnings about those that
+ * routers would refuse.
+ */
+export function apiServicesOf(parsed: readonly ParsedApiService[]) {
+  const byName = new Map<string, SnapshotApiService>();
+  for (const { apiService } of parsed) {
+    if (apiService === undefined) continue;
+    const name = `${apiService.version}.${apiService.group}`;
+    if (!byName.has(name)) byName.set(name, apiService);
+  }
+  return {
+    apiServices: [...byName.values()].sort(byGroupAndVersion),
+    warnings: parsed.flatMap(({ warning }) => warning ?? []),
+  };
+}
+
+export interface ParsedApiService {
+  /** `undefined` if routers would refuse it. */
+  readonly apiService: SnapshotApiService | undefined;
+  readonly warning?: string;
+}
+
+/** @throws {ReadError} `InvalidDocument` for any other object */
+export function parseApiService(object: unknown): ParsedApiService {
+  const { spec, status } = checkedDocument(apiService, apiServicesPath, object);
+  const { group, version } = spec;
+  // The API servers themselves serve it: for kube-aggregator such an APIService is always available.
+  if (spec.service == null) return acceptable({ group, version, available: true });
+  const { namespace, name } = spec.service;
+  return acceptable({
+    group,
+    version,
+    service: { namespace, name },
+    // kube-aggregator sends no request to a service whose Available condition is missing or not True (handler_proxy.go).
+    available: status.conditions.some(({ type, status }) => type === 'Available' && status === 'True'),
+  });
+}
+
+/** Routers refuse a snapshot with any error, so one invalid APIService would block all updates. */
+function acceptable(apiService: SnapshotApiService): ParsedApiService {
+  const name = quoted(`${apiService.version}.${apiService.group}`);
+  if (v.is(snapshotApiService, apiService)) return { apiService };
+  return {
+    apiService: undefined,
+    warning: `APIService ${name} is left out: its spec does not meet upstream's validation`,
+  };
+}
+
+function byGroupAndVersion(
+  one: { readonly group: string; readonly version: string },
+  other: { readonly group: string; readonly version: string },
+): number {
+  if (one.group !== other.group) return one.group < other.group ? -1 : 1;
+  if (one.version === other.version) return 0;
+  return one.version < other.version ? -1 : 1;
+}
+
+export const customResourceDefinitionsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+const customResourceDefinition = v.object({
+  spec: v.object({
+    group: v.string(),
+    names: v.optional(v.object({ plural: v.optional(v.string(), ''), kind: v.optional(v.string(), '') }), {}),
+    versions: v.array(
+      v.object({ name: v.string(), served: v.optional(v.boolean()), storage: v.optional(v.boolean()) }),
+    ),
+  }),
+});
+
+export interface GroupAndVersion {
+  readonly group: string;
+  readonly version: string;
+}
+
+/** The parts of a CustomResourceDefinition that the sync job needs. */
+export interface CustomResource {
+  readonly group: string;
+  /** Its plural name. */
+  readonly resource: string;
+  readonly kind: string;
+  /** Every version, served or not. */
+  readonly versions: readonly string[];
+  /** The version at which it is stored; `undefined` if that is not served. */
+  readonly storageVersion: string | undefined;
+}
+
+/**
+ * @returns `undefined` if the server does not serve CustomResourceDefinitions
+ * @throws {ReadError}
+ */
+export async function readCustomResources(
+  documents: ServerDocuments,
+  signal?: AbortSignal,
+): Promise<CustomResource[] | undefined> {
+  const list = await listObjectsIfServed(documents, customResourceDefinitionsPath, signal);
+  return list?.items.map(customResourceOf);
+}
+
+/** @throws {ReadError} `InvalidDocument` for any other object */
+export function customResourceOf(object: unknown): CustomResource {
+  const { spec } = checkedDocument(customResourceDefinition, customResourceDefinitionsPath, object);
+  return {
+    group: spec.group,
+    resource: spec.names.plural,
+    kind: spec.names.kind,
+    versions: spec.versions.map(({ name }) => name),
+    storageVersion: spec.versions.find(({ served, storage }) => served === true && storage === true)?.name,
+  };
+}
+
+/**
+ * The group versions of CustomResourceDefinitions that a snapshot can hold, sorted, each once. Every version counts, served or not, as in
+ * upstream's exclusion of custom resources from peer routing (peerproxy/gv_exclusion_manager.go).
+ */
+export function groupVersionsOfCustomResources(definitions: readonly CustomResource[]): GroupAndVersion[] {
+  const groupVersions = definitions.flatMap(({ group, versions }) =>
+    versions.map((version) => ({ group, version })),
+  );
+  const groups = new Map(
+    groupVersions.map((groupVersion) => [
+      groupVersionString(groupVersion.group, groupVersion.version),
+      groupVersion,
+    ]),
+  );
+  return [...groups.values()]
+    .filter((groupVersion) => v.is(customResourceGroup, groupVersion))
+    .sort(byGroupAndVersion);
+}
+
+/**
+ * The group versions that belong to no single server, as `<group>/<version>`: those of extension API servers and of
+ * custom resources. Upstream excludes them from peer routing too (peerproxy/gv_exclusion_manager.go).
+ */
+export function sharedGroupVersions(
+  apiServices: Snapshot['apiServices'],
+  customResourceGroups: Snapshot['customResourceGroups'],
+): ReadonlySet<string> {
+  const shared = new Set<string>();
+  for (const { group, version, service } of apiServices) {
+    if (service !== undefined) shared.add(groupVersionString(group, version));
+  }
+  for (const { group, version } of customResourceGroups) shared.add(groupVersionString(group, version));
+  return shared;
+}
+
+/**
+ * The set without what is routed by its APIService or CustomResourceDefinition. Every API server lists those in its
+ * discovery: with them, the rule "the local server serves it" would always match first, and sets would differ while a
+ * new definition spreads. `discovery` keeps them, so that clients find them.
+ */
+export function excludeGroupVersions(set: ServedSet, excluded: ReadonlySet<string>): ServedSet {
+  if (excluded.size === 0) return set;
+  const storageVersions = Object.entries(set.storageVersions).flatMap(([name, versions]) => {
+    const left = versions.filter((version) => !isExcluded(name, version, excluded));
+    return left.length === 0 ? [] : [[name, left] as const];
+  });
+  return {
+    ...set,
+    storageVersions: Object.fromEntries(storageVersions),
+    ...(set.subresources === undefined ? {} : { subresources: withoutExcluded(set.subresources, excluded) }),
+    ...(set.schemas === undefined ? {} : { schemas: withoutExcluded(set.schemas, excluded) }),
+  };
+}
+
+function withoutExcluded<Value>(
+  byName: Readonly<Record<string, Readonly<Record<string, Value>>>>,
+  excluded: ReadonlySet<string>,
+): Record<string, Readonly<Record<string, Value>>> {
+  const kept = Object.entries(byName).flatMap(([name, versions]) => {
+    const left = Object.entries(versions).filter(([version]) => !isExcluded(name, version, excluded));
+    return left.length === 0 ? [] : [[name, Object.fromEntries(left)] as const];
+  });
+  return Object.fromEntries(kept);
+}
+
+function isExcluded(name: string, version: string, excluded: ReadonlySet<string>): boolean {
+  const parsed = parseStorageVersionName(name);
+  return parsed !== undefined && excluded.has(groupVersionString(parsed.group, version));
+}

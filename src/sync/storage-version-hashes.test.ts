@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  aggregatedResponse,
+  type FakeResponse,
+  type FakeServer,
+  fakeServer,
+  hangs,
+  refusesConnections,
+} from '../../test/support/fake-server-documents.ts';
+import { manualClock } from '../../test/support/manual-clock.ts';
+import type { ServedSet } from '../snapshot/format/schema.ts';
+import { buildSnapshot } from './build-snapshot.ts';
+import { defaultTiming } from './round.ts';
+import { createServerReaders } from './server-readers.ts';
+
+const [hashOfV1, hashOfV2] = ['8aSe+NMegvE=', 'dd7pWHUlMKQ='] as const;
+
+function group(name: string, resources: readonly string[]): object {
+  const listed = resources.map((resource) => ({
+    resource,
+    responseKind: { kind: 'Thing' },
+    scope: 'Namespaced',
+    verbs: ['get'],
+  }));
+  return { metadata: { name }, versions: [{ version: 'v1', resources: listed }] };
+}
+
+function list(name: string, hashes: Readonly<Record<string, string>>): object {
+  const resources = Object.entries(hashes).map(([resource, storageVersionHash]) => ({
+    name: resource,
+    namespaced: true,
+    kind: 'Thing',
+    verbs: ['get'],
+    storageVersionHash,
+  }));
+  return { kind: 'APIResourceList', groupVersion: `${name}/v1`, resources };
+}
+
+function serverOf(groups: readonly object[], lists: Readonly<Record<string, FakeResponse>>): FakeServer {
+  return fakeServer({
+    '/api': aggregatedResponse([]),
+    '/apis': aggregatedResponse(groups),
+    '/version': { gitVersion: 'v1.36.0' },
+    ...lists,
+  });
+}
+
+const timing = {
+  ...defaultTiming,
+  readTimeout: 60_000,
+  concurrentServers: 1,
+  concurrentDocuments: 4,
+  readBackOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
+};
+
+function setUp(documents: FakeServer) {
+  const clock = manualClock();
+  const readers = createServerReaders([{ id: 'a', documents }], {
+    clock,
+    timing,
+  });
+  const { signal } = new AbortController();
+  const read = async (): Promise<ServedSet> => {
+    const reading = (await readers.round(signal, undefined)).get('a');
+    assert.ok(reading?.ok);
+    return reading.set;
+  };
+  const asked = (name: string) => documents.asked.filter((path) => path === `/apis/${name}/v1`).length;
+  return { clock, readers, read, asked };
+}
+
+test('a classic document is read again when its group version is described otherwise, and only then', async () => {
+  const documents = serverOf([group('apps', ['deployments']), group('batch', ['jobs'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+    '/apis/batch/v1': list('batch', { jobs: hashOfV1 }),
+  });
+  const { read, asked } = setUp(documents);
+  const both = { 'apps.deployments': hashOfV1, 'batch.jobs': hashOfV1 };
+  for (let round = 0; round < 3; round++) assert.deepEqual((await read()).storageVersionHashes, both);
+  assert.deepEqual([asked('apps'), asked('batch')], [1, 1]);
+
+  documents.responses.set(
+    '/apis',
+    aggregatedResponse([group('apps', ['deployments', 'daemonsets']), group('batch', ['jobs'])]),
+  );
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV1, daemonsets: hashOfV2 }));
+  assert.deepEqual((await read()).storageVersionHashes, { ...both, 'apps.daemonsets': hashOfV2 });
+  assert.deepEqual([asked('apps'), asked('batch')], [2, 1]);
+});
+
+test('a document that cannot be read keeps its known hashes, and is read again after half a minute', async () => {
+  const documents = serverOf([group('apps', ['deployments'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+  });
+  const { clock, read, asked } = setUp(documents);
+  await read();
+  documents.responses.set('/apis', aggregatedResponse([group('apps', ['deployments', 'daemonsets'])]));
+  documents.responses.set('/apis/apps/v1', refusesConnections);
+  for (let round = 0; round < 3; round++) {
+    assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV1 });
+  }
+  assert.equal(asked('apps'), 2);
+  await clock.advance(30_000);
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV2 }));
+  assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV2 });
+});
+
+test('a document that hangs costs the reading nothing but itself, and not again in the next round', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const documents = serverOf([group('apps', ['deployments']), group('slow.example.com', ['things'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+    '/apis/slow.example.com/v1': hangs,
+  });
+  const { read, asked } = setUp(documents);
+  const first = read();
+  while (asked('slow.example.com') === 0) await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+  context.mock.timers.tick(2_000);
+  assert.deepEqual((await first).storageVersionHashes, { 'apps.deployments': hashOfV1 });
+  assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV1 });
+  assert.equal(asked('slow.example.com'), 1);
+});
+
+test('a new version of a server, or one that was away, is read again with the same discovery', async () => {
+  const documents = serverOf([group('apps', ['deployments'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+  });
+  const { clock, readers, read } = setUp(documents);
+  await read();
+  documents.responses.set('/version', { gitVersion: 'v1.37.0' });
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV2 }));
+  assert.equal((await read()).storageVersionHashes?.['apps.deployments'], hashOfV2);
+
+  const api = documents.responses.get('/api');
+  documents.responses.set('/api', refusesConnections);
+  await readers.round(new AbortController().signal, undefined);
+  await clock.advance(10);
+  documents.responses.set('/api', api ?? {});
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV1 }));
+  assert.equal((await read()).storageVersionHashes?.['apps.deployments'], hashOfV1);
+});
+
+test('documents that have not changed since an earlier run are not read', async () => {
+  const documents = serverOf([group('apps', ['deployments'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+  });
+  const { signal } = new AbortController();
+  const options = {
+    clock: manualClock(),
+    timing,
+  };
+  const readings = await createServerReaders([{ id: 'a', documents }], options).round(signal, undefined);
+  const { snapshot } = await buildSnapshot({
+    servers: [{ id: 'a' }],
+    readings,
+    clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
+    now: Date.UTC(2026, 0, 31),
+  });
+  const next = createServerReaders([{ id: 'a', documents }], { ...options, previous: snapshot });
+  const reading = (await next.round(signal, undefined)).get('a');
+  assert.deepEqual(reading?.ok === true && reading.set.storageVersionHashes, {
+    'apps.deployments': hashOfV1,
+  });
+  assert.equal(documents.asked.filter((path) => path === '/apis/apps/v1').length, 1);
+});
+
+test('a custom resource has the hash of the version that its definition stores, at once when that changes', async () => {
+  const documents = serverOf([group('example.com', ['things'])], {
+    '/apis/example.com/v1': list('example.com', { things: hashOfV1 }),
+  });
+  const { read } = setUp(documents);
+  const reading = {
+    ok: true,
+    set: await read(),
+    openApi: { kind: 'not-served' },
+    version: undefined,
+  } as const;
+  const hashWhenStoredAs = async (storageVersion: string | undefined) => {
+    const { snapshot } = await buildSnapshot({
+      servers: [{ id: 'a' }],
+      readings: new Map([['a', reading]]),
+      clusterObjects: {
+        apiServices: [],
+        customResourceGroups: [{ group: 'example.com', version: 'v1' }],
+        customResources: [
+          { group: 'example.com', resource: 'things', kind: 'Thing', versions: ['v1', 'v2'], storageVersion },
+          { group: 'example.com', resource: 'others', kind: 'Other', versions: ['v1'], storageVersion: 'v1' },
+        ],
+        warnings: [],
+      },
+      now: Date.UTC(2026, 0, 31),
+    });
+    return Object.values(snapshot?.servedSets ?? {})[0]?.storageVersionHashes;
+  };
+  // printf example.com/v2/Thing | sha256sum | cut -c1-16 | xxd -r -p | base64
+  assert.deepEqual(await hashWhenStoredAs('v2'), { 'example.com.things': 'C54RJCsqlXM=' });
+  assert.deepEqual(await hashWhenStoredAs(undefined), {});
+});
+
+test('an invalid hash is in no snapshot', async () => {
+  const documents = serverOf([group('example.com', ['things', 'queue_depth'])], {
+    '/apis/example.com/v1': list('example.com', { things: 'not a hash', queue_depth: hashOfV1 }),
+  });
+  const { read } = setUp(documents);
+  const reading = {
+    ok: true,
+    set: await read(),
+    openApi: { kind: 'not-served' },
+    version: undefined,
+  } as const;
+  const { snapshot } = await buildSnapshot({
+    servers: [{ id: 'a' }],
+    readings: new Map([['a', reading]]),
+    clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
+    now: Date.UTC(2026, 0, 31),
+  });
+  assert.deepEqual(Object.values(snapshot?.servedSets ?? {})[0]?.storageVersionHashes, {});
+});

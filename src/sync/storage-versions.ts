@@ -1,0 +1,235 @@
+import * as v from 'valibot';
+import {
+  groupVersionString,
+  parseStorageVersionName,
+  storageVersionName,
+} from '../apimachinery/group-version.ts';
+import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
+import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
+import type { ServedSet } from '../snapshot/format/schema.ts';
+import { checkedDocument } from './server-documents.ts';
+import type { GroupAndVersion } from './shared-objects.ts';
+import { groupVersionsIn } from './sync-server.ts';
+
+export const storageVersionsPath = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions';
+
+/** The group versions in one StorageVersion, by server ID, as upstream writes them. */
+export interface StorageVersionEntry {
+  /** `<group>.<resource>`. */
+  readonly name: string;
+  readonly servedVersions: Readonly<Record<string, readonly string[]>>;
+  /** Group versions that servers can decode, whether they serve them or not. */
+  readonly decodableVersions: Readonly<Record<string, readonly string[]>>;
+}
+
+const storageVersion = v.object({
+  metadata: v.object({ name: v.string() }),
+  status: v.nullish(
+    v.object({
+      storageVersions: v.nullish(
+        v.array(
+          v.object({
+            apiServerID: v.string(),
+            decodableVersions: v.nullish(v.array(v.string()), []),
+            servedVersions: v.nullish(v.array(v.string()), []),
+          }),
+        ),
+        [],
+      ),
+    }),
+    {},
+  ),
+});
+
+/**
+ * Reads one StorageVersion. Servers before 1.28 write no `servedVersions`; `decodableVersions` do not replace them,
+ * because servers decode more than they serve.
+ *
+ * @throws {ReadError} `InvalidDocument` for any other object
+ */
+export function parseStorageVersion(object: unknown): StorageVersionEntry {
+  const { metadata, status } = checkedDocument(storageVersion, storageVersionsPath, object);
+  const byServer = (field: 'servedVersions' | 'decodableVersions') =>
+    Object.fromEntries(
+      status.storageVersions.flatMap(({ apiServerID, [field]: versions }) =>
+        versions.length === 0 ? [] : [[apiServerID, versions]],
+      ),
+    );
+  return {
+    name: metadata.name,
+    servedVersions: byServer('servedVersions'),
+    decodableVersions: byServer('decodableVersions'),
+  };
+}
+
+/** Server ID to `<group>.<resource>` (the group that it is stored under) to the group versions that the server decodes. */
+export type DecodableVersions = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+
+export function decodableByStorageVersions(entries: Iterable<StorageVersionEntry>): DecodableVersions {
+  const decodable = new Map<string, Map<string, readonly string[]>>();
+  for (const { name, decodableVersions } of entries) {
+    for (const [id, versions] of Object.entries(decodableVersions)) {
+      const ofServer = decodable.get(id) ?? new Map<string, readonly string[]>();
+      decodable.set(id, ofServer.set(name, versions));
+    }
+  }
+  return decodable;
+}
+
+/**
+ * What each server serves by its StorageVersions, in the snapshot's form. An object names the group that a resource is
+ * stored under. Its group versions can also belong to other groups that serve the resource, and are listed under those.
+ */
+export function servedByStorageVersions(
+  entries: Iterable<StorageVersionEntry>,
+): ReadonlyMap<string, ServedSet['storageVersions']> {
+  const served = new Map<string, Map<string, Set<string>>>();
+  for (const { name, servedVersions } of entries) {
+    const resource = parseStorageVersionName(name)?.resource;
+    if (resource === undefined) continue;
+    for (const [id, groupVersions] of Object.entries(servedVersions)) {
+      const ofServer = served.get(id) ?? new Map<string, Set<string>>();
+      served.set(id, ofServer);
+      for (const groupVersion of groupVersions) {
+        const slash = groupVersion.indexOf('/');
+        const served = storageVersionName(groupVersion.slice(0, Math.max(slash, 0)), resource);
+        ofServer.set(served, (ofServer.get(served) ?? new Set()).add(groupVersion.slice(slash + 1)));
+      }
+    }
+  }
+  return new Map([...served].map(([id, byName]) => [id, plain(byName)]));
+}
+
+function plain(byName: ReadonlyMap<string, ReadonlySet<string>>): Record<string, readonly string[]> {
+  const names = [...byName.keys()].sort();
+  return Object.fromEntries(names.map((name) => [name, [...(byName.get(name) ?? [])].sort()]));
+}
+
+/** How many differences the warning names. */
+const namedDifferences = 5;
+
+/**
+ * A warning about contradictions between a server's StorageVersions and its discovery; `undefined` without any.
+ * Discovery counts: StorageVersions are written at the start and every ten minutes, possibly by an earlier process with
+ * the same ID. A resource that only discovery lists is no contradiction: not everything that is served is stored.
+ */
+export function contradiction(
+  storageVersions: ServedSet['storageVersions'],
+  discovered: ServedSet['storageVersions'],
+): string | undefined {
+  const differences: string[] = [];
+  for (const [name, versions] of Object.entries(storageVersions)) {
+    const own = discovered[name] ?? [];
+    for (const version of versions)
+      if (!own.includes(version)) differences.push(`${name} ${version} (not in discovery)`);
+    for (const version of own) {
+      if (!versions.includes(version)) differences.push(`${name} ${version} (only in discovery)`);
+    }
+  }
+  if (differences.length === 0) return undefined;
+  const more = differences.length - namedDifferences;
+  const named = differences.slice(0, namedDifferences).join(', ');
+  return more > 0 ? `${named} and ${more} more` : named;
+}
+
+export interface StoringServer {
+  readonly id: string;
+  /** `gitVersion`; `undefined` if it is not known. */
+  readonly version: string | undefined;
+  readonly set: ServedSet;
+}
+
+/** `<group>.<resource>` to group versions, as in `ServedSet.undecodableVersions`. */
+export type UndecodableVersions = NonNullable<ServedSet['undecodableVersions']>;
+
+/**
+ * By server ID: group versions at which other servers store a resource, and which this server cannot decode. Servers
+ * without any are left out.
+ *
+ * A server's StorageVersions say what it decodes. Without them, it decodes what it serves, and everything that servers of
+ * its own minor version or of an older one store: a storage version may not advance until a release has served it
+ * (Kubernetes deprecation policy, rule 4b), so only older servers fail.
+ *
+ * @param shared group versions of custom resources and extension API servers, which all servers decode alike
+ */
+export async function undecodableVersions(
+  servers: readonly StoringServer[],
+  decodable: DecodableVersions,
+  shared: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, UndecodableVersions>> {
+  const stored = storedVersions(servers);
+  const groupVersions = memoized(() => groupVersionsByHash(servers));
+  const found = new Map<string, UndecodableVersions>();
+  for (const { id, version, set } of servers) {
+    const undecodable: Record<string, readonly string[]> = {};
+    for (const [name, versions] of Object.entries(set.storageVersions)) {
+      const resource = parseStorageVersionName(name)?.resource;
+      const hashes = stored.get(name);
+      if (resource === undefined || hashes === undefined) continue;
+      const own = set.storageVersionHashes?.[name];
+      const failing: string[] = [];
+      for (const [hash, newestWriter] of hashes) {
+        if (hash === own) continue;
+        const storedAt = (await groupVersions()).get(hash);
+        if (storedAt === undefined || shared.has(groupVersionString(storedAt.group, storedAt.version)))
+          continue;
+        const storedName = storageVersionName(storedAt.group, resource);
+        const storedText = groupVersionString(storedAt.group, storedAt.version);
+        const decoded = decodable.get(id)?.get(storedName);
+        const serves = set.storageVersions[storedName]?.includes(storedAt.version) === true;
+        const isOlder = compareServerVersions(minorVersion(version), newestWriter) < 0;
+        const decodes = decoded === undefined ? serves || !isOlder : decoded.includes(storedText);
+        if (!decodes) failing.push(storedText);
+      }
+      if (failing.length > 0 && versions.length > 0) undecodable[name] = failing.sort();
+    }
+    if (Object.keys(undecodable).length > 0) found.set(id, undecodable);
+  }
+  return found;
+}
+
+/** `<group>.<resource>` to the hashes of the versions it is stored at, each with the newest minor version that uses it. */
+function storedVersions(
+  servers: readonly StoringServer[],
+): ReadonlyMap<string, ReadonlyMap<string, string | undefined>> {
+  const stored = new Map<string, Map<string, string | undefined>>();
+  for (const { version, set } of servers) {
+    const minor = minorVersion(version);
+    for (const [name, hash] of Object.entries(set.storageVersionHashes ?? {})) {
+      const writers = stored.get(name) ?? new Map<string, string | undefined>();
+      stored.set(name, writers);
+      if (!writers.has(hash) || compareServerVersions(writers.get(hash), minor) < 0) writers.set(hash, minor);
+    }
+  }
+  return stored;
+}
+
+/** The group version of each hash, if a server serves it: a hash alone does not show it. */
+async function groupVersionsByHash(
+  servers: readonly StoringServer[],
+): Promise<ReadonlyMap<string, GroupAndVersion>> {
+  const kinds = new Map<string, GroupAndVersion & { readonly kind: string }>();
+  for (const discovery of new Set(servers.map(({ set }) => set.discovery ?? []))) {
+    for (const { group, version, resources } of groupVersionsIn(discovery)) {
+      for (const { responseKind } of resources) {
+        const kind = responseKind?.kind ?? '';
+        kinds.set(`${group}/${version}/${kind}`, { group, version, kind });
+      }
+    }
+  }
+  const entries = await Promise.all(
+    [...kinds.values()].map(
+      async ({ group, version, kind }) =>
+        [await storageVersionHash(group, version, kind), { group, version }] as const,
+    ),
+  );
+  return new Map(entries);
+}
+
+function memoized<Result>(compute: () => Promise<Result>): () => Promise<Result> {
+  let result: Promise<Result> | undefined;
+  return () => {
+    result ??= compute();
+    return result;
+  };
+}

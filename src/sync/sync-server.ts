@@ -1,0 +1,118 @@
+import type { APIGroupDiscovery, APIResourceDiscovery } from '../apimachinery/discovery-types.ts';
+import { groupVersionString } from '../apimachinery/group-version.ts';
+import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
+import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/schema.ts';
+import type { ReadErrorCode, ServerDocuments } from './server-documents.ts';
+
+/** An API server as the sync job knows it before reading it. */
+export interface ServerDescription
+  extends Pick<SnapshotServer, 'id' | 'address' | 'url' | 'addressSource' | 'serverName' | 'hostname'> {
+  /** When its process acquired its Lease, milliseconds since the epoch by its own clock, as all who watch Leases read it. */
+  readonly acquiredAt?: number | undefined;
+  /** When it departed, milliseconds since the epoch; it may come back. */
+  readonly departedAt?: number | undefined;
+}
+
+/** An API server that the sync job reads. */
+export interface SyncServer extends ServerDescription {
+  /** A new object when the server has a new address: it is read at once then. */
+  readonly documents: ServerDocuments;
+  /** Identifies the process of the server, if known. A new process is read at once. */
+  readonly incarnation?: string | undefined;
+}
+
+/** The result of reading a server's own OpenAPI v3 index. */
+export type OpenApiReading =
+  /** Path to `serverRelativeURL`, as in `ServedSet.openapiV3`. */
+  | { readonly kind: 'read'; readonly paths: Readonly<Record<string, string>> }
+  /** The server has none (before 1.24). */
+  | { readonly kind: 'not-served' }
+  /** It could not be read. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/**
+ * The result of reading one server: everything that it serves, or why that is not known. There is nothing in between, so
+ * an error never looks like a server that serves less.
+ */
+export type ServerReading =
+  | SuccessfulReading
+  | { readonly ok: false; readonly code: ReadErrorCode; readonly reason: string };
+
+export interface SuccessfulReading {
+  readonly ok: true;
+  /** Without `openapiV3`, which may fail on its own. */
+  readonly set: ServedSet;
+  readonly openApi: OpenApiReading;
+  /** `gitVersion` of `/version`; `undefined` when it could not be read. */
+  readonly version: string | undefined;
+  /** Why `/version` was read and its version does not count. */
+  readonly versionIssue?: string | undefined;
+}
+
+/** The start of a server, as one who was watching saw it. Milliseconds since the epoch. */
+export interface SeenStart {
+  /** It did not respond any more, or its Lease had another holder. */
+  readonly lostAt: number;
+  /** Its `/readyz` said so, after it had said the opposite. */
+  readonly readyAt: number;
+}
+
+/** A server as in the previous snapshot. */
+export interface LastKnownServer {
+  readonly server: SnapshotServer;
+  readonly set: ServedSet;
+}
+
+export function lastKnown(previous: Snapshot | undefined, id: string): LastKnownServer | undefined {
+  const server = previous?.servers.find((candidate) => candidate.id === id);
+  const set = server === undefined ? undefined : previous?.servedSets[server.serves];
+  return server === undefined || set === undefined ? undefined : { server, set };
+}
+
+export interface DiscoveredGroupVersion {
+  readonly group: string;
+  readonly version: string;
+  readonly groupVersion: string;
+  readonly resources: readonly APIResourceDiscovery[];
+  readonly isStale: boolean;
+}
+
+/** The group versions of aggregated discovery, one by one. */
+export function* groupVersionsIn(
+  discovery: readonly APIGroupDiscovery[] = [],
+): Generator<DiscoveredGroupVersion> {
+  for (const { metadata, versions = [] } of discovery) {
+    const group = metadata.name ?? '';
+    for (const { version, resources = [], freshness } of versions) {
+      const groupVersion = groupVersionString(group, version);
+      yield { group, version, groupVersion, resources, isStale: freshness === 'Stale' };
+    }
+  }
+}
+
+/** The group versions of a served set, without those of the legacy group. */
+export function groupVersionsOf({ discovery }: Pick<ServedSet, 'discovery'>): readonly string[] {
+  return [...groupVersionsIn(discovery)].flatMap(({ group, groupVersion }) =>
+    group === '' ? [] : groupVersion,
+  );
+}
+
+/**
+ * OpenAPI v3 is always JSON. The index (seen from 1.25 to 1.33) and the documents of servers before 1.31 have no declared
+ * type, so Go detects one from the content.
+ */
+export const openApiTypes = ['application/json', 'text/plain'];
+
+/**
+ * The documents of group versions that an index names, by group version. Those of groups do not count.
+ *
+ * @param paths path to `serverRelativeURL`
+ */
+export function documentsIn(paths: Readonly<Record<string, string>> = {}): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(paths).flatMap(([path, url]) => {
+      const named = parseDiscoveryPath(`/${path}`);
+      return named?.kind === 'resources' ? [[groupVersionString(named.group, named.version), url]] : [];
+    }),
+  );
+}
