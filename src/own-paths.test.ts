@@ -133,10 +133,17 @@ test('status shows the certificates that the runtime knows of, and what is wrong
   const credentialFiles = { certificates: () => [certificate], keyFiles: () => [] };
   const { app } = await testApp({ connection: admin, snapshot: mixedCluster, credentialFiles });
   const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
-  const status = (await response.json()) as { certificates: unknown; keyFiles: unknown; warnings: string[] };
+  const status = (await response.json()) as {
+    certificates: unknown;
+    keyFiles: unknown;
+    warnings: { message: string; see: string | null }[];
+  };
   assert.deepEqual(status.certificates, [certificate]);
   assert.deepEqual(status.keyFiles, []);
-  assert.match(status.warnings.join(), /--tls-cert-file: .* no PEM certificate/);
+  assert.match(
+    status.warnings.map(({ message }) => message).join(),
+    /--tls-cert-file: .* no PEM certificate/,
+  );
   assert.equal((await app.request('https://router.example/readyz')).status, 200, 'a warning, not a failure');
 });
 
@@ -144,7 +151,9 @@ test('status says that the last push was refused and why, until one is taken', a
   const { app } = await testApp({ connection: admin });
   const warnings = async () => {
     const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
-    return ((await response.json()) as { warnings: string[] }).warnings.join();
+    return ((await response.json()) as { warnings: { message: string }[] }).warnings
+      .map(({ message }) => message)
+      .join();
   };
   assert.equal((await push(app, 'no snapshot')).code, 401);
   assert.match(await warnings(), /last push of a snapshot was refused \(.*Z, Unsigned\): /);
@@ -155,10 +164,9 @@ test('status says that the last push was refused and why, until one is taken', a
 test('a --server-id that the snapshot does not have is a warning of status and of /readyz', async () => {
   const { app } = await testApp({ connection: admin, snapshot: snapshotOf({ 'cp-a': [], 'cp-b': [] }) });
   const response = await app.request('https://router.example/.mixed-version-proxy/v1/status');
-  const { warnings } = (await response.json()) as { warnings: string[] };
-  assert.deepEqual(warnings, [
-    `the snapshot has no server ${localId}: compare --server-id with those that it has ("cp-a", "cp-b")`,
-  ]);
+  const { warnings } = (await response.json()) as { warnings: { message: string; see: string | null }[] };
+  const message = `the snapshot has no server ${localId}: compare --server-id with those that it has ("cp-a", "cp-b")`;
+  assert.deepEqual(warnings, [{ message, see: null }]);
   const ready = await app.request('https://router.example/readyz?verbose');
   assert.equal(ready.status, 200, 'a warning, not a failure');
   assert.match(

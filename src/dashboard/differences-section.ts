@@ -10,23 +10,21 @@ import { count, icon, type Markup, resourceMarkup, scrolling, versionMarkup } fr
 /** Servers of a column that are named in its head; of more only their number is, and their names can be unfolded. */
 const namedInHead = 1;
 
-/** Which server serves what, as far as they differ: a row for each resource, a column for each kind of server. */
+/** Which server serves what, as far as they differ: a row for each resource, a column for each kind of server. Empty where they do not. */
 export function differencesSection(
   columns: readonly ServerColumn[],
   matrix: ServedMatrix,
   hostnames: Hostnames,
 ): Markup {
   const { differing, differingRows } = matrix;
+  if (differingRows === 0) return html``;
   return html`<section id="differences" class="card" aria-labelledby="differences-heading">
 <h2 id="differences-heading">What differs</h2>
-${
-  differingRows === 0
-    ? html`<p class="muted">${columns.length === 0 ? 'Nothing is known yet.' : 'Every server serves the same resources.'}</p>`
-    : html`<p class="legend"><b>${count(differingRows, 'row')}, ${count(columns.length, 'column')}</b> <span class="meaning">${symbol('served')} served</span> <span class="meaning">${symbol('missing')} not served</span>${
-        hasUnknown(differing)
-          ? html` <span class="meaning">${symbol('unknown')} not known, taken as served</span>`
-          : ''
-      }</p>
+<p class="legend"><b>${count(differingRows, 'row')}, ${count(columns.length, 'column')}</b> <span class="meaning">${symbol('served')} served</span> <span class="meaning">${symbol('missing')} not served</span>${
+    hasUnknown(differing)
+      ? html` <span class="meaning">${symbol('unknown')} not known, taken as served</span>`
+      : ''
+  }</p>
 ${scrolling(
   'Table of what differs',
   html`<table class="matrix">
@@ -34,14 +32,13 @@ ${scrolling(
 <thead><tr><th scope="col" data-sort>Resource</th>${columns.map((column, index) => columnHead(column, index, hostnames))}</tr></thead>
 ${differing.map((group) => groupBody(group, columns.length))}
 </table>`,
-)}`
-}
+)}
 </section>`;
 }
 
 /** Placeholder for a part that the page has already, so that an update need not send it again. */
-export function unchangedSection(id: 'differences' | 'shared'): Markup {
-  return html`<section id="${id}" data-unchanged></section>`;
+export function unchangedDifferences(): Markup {
+  return html`<section id="differences" data-unchanged></section>`;
 }
 
 function columnHead({ version, servers }: ServerColumn, index: number, hostnames: Hostnames): Markup {
@@ -92,36 +89,23 @@ function hasUnknown(groups: readonly MatrixGroup[]): boolean {
   return groups.some(({ rows }) => rows.some(({ cells }) => cells.includes('unknown')));
 }
 
-/** Resources that servers describe in ways that exclude each other (docs/explanation/discovery.md). */
+/** Resources that servers describe in ways that exclude each other (docs/explanation/discovery.md). Empty without any. */
 export function conflictsSection(
-  { snapshot, documents, discovery: { conflicts, conflictCount } }: RouterStatus,
+  { discovery: { conflicts, conflictCount } }: RouterStatus,
   hostnames: Hostnames,
 ): Markup {
+  if (conflictCount === 0) return html``;
   return html`<section id="conflicts" class="card" aria-labelledby="conflicts-heading">
 <h2 id="conflicts-heading">Conflicts</h2>
-${
-  conflictCount === 0
-    ? html`<p class="muted">${noConflicts(snapshot !== null, documents.length)}</p>`
-    : html`<p>Clients are shown the first claim, the leading server's.${
-        conflicts.length < conflictCount
-          ? ` The first ${conflicts.length} of ${conflictCount} are listed.`
-          : ''
-      }</p>
+<p>Clients are shown the first claim, the leading server's.${
+    conflicts.length < conflictCount ? ` The first ${conflicts.length} of ${conflictCount} are listed.` : ''
+  }</p>
 <table>
 <caption class="visually-hidden">Resources that servers describe differently, and who says what</caption>
 <thead><tr><th scope="col">Resource</th><th scope="col">Claims</th></tr></thead>
 <tbody>${conflicts.map((conflict) => conflictRow(conflict, hostnames))}</tbody>
-</table>`
-}
+</table>
 </section>`;
-}
-
-function noConflicts(hasSnapshot: boolean, missingDocuments: number): string {
-  if (!hasSnapshot) return 'Nothing is known yet: there has been no snapshot.';
-  const none = 'no two servers describe a resource in ways that exclude each other';
-  return missingDocuments === 0
-    ? `None: ${none}.`
-    : `None is known: in what could be read, ${none}. ${count(missingDocuments, 'document')} could not be, or may be old.`;
 }
 
 function conflictRow(conflict: DiscoveryConflict, hostnames: Hostnames): Markup {

@@ -4,7 +4,7 @@ import type { DecisionStep } from '../routing/decision.ts';
 import type { PageState } from './page-state.ts';
 import { chosenText, outcomeOf } from './wording/decision-text.ts';
 import { displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
-import { badge, type Markup } from './wording/markup.ts';
+import { badge, type Markup, timeOfDay } from './wording/markup.ts';
 
 /** A request that was explained, and its explanation. */
 export interface Explained {
@@ -54,7 +54,7 @@ export function explanationFragment(
   const { request, explanation } = explained;
   return html`<div id="explanation" data-method="${request.method}" data-url="${request.url}">
 <p id="explanation-outcome" role="status">${outcome(explanation, state, hostnames)}</p>
-<p class="muted">${request.method} <span class="name">${request.url}</span>, ${state.table === undefined ? 'without a snapshot' : `by generation ${state.table.generation} of the snapshot`}</p>
+<p class="muted">${request.method} <span class="name">${request.url}</span>, ${state.table === undefined ? 'without a snapshot' : html`by the snapshot of ${timeOfDay(state.table.createdAt)}`}</p>
 ${details(explanation, hostnames)}
 </div>`;
 }

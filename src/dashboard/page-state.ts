@@ -10,8 +10,6 @@ import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 export interface PageState {
   readonly status: RouterStatus;
   readonly table: RoutingTable | undefined;
-  /** Requests that this router has on their way to the server; `undefined` where it does not tell. */
-  readonly inFlight: (serverId: string) => number | undefined;
   /** `undefined`: never probed. */
   readonly lastProbe: (serverId: string) => LastProbe | undefined;
   /** The newest first; `undefined` where none are kept. */
@@ -35,15 +33,14 @@ interface PageSources {
  * @param clock milliseconds since the epoch
  */
 export function pageStateSource(
-  options: PageSources & Pick<MixedVersionProxyOptions, 'health' | 'load' | 'routingTable'>,
+  options: PageSources & Pick<MixedVersionProxyOptions, 'health' | 'routingTable'>,
   clock: () => number,
   status: () => RouterStatus,
 ): () => PageState {
-  const { health, load, recentDecisions, history, routingTable } = options;
+  const { health, recentDecisions, history, routingTable } = options;
   return () => ({
     status: status(),
     table: routingTable.current(),
-    inFlight: (id) => load?.inFlight(id),
     lastProbe: (id) => health?.report(id)?.lastProbe,
     recentDecisions: recentDecisions?.list(),
     history: history?.view(),

@@ -23,16 +23,9 @@ export interface MatrixGroup {
   readonly rows: readonly MatrixRow[];
 }
 
-/** What all servers serve of a group. */
-interface SharedGroup {
-  readonly group: string;
-  readonly resources: readonly { readonly resource: string; readonly versions: readonly string[] }[];
-}
-
 export interface ServedMatrix {
   /** What differs, by group. */
   readonly differing: readonly MatrixGroup[];
-  readonly shared: readonly SharedGroup[];
   readonly differingRows: number;
   /** Resources in one version each: `batch/v1` and `batch/v1beta1` of one resource count twice. */
   readonly resources: number;
@@ -50,7 +43,6 @@ interface Place {
 export function servedMatrix(columns: readonly ServerColumn[]): ServedMatrix {
   const sets = columns.map(({ set }) => readSet(set));
   const differing = new Map<string, MatrixRow[]>();
-  const shared = new Map<string, Map<string, string[]>>();
   const places = placesOf(columns);
   for (const place of places) {
     const rows = rowsOf(place, sets);
@@ -59,17 +51,9 @@ export function servedMatrix(columns: readonly ServerColumn[]): ServedMatrix {
       found.push(...rows);
       differing.set(place.group, found);
     }
-    if (rows.some(({ subresource }) => subresource === '')) continue;
-    const resources = shared.get(place.group) ?? new Map<string, string[]>();
-    resources.set(place.resource, [...(resources.get(place.resource) ?? []), place.version]);
-    shared.set(place.group, resources);
   }
   return {
     differing: [...differing].map(([group, rows]) => ({ group, rows })),
-    shared: [...shared].map(([group, resources]) => ({
-      group,
-      resources: [...resources].map(([resource, versions]) => ({ resource, versions })),
-    })),
     differingRows: [...differing.values()].reduce((count, rows) => count + rows.length, 0),
     resources: places.length,
   };

@@ -1,8 +1,12 @@
 import { html } from 'hono/html';
-import { compareServerVersions } from '../apimachinery/server-version.ts';
+import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
 import type { ProbeOutcome } from '../health/health-state.ts';
+import type { HistoryView } from '../own-paths/history/history-view.ts';
 import type { RouterStatus, ServerHealthStatus } from '../own-paths/status/router-status.ts';
+import { isUsable, respondingVersion } from '../own-paths/status/router-status.ts';
+import { latencyText, numberCell } from './history/traffic-section.ts';
 import type { PageState } from './page-state.ts';
+import type { NextStop } from './upgrade-progress.ts';
 import { compareNames, displayName, type Hostnames } from './wording/display-names.ts';
 import { age, badge, count, type Markup, stackingTable, versionMarkup } from './wording/markup.ts';
 
@@ -11,8 +15,22 @@ type ListedServer = RouterStatus['servers'][number];
 /** More servers than this are listed only where there is something to see; the others can be unfolded. */
 const listedAtMost = 12;
 
-/** The API servers: version, health, requests in flight. What needs a look stands first. */
-export function serversSection(state: PageState, hostnames: Hostnames): Markup {
+/** What the cluster's state makes of single servers. */
+interface Marks {
+  /** Minor version that writes, or requests for what differs, go to; `undefined`: to any. */
+  readonly preferred: string | undefined;
+  /** ID of the server that can be stopped next. */
+  readonly next: string | undefined;
+}
+
+/** The API servers: version, health, requests. What needs a look stands first. */
+export function serversSection(state: PageState, hostnames: Hostnames, next: NextStop | undefined): Markup {
+  const { enabled, preferredVersion, servers: listed } = state.status;
+  const { minor } = preferredVersion;
+  const marks: Marks = {
+    preferred: enabled && minor !== null ? respondingVersion(minor, listed) : undefined,
+    next: next?.kind === 'safe' ? next.server : undefined,
+  };
   const { servers } = state.status;
   const sorted = [...servers].sort((left, right) => compareServers(left, right, hostnames));
   const folds = sorted.length > listedAtMost;
@@ -21,13 +39,13 @@ export function serversSection(state: PageState, hostnames: Hostnames): Markup {
   return html`<section id="servers" class="card" aria-labelledby="servers-heading">
 <h2 id="servers-heading">API servers</h2>
 ${servers.length === 0 ? html`<p class="muted">None is known${state.table === undefined ? ': there has been no snapshot yet' : ''}.</p>` : ''}
-${shown.length === 0 ? '' : serversTable('API servers', shown, state, hostnames)}
+${shown.length === 0 ? '' : serversTable('API servers', shown, state, hostnames, marks)}
 ${
   folded.length === 0
     ? ''
     : html`<details data-key="other-servers">
 <summary>${count(folded.length, 'more server')}, nothing the matter</summary>
-${serversTable('API servers with nothing the matter', folded, state, hostnames)}
+${serversTable('API servers with nothing the matter', folded, state, hostnames, marks)}
 </details>`
 }
 </section>`;
@@ -52,31 +70,53 @@ function serversTable(
   servers: readonly ListedServer[],
   state: PageState,
   hostnames: Hostnames,
+  marks: Marks,
 ): Markup {
+  const numbers = state.history === undefined ? [] : ['Per second', 'Latency, 99 %', '5xx'];
   return stackingTable(
     'servers',
-    `${caption}: version, health and requests in flight from this router`,
+    `${caption}: version, health${numbers.length === 0 ? '' : ', and the requests of the last hour through this router'}`,
     [
       { name: 'Server', sorts: true },
       { name: 'Version', sorts: true },
       { name: 'Health', sorts: true },
-      { name: 'In flight', isNumber: true, sorts: true },
+      ...numbers.map((name) => ({ name, isNumber: true, sorts: true })),
     ],
-    servers.map((server) => serverRow(server, state, hostnames.get(server.id))),
+    servers.map((server) => serverRow(server, state, hostnames.get(server.id), marks)),
   );
 }
 
-function serverRow(server: ListedServer, state: PageState, hostname: string | undefined): Markup {
+function serverRow(
+  server: ListedServer,
+  state: PageState,
+  hostname: string | undefined,
+  { preferred, next }: Marks,
+): Markup {
   const { id, local, address, addressSource, version, stale, departedAt, health } = server;
+  const { history, now } = state;
+  const isPreferred =
+    preferred !== undefined &&
+    isUsable(server) &&
+    preferred === (minorVersion(version ?? undefined) ?? 'unknown');
+  const mark = state.status.preferredVersion.enforcementDiffers ? 'writes go here' : 'preferred version';
   return html`<tr role="row" data-key="${id}">
-<th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}
+<th scope="row" role="rowheader"><span class="name">${hostname ?? id}</span>${local ? html` <span class="tag">local</span>` : ''}${isPreferred ? html` <span class="tag strong">${mark}</span>` : ''}${id === next ? html` <span class="tag strong">safe to stop next</span>` : ''}
 ${hostname === undefined ? '' : html`<span class="detail name">${id}</span>`}
 <span class="detail">${departedAt === null ? html`${address ?? 'no address: it cannot be sent to'}${sourceText(addressSource)}` : 'may come back; what only it serves is 503'}</span></th>
 <td role="cell">${versionMarkup(version)}${stale && departedAt === null ? html`<span class="detail">could not be read lately</span>` : ''}</td>
 <td role="cell">${departedAt === null ? healthBadge(health) : badge('warning', 'Departed')}
-<span class="detail">${departedAt === null ? html`${since(health, state.now)}${lastProbe(id, state)}` : html`${age(Date.parse(departedAt), state.now)} ago`}</span></td>
-<td role="cell" class="number">${state.inFlight(id) ?? '–'}<span class="when-narrow"> in flight</span></td>
+<span class="detail">${departedAt === null ? html`${since(health, now)}${lastProbe(id, state)}` : html`${age(Date.parse(departedAt), now)} ago`}</span></td>
+${history === undefined ? '' : trafficCells(history, id)}
 </tr>`;
+}
+
+/** A server that was upgraded in the last hour has been counted under both versions. */
+function trafficCells({ servers }: HistoryView, id: string): Markup {
+  const counted = servers.filter((server) => server.id === id);
+  const perSecond = counted.reduce((sum, server) => sum + server.perSecond, 0);
+  const p99 = counted.flatMap(({ milliseconds }) => (milliseconds.p99 === null ? [] : [milliseconds.p99]));
+  const failed = counted.reduce((sum, server) => sum + server.failed, 0);
+  return html`${numberCell(Math.round(perSecond * 100) / 100, 'per second')}${numberCell(latencyText(p99.length === 0 ? null : Math.max(...p99)), 'latency, 99 %')}${numberCell(failed, 'failed (5xx)')}`;
 }
 
 const sources: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@ import { firstExpiry } from '../own-paths/status/status-sources.ts';
 import type { UpgradeState } from './cluster-view.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';
-import { displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
+import { compareNames, displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
 import { age, badge, count, type Markup, timeOfDay } from './wording/markup.ts';
 
 /** How the router is doing, in one sentence that is read out when it changes, and in a few facts. */
@@ -23,7 +23,7 @@ export function summarySection(
 <dl class="facts">
 <div><dt>Readiness</dt><dd>${readiness(state)}</dd></div>
 <div><dt>API servers</dt><dd>${servers(status)}</dd></div>
-<div><dt>Snapshot</dt><dd>${snapshot(state)}</dd></div>
+<div><dt>Cluster read</dt><dd>${snapshot(state)}</dd></div>
 ${expiry(state)}<div><dt>Cluster</dt><dd>${cluster === undefined ? html`<span class="muted">not named</span>` : html`<b>${cluster}</b>`}
 <span class="detail">seen by ${status.form === 'gateway' ? 'a gateway' : html`the router at <span class="name">${displayName(status.serverId ?? '', hostnames)}</span>`}</span></dd></div>
 </dl>
@@ -42,9 +42,7 @@ function sentence({ status }: PageState, upgrade: UpgradeState, without: Unserve
   const none = isKnown ? 'none of them' : 'none of them known to be';
   return [
     readiness.ready ? 'The router is ready.' : 'The router is not ready.',
-    snapshot === null
-      ? 'There has been no snapshot yet.'
-      : `Snapshot generation ${snapshot.generation}${snapshot.old ? ', old' : ''}.`,
+    snapshot === null ? 'There has been no snapshot yet.' : snapshot.old ? 'The snapshot is old.' : '',
     `${count(present.length, 'API server')}, ${unhealthy === 0 ? none : `${unhealthy} of them`} unhealthy.`,
     departed === 0 ? '' : `${departed} departed.`,
     upgrade.state === 'mixed' ? `They run ${count(versions, 'version')}.` : '',
@@ -93,17 +91,10 @@ function snapshot({ status, table, now }: PageState): Markup {
       status.embeddedSync === null ? 'Is the sync job running?' : 'The router reads the cluster itself.';
     return html`${badge('warning', 'None yet')}<span class="detail">${advice}</span>`;
   }
-  const { generation, old } = status.snapshot;
   const { embeddedSync } = status;
-  const lastReadAt = Date.parse(embeddedSync?.lastReadAt ?? '');
-  return html`<b>Generation ${generation}</b>${old ? html` ${badge('warning', 'Old')}` : ''}
-<span class="detail">${age(table.createdAt, now)} old</span>${
-    embeddedSync === null
-      ? ''
-      : html`<span class="detail">Read by this router (${embeddedSync.source})${
-          Number.isNaN(lastReadAt) ? '' : html`, last ${age(lastReadAt, now)} ago`
-        }</span>`
-  }`;
+  const readAt = embeddedSync === null ? table.createdAt : Date.parse(embeddedSync.lastReadAt ?? '');
+  return html`${status.snapshot.old ? badge('warning', 'Old') : ''} <b>${Number.isNaN(readAt) ? 'before this router started' : html`${age(readAt, now)} ago`}</b>
+<span class="detail">${embeddedSync === null ? 'by a sync job, which pushes it' : 'by this router'}</span>`;
 }
 
 /** Of certificates and tokens the one that expires first. */
@@ -115,28 +106,52 @@ function expiry({ status: { certificates }, now }: PageState): Markup {
 }
 
 function notices({ status }: PageState, hostnames: Hostnames): Markup {
-  const texts = [
-    ...(status.enabled
-      ? []
-      : [
-          'The feature gate UnknownVersionInteroperabilityProxy is off: every request goes to the local server.',
-        ]),
-    ...status.warnings,
-  ];
-  const { documents } = status;
-  if (texts.length === 0 && documents.length === 0) return html``;
+  const gate = status.enabled
+    ? []
+    : [
+        {
+          message:
+            'The feature gate UnknownVersionInteroperabilityProxy is off: every request goes to the local server.',
+          see: 'docs/guides/emergency.md',
+        },
+      ];
+  const warnings = [...gate, ...status.warnings];
+  const { documents, undecodable } = status;
+  if (warnings.length === 0 && documents.length === 0) return html``;
   return html`<div class="notices">
-${texts.map((text) => html`<p class="notice">${badge('warning', 'Warning')} ${withDisplayNames(text, hostnames)}</p>`)}
+${warnings.map(
+  ({ message, see }) =>
+    html`<p class="notice">${badge('warning', 'Warning')} ${withDisplayNames(message, hostnames)}${see === null ? '' : html` <span class="see">See ${see}</span>`}</p>`,
+)}
+${undecodable.length === 0 ? '' : undecodableDetails(status, hostnames)}
 ${documents.length === 0 ? '' : documentProblems(status, hostnames)}
 </div>`;
 }
 
+function undecodableDetails({ undecodable }: RouterStatus, hostnames: Hostnames): Markup {
+  return html`<details data-key="undecodable">
+<summary>Stored in a form that some servers cannot read: ${count(undecodable.length, 'resource')}</summary>
+<ul>${undecodable.map(
+    ({ resource, storedAt, servers: those }) =>
+      html`<li><span class="name">${resource}</span>, stored as <span class="name">${storedAt.join(', ')}</span>: not read by <span class="name">${namesOf(those, hostnames)}</span></li>`,
+  )}</ul>
+</details>`;
+}
+
 function documentProblems({ documents }: RouterStatus, hostnames: Hostnames): Markup {
+  const concerned = new Set(documents.map(({ server }) => server)).size;
   return html`<details data-key="document-problems">
-<summary>${count(documents.length, 'document')} of servers ${documents.length === 1 ? 'is' : 'are'} missing in the merged ones or not up to date</summary>
+<summary>Discovery of ${count(concerned, 'server')} could not be read in full; what was last known is shown</summary>
 <ul>${documents.map(
     ({ path, server, problem }) =>
       html`<li><span class="name">${path}</span> of <span class="name">${displayName(server, hostnames)}</span>: ${problem}</li>`,
   )}</ul>
 </details>`;
+}
+
+function namesOf(ids: readonly string[], hostnames: Hostnames): string {
+  return ids
+    .map((id) => displayName(id, hostnames))
+    .sort(compareNames)
+    .join(', ');
 }

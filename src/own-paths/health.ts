@@ -8,9 +8,10 @@ import type { AskServerChecks, CheckOutcome, ServerReport, WhyNotKnown } from '.
 import { lacksOwnServer, oldSnapshotWarnings, type RouterStatusOptions } from './status/router-status.ts';
 import {
   type CredentialFiles,
-  credentialFileWarnings,
   type EmbeddedSyncStatus,
   embeddedSyncWarnings,
+  expiryWarnings,
+  reloadWarnings,
   type SettingsState,
 } from './status/status-sources.ts';
 
@@ -121,7 +122,7 @@ function filesCheck(files: CredentialFiles, settings: SettingsState | undefined)
     name: 'files',
     check: () => undefined,
     warning() {
-      if (credentialFileWarnings(files).length > 0) {
+      if (reloadWarnings(files).length + expiryWarnings(files).length > 0) {
         return 'a file is not in use as it is now, or a certificate has expired: the status names it';
       }
       const waits = (settings?.needsRestart().length ?? 0) > 0;

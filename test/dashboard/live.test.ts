@@ -10,25 +10,25 @@ describe('the status page, live', inChromium, () => {
     const router = await startPageRouter(context);
     await router.push(threeServers(router.ports));
     const { page, complaints } = await router.open(browser(), { height: 500 });
-    await page.getByRole('heading', { name: '2 versions side by side' }).waitFor();
+    await page.getByRole('heading', { name: '1.25 → 1.36: 1 of 3 servers' }).waitFor();
     await page.getByRole('rowheader', { name: 'podsecuritypolicies v1beta1' }).waitFor();
 
     await page.evaluate('globalThis.isTheSamePage = true');
-    const groups = page.locator('#shared details[data-key=apps]');
-    await groups.locator('summary').click();
+    const fold = page.locator('details[data-key=document-problems]');
+    await fold.locator('summary').click();
     const url = page.locator('#explain-url');
     await url.fill('/apis/batch');
     const scrolled = await page.evaluate<number>('scrollY');
     assert.notEqual(scrolled, 0);
 
     await router.push(upgradedServers(router.ports));
-    await passTimeUntil(page, page.getByRole('heading', { name: 'All on v1.36.0' }));
-    await page.getByText('Every server serves the same resources.').waitFor({ state: 'attached' });
-    assert.equal(await page.locator('#differences table').count(), 0);
+    await passTimeUntil(page, page.getByRole('heading', { name: 'All 3 servers run v1.36.0' }));
+    await page.getByText('Every server serves the same.').waitFor({ state: 'attached' });
+    assert.equal(await page.locator('#differences, a[href="#differences"]').count(), 0);
     assert.equal(await page.evaluate('globalThis.isTheSamePage'), true);
     assert.equal(await page.evaluate('document.activeElement.id'), 'explain-url');
     assert.equal(await url.inputValue(), '/apis/batch');
-    assert.equal(await groups.getAttribute('open'), '');
+    assert.equal(await fold.getAttribute('open'), '');
     assert.deepEqual(complaints, []);
   });
 
@@ -59,10 +59,10 @@ describe('the status page, live', inChromium, () => {
     const asked = requested.length;
     await passTime(page);
     assert.equal(requested.length, asked);
-    assert.equal(await page.getByRole('heading', { name: '2 versions side by side' }).count(), 1);
+    assert.equal(await page.getByRole('heading', { name: '1.25 → 1.36: 1 of 3 servers' }).count(), 1);
 
     await page.getByRole('button', { name: 'Resume updates' }).click();
-    await passTimeUntil(page, page.getByRole('heading', { name: 'All on v1.36.0' }));
+    await passTimeUntil(page, page.getByRole('heading', { name: 'All 3 servers run v1.36.0' }));
   });
 
   it('says that it is not live while the router does not respond, and is live again when it does', async (context) => {
@@ -144,7 +144,7 @@ describe('the explain box', inChromium, () => {
     await outcome.filter({ hasText: 'ServedByPeer' }).waitFor();
     await router.push(upgradedServers(router.ports));
     await passTimeUntil(page, outcome.filter({ hasText: 'ServedLocally' }));
-    await page.getByText('by generation 8 of the snapshot').waitFor();
+    await page.getByText('by the snapshot of').waitFor();
   });
 
   it('says why a request would be refused', async (context) => {

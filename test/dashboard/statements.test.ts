@@ -91,28 +91,31 @@ describe('what the status page says of an upgrade', () => {
   it('is where requests really go: an old snapshot is gone on by', async () => {
     assert.match(
       await shown({ snapshot: differing() }),
-      /1 resource is not served by every server; requests for them go to one that does\./,
+      /1 resource is not served by every server; requests for it go to one that does\./,
     );
     assert.match(
       await shown({ snapshot: differing(old) }),
-      /the snapshot is old, and requests for them still go to one that did when it was made/,
+      /the snapshot is old, and requests for it still go to one that did when it was made/,
     );
     assert.match(
       await shown({ snapshot: differing(), enabled: false }),
-      /the feature gate is off, so requests for them get the 404 of the local server/,
+      /the feature gate is off, so requests for it get the 404 of the local server/,
     );
   });
 
   it('is no upgrade when a version is not known', async () => {
     const one = snapshotOf({ 'cp-a': { serves: ['v1/pods'] } }, { createdAt });
     const text = await shown({ snapshot: one });
-    assert.match(text, /1 server, of unknown version Whether an upgrade is in progress is not known/);
+    assert.match(
+      text,
+      /1 server, of unknown version Version not known 1 server Whether an upgrade is in progress is not known/,
+    );
     const two = snapshotOf(
       { 'cp-a': { serves: ['v1/pods'], version: 'v1.36.0' }, 'cp-b': ['v1/pods'] },
       { createdAt },
     );
     assert.match(await shown({ snapshot: two }), /v1\.36\.0, and 1 server of unknown version/);
-    assert.doesNotMatch(await shown({ snapshot: two }), /side by side/);
+    assert.doesNotMatch(await shown({ snapshot: two }), /→/);
   });
 
   it('names what no healthy server serves, and promises no peer for it', async () => {
@@ -165,14 +168,14 @@ describe('what the status page says of an upgrade', () => {
   it('names the version that answers while no server of the preferred one is healthy', async () => {
     const options = { snapshot: threeVersions() };
     const serves =
-      /Version 1\.36 \(no majority: the newest\) serves what servers understand differently, and every write, since/;
+      /Version 1\.36 \(no majority, so the newest\) gets every write, because the versions enforce different admission policies, and requests for resources that the versions understand differently/;
     assert.match(await shown(options), serves);
     assert.match(await shown({ ...options, down: ['cp-25'] }), serves);
     for (const changed of [{ down: ['cp-36'] }, { snapshot: threeVersions({ departedAt: createdAt }) }]) {
       const text = await shown({ ...options, ...changed });
       assert.match(
         text,
-        /Version 1\.36 .* is preferred for what servers understand differently, and for every write, but no server of it is healthy: 1\.26 answers\./,
+        /Version 1\.36 .* is preferred for writes and requests for resources that the versions understand differently, but no server of it is healthy: 1\.26 answers\./,
       );
       assert.doesNotMatch(text, serves);
     }
@@ -183,8 +186,8 @@ describe('what the status page says of an upgrade', () => {
       /is healthy: 1\.26 answers reads, and writes get 503\./,
     );
     const nothing = await shown({ ...options, down: ['cp-25', 'cp-26', 'cp-36'] });
-    assert.match(nothing, /and for every write, but no server is healthy: requests get 503\./);
-    assert.doesNotMatch(nothing, / answers|Version 1\.36 [^.]* serves/);
+    assert.match(nothing, /preferred for writes .*, but no server is healthy: requests get 503\./);
+    assert.doesNotMatch(nothing, / answers|Version 1\.36 [^.]* gets/);
     const gateOff = await shown({ ...options, enabled: false });
     assert.doesNotMatch(gateOff, /understand differently/);
   });
@@ -193,24 +196,64 @@ describe('what the status page says of an upgrade', () => {
     const text = await shown({ snapshot: threeVersions({ departedAt: createdAt }) });
     assert.match(text, /2 API servers, none of them unhealthy\. 1 departed\. They run 2 versions\./);
     assert.match(text, /API servers 2 healthy 1 departed/);
-    assert.match(text, /2 versions side by side/);
-    assert.match(text, /v1\.26\.0 1 server 1 server departed/);
+    assert.match(text, /1\.25 → 1\.26: 1 of 3 servers/);
+    assert.match(text, /v1\.26\.0 1 server 1 server away Away cp-36 Stop no server now/);
     assert.doesNotMatch(text, /3 versions|3 API servers|(?<!of )3 healthy|health of 1 not known/);
     const gone = await shown({
       snapshot: snapshotOf({ 'cp-b': { serves: ['v1/pods'], departedAt: createdAt } }, { createdAt }),
     });
-    assert.match(gone, /1 server, all departed/);
+    assert.match(gone, /1 of 1 server is not available/);
     assert.match(gone, /API servers All departed/);
   });
 
-  it('says as of when it is, and knows of no conflicts before there has been a snapshot', async () => {
+  it('says as of when it is, and shows no section that has nothing to show', async () => {
     const text = await shown({});
     assert.match(text, /As of 12:00:00 UTC/);
-    assert.match(text, /Conflicts Nothing is known yet: there has been no snapshot\./);
-    assert.doesNotMatch(text, /no two servers/);
+    assert.doesNotMatch(text, /Conflicts|What differs|Extension API servers|generation/i);
+  });
+
+  it('says how far it is and since when, which server can be stopped next, and when it was over', async () => {
+    let time = now - 600_000;
+    const history = new RouterHistory({ preferredMinor: () => undefined, clock: () => time });
+    const policies = 'admissionregistration.k8s.io/v1/mutatingadmissionpolicies';
+    const cluster = (...minors: readonly number[]) => {
+      const servers = minors.map((minor, index): [string, ServerOptions] => [
+        `cp-${index + 1}`,
+        {
+          serves: ['v1/pods', minor === 36 ? policies : 'scheduling.k8s.io/v1alpha1/workloads'],
+          version: `v1.${minor}.0`,
+        },
+      ]);
+      const snapshot = snapshotOf(Object.fromEntries(servers), { createdAt });
+      history.tableInUse(buildRoutingTable(snapshot));
+      return { snapshot, history };
+    };
+    const before = await shown(cluster(35, 35, 35));
+    assert.match(before, /All 3 servers run v1\.35\.0 .* Every server serves the same\./);
+    assert.doesNotMatch(before, /safe to stop/i);
+    time = now - 300_000;
+    const first = await shown(cluster(35, 35, 36));
+    assert.match(first, /1\.35 → 1\.36: 1 of 3 servers, since 11:55:00 UTC/);
+    assert.match(first, /Safe to stop next: cp-1 \. Others serve all that it serves\./);
+    assert.match(first, /cp-1 writes go here safe to stop next/);
+    time = now - 60_000;
+    const last = await shown(cluster(35, 36, 36));
+    assert.match(last, /1\.35 → 1\.36: 2 of 3 servers, since 11:55:00 UTC/);
+    assert.match(last, /Stop next: cp-1 \. Only it serves 1 resource, which goes away with it\. See/);
+    const away = await shown({ ...cluster(35, 36, 36), down: ['cp-2'] });
+    assert.match(away, /Unreachable cp-2 Stop no server now/);
+    time = now;
+    const done = await shown(cluster(36, 36, 36));
+    assert.match(done, /All 3 servers run v1\.36\.0/);
+    assert.match(done, /Upgraded from 1\.35: the first server at 11:55:00 UTC , the last at 12:00:00 UTC \./);
+    const dead = await shown({ ...cluster(36, 36, 36), down: ['cp-2', 'cp-3'] });
+    assert.match(dead, /2 of 3 servers are not available/);
+    assert.doesNotMatch(dead, /All 3 servers run|Every server serves the same/);
+    time = now + 60_000;
     assert.match(
-      await shown({ snapshot: differing() }),
-      /None is known: in what could be read, no two servers/,
+      await shown(cluster(36, 35, 36)),
+      /1\.36 → 1\.35: 1 of 3 servers, since 12:01:00 UTC/,
+      'back',
     );
   });
 });
@@ -222,7 +265,7 @@ describe('an explanation on the status page', () => {
     const text = await shown({ snapshot, path: explain('/apis/batch/v1/jobs') });
     assert.match(text, /Peer ServedByPeer .* Would go to control-plane-2\./);
     assert.match(text, /served by control-plane-2; local is control-plane-10/);
-    assert.match(text, /by generation 1 of the snapshot/);
+    assert.match(text, /by the snapshot of 12:00:00 UTC/);
     assert.match(
       await shown({ snapshot, path: explain('/api/v1/pods') }),
       /Local server ServedLocally .* Would go to control-plane-10\./,
@@ -380,7 +423,10 @@ describe('the last hour on the status page', () => {
     assert.match(text, /v1\.24\.0 1 request 0 per second/);
     assert.match(text, /Not to the local server: 1 request 1 ServedByPeer .* batch\/v1beta1\/cronjobs 1/);
     assert.match(text, /Timeline 12:00:00 UTC , 0 s ago This router has its first snapshot since it started/);
-    assert.match(text, /1 resource in use is served by no server of the newest version/);
+    assert.match(
+      text,
+      /1 resource in use is removed by the upgrade: tell these clients to use another version/,
+    );
     assert.match(
       text,
       /cronjobs batch\/v1beta1 Removed by the upgrade 1 request last .* old-operator\/1\.0 1 admin 1/,

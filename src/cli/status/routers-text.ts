@@ -102,9 +102,9 @@ function reasonNotReady(router: RouterOfServer): readonly string[] {
 function warningTexts(routers: readonly RouterOfServer[]): readonly string[] {
   const told = routers.flatMap(({ server, status }) => {
     const hostnames = new Map(status?.servers.map(({ id, hostname }) => [id, hostname ?? id]));
-    return (status?.warnings ?? []).map((warning) => ({
+    return (status?.warnings ?? []).map(({ message }) => ({
       server,
-      text: withDisplayNames(warning, hostnames),
+      text: withDisplayNames(message, hostnames),
     }));
   });
   return [...Map.groupBy(told, ({ text }) => text)].map(([text, group]) => {

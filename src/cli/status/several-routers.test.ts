@@ -220,7 +220,7 @@ const asked = (origin: string, serverId: string, warnings: readonly string[] = [
   server: origin,
   serverId,
   error: null,
-  status: { ...statusView(serverId), warnings },
+  status: { ...statusView(serverId), warnings: warnings.map((message) => ({ message, see: null })) },
 });
 
 describe('warnings of several routers', () => {

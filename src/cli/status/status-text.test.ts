@@ -63,7 +63,7 @@ describe('the text of status', () => {
       },
     ],
     documents: [{ path: '/apis', server: 'cp-b', problem: 'This router cannot read it.' }],
-    warnings: ['--tls-cert-file: it expired \u001b[2J'],
+    warnings: [{ message: '--tls-cert-file: it expired \u001b[2J', see: null }],
   };
   before(() => {
     report = { status, cluster: clusterView(buildRoutingTable(mixedSnapshot)) };
@@ -87,7 +87,11 @@ describe('the text of status', () => {
   it('names once why the router is not ready', () => {
     const cause = 'the cluster cannot be read: see --peer-ca-file';
     const failures = [{ name: 'snapshot', reason: `there has been no snapshot yet: ${cause}` }];
-    const unready = { ...status, readiness: { ready: false, failures }, warnings: [cause, 'another one'] };
+    const unready = {
+      ...status,
+      readiness: { ready: false, failures },
+      warnings: [cause, 'another one'].map((message) => ({ message, see: null })),
+    };
     const text = statusText({ ...report, status: unready }, now, { ...plain, isWide: true });
     assert.equal(text.split(cause).length, 2, text);
     assert.match(text, /^Warnings:\n {2}another one$/m);
@@ -133,8 +137,8 @@ describe('the text of status', () => {
     const up = { status: 'healthy', cause: null, since: null };
     const servers = status.servers.map((server) => ({ ...server, health: up }));
     const others = servers.map((server) => ({ ...server, id: 'other', version: 'v1.24.0' }));
-    assert.match(version(servers), /^Version: +1\.25 \(majority\) serves what /m);
-    assert.match(version([...servers, ...others]), /^Version: +1\.25 \(no majority: the newest\) /m);
+    assert.match(version(servers), /^Version: +1\.25 \(most servers\) gets requests for /m);
+    assert.match(version([...servers, ...others]), /^Version: +1\.25 \(no majority, so the newest\) /m);
   });
 
   it('names the version that answers while no server of the preferred one is healthy', () => {
@@ -161,10 +165,11 @@ describe('the text of status', () => {
       health: up,
       ...changes,
     });
-    const what = '1.36 (newest) is preferred for what servers understand differently, and for every write';
+    const what =
+      '1.36 (newest) is preferred for writes and requests for resources that the versions understand differently';
     assert.equal(
       version([of(25), of(26), of(36)]),
-      '1.36 (newest) serves what servers understand differently, and every write, since they enforce different policies',
+      '1.36 (newest) gets every write, because the versions enforce different admission policies, and requests for resources that the versions understand differently',
     );
     for (const changes of [
       { health: server.health },
@@ -242,7 +247,9 @@ describe('the text of status', () => {
           ...status,
           serverId: ids[0] ?? null,
           servers: ids.map((id) => ({ ...server, id, local: id === ids[0], version: 'v1.20.0-rc.1+build' })),
-          warnings: [`${'a warning that goes on and on, '.repeat(9)}${'x'.repeat(200)}`],
+          warnings: [
+            { message: `${'a warning that goes on and on, '.repeat(9)}${'x'.repeat(200)}`, see: null },
+          ],
         },
         cluster: clusterView(buildRoutingTable(many)),
       },

@@ -76,7 +76,7 @@ export function statusText(
     ),
     list(
       'Warnings',
-      furtherWarnings(status).map((warning) => withDisplayNames(warning, hostnames)),
+      furtherWarnings(status).map(({ message }) => withDisplayNames(message, hostnames)),
       width,
     ),
     isWide ? foundSettings(status) : [],
@@ -91,9 +91,12 @@ function readiness({ readiness }: StatusView): Segment {
 }
 
 /** Without the one that says why the router is not ready: it stands there. */
-function furtherWarnings({ readiness, warnings }: StatusView): readonly string[] {
+function furtherWarnings({
+  readiness,
+  warnings,
+}: Pick<StatusView, 'readiness' | 'warnings'>): StatusView['warnings'] {
   const reasons = readiness.failures.map(({ reason }) => reason);
-  return warnings.filter((warning) => !reasons.some((reason) => reason.endsWith(warning)));
+  return warnings.filter(({ message }) => !reasons.some((reason) => reason.endsWith(message)));
 }
 
 /** What no healthy server serves, where there is anything of the kind. */

@@ -28,13 +28,23 @@ export function arrangeRows(): void {
   rearrangeRows();
 }
 
-/** After an update: the router writes all rows, in its own order. */
+/** What a reader looks for: rows of tables, but for the heads of groups of them, and entries of the timeline. */
+function listedRows(within: ParentNode): HTMLElement[] {
+  return [...within.querySelectorAll<HTMLElement>('tbody tr, .timeline > li')].filter(
+    (row) => !isGroupHead(row),
+  );
+}
+
+/**
+ * After an update: the router writes all rows, in its own order. While the reader looks for something, what holds no row
+ * of the kind is hidden: heads of groups, tables, sections.
+ */
 export function rearrangeRows(): void {
   for (const table of document.querySelectorAll('table')) sort(table);
+  const main = elementOf('main', HTMLElement);
   const wanted = elementOf('filter', HTMLInputElement).value.trim().toLowerCase();
   let [shown, all] = [0, 0];
-  for (const row of document.querySelectorAll('main tbody tr')) {
-    if (!(row instanceof HTMLTableRowElement) || isGroupHead(row)) continue;
+  for (const row of listedRows(main)) {
     const group = row.closest('tbody')?.dataset['key'] ?? '';
     const isShown = wanted === '' || `${group} ${row.textContent}`.toLowerCase().includes(wanted);
     if (row.hidden === isShown) row.hidden = !isShown;
@@ -45,15 +55,11 @@ export function rearrangeRows(): void {
     const fold = wanted === '' ? null : row.closest('details');
     if (fold !== null && !fold.open) fold.open = true;
   }
-  for (const row of document.querySelectorAll('main tbody tr')) {
-    if (!(row instanceof HTMLTableRowElement) || !isGroupHead(row)) continue;
-    const others = [...(row.closest('tbody')?.rows ?? [])].filter((other) => other !== row);
-    row.hidden = others.every(({ hidden }) => hidden);
+  for (const row of main.querySelectorAll<HTMLElement>('tbody tr')) {
+    if (isGroupHead(row) && row.parentElement !== null) row.hidden = holdsNothing(row.parentElement);
   }
-  for (const table of document.querySelectorAll<HTMLTableElement>('main table')) {
-    const isEmpty =
-      wanted !== '' && [...table.tBodies].every(({ rows }) => [...rows].every(({ hidden }) => hidden));
-    table.toggleAttribute('data-no-match', isEmpty);
+  for (const part of main.querySelectorAll<HTMLElement>('table, section')) {
+    part.hidden = wanted !== '' && holdsNothing(part);
   }
   updateHints();
   const found = elementOf('filter-found', HTMLElement);
@@ -61,7 +67,11 @@ export function rearrangeRows(): void {
   if (found.textContent !== text) found.textContent = text;
 }
 
-function isGroupHead(row: HTMLTableRowElement): boolean {
+function holdsNothing(part: ParentNode): boolean {
+  return listedRows(part).every(({ hidden }) => hidden);
+}
+
+function isGroupHead(row: Element): boolean {
   return row.querySelector('th[scope=rowgroup]') !== null;
 }
 

@@ -4,7 +4,6 @@ import type { HistoryView, Traffic } from '../../own-paths/history/history-view.
 import { trafficSection } from './traffic-section.ts';
 
 const quiet = new Array<number>(58).fill(0);
-const noLatency = new Array<null>(58).fill(null);
 const traffic: Traffic = {
   requests: 660,
   perSecond: 1,
@@ -12,7 +11,6 @@ const traffic: Traffic = {
   failed: 0,
   milliseconds: { mean: 3, p50: 2, p99: 64 },
   perMinute: [...quiet, 600, 60],
-  p99PerMinute: [...noLatency, 1, 32_768],
 };
 const history: HistoryView = {
   since: '2026-01-31T12:00:00.000Z',
@@ -25,16 +23,22 @@ const history: HistoryView = {
   otherPartlyServed: 0,
 };
 
-test('the last hour is drawn minute by minute, requests to a scale that is told, latency to one for all rows', async () => {
-  const text = String(
-    await trafficSection(history, () => 'version-1', new Map(), Date.parse('2026-01-31T13:00:00Z')),
-  );
+const drawn = async (shown: HistoryView) => {
+  const text = String(await trafficSection(shown, () => 'version-1', Date.parse('2026-01-31T13:00:00Z')));
+  return { text, path: /class="version-1" d="([^"]*)"/.exec(text)?.[1] };
+};
+
+test('the last hour is drawn minute by minute, to a scale that is told and over the time that has requests', async () => {
+  const { text, path } = await drawn(history);
   assert.match(text, /requests a second by version, up to 10; lines: events/);
-  const drawings = [...text.matchAll(/class="sparkline".*? d="([^"]*)"/g)].map(([, path]) => path);
-  assert.deepEqual(drawings, [
-    // The row's greatest is as high as the drawing, a tenth of it a tenth.
-    'M58 10V0h.9V10zM59 10V9h.9V10z',
-    // 1 ms is the first of sixteen steps, 32 s the last.
-    'M58 10V9.4h.9V10zM59 10V0h.9V10z',
-  ]);
+  // Two minutes of ten: the greatest is as high as the drawing, a tenth of it a tenth.
+  assert.match(text, /10 min ago/);
+  assert.equal(path, 'M8 40V0h.9V40zM9 40V36h.9V40z');
+  const perMinute = [1, ...quiet, 1];
+  const long = await drawn({
+    ...history,
+    total: { ...traffic, perMinute },
+    versions: [{ version: null, ...traffic, perMinute }],
+  });
+  assert.match(long.text, /60 min ago/);
 });

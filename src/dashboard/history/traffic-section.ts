@@ -1,92 +1,72 @@
 import { html } from 'hono/html';
 import type { HistoryView, Traffic } from '../../own-paths/history/history-view.ts';
 import { reasonTexts } from '../wording/decision-text.ts';
-import { compareNames, displayName, type Hostnames, type VersionColours } from '../wording/display-names.ts';
+import type { VersionColours } from '../wording/display-names.ts';
 import { count, type Markup, nounFor, stackingTable, timeOfDay, versionMarkup } from '../wording/markup.ts';
 
 /** Rerouted resources that are named. */
 const namedResources = 10;
-/** More servers than this are folded. */
-const listedServers = 12;
+/** Minutes that the chart has at least. */
+const fewestMinutes = 10;
 
-/** The last hour: requests and latency by version and by server, and what was rerouted and why. */
+/** The last hour: requests and latency by version, and what was rerouted and why. */
 export function trafficSection(
   history: HistoryView | undefined,
   colourOf: VersionColours,
-  hostnames: Hostnames,
   now: number,
 ): Markup {
   return html`<section id="traffic" class="card" aria-labelledby="traffic-heading">
 <h2 id="traffic-heading">The last hour</h2>
-${history === undefined ? html`<p class="muted">This runtime keeps no history.</p>` : body(history, colourOf, hostnames, now)}
+${history === undefined ? html`<p class="muted">This runtime keeps no history.</p>` : body(history, colourOf, now)}
 </section>`;
 }
 
-function body(history: HistoryView, colourOf: VersionColours, hostnames: Hostnames, now: number): Markup {
-  const { total, since, versions, servers } = history;
+function body(history: HistoryView, colourOf: VersionColours, now: number): Markup {
+  const { total, since, versions } = history;
   if (total.requests === 0) {
     return html`<p class="muted">No request since ${timeOfDay(Date.parse(since))}, as this router saw it.</p>`;
   }
-  const byName = servers
-    .map((server) => ({
-      ...server,
-      name: server.id === null ? 'this router' : displayName(server.id, hostnames),
-    }))
-    .sort((left, right) => compareNames(left.name, right.name));
-  const serverRows = byName.map(({ id, name, version, ...traffic }) =>
-    row(
-      html`<span class="name">${name}</span>${id === null ? '' : html` <span class="detail">${versionMarkup(version)}</span>`}`,
-      `${id ?? ''} ${version ?? ''}`,
-      traffic,
-      colourOf(version),
-    ),
-  );
-  const serverTable = table('Requests by server', 'Server', serverRows);
+  const shown = shownMinutes(total.perMinute);
   return html`<p>${count(total.requests, 'request')} since ${timeOfDay(Date.parse(since))} by this router, ${total.perSecond} per second in the last whole minute. Refused (429): ${total.refused}. Failed (5xx): ${total.failed}.</p>
-${trafficChart(history, colourOf, now)}
-<p class="axis muted" aria-hidden="true"><span>an hour ago</span><span>requests a second by version, up to ${perSecondAt(Math.max(...total.perMinute))}; lines: events</span><span>now</span></p>
-${table(
-  'Requests by version',
-  'Version',
-  versions.map(({ version, ...traffic }) =>
-    row(
-      html`<span class="swatch ${colourOf(version)}" aria-hidden="true"></span> ${version === null ? 'no server, or version not known' : versionMarkup(version)}`,
-      version ?? '',
-      traffic,
-      colourOf(version),
-    ),
-  ),
+${trafficChart(history, colourOf, now, shown)}
+<p class="axis muted" aria-hidden="true"><span>${shown} min ago</span><span>requests a second by version, up to ${perSecondAt(Math.max(...total.perMinute))}; lines: events</span><span>now</span></p>
+${stackingTable(
+  'traffic-table',
+  'Requests by version: number, per second, latency until the response begins, refused and failed',
+  [
+    { name: 'Version', sorts: true },
+    ...['Requests', 'Per second', 'Latency, median', 'Latency, 99 %', '429', '5xx'].map((name) => ({
+      name,
+      isNumber: true,
+      sorts: true,
+    })),
+  ],
+  versions.map(({ version, ...traffic }) => row(version, traffic, colourOf)),
 )}
-${
-  servers.length > listedServers
-    ? html`<details data-key="traffic-servers"><summary>${count(servers.length, 'server')}</summary>${serverTable}</details>`
-    : serverTable
-}
 ${rerouted(history)}`;
 }
 
-function table(caption: string, first: string, rows: readonly Markup[]): Markup {
-  const numbers = ['Requests', 'Per second', 'Latency, median', 'Latency, 99 %', '429', '5xx'];
-  return stackingTable(
-    'traffic-table',
-    `${caption}: number, per second, latency until the response begins, refused and failed`,
-    [{ name: first, sorts: true }, ...numbers.map((name) => ({ name, isNumber: true, sorts: true }))],
-    rows,
-  );
+/** From the first minute that has requests on. */
+function shownMinutes(perMinute: readonly number[]): number {
+  const first = perMinute.findIndex((requests) => requests > 0);
+  return Math.min(perMinute.length, Math.max(fewestMinutes, perMinute.length - first));
 }
 
-function row(name: Markup, key: string, traffic: Traffic, colour: string): Markup {
-  const { requests, perSecond, milliseconds, refused, failed, perMinute, p99PerMinute } = traffic;
-  const cell = (value: Markup | string | number, label: string, drawing: Markup | '' = '') =>
-    html`<td role="cell" class="number">${value}<span class="when-narrow"> ${label}</span>${drawing}</td>`;
-  return html`<tr role="row" data-key="${key}">
-<th scope="row" role="rowheader">${name}${sparkline(shares(perMinute), colour)}</th>
-${cell(requests, nounFor(requests, 'request'))}${cell(perSecond, 'per second')}${cell(latency(milliseconds.p50), 'median latency')}${cell(latency(milliseconds.p99), 'latency, 99 %', sparkline(p99PerMinute.map(shareOfLatency), colour))}${cell(refused, 'refused (429)')}${cell(failed, 'failed (5xx)')}
+function row(version: string | null, traffic: Traffic, colourOf: VersionColours): Markup {
+  const { requests, perSecond, milliseconds, refused, failed } = traffic;
+  return html`<tr role="row" data-key="${version ?? ''}">
+<th scope="row" role="rowheader"><span class="swatch ${colourOf(version)}" aria-hidden="true"></span> ${version === null ? 'no server, or version not known' : versionMarkup(version)}</th>
+${numberCell(requests, nounFor(requests, 'request'))}${numberCell(perSecond, 'per second')}${numberCell(latencyText(milliseconds.p50), 'median latency')}${numberCell(latencyText(milliseconds.p99), 'latency, 99 %')}${numberCell(refused, 'refused (429)')}${numberCell(failed, 'failed (5xx)')}
 </tr>`;
 }
 
+/** @param label stands after it where columns have no heads */
+export function numberCell(value: string | number, label: string): Markup {
+  return html`<td role="cell" class="number">${value}<span class="when-narrow"> ${label}</span></td>`;
+}
+
 /** Bounds, since that is all that is kept. */
-function latency(milliseconds: number | null): string {
+export function latencyText(milliseconds: number | null): string {
   if (milliseconds === null) return '–';
   return milliseconds >= 1000 ? `≤ ${Math.round(milliseconds / 100) / 10} s` : `≤ ${milliseconds} ms`;
 }
@@ -114,19 +94,19 @@ ${
 const height = 40;
 
 /**
- * Requests of each minute of the last hour, by version, one above the other, and a line where something happened to the
+ * Requests of each of the last minutes, by version, one above the other, and a line where something happened to the
  * cluster. Decoration: tables and the timeline say the same in words. Attributes alone, since the page allows no style.
  */
 function trafficChart(
   { versions, total, timeline }: HistoryView,
   colourOf: VersionColours,
   now: number,
+  minutes: number,
 ): Markup {
   const most = Math.max(1, ...total.perMinute);
-  const minutes = total.perMinute.length;
   const below = new Array<number>(minutes).fill(0);
   const areas = versions.map(({ version, perMinute }) => {
-    const bars = perMinute.map((requests, minute) => {
+    const bars = perMinute.slice(-minutes).map((requests, minute) => {
       if (requests === 0) return '';
       const from = height - ((below[minute] ?? 0) / most) * height;
       below[minute] = (below[minute] ?? 0) + requests;
@@ -147,25 +127,6 @@ function trafficChart(
   ].map(
     (minute) => html`<line class="mark" x1="${minute + 0.5}" x2="${minute + 0.5}" y1="0" y2="${height}"/>`,
   )}</svg>`;
-}
-
-/** One row's minutes, each a share of the height. */
-function sparkline(minutes: readonly number[], colour: string): Markup {
-  const bars = minutes.map((share, minute) =>
-    share === 0 ? '' : `M${minute} 10V${short(10 - share * 10)}h.9V10z`,
-  );
-  return html`<svg class="sparkline" viewBox="0 0 ${minutes.length} 10" preserveAspectRatio="none" aria-hidden="true" focusable="false"><path class="${colour}" d="${bars.join('')}"/></svg>`;
-}
-
-/** Of the row's own greatest. */
-function shares(perMinute: readonly number[]): readonly number[] {
-  const most = Math.max(1, ...perMinute);
-  return perMinute.map((requests) => requests / most);
-}
-
-/** The same for every row, so that they can be compared: each power of two is a step, up to 32 s. */
-function shareOfLatency(milliseconds: number | null): number {
-  return milliseconds === null ? 0 : (Math.log2(milliseconds) + 1) / 16;
 }
 
 function perSecondAt(perMinute: number): number {

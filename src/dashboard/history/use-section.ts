@@ -1,15 +1,28 @@
 import { html } from 'hono/html';
 import { groupVersionString } from '../../apimachinery/group-version.ts';
 import type { HistoryView, PartlyServed } from '../../own-paths/history/history-view.ts';
-import { age, badge, count, type Markup, nounFor, resourceMarkup, stackingTable } from '../wording/markup.ts';
+import {
+  age,
+  badge,
+  count,
+  type Markup,
+  nounFor,
+  resourceMarkup,
+  stackingTable,
+  timeOfDay,
+} from '../wording/markup.ts';
 
 /** Clients named at once; the others can be unfolded. */
 const namedAtOnce = 3;
 
-/** Who used what not all servers serve. What the upgrade removes stands first. */
-export function useSection(history: HistoryView | undefined, now: number): Markup {
+/**
+ * Who used what not all servers serve. What the upgrade removes stands first. Empty while nobody has and servers do not
+ * differ.
+ */
+export function useSection(history: HistoryView | undefined, now: number, isAnyDifferent: boolean): Markup {
   if (history === undefined) return html``;
-  const { partlyServed, otherPartlyServed } = history;
+  const { partlyServed, otherPartlyServed, since } = history;
+  if (partlyServed.length === 0 && !isAnyDifferent) return html``;
   const sorted = partlyServed.toSorted(
     (left, right) => Number(right.vanishes === true) - Number(left.vanishes === true),
   );
@@ -18,11 +31,11 @@ export function useSection(history: HistoryView | undefined, now: number): Marku
 <h2 id="clients-heading">Who uses what differs</h2>
 ${
   sorted.length === 0
-    ? html`<p class="muted">Nobody has, in the last hour and through this router.</p>`
+    ? html`<p class="muted">Nobody has, through this router and since ${timeOfDay(Date.parse(since))}.</p>`
     : html`<p>${
         vanishing === 0
           ? 'Nothing that was used in the last hour is removed by the upgrade.'
-          : `${count(vanishing, 'resource')} in use ${vanishing === 1 ? 'is' : 'are'} served by no server of the newest version.`
+          : `${count(vanishing, 'resource')} in use ${vanishing === 1 ? 'is' : 'are'} removed by the upgrade: tell these clients to use another version.`
       } <span class="muted">Clients of this router in the last hour.</span></p>
 ${stackingTable(
   'clients',

@@ -43,14 +43,15 @@ export function reroutingText(
   differing: number,
   unserved: number,
 ): string {
-  if (!enabled) return 'the feature gate is off, so requests for them get the 404 of the local server';
+  const them = `requests for ${differing === 1 ? 'it' : 'them'}`;
+  if (!enabled) return `the feature gate is off, so ${them} get the 404 of the local server`;
   const isOld = snapshot?.old === true;
   const since = isOld ? 'the snapshot is old, and ' : '';
-  if (unserved === differing) return `${since}requests for them get 503: no healthy server serves them`;
+  if (unserved === differing) return `${since}${them} get 503: no healthy server serves them`;
   const server = isOld ? 'still go to one that did when it was made' : 'go to one that does';
-  if (unserved === 0) return `${since}requests for them ${server}`;
+  if (unserved === 0) return `${since}${them} ${server}`;
   const others = isOld ? server : 'go to a healthy server that does';
-  return `${since}requests for them ${others}, but ${unserved} of them get 503`;
+  return `${since}${them} ${others}, but ${unserved} of them get 503`;
 }
 
 /** What becomes of a request, in few words and in more. */

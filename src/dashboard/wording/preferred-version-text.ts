@@ -22,21 +22,21 @@ interface Preference {
 export function preferenceText(preference: Preference): string | undefined {
   const now = currentPreferenceText(preference);
   const coming = preference.preferredVersion.coming;
-  return now && coming ? `${now}; from ${coming.at} on it is ${coming.minor}, at every router` : now;
+  return now && coming ? `${now}; from ${coming.at} on ${coming.minor} is preferred, at every router` : now;
 }
 
 function currentPreferenceText({ enabled, preferredVersion, servers }: Preference): string | undefined {
   if (!enabled || preferredVersion.minor === null) return undefined;
   const { configured, minor, enforcementDiffers, required } = preferredVersion;
   const version = preferredVersionText(configured, minor, servers);
-  const what = 'what servers understand differently';
+  const what = 'requests for resources that the versions understand differently';
   const responding = respondingVersion(minor, servers);
   if (responding === minor) {
-    const writes = enforcementDiffers ? ', and every write, since they enforce different policies' : '';
-    return `${version} serves ${what}${writes}`;
+    return enforcementDiffers
+      ? `${version} gets every write, because the versions enforce different admission policies, and ${what}`
+      : `${version} gets ${what}`;
   }
-  const writes = enforcementDiffers ? ', and for every write' : '';
-  const preferred = `${version} is preferred for ${what}${writes}`;
+  const preferred = `${version} is preferred for ${enforcementDiffers ? 'writes and ' : ''}${what}`;
   if (responding === undefined) return `${preferred}, but no server is healthy: requests get 503`;
   const withoutWrites = required && isOlder(responding, minor) ? ' reads, and writes get 503' : '';
   return `${preferred}, but ${otherVersionText(responding)}${withoutWrites}`;
@@ -64,7 +64,7 @@ function majorityText(minor: string, servers: readonly { readonly version: strin
   const counts = [...byMinor].filter(([known]) => known !== undefined);
   const most = byMinor.get(minor)?.length;
   const hasRival = counts.some(([other, { length }]) => other !== minor && length === most);
-  if (!hasRival) return 'majority';
+  if (!hasRival) return 'most servers';
   const isNewest = counts.every(([other]) => compareServerVersions(other, minor) <= 0);
-  return `no majority: the newest${isNewest ? '' : ' of those with most servers'}`;
+  return `no majority, so the newest${isNewest ? '' : ' of those with most servers'}`;
 }

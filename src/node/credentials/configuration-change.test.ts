@@ -13,7 +13,7 @@ interface Status {
     readonly lastError: string | null;
   }[];
   readonly needsRestart: readonly { readonly flag: string; readonly inUse: string }[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly { readonly message: string }[];
 }
 
 async function askAsAdmin(context: TestContext, { port, authorities, user }: StartedRouter, target: string) {
@@ -49,7 +49,7 @@ describe('a configuration file that changes while the router runs', () => {
       [['--max-requests-inflight', '400']],
     );
     assert.match(
-      status.warnings.join(),
+      status.warnings.map(({ message }) => message).join(),
       /--max-requests-inflight \(limits\.requestsInFlight\) needs a restart/,
     );
     assert.match(await askAsAdmin(context, started, '/readyz?verbose'), /changed settings need a restart/);
@@ -100,7 +100,7 @@ describe('a configuration file that changes while the router runs', () => {
     await router.reload();
     const { keyFiles, warnings } = await statusOf(context, started);
     assert.equal(keyFiles.find(({ name }) => name === 'config')?.lastError === null, false);
-    assert.doesNotMatch(warnings.join(), /client-ca-file/);
+    assert.doesNotMatch(warnings.map(({ message }) => message).join(), /client-ca-file/);
     assert.ok(started.logs.some(({ message }) => message === 'Reloaded: certificates, keys and kubeconfig'));
   });
 

@@ -33,7 +33,7 @@ interface Status {
     readonly lastError: string | null;
   }[];
   readonly keyFiles: readonly { readonly name: string; readonly lastError: string | null }[];
-  readonly warnings: readonly string[];
+  readonly warnings: readonly { readonly message: string }[];
 }
 
 async function statusOf(context: TestContext, router: StartedRouter): Promise<Status> {
@@ -157,7 +157,7 @@ describe('a changed serving pair', () => {
     assert.equal(serving?.subject, 'CN=router', 'of the one in use');
     assert.match(serving?.lastError ?? '', /does not belong/);
     assert.match(
-      broken.warnings.join('\n'),
+      broken.warnings.map(({ message }) => message).join('\n'),
       /--tls-cert-file: .* was not reloaded, the old one stays in use/,
     );
 
@@ -239,7 +239,7 @@ describe('changed authorities of client certificates', () => {
     const session = openHttp2(context, { ...clientOf(started), pair: await started.user('jane') });
     assert.equal((await askOverHttp2(session, pods)).status, 200);
     assert.match(
-      (await statusOf(context, started)).warnings.join('\n'),
+      (await statusOf(context, started)).warnings.map(({ message }) => message).join('\n'),
       /--client-ca-file.* holds no PEM certificate/,
     );
   });

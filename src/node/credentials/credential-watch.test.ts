@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
-import { credentialFileWarnings, expiryOf, firstExpiry } from '../../own-paths/status/status-sources.ts';
+import {
+  expiryOf,
+  expiryWarnings,
+  firstExpiry,
+  reloadWarnings,
+} from '../../own-paths/status/status-sources.ts';
 import { CredentialFileReport, type ExpiringCertificate, ExpiryReminder } from './credential-watch.ts';
 import type { FileGroupState } from './file-reloader.ts';
 
@@ -55,7 +60,7 @@ it('shows the days left of the certificate in use', async () => {
       lastError: null,
     },
   ]);
-  assert.deepEqual(credentialFileWarnings(report), []);
+  assert.deepEqual([...reloadWarnings(report), ...expiryWarnings(report)], []);
 });
 
 it('shows what is in none of the files beside them, and of all the one that ends first', async () => {
@@ -107,10 +112,13 @@ it('warns of failed reloads and of certificates past their end', async () => {
   const { chain } = await issue('router', at(-2));
   const report = reportOf(stateOf({ 'tls-cert-file': chain }, { lastError: 'no PEM certificate' }));
   assert.equal(report.certificates()[0]?.daysLeft, -2);
-  assert.deepEqual(credentialFileWarnings(report), [
-    '--tls-cert-file: /etc/tls-cert-file was not reloaded, the old one stays in use: no PEM certificate',
-    '--tls-cert-file: CN=router in /etc/tls-cert-file expired at 2030-01-08T00:00:00.000Z',
-  ]);
+  assert.deepEqual(
+    [...reloadWarnings(report), ...expiryWarnings(report)],
+    [
+      '--tls-cert-file: /etc/tls-cert-file was not reloaded, the old one stays in use: no PEM certificate',
+      '--tls-cert-file: CN=router in /etc/tls-cert-file expired at 2030-01-08T00:00:00.000Z',
+    ],
+  );
 });
 
 const start = Date.UTC(2026, 0, 1);

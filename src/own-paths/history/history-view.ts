@@ -12,7 +12,7 @@ import {
   minuteNumber,
   type ServerMinute,
 } from './minute-ring.ts';
-import { type PartialUse, type ResourceUse, servedByPart } from './partial-use.ts';
+import { type PartialUse, type ResourceUse, servedByAny } from './partial-use.ts';
 
 /** Requests of the last hour, of a server, of a version, or of all. Latency is until the head of the response. */
 export interface Traffic {
@@ -31,8 +31,6 @@ export interface Traffic {
   };
   /** Requests of each of the last sixty minutes, the oldest first; the last one has not ended yet. */
   readonly perMinute: readonly number[];
-  /** `milliseconds.p99` of each of these minutes. */
-  readonly p99PerMinute: readonly (number | null)[];
 }
 
 /** What `v1/history` tells: the last hour as this router saw it. Times are RFC 3339. */
@@ -67,7 +65,7 @@ export interface PartlyServed {
   readonly version: string;
   readonly resource: string;
   readonly subresource: string;
-  /** No server of the newest version serves it: it goes with the upgrade. `null` while all are of one version. */
+  /** No server of the newest version serves it: it goes with the upgrade, or has gone. `null`: some server serves it, and all are of one version. */
   readonly vanishes: boolean | null;
   readonly requests: number;
   readonly lastSeen: string;
@@ -138,7 +136,6 @@ function nameOf(slot: ServerMinute | undefined): { id: string | null; version: s
 
 function traffic(slots: readonly Slot[], now: number): Traffic {
   const latencies = new Latencies();
-  const latenciesOf = new Map<number, Latencies>();
   const perMinute = new Array<number>(keptMinutes).fill(0);
   const first = minuteNumber(now) - keptMinutes + 1;
   let [requests, refused, failed] = [0, 0, 0];
@@ -147,9 +144,6 @@ function traffic(slots: readonly Slot[], now: number): Traffic {
     refused += slot.refused;
     failed += slot.failed;
     latencies.addAll(slot.latencies);
-    const ofMinute = latenciesOf.get(number - first) ?? new Latencies();
-    ofMinute.addAll(slot.latencies);
-    latenciesOf.set(number - first, ofMinute);
     perMinute[number - first] = (perMinute[number - first] ?? 0) + slot.requests;
   }
   const lastWhole = perMinute.at(-2) ?? 0;
@@ -160,7 +154,6 @@ function traffic(slots: readonly Slot[], now: number): Traffic {
     failed,
     milliseconds: { mean: latencies.mean(), p50: latencies.quantile(0.5), p99: latencies.quantile(0.99) },
     perMinute,
-    p99PerMinute: perMinute.map((_, minute) => latenciesOf.get(minute)?.quantile(0.99) ?? null),
   };
 }
 
@@ -190,12 +183,14 @@ function reroutedOf(minutes: readonly Minute[]): HistoryView['rerouted'] {
 /** Sixty minutes with a hundred each would be thousands. */
 const shownResources = 100;
 
-/** Nothing for what all servers serve by now, or none any more. */
+/** Nothing for what all servers serve by now. */
 function partlyServed(use: ResourceUse, table: RoutingTable | undefined): readonly PartlyServed[] {
   const { group, version, resource, subresource, requests, lastSeen, otherUserAgents, otherUsers } = use;
-  const info = { isResourceRequest: true, apiGroup: group, apiVersion: version, resource, subresource };
-  const servedBy = servedByPart(info, table);
-  if (servedBy === undefined || table === undefined) return [];
+  const info = { apiGroup: group, apiVersion: version, resource, subresource };
+  if (table === undefined) return [];
+  const servedBy = servedByAny(info, table);
+  const isServedByAll = servedBy?.servers.length === table.servers.length;
+  if (isServedByAll) return [];
   const newest = newestMinor(table);
   return [
     {
@@ -204,9 +199,11 @@ function partlyServed(use: ResourceUse, table: RoutingTable | undefined): readon
       resource,
       subresource,
       vanishes:
-        newest === undefined
-          ? null
-          : !servedBy.servers.some((server) => minorVersion(server.version) === newest),
+        servedBy === undefined
+          ? true
+          : newest === undefined
+            ? null
+            : !servedBy.servers.some((server) => minorVersion(server.version) === newest),
       requests,
       lastSeen: new Date(lastSeen).toISOString(),
       userAgents: clients(use.userAgents),

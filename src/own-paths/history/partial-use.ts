@@ -34,20 +34,24 @@ export interface ResourceUse {
   otherUsers: number;
 }
 
+type Wanted = Pick<RequestInfo, 'apiGroup' | 'apiVersion' | 'resource' | 'subresource'>;
+
+/** Who serves a resource, or a subresource of one; `undefined` when no server does. Pure. */
+export function servedByAny(
+  { apiGroup, apiVersion, resource, subresource }: Wanted,
+  table: RoutingTable,
+): ServedBy | undefined {
+  const route = table.resource(apiGroup, apiVersion, resource);
+  return subresource === '' ? route : route?.subresource(subresource);
+}
+
 /** Who serves a resource that some server does not serve; `undefined` when all do, or none is known to. Pure. */
 export function servedByPart(
-  {
-    isResourceRequest,
-    apiGroup,
-    apiVersion,
-    resource,
-    subresource,
-  }: Pick<RequestInfo, 'isResourceRequest' | 'apiGroup' | 'apiVersion' | 'resource' | 'subresource'>,
+  info: Wanted & Pick<RequestInfo, 'isResourceRequest'>,
   table: RoutingTable | undefined,
 ): ServedBy | undefined {
-  if (!isResourceRequest || table === undefined) return undefined;
-  const route = table.resource(apiGroup, apiVersion, resource);
-  const servedBy = subresource === '' ? route : route?.subresource(subresource);
+  if (!info.isResourceRequest || table === undefined) return undefined;
+  const servedBy = servedByAny(info, table);
   return servedBy !== undefined && servedBy.servers.length < table.servers.length ? servedBy : undefined;
 }
 

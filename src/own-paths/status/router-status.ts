@@ -1,5 +1,5 @@
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
-import { minorVersion } from '../../apimachinery/server-version.ts';
+import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import type { DiscoveryConflict } from '../../discovery/merge-discovery.ts';
 import { mergedDocumentsOf } from '../../discovery/merged-documents.ts';
 import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts';
@@ -18,13 +18,14 @@ import { comparePreference } from '../../snapshot/routing-table/served-by.ts';
 import {
   type CertificateStatus,
   type CredentialFiles,
-  credentialFileWarnings,
   describeSettingChange,
   type EmbeddedSyncSource,
   type EmbeddedSyncStatus,
   embeddedSyncWarnings,
+  expiryWarnings,
   type FoundSetting,
   type KeyFileStatus,
+  reloadWarnings,
   type SettingChange,
   type SettingsState,
 } from './status-sources.ts';
@@ -115,7 +116,12 @@ export interface RouterStatus extends DocumentStatus {
   /** What the configuration file says now and only a restart can take into use. */
   readonly needsRestart: readonly SettingChange[];
   /** Warnings: the router works, and something needs attention. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly {
+    /** What is the matter, and what to do. */
+    readonly message: string;
+    /** The page of this repository's documentation that says more; `null`: none does. */
+    readonly see: string | null;
+  }[];
 }
 
 /** A server as this router finds it. */
@@ -192,15 +198,26 @@ export function routerStatus(
     found: foundInUse(settings?.found() ?? [], serverId),
     needsRestart,
     warnings: [
-      ...credentialFileWarnings(credentialFiles),
-      ...needsRestart.map(describeSettingChange),
-      ...refusedPushWarnings(routingTable.refusedPush),
-      ...ownServerWarnings(table, serverId),
-      ...oldSnapshotWarnings(table, now, reading !== undefined),
-      ...undecodableWarnings(undecodable, preferredVersion.version !== 'local'),
-      ...embeddedSyncWarnings(reading),
+      ...warnings(`${runbook}credentialreloadfailed`, reloadWarnings(credentialFiles)),
+      ...warnings(`${runbook}certificateexpiring`, expiryWarnings(credentialFiles)),
+      ...warnings(null, needsRestart.map(describeSettingChange)),
+      ...warnings(`${runbook}snapshotrefused`, refusedPushWarnings(routingTable.refusedPush)),
+      ...warnings(null, ownServerWarnings(table, serverId)),
+      ...warnings(`${runbook}snapshotold`, oldSnapshotWarnings(table, now, reading !== undefined)),
+      ...warnings(
+        'docs/guides/preferred-version.md#objects-that-a-server-cannot-decode',
+        undecodableWarnings(undecodable, table, preferredVersion.version !== 'local'),
+      ),
+      ...warnings(`${runbook}syncserverunreadable`, embeddedSyncWarnings(reading)),
     ],
   };
+}
+
+/** As `runbook_url` of the alerts has it. */
+const runbook = 'docs/guides/runbooks.md#mixedversionproxy';
+
+function warnings(see: string | null, messages: readonly string[]): RouterStatus['warnings'] {
+  return messages.map((message) => ({ message, see }));
 }
 
 function snapshotState(table: RoutingTable, now: number): NonNullable<RouterStatus['snapshot']> {
@@ -402,25 +419,32 @@ export function undecodableResources(undecodable: UndecodableVersions): readonly
   }));
 }
 
-/** How many resources warnings name. */
-const namedResources = 5;
-
-/** A sentence for each resource, as far as there are few. Pure. */
-export function undecodableWarnings(undecodable: UndecodableVersions, isRouted: boolean): readonly string[] {
-  const consequence = isRouted
-    ? 'requests for it go to servers that can, and fail with 500 while there is none'
-    : 'they fail with 500 there, since --preferred-version=local leaves them where they arrive';
-  const warnings = [...undecodable].slice(0, namedResources).map(([resource, versions]) => {
-    const failures = [...versions].map(
-      ([storedAt, servers], index) =>
-        `${servers.join(', ')} cannot decode ${index === 0 ? resource : 'those'} stored at ${storedAt}`,
-    );
-    return `${failures.join(', and ')}: ${consequence}`;
-  });
-  const more = undecodable.size - namedResources;
-  return more > 0
-    ? [...warnings, `${more} more resources are stored at versions that not all servers decode`]
-    : warnings;
+/**
+ * One sentence for all of them, and what to do: `undecodableResources` has the details. Pure.
+ * @param isRouted whether requests go to servers that can decode what they ask for
+ */
+export function undecodableWarnings(
+  undecodable: UndecodableVersions,
+  table: RoutingTable | undefined,
+  isRouted: boolean,
+): readonly string[] {
+  if (undecodable.size === 0) return [];
+  const concerned = new Set([...undecodable.values()].flatMap((versions) => [...versions.values()].flat()));
+  const minorsOf = (wanted: boolean): string => {
+    const servers = (table?.servers ?? []).filter(({ id }) => concerned.has(id) === wanted);
+    const minors = servers.map(({ version }) => minorVersion(version) ?? 'unknown version');
+    return [...new Set(minors)].sort(compareServerVersions).join(' and ');
+  };
+  const [resources, them] =
+    undecodable.size === 1 ? ['1 resource is', 'it'] : [`${undecodable.size} resources are`, 'them'];
+  const what = `${resources} stored in a form that servers of ${minorsOf(true)} cannot read`;
+  if (!isRouted) {
+    return [`${what}: requests for ${them} fail with 500 there. Do not set --preferred-version=local.`];
+  }
+  const able = minorsOf(false);
+  const advice =
+    able === '' ? 'Upgrade every server' : `Keep a server of ${able} running until every server is upgraded`;
+  return [`${what}. ${advice}.`];
 }
 
 /** `deployments.apps` for the StorageVersion name `apps.deployments`, as kubectl writes resources. */

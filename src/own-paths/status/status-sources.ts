@@ -90,22 +90,20 @@ export function daysLeft(notAfter: number, now: number): number {
   return Math.floor((notAfter - now) / day);
 }
 
-/**
- * What an operator should see to before it breaks something: reloads that failed and certificates that have
- * expired. Never a reason to take the router out of service: it goes on with what it has.
- */
-export function credentialFileWarnings(files: CredentialFiles): readonly string[] {
-  const certificates = files.certificates();
-  return [
-    ...[...certificates, ...files.keyFiles()].flatMap(({ name, path, lastError }) =>
-      lastError === null
-        ? []
-        : [`--${name}: ${path} was not reloaded, the old one stays in use: ${lastError}`],
-    ),
-    ...certificates.flatMap(({ name, path, subject, notAfter, daysLeft }) =>
+/** Reloads that failed. Never a reason to take the router out of service: it goes on with what it has. */
+export function reloadWarnings(files: CredentialFiles): readonly string[] {
+  return [...files.certificates(), ...files.keyFiles()].flatMap(({ name, path, lastError }) =>
+    lastError === null ? [] : [`--${name}: ${path} was not reloaded, the old one stays in use: ${lastError}`],
+  );
+}
+
+/** Certificates that have expired. */
+export function expiryWarnings(files: CredentialFiles): readonly string[] {
+  return files
+    .certificates()
+    .flatMap(({ name, path, subject, notAfter, daysLeft }) =>
       daysLeft < 0 ? [`--${name}: ${subject} in ${path} expired at ${notAfter}`] : [],
-    ),
-  ];
+    );
 }
 
 const day = 86_400_000;

@@ -92,7 +92,7 @@ const statusViewSchema = open({
     }),
   ),
   documents: v.array(open({ path: v.string(), server: v.string(), problem: v.string() })),
-  warnings: v.array(v.string()),
+  warnings: v.array(open({ message: v.string(), see: v.nullable(v.string()) })),
 });
 
 export type StatusView = Immutable<v.InferOutput<typeof statusViewSchema>>;

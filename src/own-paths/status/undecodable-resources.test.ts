@@ -6,24 +6,29 @@ import { undecodableResources, undecodableVersions, undecodableWarnings } from '
 
 const group = 'flowcontrol.apiserver.k8s.io';
 const name = `${group}.flowschemas`;
-const undecodable = undecodableVersions(
-  buildRoutingTable(
-    snapshotOf({
-      'cp-26': { serves: [`${group}/v1beta3/flowschemas`], undecodableVersions: { [name]: [`${group}/v1`] } },
-      'cp-25': {
-        serves: [`${group}/v1beta2/flowschemas`],
-        undecodableVersions: { [name]: [`${group}/v1`, `${group}/v1beta3`] },
-      },
-      'cp-36': [`${group}/v1/flowschemas`],
-    }),
-  ),
+const table = buildRoutingTable(
+  snapshotOf({
+    'cp-26': {
+      version: 'v1.26.0',
+      serves: [`${group}/v1beta3/flowschemas`],
+      undecodableVersions: { [name]: [`${group}/v1`] },
+    },
+    'cp-25': {
+      version: 'v1.25.0',
+      serves: [`${group}/v1beta2/flowschemas`],
+      undecodableVersions: { [name]: [`${group}/v1`, `${group}/v1beta3`] },
+    },
+    'cp-36': { version: 'v1.36.1', serves: [`${group}/v1/flowschemas`] },
+  }),
 );
+const undecodable = undecodableVersions(table);
 
-test('each version that objects are stored at is told with the servers that cannot decode it, and no others', () => {
-  assert.deepEqual(undecodableWarnings(undecodable, true), [
-    `cp-25, cp-26 cannot decode flowschemas.${group} stored at ${group}/v1, and cp-25 cannot decode those stored at ${group}/v1beta3: requests for it go to servers that can, and fail with 500 while there is none`,
+test('one sentence says which versions cannot read what is stored, and what to do', () => {
+  assert.deepEqual(undecodableWarnings(undecodable, table, true), [
+    '1 resource is stored in a form that servers of 1.25 and 1.26 cannot read. Keep a server of 1.36 running until every server is upgraded.',
   ]);
-  assert.match(undecodableWarnings(undecodable, false).join(), /: they fail with 500 there/);
+  assert.match(undecodableWarnings(undecodable, table, false).join(), /requests for it fail with 500 there/);
+  assert.deepEqual(undecodableWarnings(new Map(), table, true), []);
 });
 
 test('a resource is shown with all its versions and all servers that lack one', () => {

@@ -49,7 +49,7 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
         source: 'discovery',
       },
       servers,
-      servedSets: { one: set(['shared', 'differing']), other: set(['shared']) },
+      servedSets: { one: set(['differing']), other: set([]) },
       apiServices: [
         {
           group: hostile('extension-group'),
@@ -83,7 +83,6 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
     state: () => ({
       status: hostileStatus(servers, hostile),
       table,
-      inFlight: () => 1,
       lastProbe: () => ({ outcome: 'unreachable', agoMilliseconds: 0, milliseconds: 5 }),
       recentDecisions: [
         {
@@ -126,7 +125,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       required: false,
     },
     undecodable: [],
-    embeddedSync: { source: hostile('sync-source'), lastReadAt: null, servers: [] },
+    embeddedSync: { source: 'in-cluster', lastReadAt: null, servers: [] },
     snapshot: {
       generation: 1,
       createdAt: new Date(now).toISOString(),
@@ -170,7 +169,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
     found: [],
     needsRestart: [],
     keyFiles: [],
-    warnings: [hostile('warning')],
+    warnings: [{ message: hostile('warning'), see: hostile('warning-page') }],
   };
 }
 
@@ -182,7 +181,6 @@ function hostileHistory(hostile: (field: string) => string): HistoryView {
     failed: 1,
     milliseconds: { mean: 1, p50: 1, p99: 1 },
     perMinute: [1],
-    p99PerMinute: [1],
   };
   const client = (field: string) => [
     { name: hostile(field), requests: 1, lastSeen: new Date(now).toISOString() },

@@ -1,0 +1,116 @@
+import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
+import type { HistoryView } from '../own-paths/history/history-view.ts';
+import { isUsable, type ListedServer } from '../own-paths/status/router-status.ts';
+import type { UpgradeState } from './cluster-view.ts';
+import type { ServedMatrix } from './served-matrix.ts';
+import type { ServerColumn } from './server-columns.ts';
+
+type Timeline = HistoryView['timeline'];
+
+/** An upgrade that is on its way, or the way back from one. */
+export interface UpgradeProgress {
+  /** Minor versions where these differ, else whole ones. */
+  readonly from: string;
+  readonly to: string;
+  /** Servers of the version that all are to have. */
+  readonly done: number;
+  /** All, those that have left and may come back too. */
+  readonly servers: number;
+  /** When the first server changed, milliseconds since the epoch; `undefined`: before this router looked. */
+  readonly since: number | undefined;
+}
+
+/** `undefined` while servers are of one version. Pure. */
+export function upgradeProgress(
+  { state, shares, servers, departed }: UpgradeState,
+  timeline: Timeline,
+): UpgradeProgress | undefined {
+  const versions = shares.flatMap(({ version }) => (version === undefined ? [] : [version]));
+  const [oldest, newest] = [versions[0], versions.at(-1)];
+  if (state !== 'mixed' || oldest === undefined || newest === undefined) return undefined;
+  const last = timeline.find(({ event }) => event === 'VersionChanged');
+  const goesBack = last !== undefined && compareServerVersions(last.to, last.from) < 0;
+  const label = labelOf(oldest, newest);
+  const [from, to] = goesBack ? [label(newest), label(oldest)] : [label(oldest), label(newest)];
+  return {
+    from,
+    to,
+    done: shares
+      .filter(({ version }) => version !== undefined && label(version) === to)
+      .reduce((sum, share) => sum + share.servers, 0),
+    servers: servers + departed,
+    since: changesTo(to, label, timeline).at(-1)?.at,
+  };
+}
+
+/** An upgrade that has ended, as far back as the router remembers. */
+export interface UpgradeDone {
+  readonly from: string;
+  /** Of the first and of the last server, milliseconds since the epoch. */
+  readonly began: number;
+  readonly ended: number;
+}
+
+/** How all servers came to be of one version; `undefined` where they were when the router started. Pure. */
+export function upgradeDone({ state, shares }: UpgradeState, timeline: Timeline): UpgradeDone | undefined {
+  const version = shares[0]?.version;
+  const last = timeline.find(({ event }) => event === 'VersionChanged');
+  if (state === 'mixed' || shares.length !== 1 || version === undefined || last?.from === undefined) {
+    return undefined;
+  }
+  const label = labelOf(last.from, version);
+  const changes = changesTo(label(version), label, timeline);
+  const [ended, began] = [changes[0], changes.at(-1)];
+  if (ended === undefined || began === undefined) return undefined;
+  return { from: label(last.from), began: began.at, ended: ended.at };
+}
+
+/** How versions are named: `1.36` unless only the patches differ. */
+function labelOf(one: string, other: string): (version: string) => string {
+  const differ = minorVersion(one) !== minorVersion(other);
+  return (version) => (differ ? minorVersion(version) : undefined) ?? version;
+}
+
+/** The last changes of servers to one version, the newest first, back to one to another version. */
+function changesTo(to: string, label: (version: string) => string, timeline: Timeline): { at: number }[] {
+  const changes = timeline.filter(({ event }) => event === 'VersionChanged' || event === 'ServerJoined');
+  const other = changes.findIndex(
+    (change) => change.event === 'VersionChanged' && label(change.to ?? '') !== to,
+  );
+  return changes
+    .slice(0, other === -1 ? undefined : other)
+    .filter((change) => label(change.to ?? '') === to && label(change.from ?? '') !== to)
+    .map(({ at }) => ({ at: Date.parse(at) }));
+}
+
+/** Which server can be stopped next, to be upgraded. */
+export type NextStop =
+  /** Others are away: what they serve, and the quorum of etcd, may hang on it. */
+  | { readonly kind: 'wait' }
+  /** Others serve all that it serves. */
+  | { readonly kind: 'safe'; readonly server: string }
+  /** Only it serves some resources. */
+  | { readonly kind: 'last'; readonly server: string; readonly resources: number };
+
+/** `undefined` while no server waits for an upgrade. Pure. */
+export function nextStop(
+  progress: UpgradeProgress | undefined,
+  columns: readonly ServerColumn[],
+  { differing }: Pick<ServedMatrix, 'differing'>,
+  servers: readonly (ListedServer & { readonly stale: boolean })[],
+): NextStop | undefined {
+  if (progress === undefined) return undefined;
+  if (servers.some((server) => server.stale || !isUsable(server))) return { kind: 'wait' };
+  const waiting = columns.flatMap((column, index) => {
+    if ([column.version, minorVersion(column.version)].includes(progress.to)) return [];
+    const onlyHere = differing
+      .flatMap(({ rows }) => rows)
+      .filter(({ cells }) => cells.every((cell, other) => (cell === 'missing') !== (other === index)));
+    const resources = column.servers.length > 1 ? 0 : onlyHere.length;
+    return column.servers.map(({ id }) => ({ id, resources }));
+  });
+  const [next] = waiting.sort((left, right) => left.resources - right.resources);
+  if (next === undefined) return undefined;
+  const { id: server, resources } = next;
+  return resources === 0 ? { kind: 'safe', server } : { kind: 'last', server, resources };
+}

@@ -1,0 +1,123 @@
+import { html } from 'hono/html';
+import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import { isUsable } from '../own-paths/status/router-status.ts';
+import type { ClusterView, UpgradeState } from './cluster-view.ts';
+import type { PageState } from './page-state.ts';
+import type { Unserved } from './unserved.ts';
+import { type NextStop, type UpgradeProgress, upgradeDone } from './upgrade-progress.ts';
+import { reroutingText } from './wording/decision-text.ts';
+import {
+  compareNames,
+  displayName,
+  type Hostnames,
+  shortVersion,
+  type VersionColours,
+} from './wording/display-names.ts';
+import { badge, count, type Markup, timeOfDay } from './wording/markup.ts';
+import { preferenceText } from './wording/preferred-version-text.ts';
+
+/** Servers that are away and are named; of more only their number is told. */
+const namedAtMost = 5;
+
+/** What the headline of the page depends on, besides the state. */
+export interface UpgradeMoment {
+  readonly view: ClusterView;
+  readonly progress: UpgradeProgress | undefined;
+  readonly next: NextStop | undefined;
+  readonly without: Unserved;
+}
+
+/** Where the cluster is on its way from version to version, and what can be done next. Empty while no server is known. */
+export function upgradeSection(
+  { status, history }: Pick<PageState, 'status' | 'history'>,
+  { view: { upgrade, matrix, hostnames }, progress, next, without }: UpgradeMoment,
+  colourOf: VersionColours,
+): Markup {
+  const { state, shares, servers, departed } = upgrade;
+  if (servers + departed === 0) return html``;
+  const away = status.servers.filter((server) => !isUsable(server));
+  const preference = preferenceText(status);
+  const done = upgradeDone(upgrade, history?.timeline ?? []);
+  const differences = differencesText(upgrade, matrix.differingRows, status, without, away.length > 0);
+  return html`<section id="upgrade" class="card upgrade ${state}${away.length > 0 ? ' trouble' : ''}" aria-labelledby="upgrade-heading">
+<h2 id="upgrade-heading">${heading(upgrade, progress, away.length)}</h2>
+${servers === 0 ? '' : bar(upgrade, colourOf)}
+<ul class="shares">${shares.map(
+    ({ version, servers: number }) =>
+      html`<li><span class="swatch ${colourOf(version)}" aria-hidden="true"></span><b>${version === undefined ? 'Version not known' : shortVersion(version)}</b> ${count(number, 'server')}</li>`,
+  )}${departed === 0 ? '' : html`<li>${count(departed, 'server')} away</li>`}</ul>
+${away.length === 0 ? '' : awayText(away, hostnames)}
+<ul class="statements">
+${next === undefined ? '' : html`<li>${nextText(next, hostnames, history !== undefined)}</li>`}
+${done === undefined ? '' : html`<li>Upgraded from ${done.from}: the first server at ${timeOfDay(done.began)}, the last at ${timeOfDay(done.ended)}.</li>`}
+${preference === undefined ? '' : html`<li>Version ${preference}.</li>`}
+${differences === '' ? '' : html`<li>${differences}</li>`}
+</ul>
+</section>`;
+}
+
+function heading(
+  { state, shares, servers, departed }: UpgradeState,
+  progress: UpgradeProgress | undefined,
+  away: number,
+): Markup | string {
+  const all = servers + departed;
+  if (progress !== undefined) {
+    const { from, to, done, since } = progress;
+    return html`${shortVersion(from)} → ${shortVersion(to)}: ${done} of ${count(all, 'server')}${since === undefined ? '' : html`, since ${timeOfDay(since)}`}`;
+  }
+  if (away > 0) return `${away} of ${count(all, 'server')} ${away === 1 ? 'is' : 'are'} not available`;
+  const known = shares.flatMap(({ version }) => (version === undefined ? [] : [shortVersion(version)]));
+  const unknown = shares.find(({ version }) => version === undefined)?.servers ?? 0;
+  const [version] = known;
+  if (version === undefined) return `${count(unknown, 'server')}, of unknown version`;
+  if (state === 'unknown') return `${version}, and ${count(unknown, 'server')} of unknown version`;
+  const those = all === 1 ? 'The server runs' : `All ${all} servers run`;
+  return state === 'differing' ? `${those} ${version}, but they differ` : `${those} ${version}`;
+}
+
+function awayText(away: RouterStatus['servers'], hostnames: Hostnames): Markup {
+  const named = [...away]
+    .sort((one, other) => compareNames(displayName(one.id, hostnames), displayName(other.id, hostnames)))
+    .slice(0, namedAtMost);
+  return html`<ul class="away">${named.map(
+    ({ id, departedAt, address, health }) =>
+      html`<li>${badge('bad', departedAt !== null ? 'Away' : address === null && health.status !== 'unhealthy' ? 'No address' : health.cause === 'not-ready' ? 'Not ready' : 'Unreachable')} <span class="name">${displayName(id, hostnames)}</span></li>`,
+  )}${away.length > named.length ? html`<li>and ${away.length - named.length} more</li>` : ''}</ul>`;
+}
+
+function nextText(next: NextStop, hostnames: Hostnames, hasUse: boolean): Markup {
+  if (next.kind === 'wait') return html`<b>Stop no server now</b>: wait until all servers are back.`;
+  const name = html`<span class="name">${displayName(next.server, hostnames)}</span>`;
+  if (next.kind === 'safe') return html`Safe to stop next: ${name}. Others serve all that it serves.`;
+  const { resources } = next;
+  const use = hasUse ? html` See <a href="#clients">who uses what differs</a>.` : '';
+  return html`Stop next: ${name}. Only it serves ${count(resources, 'resource')}, which ${resources === 1 ? 'goes' : 'go'} away with it.${use}`;
+}
+
+function differencesText(
+  { state }: UpgradeState,
+  differing: number,
+  status: RouterStatus,
+  without: Unserved,
+  isAnyAway: boolean,
+): string {
+  const unknown = state === 'unknown' ? 'Whether an upgrade is in progress is not known. ' : '';
+  if (differing === 0) return isAnyAway ? unknown : `${unknown}Every server serves the same.`;
+  const notServed = without.everything ? differing : without.resources.length;
+  const differs = `${count(differing, 'resource is', 'resources are')} not served by every server; ${reroutingText(status, differing, notServed)}.`;
+  return state === 'differing'
+    ? `No upgrade: look for feature gates and --runtime-config. ${differs}`
+    : `${unknown}${differs}`;
+}
+
+/** Decoration: the list beside it says the same in words. Widths are attributes, since the page allows no style. */
+function bar({ shares, servers }: UpgradeState, colourOf: VersionColours): Markup {
+  let start = 0;
+  const segments = shares.map(({ version, servers: number }) => {
+    const x = start;
+    start += number;
+    return html`<rect x="${x}" y="0" width="${number}" height="1" class="${colourOf(version)}"/>${x === 0 ? '' : html`<line x1="${x}" x2="${x}" y1="0" y2="1" class="gap"/>`}`;
+  });
+  return html`<svg class="bar" viewBox="0 0 ${servers} 1" preserveAspectRatio="none" aria-hidden="true" focusable="false">${segments}</svg>`;
+}
