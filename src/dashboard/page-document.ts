@@ -75,7 +75,7 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
   const { columns, matrix, upgrade, hostnames } = view;
   const without = unserved(columns, matrix, status.servers);
   const progress = upgradeProgress(upgrade, history?.timeline ?? []);
-  const next = nextStop(progress, columns, matrix, status.servers);
+  const next = nextStop(progress, columns, matrix, status.servers, hostnames);
   const colourOf = versionColours([
     ...upgrade.shares.map(({ version }) => version),
     ...(history?.versions.map(({ version }) => version) ?? []),

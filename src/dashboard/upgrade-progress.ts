@@ -4,6 +4,7 @@ import { isUsable, type ListedServer } from '../own-paths/status/router-status.t
 import type { UpgradeState } from './cluster-view.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
+import { compareNames, displayName, type Hostnames } from './wording/display-names.ts';
 
 type Timeline = HistoryView['timeline'];
 
@@ -98,6 +99,7 @@ export function nextStop(
   columns: readonly ServerColumn[],
   { differing }: Pick<ServedMatrix, 'differing'>,
   servers: readonly (ListedServer & { readonly stale: boolean })[],
+  hostnames: Hostnames,
 ): NextStop | undefined {
   if (progress === undefined) return undefined;
   if (servers.some((server) => server.stale || !isUsable(server))) return { kind: 'wait' };
@@ -109,7 +111,11 @@ export function nextStop(
     const resources = column.servers.length > 1 ? 0 : onlyHere.length;
     return column.servers.map(({ id }) => ({ id, resources }));
   });
-  const [next] = waiting.sort((left, right) => left.resources - right.resources);
+  const [next] = waiting.sort(
+    (left, right) =>
+      left.resources - right.resources ||
+      compareNames(displayName(left.id, hostnames), displayName(right.id, hostnames)),
+  );
   if (next === undefined) return undefined;
   const { id: server, resources } = next;
   return resources === 0 ? { kind: 'safe', server } : { kind: 'last', server, resources };

@@ -31,9 +31,9 @@ const drawn = async (shown: HistoryView) => {
 test('the last hour is drawn minute by minute, to a scale that is told and over the time that has requests', async () => {
   const { text, path } = await drawn(history);
   assert.match(text, /requests a second by version, up to 10; lines: events/);
-  // Two minutes of ten: the greatest is as high as the drawing, a tenth of it a tenth.
-  assert.match(text, /10 min ago/);
-  assert.equal(path, 'M8 40V0h.9V40zM9 40V36h.9V40z');
+  // Two minutes of five: the greatest is as high as the drawing, a tenth of it a tenth.
+  assert.match(text, /5 min ago/);
+  assert.equal(path, 'M3 40V0h.9V40zM4 40V36h.9V40z');
   const perMinute = [1, ...quiet, 1];
   const long = await drawn({
     ...history,

@@ -7,7 +7,7 @@ import { count, type Markup, nounFor, stackingTable, timeOfDay, versionMarkup } 
 /** Rerouted resources that are named. */
 const namedResources = 10;
 /** Minutes that the chart has at least. */
-const fewestMinutes = 10;
+const fewestMinutes = 5;
 
 /** The last hour: requests and latency by version, and what was rerouted and why. */
 export function trafficSection(

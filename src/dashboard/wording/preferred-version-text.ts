@@ -22,7 +22,9 @@ interface Preference {
 export function preferenceText(preference: Preference): string | undefined {
   const now = currentPreferenceText(preference);
   const coming = preference.preferredVersion.coming;
-  return now && coming ? `${now}; from ${coming.at} on ${coming.minor} is preferred, at every router` : now;
+  return now && coming
+    ? `${now}; from ${coming.at.slice(11, 19)} UTC on ${coming.minor} is preferred, at every router`
+    : now;
 }
 
 function currentPreferenceText({ enabled, preferredVersion, servers }: Preference): string | undefined {
