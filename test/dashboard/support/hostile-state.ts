@@ -188,7 +188,7 @@ function hostileHistory(hostile: (field: string) => string): HistoryView {
   return {
     since: new Date(now).toISOString(),
     total: traffic,
-    servers: [{ id: hostile('busy-server'), version: hostile('busy-version'), ...traffic }],
+    servers: [{ id: 'one', version: 'v1.0.0', ...traffic }],
     versions: [{ version: hostile('requested-version'), ...traffic }],
     rerouted: {
       requests: 1,
