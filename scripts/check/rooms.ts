@@ -22,6 +22,7 @@ const rooms = [
   'src/cli/config',
   'src/cli/snapshot',
   'src/cli/flags',
+  'src/cli/settings',
   'src/cli/terminal',
   'src/edge/worker',
   'src/edge/snapshot',

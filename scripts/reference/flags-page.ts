@@ -1,20 +1,17 @@
-import type { Option } from 'commander';
 import type { FlagDefinition } from '../../src/cli/flags/flag.ts';
 import { serveFlags } from '../../src/cli/flags/serve-flags.ts';
 import { syncFlags } from '../../src/cli/flags/sync-flag-groups.ts';
-import { createProgram } from '../../src/cli/run-command-line.ts';
-import { CliCommand } from '../../src/cli/terminal/cli-command.ts';
-import { processContext } from '../../src/cli/terminal/command-context.ts';
+import { subcommands } from '../../src/cli/run-command-line.ts';
+import type { Command } from '../../src/cli/terminal/command.ts';
+import { flagGroups, flagTerm } from '../../src/cli/terminal/help.ts';
+import { descriptionOf, type Setting } from '../../src/node/configuration/setting.ts';
 
 /** docs/reference/flags.md, from the commands themselves. */
 export async function flagsPage(): Promise<string> {
-  const program = await createProgram(
-    processContext(),
-    () => {},
-    () => {},
+  const commands = await Promise.all(
+    subcommands.map(async ({ name, load }) => commandSection(name, await load())),
   );
-  const commands = program.commands.filter((command) => command instanceof CliCommand);
-  return `${[...introduction, ...commands.flatMap(section)].join('\n').trimEnd()}\n`;
+  return `${[...introduction, ...commands.flat()].join('\n').trimEnd()}\n`;
 }
 
 const introduction = [
@@ -24,58 +21,43 @@ const introduction = [
   '',
   'Every command with its flags. Exit codes: 0 done, 1 failed while running, 2 usage or configuration error, with a line for each. `mixed-version-proxy <command> --help` prints the same, with examples.',
   '',
-  '',
-  'Lists take commas and repetition; an entry in double quotes may contain commas. A boolean flag alone means true. Durations are as in Go: `500ms`, `10s`, `1m30s`.',
+  'Lists take commas and repetition; an entry in double quotes may contain commas. A flag without a value in this table is true when it is given; `=false` turns it off. Durations are as in Go: `500ms`, `10s`, `1m30s`.',
   '',
 ];
 
-function section(command: CliCommand): string[] {
-  const groups = Map.groupBy(
-    // Hidden ones are another command's, whose section has them.
-    command.options.filter(({ long, hidden }) => long !== '--help' && !hidden),
-    ({ helpGroupHeading }) => helpGroupHeading ?? 'Flags:',
-  );
-  const usage = command.registeredArguments.map((argument) =>
-    argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
+function commandSection(name: string, command: Command): string[] {
+  const usage = (command.arguments ?? []).map((argument) =>
+    argument.isRequired ? `<${argument.name}>` : `[${argument.name}]`,
   );
   return [
-    `## ${[command.name(), ...usage].join(' ')}`,
+    `## ${[name, ...usage].join(' ')}`,
     '',
-    command.description(),
+    command.description,
     '',
-    ...[...groups].flatMap(([heading, options]) => table(command, heading, options)),
+    ...flagGroups(command).flatMap(([heading, settings]) => table(name, heading, settings)),
   ];
 }
 
-function table(command: CliCommand, heading: string, options: readonly Option[]): string[] {
-  const keys = keysOf(command);
-  const hasKeys = options.some((option) => keys(option) !== '');
+function table(command: string, heading: string, settings: readonly Setting[]): string[] {
+  const hasKeys = settings.some((setting) => keyOf(command, setting) !== '');
   const caption = heading.replace(/:$/, '');
   return [
     ...(caption === 'Flags' ? [] : [`### ${caption}`, '']),
     ...(hasKeys ? ['| flag | key | |', '|---|---|---|'] : ['| flag | |', '|---|---|']),
-    ...options.map((option) => row(option, hasKeys ? ` ${keys(option)} |` : '')),
+    ...settings.map((setting) => {
+      const key = hasKeys ? ` ${keyOf(command, setting)} |` : '';
+      return `| \`${escapeCell(flagTerm(setting))}\` |${key} ${escapeCell(descriptionOf(setting.about))} |`;
+    }),
     '',
   ];
 }
 
-/** @param key the cell between the flag and what it does, with its border */
-function row(option: Option, key: string): string {
-  const { flags, description, defaultValue } = option;
-  // Flags of serve and sync have their default in their description.
-  const shown = typeof defaultValue === 'string' ? ` (default ${defaultValue})` : '';
-  const choices = option.argChoices === undefined ? '' : ` One of ${option.argChoices.join(', ')}.`;
-  return `| \`${escapeCell(flags)}\` |${key} ${escapeCell(`${description}${choices}${shown}`)} |`;
-}
-
 /** The key of a flag in the command's configuration file; empty where it has none. */
-function keysOf(command: CliCommand): (option: Option) => string {
+function keyOf(command: string, { flag }: Setting): string {
   const flags: readonly FlagDefinition[] =
-    command.name() === 'serve' ? serveFlags : command.name() === 'sync' ? syncFlags : [];
-  return ({ long }) => {
-    const { key } = flags.find(({ name }) => long === `--${name}`) ?? {};
-    return key === undefined ? '' : `\`${key}\``;
-  };
+    command === 'serve' ? serveFlags : command === 'sync' ? syncFlags : [];
+  const { key } = flags.find(({ name }) => name === flag) ?? {};
+  return key === undefined ? '' : `\`${key}\``;
 }
 
 function escapeCell(text: string): string {

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { commandContext, runCommand } from '../../test/support/command-context.ts';
+import { runCommand } from '../../test/support/command-context.ts';
 import { servedSetKey } from '../snapshot/format/packed-snapshot.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../snapshot/signing/seal.ts';
-import { createProgram } from './run-command-line.ts';
-import { CliCommand } from './terminal/cli-command.ts';
+import { subcommands } from './run-command-line.ts';
 
 const files = new Map<string, string>();
 const now = Date.parse('2026-01-01T00:00:01Z');
@@ -53,18 +52,11 @@ describe('the command line', () => {
   });
 
   it('has help with examples and usage for every command', async () => {
-    const { commands } = await createProgram(
-      commandContext(files).context,
-      () => {},
-      () => {},
-    );
-    assert.ok(commands.length > 0);
-    for (const command of commands) {
-      const { code, output } = await run([command.name(), '--help']);
+    for (const { name, load } of subcommands) {
+      const { code, output } = await run([name, '--help']);
       assert.equal(code, 0);
-      assert.match(output, new RegExp(`Usage:\\n {2}mixed-version-proxy ${command.name()}`));
-      assert.ok(command instanceof CliCommand);
-      if (command.exampleList.length > 0) assert.match(output, /Examples:\n {2}# /);
+      assert.match(output, new RegExp(`Usage:\\n {2}mixed-version-proxy ${name}`));
+      if ((await load()).examples !== undefined) assert.match(output, /Examples:\n {2}# /);
     }
   });
 
@@ -104,11 +96,11 @@ describe('the command line', () => {
     for (const [args, message] of [
       ['install', 'form is required'],
       ['install foo', 'form must be one of kubeadm, not "foo"'],
-      ['version x', 'version takes no arguments'],
+      ['version x', 'unexpected argument "x": version takes flags only'],
       ['explain GET /api x', 'explain takes 2 arguments, not 3'],
       ['explain --snapshot', '--snapshot needs a value'],
       ['keygen', '--out is required'],
-      ['status --watch=2', '--watch takes no value'],
+      ['status --watch=2', '--watch must be true or false, not "2"'],
       ['status -o', '--output needs a value'],
       [
         'explain GET /api --preferred-version=foo',

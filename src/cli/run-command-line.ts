@@ -1,164 +1,131 @@
-import { CommanderError } from 'commander';
-import { CliCommand, type RegisterCommand, type ReportExitCode } from './terminal/cli-command.ts';
+import type { Subcommand } from './terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from './terminal/command-context.ts';
+import type { Row } from './terminal/help.ts';
 import { packageVersion } from './terminal/package-version.ts';
-import { helpHint, usageError } from './terminal/usage-error.ts';
+import { similarName } from './terminal/similar-name.ts';
 
-/** A subcommand: what the help of the program says of it, and what is loaded when it is called. */
-interface Subcommand {
-  readonly name: string;
-  readonly helpGroup: string;
-  readonly summary: string;
-  readonly load: () => Promise<RegisterCommand>;
-}
-
-const subcommands: readonly Subcommand[] = [
+export const subcommands: readonly Subcommand[] = [
   {
     name: 'serve',
-    helpGroup: 'Run:',
+    group: 'Run:',
     summary: 'Run the router',
-    load: async () => (await import('./serve/serve-command.ts')).registerServe,
+    load: async () => (await import('./serve/serve-command.ts')).serveCommand(),
   },
   {
     name: 'sync',
-    helpGroup: 'Run:',
+    group: 'Run:',
     summary: 'Read what API servers serve, and push it to routers',
-    load: async () => (await import('./sync/sync-command.ts')).registerSync,
+    load: async () => (await import('./sync/sync-command.ts')).syncCommand,
   },
   {
     name: 'explain',
-    helpGroup: 'Inspect:',
+    group: 'Inspect:',
     summary: 'Say where a request would go, and why',
-    load: async () => (await import('./explain/explain-command.ts')).registerExplain,
+    load: async () => (await import('./explain/explain-command.ts')).explainCommand,
   },
   {
     name: 'status',
-    helpGroup: 'Inspect:',
+    group: 'Inspect:',
     summary: 'Show what a running router knows',
-    load: async () => (await import('./status/register-status.ts')).registerStatus,
+    load: async () => (await import('./status/status-command.ts')).statusCommand,
   },
   {
     name: 'doctor',
-    helpGroup: 'Inspect:',
+    group: 'Inspect:',
     summary: 'Check a router and what it needs, where it runs',
-    load: async () => (await import('./doctor/register-doctor.ts')).registerDoctor,
+    load: async () => (await import('./doctor/doctor-command.ts')).doctorCommand,
   },
   {
     name: 'install',
-    helpGroup: 'Set up:',
+    group: 'Set up:',
     summary: 'Put a router on this kubeadm node, or take it off again',
-    load: async () => (await import('./install/register-install.ts')).registerInstall,
+    load: async () => (await import('./install/install-command.ts')).installCommand(),
   },
   {
     name: 'keygen',
-    helpGroup: 'Set up:',
+    group: 'Set up:',
     summary: 'Make a key pair for signing snapshots or assertions',
-    load: async () => (await import('./commands/keygen.ts')).registerKeygen,
+    load: async () => (await import('./commands/keygen.ts')).keygenCommand,
   },
   {
     name: 'completion',
-    helpGroup: 'Other commands:',
+    group: 'Other commands:',
     summary: 'Print a script with which a shell completes this command',
-    load: async () => (await import('./completion/register-completion.ts')).registerCompletion,
+    load: async () => (await import('./completion/completion-command.ts')).completionCommand(subcommands),
   },
   {
     name: 'version',
-    helpGroup: 'Other commands:',
+    group: 'Other commands:',
     summary: 'Print the version',
-    load: async () => (await import('./terminal/version.ts')).registerVersion,
+    load: async () => (await import('./commands/version.ts')).versionCommand,
   },
 ];
 
 /** Runs one command line. Never throws for bad input; errors are on standard error. */
-export async function runCommandLine(given: readonly string[], context: CommandContext): Promise<ExitCode> {
-  let code: ExitCode = 0;
-  let help = '';
-  const report: ReportExitCode = (reported) => {
-    code = reported;
-  };
-  const showHelp = (text: string): void => {
-    help += text;
-  };
-  // Called without anything, it explains itself, as kubectl does.
-  const args = helpAsFlag(given);
+export async function runCommandLine(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   try {
-    const program = await programFor(args, (called) => createProgram(context, report, showHelp, called));
-    await program.parseAsync(args, { from: 'user' });
+    return await run(args, context);
   } catch (error) {
-    code = exitCodeOf(error, context);
+    if (error instanceof CommandFailure) {
+      for (const line of error.lines) context.writeError(`error: ${line}\n`);
+      if (error.hint !== undefined) context.writeError(`${error.hint}\n`);
+      return error.exitCode;
+    }
+    // The reader of the output has seen enough (`… | head`).
+    if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 0;
+    throw error;
   }
-  if (help !== '') await context.writeOutput(help);
-  return code;
 }
 
-/** The error about an unknown flag names the commands that have the flag, and completion knows them all. */
-async function programFor(
-  args: readonly string[],
-  create: (needed?: string) => Promise<CliCommand>,
-): Promise<CliCommand> {
-  const [called = ''] = args;
-  if (called === 'completion') return create();
-  const program = await create(called);
-  const command = program.commands.find((known) => known.name() === called) ?? program;
-  const known = new Set(['--help', '--version', ...command.options.map(({ long }) => long)]);
-  const hasUnknown = args.some((word) => word.startsWith('--') && !known.has(word.split('=', 1)[0]));
-  return hasUnknown ? create() : program;
+async function run(args: readonly string[], context: CommandContext): Promise<ExitCode> {
+  // `help explain` is `explain --help`.
+  const [first, ...rest] =
+    args[0] === 'help' && args[1]?.startsWith('-') === false ? [args[1], '--help'] : args;
+  const called = subcommands.find(({ name }) => name === first);
+  if (called === undefined) return runWithoutCommand(first, context);
+  // Only what is called is loaded: that takes time.
+  const [command, { parseArguments }] = await Promise.all([called.load(), import('./terminal/command.ts')]);
+  const given = await parseArguments(rest, called.name, command, ownersOf);
+  if (given !== 'help') return command.run(given, context);
+  const { commandHelp } = await import('./terminal/help.ts');
+  await context.writeOutput(commandHelp(called.name, command, context.outputWidth()));
+  return 0;
 }
 
-/** `help nosuch` is as wrong as `nosuch`; left to commander, it would print the help of the whole program. */
-function helpAsFlag(args: readonly string[]): readonly string[] {
-  const [command, topic] = args;
-  if (command === undefined) return ['--help'];
-  if (command !== 'help' || topic === undefined || topic.startsWith('-')) return args;
-  const isKnown = subcommands.some(({ name }) => name === topic);
-  return isKnown ? [topic, '--help'] : [topic];
-}
-
-function exitCodeOf(error: unknown, context: CommandContext): ExitCode {
-  // Help and version end the parsing with an error of exit code 0; every other one is a wrong call.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof CommandFailure) {
-    for (const line of error.lines) context.writeError(`error: ${line}\n`);
-    if (error.hint !== undefined) context.writeError(`${error.hint}\n`);
-    return error.exitCode;
+/** Called without anything, the program explains itself, as kubectl does. */
+async function runWithoutCommand(first = '--help', context: CommandContext): Promise<ExitCode> {
+  if (first === '--version') {
+    await context.writeOutput(`${packageVersion()}\n`);
+    return 0;
   }
-  // The reader of the output has seen enough (`… | head`).
-  if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 0;
-  throw error;
+  const { programHelp } = await import('./terminal/help.ts');
+  if (!['help', '--help', '-h'].includes(first)) {
+    const { helpHint } = await import('./terminal/command.ts');
+    const similar = similarName(first, [...subcommands.map(({ name }) => name), 'help']);
+    const suggestion = similar === undefined ? '' : `: did you mean ${similar}?`;
+    const what = first.startsWith('-') ? 'flag' : 'command';
+    throw new CommandFailure(2, [`unknown ${what} ${first}${suggestion}`], { hint: helpHint });
+  }
+  const groups = Map.groupBy<string, Row>(
+    [...subcommands.map(({ name, summary }): Row => [name, summary]), ['help', 'Print help for a command']],
+    ([name]) => subcommands.find((each) => each.name === name)?.group ?? 'Other commands:',
+  );
+  await context.writeOutput(programHelp(programDescription, groups, context.outputWidth()));
+  return 0;
 }
 
-/**
- * The command line.
- * @param showHelp gets help and version, which a command line that only asks for them ends with
- * @param needed the subcommand that is given its flags, for each one's code takes time to load. Default: all
- */
-export async function createProgram(
-  context: CommandContext,
-  report: ReportExitCode,
-  showHelp: (text: string) => void,
-  needed?: string,
-): Promise<CliCommand> {
-  const program = new CliCommand('mixed-version-proxy');
-  // Before the subcommands: they inherit these settings at the moment they are made.
-  program
-    .configureOutput({
-      writeOut: showHelp,
-      writeErr: context.writeError,
-      outputError: (text, write) => write(usageError(text, program)),
-    })
-    .description(
-      'Routes the requests of a Kubernetes cluster whose API servers run different versions: each one goes to a server that can serve it.',
-    )
-    .usage('<command> [flags]')
-    .version(packageVersion(), '--version', 'Print the version.')
-    .helpOption('-h, --help', 'Print help for a command.')
-    .helpCommand('help [command]', 'Print help for a command')
-    .configureHelp({ subcommandTerm: (command) => command.name() })
-    .showHelpAfterError(helpHint)
-    .exitOverride();
-  for (const { name, helpGroup, summary, load } of subcommands) {
-    const command = program.command(name).helpGroup(helpGroup).summary(summary);
-    if (needed === undefined || needed === name) (await load())(command, context, report);
-  }
-  return program;
+const programDescription =
+  'Routes the requests of a Kubernetes cluster whose API servers run different versions: each one goes to a server that can serve it.';
+
+/** What to add to the error about a flag that is unknown where it was given: which commands have it. */
+async function ownersOf(flag: string): Promise<string> {
+  const { flagsOf } = await import('./terminal/command.ts');
+  const commands = await Promise.all(
+    subcommands.map(async ({ name, load }) => ({ name, command: await load() })),
+  );
+  const owners = commands.filter(({ command }) =>
+    flagsOf({ ...command, otherFlags: [] }).some((setting) => `--${setting.flag}` === flag),
+  );
+  const inWords = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+  return owners.length === 0 ? '' : `; it is a flag of ${inWords.format(owners.map(({ name }) => name))}`;
 }

@@ -45,11 +45,16 @@ interface Flag {
 /** From the help, so that a flag that is left out of it is missed here. */
 async function flagsOf(command: string): Promise<readonly Flag[]> {
   const { output } = await runCommand(files, [command, '--help']);
-  return [...output.matchAll(/^ {4}(?:-\w, )?--([\w-]+) [<[](.+)[>\]]:$/gm)].map(
-    ([, name = '', placeholder = '']) => ({
-      name,
-      placeholder,
-    }),
+  return [...output.matchAll(/^ {4}(?:-\w, )?--([\w-]+)(?: <(.+)>)?:$/gm)].flatMap(
+    ([, name = '', placeholder = 'true|false']) =>
+      name === 'help'
+        ? []
+        : [
+            {
+              name,
+              placeholder,
+            },
+          ],
   );
 }
 
@@ -327,10 +332,8 @@ async function settingsOf(
   const { context, written } = commandContext(new Map([...withFile].flatMap(inWorkingDirectory)));
   try {
     const given = {
-      flags: { ...base, ...flags },
-      configurationFiles: ['file.json'],
-      dryRun: [],
-      unknown: [],
+      flags: { ...base, ...flags, config: ['file.json'] },
+      issues: [],
     };
     const { config } = await readServeInput(given, context);
     return { ...flatten(config, ''), warnings: written.errors };

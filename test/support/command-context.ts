@@ -51,6 +51,7 @@ export function commandContext(
     outputTakesColor,
     outputIsTerminal,
     outputHeight: () => 24,
+    outputWidth: () => 80,
     environment,
     portInUse,
     writeError: (text) => {

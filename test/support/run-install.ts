@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict';
-import { registerInstall } from '../../src/cli/install/register-install.ts';
-import { CliCommand } from '../../src/cli/terminal/cli-command.ts';
+import { installCommand } from '../../src/cli/install/install-command.ts';
+import { parseArguments } from '../../src/cli/terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../../src/cli/terminal/command-context.ts';
 import type { commandContext } from './command-context.ts';
 
 /** Runs `install` with these arguments. @returns what it wrote, and the lines of its refusal */
 export async function runInstall(
   args: readonly string[],
-  node: Parameters<typeof registerInstall>[3],
+  node: Parameters<typeof installCommand>[0],
   { context, written }: ReturnType<typeof commandContext>,
   changes: Partial<CommandContext> = {},
 ) {
-  const program = new CliCommand('mixed-version-proxy').exitOverride();
-  registerInstall(program.command('install'), { ...context, ...changes }, () => {}, node);
-  const failure = await program.parseAsync(['install', ...args], { from: 'user' }).then(
+  const command = installCommand(node);
+  const given = await parseArguments(args, 'install', command, async () => '');
+  assert.ok(given !== 'help');
+  const failure = await command.run(given, { ...context, ...changes }).then(
     () => undefined,
     (error: unknown) => error,
   );

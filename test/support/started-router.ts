@@ -148,13 +148,12 @@ export async function startRouterWithFiles(
   if (configuration !== undefined) await configure(configuration);
   const given: ServeArguments = {
     flags: without(withoutFlags, {
+      ...(configuration !== undefined && { config: [path('router.yaml')] }),
       ...common,
       ...Object.fromEntries(Object.entries(fileFlags).map(([flag, name]) => [flag, [path(name)]])),
       ...flags,
     }),
-    configurationFiles: configuration === undefined ? [] : [path('router.yaml')],
-    dryRun: [],
-    unknown: [],
+    issues: [],
   };
   const { context: command } = commandContext(new Map());
   const input = await readServeInput(given, { ...command, readFile: (file) => readFileSync(file, 'utf8') });

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Option } from 'commander';
 import type { JWK } from 'jose';
+import { choice, directory, section, setting } from '../../node/configuration/setting-types.ts';
 import { makeDirectory } from '../../node/files/make-directory.ts';
 import { replaceFile, writeNewFile } from '../../node/files/write-whole-file.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
@@ -13,39 +13,44 @@ import {
   snapshotAlgorithms,
 } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey } from '../../snapshot/signing/seal.ts';
-import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
-import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
+import { readFlags } from '../settings/read-settings.ts';
+import { type Command, helpHint } from '../terminal/command.ts';
+import { CommandFailure } from '../terminal/command-context.ts';
 
 /** Secret, for the sync job alone. */
 export const signingKeyFile = 'snapshot-signing-key.json';
 /** Public, for every router. */
 export const publicKeysFile = 'snapshot-keys.json';
 
-export function registerKeygen(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  command
-    .description(
-      `Make a key pair for signing snapshots: ${signingKeyFile} for the sync job, and ${publicKeysFile} for every router. Keys that are in ${publicKeysFile} already stay valid together with the new one, for rotation. A pair of the same kind signs an edge router's assertions about callers: the private key goes to its ASSERTION_SIGNING_KEY, and the public one, with an "issuer" added, to --assertion-keys of the routers that are to believe it.`,
-    )
-    .examples(
-      { comment: 'The first key pair.', line: 'keygen --out keys' },
-      {
-        comment:
-          'Rotation: put the old private key aside, give the routers both public keys, then the sync job the new private one.',
-        line: 'keygen --out keys',
-      },
-    )
-    .requiredOption('--out <directory>', 'Where to write both files; made if needed.')
-    .addOption(
-      new Option('--algorithm <name>', 'Signature algorithm.').choices(snapshotAlgorithms).default('EdDSA'),
-    )
-    .action(async (options: { readonly out: string; readonly algorithm: SnapshotAlgorithm }) => {
-      const kid = await generateKeyFiles(options.out, options.algorithm);
-      await context.writeOutput(
-        `key ${kid} (${options.algorithm})\n${join(options.out, signingKeyFile)}  private, for the sync job\n${join(options.out, publicKeysFile)}  public, for every router\n`,
-      );
-      report(0);
-    });
-}
+const flags = section('Flags:', {
+  out: setting('out', directory, { description: 'Where to write both files; made if needed. Required.' }),
+  algorithm: setting('algorithm', choice(...snapshotAlgorithms), {
+    default: 'EdDSA',
+    description: 'Signature algorithm.',
+  }),
+});
+
+export const keygenCommand: Command = {
+  description: `Make a key pair for signing snapshots: ${signingKeyFile} for the sync job, and ${publicKeysFile} for every router. Keys that are in ${publicKeysFile} already stay valid together with the new one, for rotation. A pair of the same kind signs an edge router's assertions about callers: the private key goes to its ASSERTION_SIGNING_KEY, and the public one, with an "issuer" added, to --assertion-keys of the routers that are to believe it.`,
+  examples: [
+    { comment: 'The first key pair.', line: 'keygen --out keys' },
+    {
+      comment:
+        'Rotation: put the old private key aside, give the routers both public keys, then the sync job the new private one.',
+      line: 'keygen --out keys',
+    },
+  ],
+  flags: [flags],
+  async run(given, context) {
+    const { out, algorithm } = readFlags(flags, given);
+    if (out === undefined) throw new CommandFailure(2, ['--out is required'], { hint: helpHint });
+    const kid = await generateKeyFiles(out, algorithm);
+    await context.writeOutput(
+      `key ${kid} (${algorithm})\n${join(out, signingKeyFile)}  private, for the sync job\n${join(out, publicKeysFile)}  public, for every router\n`,
+    );
+    return 0;
+  },
+};
 
 /**
  * Writes a new key pair. A private key that is there already is never touched.

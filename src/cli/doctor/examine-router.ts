@@ -45,7 +45,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
   const config = { ...configured, serverId: serverId === serverIdToBeFound ? undefined : serverId };
   const ask = askAsRouter(config);
   const servers = await serverFindings(examinedServers(config, table), ask, context.clock);
-  const source = given.configurationFiles.at(-1) ?? 'what the flags say';
+  const source = given.flags['config']?.at(-1) ?? 'what the flags say';
   return {
     findings: [
       { check: 'configuration', result: 'ok', message: `${source} can be used` },

@@ -17,7 +17,7 @@ async function configured(context: TestContext): Promise<ServeConfig> {
   const { flags } = await routerFiles(context);
   const { context: command } = commandContext(new Map());
   const { config } = await readServeInput(
-    { flags, configurationFiles: [], dryRun: [], unknown: [] },
+    { flags, issues: [] },
     { ...command, readFile: (file) => readFileSync(file, 'utf8') },
   );
   return config;

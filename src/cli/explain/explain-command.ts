@@ -1,73 +1,77 @@
-import { InvalidArgumentError, Option } from 'commander';
+import type * as v from 'valibot';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import { preferredVersionSettings } from '../../node/configuration/router-settings.ts';
+import {
+  boolean,
+  file,
+  listOfWhole,
+  section,
+  setting,
+  text,
+} from '../../node/configuration/setting-types.ts';
 import { type Explanation, explainRequest, type RequestToExplain } from '../../proxy/explain.ts';
-import type { PreferredVersion } from '../../routing/decision.ts';
-import { isPreferredVersion } from '../../routing/preferred-version.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import { readFlags } from '../settings/read-settings.ts';
+import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
-import { type StructuredForm, structuredForms, structuredText } from '../terminal/structured-text.ts';
+import { outputSetting, structuredText } from '../terminal/structured-text.ts';
 import { explainLines, explanationText, isMethod, isUrl, notesOnRequest, urlRule } from './explain-text.ts';
 
-interface ExplainOptions {
-  readonly snapshot?: string;
-  readonly snapshotKeys?: string;
-  readonly serverId?: string;
-  readonly as?: string;
-  readonly header?: readonly string[];
-  readonly fromVerifiedPeer?: true;
-  readonly localServerDown?: true;
-  readonly preferredVersion: PreferredVersion;
-  readonly preferredVersionScope: 'differing' | 'all';
-  readonly preferredVersionRequired?: true;
-  readonly stdin?: true;
-  readonly output: 'text' | StructuredForm;
-}
+const flags = section('Flags:', {
+  snapshot: setting('snapshot', file, {
+    description: 'Snapshot, as JSON or signed. Without it: what happens before the first one arrives.',
+  }),
+  snapshotKeys: setting('snapshot-keys', file, {
+    description: 'Public keys (JWK Set) that a signed snapshot is checked with.',
+  }),
+  serverId: setting('server-id', text('id'), {
+    description: 'ID of the local API server. Without it: as seen from a gateway.',
+  }),
+  localServerDown: setting('local-server-down', boolean, {
+    description: 'The local server is down, and peers take its place where they can.',
+  }),
+  as: setting('as', text('user'), {
+    description: 'The caller. Shown for reference only: decisions are the same for every user.',
+  }),
+  header: setting('header', listOfWhole('line'), {
+    short: 'H',
+    description: 'A header of the request, as "Name: value". Repeatable.',
+  }),
+  fromVerifiedPeer: setting('from-verified-peer', boolean, {
+    description: 'The request comes from a verified peer, whose reroute mark counts.',
+  }),
+  stdin: setting('stdin', boolean, {
+    description: 'Read {"method","url","headers"?} lines from standard input.',
+  }),
+  output: outputSetting,
+  routing: preferredVersionSettings,
+});
 
-export function registerExplain(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  command
-    .description(
-      'Say where a request would go, and why: by the functions that route, without sending anything.',
-    )
-    .examples(
-      {
-        comment: 'Where does a request go, seen from the server cp-a?',
-        line: 'explain GET /apis/batch/v1/jobs --snapshot snapshot.json --server-id cp-a',
-      },
-      {
-        comment: 'Many at once: JSON lines in, one JSON line out for each.',
-        line: 'explain --stdin --snapshot snapshot.json < requests.jsonl',
-      },
-    )
-    .argument('[METHOD]', 'HTTP method, for example GET.')
-    .argument('[URL]', 'Path with its query, or an https:// URL.')
-    .option(
-      '--snapshot <file>',
-      'Snapshot, as JSON or signed. Without it: what happens before the first one arrives.',
-    )
-    .option('--snapshot-keys <file>', 'Public keys (JWK Set) that a signed snapshot is checked with.')
-    .option('--server-id <id>', 'ID of the local API server. Without it: as seen from a gateway.')
-    .option('--local-server-down', 'The local server is down, and peers take its place where they can.')
-    .option('--as <user>', 'The caller. Shown for reference only: decisions are the same for every user.')
-    .option('-H, --header <line>', 'A header of the request, as "Name: value". Repeatable.', collect)
-    .option('--from-verified-peer', 'The request comes from a verified peer, whose reroute mark counts.')
-    .option('--preferred-version <version>', 'As given to serve.', preferredVersionOf, 'majority')
-    .addOption(
-      new Option('--preferred-version-scope <scope>', 'As given to serve.')
-        .choices(['differing', 'all'])
-        .default('differing'),
-    )
-    .option('--preferred-version-required', 'As given to serve.')
-    .option('--stdin', 'Read {"method","url","headers"?} lines from standard input.')
-    .addOption(
-      new Option('-o, --output <form>', 'Form of the output.')
-        .choices(['text', ...structuredForms])
-        .default('text'),
-    )
-    .action(async (method: string | undefined, url: string | undefined, options: ExplainOptions) => {
-      report(await runExplain(method, url, options, context));
-    });
-}
+type ExplainOptions = v.InferOutput<typeof flags>;
+
+export const explainCommand: Command = {
+  description:
+    'Say where a request would go, and why: by the functions that route, without sending anything.',
+  examples: [
+    {
+      comment: 'Where does a request go, seen from the server cp-a?',
+      line: 'explain GET /apis/batch/v1/jobs --snapshot snapshot.json --server-id cp-a',
+    },
+    {
+      comment: 'Many at once: JSON lines in, one JSON line out for each.',
+      line: 'explain --stdin --snapshot snapshot.json < requests.jsonl',
+    },
+  ],
+  arguments: [
+    { name: 'METHOD', description: 'HTTP method, for example GET.' },
+    { name: 'URL', description: 'Path with its query, or an https:// URL.' },
+  ],
+  flags: [flags],
+  run(given, context) {
+    const [method, url] = given.words;
+    return runExplain(method, url, readFlags(flags, given), context);
+  },
+};
 
 async function runExplain(
   method: string | undefined,
@@ -82,9 +86,9 @@ async function runExplain(
       serverId: options.serverId,
       localServerIsDown: options.localServerDown === true,
       preferredVersion: {
-        version: options.preferredVersion,
-        scope: options.preferredVersionScope,
-        required: options.preferredVersionRequired === true,
+        version: options.routing.preferredVersion,
+        scope: options.routing.preferredVersionScope,
+        required: options.routing.preferredVersionRequired,
       },
       fromVerifiedPeer: options.fromVerifiedPeer === true,
     });
@@ -149,7 +153,7 @@ async function readTable(
 }
 
 function notesFor(
-  { serverId, as, preferredVersion }: ExplainOptions,
+  { serverId, as, routing: { preferredVersion } }: ExplainOptions,
   table: RoutingTable | undefined,
 ): string[] {
   const notes: string[] = [];
@@ -174,13 +178,4 @@ function headersOf(lines: readonly string[]): RawHeaders {
     const colon = line.indexOf(':');
     return [line.slice(0, colon), line.slice(colon + 1).trim()];
   });
-}
-
-function preferredVersionOf(given: string): PreferredVersion {
-  if (isPreferredVersion(given)) return given;
-  throw new InvalidArgumentError('must be majority, newest, oldest, local, or a minor version such as 1.36');
-}
-
-function collect(value: string, previous: readonly string[] | undefined): readonly string[] {
-  return [...(previous ?? []), value];
 }

@@ -1,4 +1,6 @@
-import { type Command, Option } from 'commander';
+import * as v from 'valibot';
+import type { SectionSchema } from '../../node/configuration/setting.ts';
+import { section, setting } from '../../node/configuration/setting-types.ts';
 import type { FlagType } from './flag-types.ts';
 
 /**
@@ -49,54 +51,22 @@ export interface FlagNeed {
 /** What was given under each flag, as it was given, occurrence by occurrence. */
 export type RawOptions<Name extends string> = Readonly<Partial<Record<Name, readonly string[]>>>;
 
-/** What commander hands to an action, by attribute. */
-export type GivenOptions = Readonly<Record<string, unknown>>;
-
-/** A flag as commander knows it: every occurrence is kept, as it was given. */
-function flagOption(flag: FlagDefinition): Option {
-  const short = flag.short === undefined ? '' : `-${flag.short}, `;
-  const { kind, placeholder } = flag.value;
-  const value = kind === 'boolean' ? `[${placeholder}]` : `<${placeholder}>`;
-  return (
-    new Option(`${short}--${flag.name} ${value}`, descriptionOf(flag))
-      // What a boolean flag means when it stands alone.
-      .preset('true')
-      .argParser((given: string, previous: readonly string[] | undefined) => [
-        ...(previous ?? []),
-        // `-v=4`, as Kubernetes' own commands take it.
-        flag.short === undefined ? given : given.replace(/^=/, ''),
-      ])
-  );
-}
-
-/**
- * Gives a command flags, each in the group that it has in the help.
- * @param shown changes an option before it is added, or leaves it out
- * @returns what was given under each flag, out of all options of the command
- */
-export function addFlags<Name extends string>(
-  command: Command,
-  groups: readonly FlagGroup<Name>[],
-  shown: (option: Option) => Option | undefined = (option) => option,
-): (options: GivenOptions) => RawOptions<Name> {
-  const names = new Map<string, Name>();
-  for (const { heading, flags } of groups) {
-    for (const flag of flags) {
-      const option = shown(flagOption(flag).helpGroup(heading));
-      if (option === undefined) continue;
-      names.set(option.attributeName(), flag.name);
-      command.addOption(option);
-    }
-  }
-  return (options) => {
-    const given: Partial<Record<Name, readonly string[]>> = {};
-    for (const [attribute, name] of names) {
-      const values = options[attribute];
-      // The parser of each of them gathers its occurrences.
-      if (Array.isArray(values)) given[name] = values;
-    }
-    return given;
-  };
+/** The same flags, for the help and the arguments of a command. */
+export function sectionsOf(groups: readonly FlagGroup[]): readonly SectionSchema[] {
+  return groups.map(({ heading, flags }) => {
+    const entries = flags.map((flag) => {
+      const { kind, placeholder } = flag.value;
+      const type = {
+        schema: v.unknown(),
+        placeholder: kind === 'boolean' ? '' : placeholder,
+        ...(/^[\w-]+(\|[\w-]+)+$/.test(placeholder) && { choices: placeholder.split('|') }),
+        given: (occurrences: readonly string[]): unknown => occurrences,
+      };
+      const about = { description: descriptionOf(flag), ...(flag.short && { short: flag.short }) };
+      return [flag.name, setting(flag.name, type, about)] as const;
+    });
+    return section(heading, Object.fromEntries(entries));
+  });
 }
 
 /** For help and schemas: with the default, where there is one. */

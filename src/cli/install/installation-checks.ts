@@ -88,10 +88,13 @@ async function checkedConfiguration(
 ): Promise<ServeConfig> {
   const given = {
     // The directory is made with the router: until then any folder that can be written to will do.
-    flags: { 'snapshot-file': [join(tmpdir(), 'snapshot')], ...flags },
-    configurationFiles: [configuration],
-    dryRun: ['true'],
-    unknown: [],
+    flags: {
+      'snapshot-file': [join(tmpdir(), 'snapshot')],
+      config: [configuration],
+      'dry-run': ['true'],
+      ...flags,
+    },
+    issues: [],
   };
   try {
     return (await readServeInput(given, { ...context, readFile }, { maySkipServerId })).config;

@@ -18,10 +18,8 @@ async function start(text: string, flags: FlagChanges = {}) {
   const given = Object.entries({ ...completeServeOptions, ...flags });
   const { configurationSource } = await readServeInput(
     {
-      flags: Object.fromEntries(given.filter(([, values]) => values !== undefined)),
-      configurationFiles: [file],
-      dryRun: [],
-      unknown: [],
+      flags: Object.fromEntries([...given.filter(([, values]) => values !== undefined), ['config', [file]]]),
+      issues: [],
     },
     context,
   );

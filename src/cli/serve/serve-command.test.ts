@@ -5,9 +5,9 @@ import { before, describe, it, mock } from 'node:test';
 import { commandContext } from '../../../test/support/command-context.ts';
 import { completeServeOptions, serveFiles } from '../../../test/support/serve-options.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { CliCommand } from '../terminal/cli-command.ts';
+import { parseArguments } from '../terminal/command.ts';
 import { CommandFailure, portInUse } from '../terminal/command-context.ts';
-import { registerServe, type StartRouter } from './serve-command.ts';
+import { type StartRouter, serveCommand } from './serve-command.ts';
 
 const complete = Object.entries(completeServeOptions).map(([name, [value]]) => `--${name}=${value}`);
 let files: ReadonlyMap<string, string>;
@@ -35,21 +35,17 @@ async function start(
     ...(shutdownSignal === undefined ? {} : { shutdownSignal }),
     ...(onReloadSignal === undefined ? {} : { onReloadSignal }),
   });
-  const program = new CliCommand('mixed-version-proxy').exitOverride();
-  registerServe(
-    program.command('serve'),
-    context,
-    (reported) => {
-      code = reported;
-    },
-    async () => (given, logger, options) => {
-      config = given;
-      return startRouter(given, logger, options);
-    },
-  );
-  await program.parseAsync(['serve', ...args], { from: 'user' }).catch((error: unknown) => {
-    failure = error;
+  const command = serveCommand(async () => (given, logger, options) => {
+    config = given;
+    return startRouter(given, logger, options);
   });
+  const given = await parseArguments(args, 'serve', command, async () => '');
+  assert.ok(given !== 'help');
+  try {
+    code = await command.run(given, context);
+  } catch (error) {
+    failure = error;
+  }
   if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
   return {
     config,

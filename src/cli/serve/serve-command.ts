@@ -4,12 +4,11 @@ import type { ShutdownSignal } from '../../node/process/signals.ts';
 import type { StartOptions } from '../../node/process/start-router.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { GivenOptions } from '../flags/flag.ts';
-import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { packageVersion } from '../terminal/package-version.ts';
 import { dryRunReport } from './dry-run-report.ts';
-import { addServeFlags } from './serve-arguments.ts';
+import { serveCallSections, serveSections } from './serve-arguments.ts';
 import { readServeInput, type ServeArguments } from './serve-input.ts';
 import { createWaiting } from './waiting.ts';
 
@@ -24,17 +23,11 @@ export type StartRouter = (
 type ServingRouter = Omit<RunningRouter, 'close'>;
 
 /** @param loadStartRouter asked only when a router is started, not for help or a dry run. Tests bring their own. */
-export function registerServe(
-  command: CliCommand,
-  context: CommandContext,
-  report: ReportExitCode,
-  loadStartRouter: () => Promise<StartRouter> = loadRouter,
-): void {
-  command
-    .description(
+export function serveCommand(loadStartRouter: () => Promise<StartRouter> = loadRouter): Command {
+  return {
+    description:
       'Run the router in front of a kube-apiserver. Requests for resources that it does not serve go to a peer that does.',
-    )
-    .examples(
+    examples: [
       {
         comment: 'On a control-plane node of kubeadm: everything else is found there.',
         line: 'serve --kubeconfig=reader.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
@@ -59,11 +52,10 @@ export function registerServe(
           '--kubeconfig=reader.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
         ].join(' '),
       },
-    );
-  const readArguments = addServeFlags(command);
-  command.action(async (options: GivenOptions) => {
-    report(await runServe(readArguments(options), context, loadStartRouter));
-  });
+    ],
+    flags: [...serveCallSections, ...serveSections],
+    run: (given, context) => runServe(given, context, loadStartRouter),
+  };
 }
 
 async function loadRouter(): Promise<StartRouter> {

@@ -42,7 +42,7 @@ async function read(text: string, flags: RawServeOptions = {}) {
   files.set('/etc/router/router.yaml', text);
   files.set('elsewhere.crt', certificates.get('ca.crt') ?? '');
   const { context, written } = commandContext(files);
-  const given = { flags, configurationFiles: ['/etc/router/router.yaml'], dryRun: [], unknown: [] };
+  const given = { flags: { ...flags, config: ['/etc/router/router.yaml'] }, issues: [] };
   try {
     const { config } = await readServeInput(given, context);
     return { config, lines: nothing, errors: written.errors };

@@ -11,8 +11,8 @@ import { readGivenConfiguration } from '../config/configured-options.ts';
 import { parseBoolean } from '../flags/flag-types.ts';
 import type { FlagIssue, ReadTextFile } from '../flags/flag-values.ts';
 import type { RawServeOptions } from '../flags/serve-flags.ts';
+import { type GivenArguments, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { helpHint } from '../terminal/usage-error.ts';
 import { createConfigurationSource } from './configuration-file-source.ts';
 import { settingsInUse } from './dry-run-report.ts';
 import {
@@ -26,14 +26,8 @@ import { movedServer } from './own-port.ts';
 import { type ServeOptionsResult, validateServeOptions } from './validate-serve-options.ts';
 
 /** What `serve` was called with. */
-export interface ServeArguments {
-  readonly flags: RawServeOptions;
-  /** Occurrences of `--config`; the last counts. */
-  readonly configurationFiles: readonly string[];
-  /** Occurrences of `--dry-run`; the last counts. */
-  readonly dryRun: readonly string[];
-  /** A line for each argument that nothing is known of. */
-  readonly unknown: readonly string[];
+export interface ServeArguments extends Pick<GivenArguments, 'issues'> {
+  readonly flags: RawServeOptions & GivenArguments['flags'];
 }
 
 interface ServeInput {
@@ -70,22 +64,18 @@ export async function readServeInput(
   context: CommandContext,
   { wait, maySkipServerId = false }: ServeInputOptions = {},
 ): Promise<ServeInput> {
-  if (given.configurationFiles.length + given.unknown.length + Object.keys(given.flags).length === 0) {
+  const { config: files, 'dry-run': dryRun, ...flags } = given.flags;
+  if (given.issues.length + Object.keys(given.flags).length === 0) {
     throw new CommandFailure(2, [nothingGiven], { hint: helpHint });
   }
-  const read = readGivenConfiguration(
-    context,
-    given.configurationFiles.at(-1),
-    routerConfiguration,
-    given.flags,
-  );
+  const read = readGivenConfiguration(context, files?.at(-1), routerConfiguration, flags);
   const { configured, options } = read;
-  const issues = [...given.unknown];
-  const isDryRun = parseBoolean(given.dryRun.at(-1) ?? 'false');
-  if (isDryRun === undefined) issues.push(`--dry-run must be true or false, not "${given.dryRun.at(-1)}"`);
+  const issues = [...given.issues];
+  const isDryRun = parseBoolean(dryRun?.at(-1) ?? 'false');
+  if (isDryRun === undefined) issues.push(`--dry-run must be true or false, not "${dryRun?.at(-1)}"`);
   issues.push(...read.issues);
   const onMachine = findSettings(options, context.readFile);
-  const isKnown = given.unknown.length === 0;
+  const isKnown = given.issues.length === 0;
   const wrongCall = (lines: readonly string[]) =>
     new CommandFailure(2, lines, isKnown ? {} : { hint: helpHint });
   if (onMachine.issues.length > 0) {
@@ -110,12 +100,12 @@ export async function readServeInput(
   if (!result.ok || isDryRun === undefined || issues.length > 0) throw wrongCall(issues);
   const configurationSource = createConfigurationSource({
     started: configured,
-    flags: given.flags,
+    flags,
     found: optionsOf(found),
     manifest: onMachine.manifest && checkedManifest(onMachine.manifest, result.config),
     validate: (raw, known) => validate(raw, (path) => known.get(path) ?? context.readFile(path)),
   });
-  const settings = settingsInUse(given.flags, configured, found);
+  const settings = settingsInUse(flags, configured, found);
   return {
     config: result.config,
     isDryRun,

@@ -1,22 +1,38 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import type * as v from 'valibot';
 import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
+import { file, listOfWhole, setting, text } from '../../node/configuration/setting-types.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/addresses.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 
-/** The flags for routers' addresses and the credentials to use, as commander parses them. */
-export interface RouterConnectionFlags {
-  readonly server?: readonly string[];
-  readonly tlsServerName?: string;
-  readonly certificateAuthority?: string;
-  readonly clientCertificate?: string;
-  readonly clientKey?: string;
-  readonly tokenFile?: string;
-  readonly kubeconfig?: string;
-  readonly context?: string;
-}
+/** Where routers are, and the credentials to ask them with. */
+export const routerConnectionSettings = {
+  server: setting('server', listOfWhole('https://host:port'), {
+    description:
+      'The router. Default: the server of --kubeconfig. Several times: several routers, all asked with the same credentials.',
+  }),
+  tlsServerName: setting('tls-server-name', text('name'), {
+    description: "Name that the router's certificate must carry. Default: the host of --server.",
+  }),
+  certificateAuthority: setting('certificate-authority', file, {
+    description: "CA bundle that the router's certificate is checked against.",
+  }),
+  clientCertificate: setting('client-certificate', file, { description: 'Client certificate to ask with.' }),
+  clientKey: setting('client-key', file, { description: 'Private key for --client-certificate.' }),
+  tokenFile: setting('token-file', file, { description: 'Bearer token to ask with.' }),
+  kubeconfig: setting('kubeconfig', file, {
+    description:
+      'Where server and credentials come from, unless flags name others. Default: the files of the variable KUBECONFIG, else ~/.kube/config, as for kubectl.',
+  }),
+  context: setting('context', text('name'), {
+    description: 'Context of --kubeconfig. Default: its current one.',
+  }),
+};
+
+type RouterConnectionFlags = v.InferOutput<v.StrictObjectSchema<typeof routerConnectionSettings, undefined>>;
 
 /** How a router is asked. Texts are PEM; `undefined` where there is none. */
 export interface RouterConnection extends Credentials {

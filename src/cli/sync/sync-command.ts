@@ -4,50 +4,49 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { ProcessEndpoints } from '../../sync/node/process-endpoints.ts';
 import type { SyncLoop } from '../../sync/sync-loop.ts';
 import type { SyncOnceResult } from '../../sync/sync-once.ts';
-import { addFlags, type GivenOptions } from '../flags/flag.ts';
+import { sectionsOf } from '../flags/flag.ts';
 import { type SyncArguments, syncCallFlagGroup, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 import { readSnapshotKeysInput } from '../snapshot/snapshot-input.ts';
-import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import { type Command, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
 import type { LiveSync, OfflineSync, RecordSync } from './sync-flags.ts';
 import { readSyncInput } from './sync-input.ts';
 
-export function registerSync(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  command
-    .description(
-      'Read what the API servers of a cluster serve, make a signed snapshot of it, and push it to the routers.',
-    )
-    .examples(
-      {
-        comment: 'Keep two routers up to date.',
-        line: [
-          'sync --server cp-a=https://10.0.0.1:6443 --server cp-b=https://10.0.0.2:6443',
-          '--peer-ca-file ca.crt --client-cert-file sync.crt --client-key-file sync.key',
-          '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443 --signing-key snapshot-signing-key.json',
-        ].join(' '),
-      },
-      {
-        comment: 'The same, with the API servers found through the cluster itself.',
-        line: [
-          'sync --kubeconfig sync.kubeconfig --signing-key snapshot-signing-key.json',
-          '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443',
-        ].join(' '),
-      },
-      {
-        comment: 'The same, with all of it in a file.',
-        line: 'sync --config sync.yaml',
-      },
-      {
-        comment: 'A snapshot of recorded responses, offline, to look at with explain.',
-        line: 'sync --from test/fixtures/kubernetes-1.25-1.26 --out snapshot.json --unsigned',
-      },
-    );
-  const read = addFlags<keyof SyncArguments>(command, [syncCallFlagGroup, ...syncFlagGroups]);
-  command.action(async (options: GivenOptions) => {
-    report(await runSyncCommand(read(options), context));
-  });
-}
+export const syncCommand: Command = {
+  description:
+    'Read what the API servers of a cluster serve, make a signed snapshot of it, and push it to the routers.',
+  examples: [
+    {
+      comment: 'Keep two routers up to date.',
+      line: [
+        'sync --server cp-a=https://10.0.0.1:6443 --server cp-b=https://10.0.0.2:6443',
+        '--peer-ca-file ca.crt --client-cert-file sync.crt --client-key-file sync.key',
+        '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443 --signing-key snapshot-signing-key.json',
+      ].join(' '),
+    },
+    {
+      comment: 'The same, with the API servers found through the cluster itself.',
+      line: [
+        'sync --kubeconfig sync.kubeconfig --signing-key snapshot-signing-key.json',
+        '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443',
+      ].join(' '),
+    },
+    {
+      comment: 'The same, with all of it in a file.',
+      line: 'sync --config sync.yaml',
+    },
+    {
+      comment: 'A snapshot of recorded responses, offline, to look at with explain.',
+      line: 'sync --from test/fixtures/kubernetes-1.25-1.26 --out snapshot.json --unsigned',
+    },
+  ],
+  flags: sectionsOf([syncCallFlagGroup, ...syncFlagGroups]),
+  run(given, context) {
+    if (given.issues.length > 0) throw new CommandFailure(2, given.issues, { hint: helpHint });
+    return runSyncCommand(given.flags, context);
+  },
+};
 
 async function runSyncCommand(given: SyncArguments, context: CommandContext): Promise<ExitCode> {
   const { plan, logging, snapshotKeys: path } = readSyncInput(given, context);

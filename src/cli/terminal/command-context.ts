@@ -18,6 +18,8 @@ export interface CommandContext {
   readonly outputIsTerminal: boolean;
   /** Lines that it shows at present. */
   readonly outputHeight: () => number;
+  /** Columns that help may take. */
+  readonly outputWidth: () => number;
   readonly writeError: (text: string) => void;
   /** Its variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -48,6 +50,7 @@ export function processContext(): CommandContext {
     outputIsTerminal: process.stdout.isTTY === true,
     // Some terminals do not tell.
     outputHeight: () => process.stdout.rows || 24,
+    outputWidth: () => process.stdout.columns || 80,
     writeError: (text) => {
       process.stderr.write(text);
     },

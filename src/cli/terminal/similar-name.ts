@@ -1,11 +1,12 @@
 /** The name that `given` was most likely meant to be; `undefined` where none is close. */
 export function similarName(given: string, names: readonly string[]): string | undefined {
-  // As commander does for its own suggestions: more than three edits, or more than 60 % of the name, is another name.
-  const most = Math.min(3, Math.floor(given.length * 0.6));
+  // More than three edits, or 60 % of the name, is another name.
+  const isClose = (edits: number, name: string) =>
+    edits <= 3 && edits < 0.6 * Math.max(given.length, name.length);
   let best: { readonly name: string; readonly edits: number } | undefined;
   for (const name of names) {
     const edits = editDistance(given.toLowerCase(), name.toLowerCase());
-    if (edits <= most && (best === undefined || edits < best.edits)) best = { name, edits };
+    if (isClose(edits, name) && (best === undefined || edits < best.edits)) best = { name, edits };
   }
   return best?.name;
 }

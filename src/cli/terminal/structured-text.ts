@@ -1,7 +1,13 @@
-/** Forms for programs, as kubectl has them. */
-export const structuredForms = ['json', 'yaml'] as const;
+import { choice, setting } from '../../node/configuration/setting-types.ts';
 
-export type StructuredForm = (typeof structuredForms)[number];
+/** Forms for programs, as kubectl has them. */
+export type StructuredForm = 'json' | 'yaml';
+
+export const outputSetting = setting('output', choice('text', 'json', 'yaml'), {
+  short: 'o',
+  default: 'text',
+  description: 'Form of the output.',
+});
 
 /** A value written out for programs, and for people who look at it: no text in it controls a terminal. */
 export async function structuredText(value: unknown, form: StructuredForm): Promise<string> {

@@ -1,4 +1,4 @@
-import { Option } from 'commander';
+import { choice, setting } from '../../node/configuration/setting-types.ts';
 
 /** What a colour stands for. */
 export type Style = 'heading' | 'good' | 'warning' | 'bad';
@@ -39,14 +39,11 @@ function rendered(segment: Segment, isColored: boolean): string {
 /** `auto`: where the output is a terminal. */
 export type ColorMode = 'auto' | 'always' | 'never';
 
-export function colorOption(): Option {
-  return new Option(
-    '--color <when>',
+export const colorSetting = setting('color', choice('auto', 'always', 'never'), {
+  default: 'auto',
+  description:
     'Colours in text; auto: on a terminal, unless NO_COLOR is set. They only repeat what the text says.',
-  )
-    .choices(['auto', 'always', 'never'] satisfies readonly ColorMode[])
-    .default('auto');
-}
+});
 
 export function isColored(
   mode: ColorMode,

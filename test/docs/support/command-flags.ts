@@ -1,23 +1,19 @@
-import { createProgram } from '../../../src/cli/run-command-line.ts';
-import { commandContext } from '../../support/command-context.ts';
+import { subcommands } from '../../../src/cli/run-command-line.ts';
+import { flagsOf } from '../../../src/cli/terminal/command.ts';
 import { wordsOf } from './command-lines.ts';
 
 const programName = 'mixed-version-proxy';
 
 /** Flags by subcommand, as the command line itself defines them; `''` are those of the program. */
 async function flagsByCommand(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const { context } = commandContext(new Map());
-  const program = await createProgram(
-    context,
-    () => {},
-    () => {},
-  );
-  const flagsOf = (command: { readonly options: readonly { readonly long?: string | undefined }[] }) =>
-    new Set(['--help', ...command.options.flatMap(({ long }) => long ?? [])]);
+  const ofCommands = subcommands.map(async ({ name, load }) => {
+    const flags = flagsOf(await load()).map(({ flag }) => `--${flag}`);
+    return [name, new Set(['--help', ...flags])] as const;
+  });
   return new Map([
-    ['', flagsOf(program)],
+    ['', new Set(['--help', '--version'])],
     ['help', new Set<string>()],
-    ...program.commands.map((command) => [command.name(), flagsOf(command)] as const),
+    ...(await Promise.all(ofCommands)),
   ]);
 }
 

@@ -1,99 +1,82 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Option } from 'commander';
+import type * as v from 'valibot';
 import { clusterView } from '../../dashboard/cluster-view.ts';
-import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import { boolean, choice, section, setting } from '../../node/configuration/setting-types.ts';
+import { readFlags } from '../settings/read-settings.ts';
+import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
-import { type StructuredForm, structuredText } from '../terminal/structured-text.ts';
-import { type ColorMode, colorOption, isColored } from '../terminal/styled-text.ts';
+import { structuredText } from '../terminal/structured-text.ts';
+import { colorSetting, isColored } from '../terminal/styled-text.ts';
 import { agreementOf, differencesBetween } from './agreement.ts';
 import { readStatus, readTable } from './ask-router.ts';
 import { readRouters } from './read-routers.ts';
 import {
   type RouterConnection,
-  type RouterConnectionFlags,
   readRouterConnections,
+  routerConnectionSettings,
 } from './router-connection.ts';
 import { routersText } from './routers-text.ts';
 import { statusText } from './status-text.ts';
 
-interface StatusOptions extends RouterConnectionFlags {
-  readonly all?: true;
-  readonly output: 'text' | 'wide' | StructuredForm;
-  readonly watch?: true;
-  readonly color: ColorMode;
-}
+const watchInterval = 2_000;
 
-export function registerStatus(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  command
-    .description(
-      'Show what a running router knows: whether it is ready, its servers with version and health, which groups they serve differently, its snapshot, and what needs attention. Several routers: a row each, and whether they agree. Exits with 1 unless all are ready and agree. RBAC must allow the caller the path (ClusterRole mixed-version-proxy-monitor).',
-    )
-    .examples(
-      {
-        comment: 'As the user of a kubeconfig; the router is the server that it names.',
-        line: 'status --kubeconfig admin.conf',
-      },
-      {
-        comment: 'One router of several, with every resource that differs.',
-        line: [
-          'status --server https://10.0.0.1:7443 --certificate-authority ca.crt',
-          '--client-certificate admin.crt --client-key admin.key -o wide',
-        ].join(' '),
-      },
-      {
-        comment: 'Whether the routers of all servers are ready and agree.',
-        line: 'status --kubeconfig admin.conf --all',
-      },
-    )
-    .addOption(
-      new Option(
-        '--server <https://host:port>',
-        'The router. Default: the server of --kubeconfig. Several times: several routers, all asked with the same credentials.',
-      ).argParser((value: string, before: readonly string[] = []) => [...before, value]),
-    )
-    .option(
-      '--all',
+const flags = section('Flags:', {
+  ...routerConnectionSettings,
+  all: setting('all', boolean, {
+    description:
       'Show the routers of the other servers as well, and ask each itself, with the same credentials: where they advertise an address (--advertise-address), else on the same port at the hosts of their servers. Exits with 1 when a server is left whose router is not known: name that with --server.',
-    )
-    .option(
-      '--tls-server-name <name>',
-      "Name that the router's certificate must carry. Default: the host of --server.",
-    )
-    .option('--certificate-authority <file>', "CA bundle that the router's certificate is checked against.")
-    .option('--client-certificate <file>', 'Client certificate to ask with.')
-    .option('--client-key <file>', 'Private key for --client-certificate.')
-    .option('--token-file <file>', 'Bearer token to ask with.')
-    .option(
-      '--kubeconfig <file>',
-      'Where server and credentials come from, unless flags name others. Default: the files of the variable KUBECONFIG, else ~/.kube/config, as for kubectl.',
-    )
-    .option('--context <name>', 'Context of --kubeconfig. Default: its current one.')
-    .option(
-      '--watch',
-      `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C; on a terminal instead of the last one.`,
-    )
-    .addOption(
-      new Option('-o, --output <form>', "Output format; json and yaml hold the routers' own responses.")
-        .choices(['text', 'wide', 'json', 'yaml'])
-        .default('text'),
-    )
-    .addOption(colorOption())
-    .action(async (options: StatusOptions) => {
-      const connections = await readRouterConnections(options, context);
-      const output = (): Promise<StatusOutput> =>
-        options.all === true || connections.length > 1
-          ? routersOutput(connections, options, context)
-          : statusOutput(connections[0], options, context);
-      if (options.watch === true) {
-        await watch(async () => (await output()).text, context);
-        return report(0);
-      }
-      const { text, isGood } = await output();
-      await context.writeOutput(text);
-      report(isGood ? 0 : 1);
-    });
-}
+  }),
+  watch: setting('watch', boolean, {
+    description: `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C; on a terminal instead of the last one.`,
+  }),
+  output: setting('output', choice('text', 'wide', 'json', 'yaml'), {
+    short: 'o',
+    default: 'text',
+    description: "Form of the output; json and yaml hold the routers' own responses.",
+  }),
+  color: colorSetting,
+});
+
+type StatusOptions = v.InferOutput<typeof flags>;
+
+export const statusCommand: Command = {
+  description:
+    'Show what a running router knows: whether it is ready, its servers with version and health, which groups they serve differently, its snapshot, and what needs attention. Several routers: a row each, and whether they agree. Exits with 1 unless all are ready and agree. RBAC must allow the caller the path (ClusterRole mixed-version-proxy-monitor).',
+  examples: [
+    {
+      comment: 'As the user of a kubeconfig; the router is the server that it names.',
+      line: 'status --kubeconfig admin.conf',
+    },
+    {
+      comment: 'One router of several, with every resource that differs.',
+      line: [
+        'status --server https://10.0.0.1:7443 --certificate-authority ca.crt',
+        '--client-certificate admin.crt --client-key admin.key -o wide',
+      ].join(' '),
+    },
+    {
+      comment: 'Whether the routers of all servers are ready and agree.',
+      line: 'status --kubeconfig admin.conf --all',
+    },
+  ],
+  flags: [flags],
+  async run(given, context) {
+    const options = readFlags(flags, given);
+    const connections = await readRouterConnections(options, context);
+    const output = (): Promise<StatusOutput> =>
+      options.all === true || connections.length > 1
+        ? routersOutput(connections, options, context)
+        : statusOutput(connections[0], options, context);
+    if (options.watch === true) {
+      await watch(async () => (await output()).text, context);
+      return 0;
+    }
+    const { text, isGood } = await output();
+    await context.writeOutput(text);
+    return isGood ? 0 : 1;
+  },
+};
 
 interface StatusOutput {
   readonly text: string;
@@ -136,7 +119,6 @@ async function routersOutput(
   return { text: routersText({ agree, differences, notAsked, routers }, context.clock(), colored), isGood };
 }
 
-const watchInterval = 2_000;
 /** Cursor to the first line, and everything below it erased (ECMA-48 sections 8.3.21 and 8.3.39): what has scrolled stays. */
 const eraseScreen = '\u001b[H\u001b[J';
 

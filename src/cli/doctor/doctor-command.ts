@@ -1,80 +1,69 @@
 import { stat } from 'node:fs/promises';
-import { Option } from 'commander';
+import type * as v from 'valibot';
+import { settingsOf } from '../../node/configuration/setting.ts';
+import { section, setting, text } from '../../node/configuration/setting-types.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { snapshotFromFolder } from '../../sync/node/recording.ts';
-import type { GivenOptions } from '../flags/flag.ts';
-import { addExaminedServeFlags } from '../serve/serve-arguments.ts';
-import type { ServeArguments } from '../serve/serve-input.ts';
+import { examinedConfigSections, serveSections } from '../serve/serve-arguments.ts';
+import { readFlags } from '../settings/read-settings.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
-import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import type { Command, GivenArguments } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
-import { type StructuredForm, structuredForms, structuredText } from '../terminal/structured-text.ts';
-import {
-  type ColorMode,
-  colorOption,
-  isColored,
-  type Line,
-  renderLines,
-  type Style,
-} from '../terminal/styled-text.ts';
+import { outputSetting, structuredText } from '../terminal/structured-text.ts';
+import { colorSetting, isColored, type Line, renderLines, type Style } from '../terminal/styled-text.ts';
 import { examineRouter } from './examine-router.ts';
 import { exitCodeOf, type Finding } from './finding.ts';
 import { upgradeFindings } from './upgrade-findings.ts';
 
-interface DoctorOptions {
-  readonly output: 'text' | StructuredForm;
-  readonly color: ColorMode;
-  readonly upgradeFrom?: string;
-  readonly upgradeTo?: string;
-}
-
-export function registerDoctor(command: CliCommand, context: CommandContext, report: ReportExitCode): void {
-  command
-    .description(
-      'Check what a router needs, on its machine: configuration, certificates and keys, the stored snapshot (the cluster, where there is none and the router reads it itself), and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). Takes the flags of serve, except --dry-run. With --upgrade-to it says what an upgrade changes. Exit code 0: all is well, 1: a warning, 2: something does not work.',
-    )
-    .examples(
-      { comment: 'With the configuration file of the router.', line: 'doctor --config router.yaml' },
-      {
-        comment:
-          'Before an upgrade: recordings (sync --record) of this cluster and of one of the next version.',
-        line: 'doctor --upgrade-from recording-1.33 --upgrade-to recording-1.34',
-      },
-    );
-  const readArguments = addExaminedServeFlags(command);
-  command
-    .option(
-      '--upgrade-to <path>',
+const flags = section('Flags:', {
+  upgradeTo: setting('upgrade-to', text('path'), {
+    description:
       'What the cluster is upgraded to: a snapshot, or a folder made by sync --record, which also tells of schemas.',
-    )
-    .option('--upgrade-from <path>', "The same of what runs today. Default: the router's stored snapshot.")
-    .addOption(
-      new Option('-o, --output <form>', 'Form of the findings.')
-        .choices(['text', ...structuredForms])
-        .default('text'),
-    )
-    .addOption(colorOption())
-    .action(async (options: GivenOptions & DoctorOptions) => {
-      const { output, color } = options;
-      const findings = await examine(readArguments(options), options, context);
-      await context.writeOutput(
-        output === 'text'
-          ? renderLines([...findings.flatMap(findingLines), countsLine(findings)], isColored(color, context))
-          : await structuredText(findings, output),
-      );
-      report(exitCodeOf(findings));
-    });
-}
+  }),
+  upgradeFrom: setting('upgrade-from', text('path'), {
+    description: "The same of what runs today. Default: the router's stored snapshot.",
+  }),
+  output: outputSetting,
+  color: colorSetting,
+});
+
+export const doctorCommand: Command = {
+  description:
+    'Check what a router needs, on its machine: configuration, certificates and keys, the stored snapshot (the cluster, where there is none and the router reads it itself), and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). Takes the flags of serve, except --dry-run. With --upgrade-to it says what an upgrade changes. Exit code 0: all is well, 1: a warning, 2: something does not work.',
+  examples: [
+    { comment: 'With the configuration file of the router.', line: 'doctor --config router.yaml' },
+    {
+      comment:
+        'Before an upgrade: recordings (sync --record) of this cluster and of one of the next version.',
+      line: 'doctor --upgrade-from recording-1.33 --upgrade-to recording-1.34',
+    },
+  ],
+  flags: [...examinedConfigSections, flags],
+  otherFlags: serveSections,
+  async run(given, context) {
+    // What is unknown is reported with all that is wrong with the router.
+    const options = readFlags(flags, { ...given, issues: [] });
+    const findings = await examine(given, options, context);
+    await context.writeOutput(
+      options.output === 'text'
+        ? renderLines(
+            [...findings.flatMap(findingLines), countsLine(findings)],
+            isColored(options.color, context),
+          )
+        : await structuredText(findings, options.output),
+    );
+    return exitCodeOf(findings);
+  },
+};
 
 /** @throws {CommandFailure} exit code 2 when the configuration cannot be used: there is nothing to look at then. */
 async function examine(
-  given: ServeArguments,
-  { upgradeFrom, upgradeTo }: DoctorOptions,
+  given: GivenArguments,
+  { upgradeFrom, upgradeTo }: v.InferOutput<typeof flags>,
   context: CommandContext,
 ): Promise<readonly Finding[]> {
-  const { flags, configurationFiles, unknown } = given;
   if (upgradeFrom !== undefined && upgradeTo === undefined) {
     throw new CommandFailure(2, ['--upgrade-from needs --upgrade-to: what the cluster is upgraded to']);
   }
@@ -83,9 +72,13 @@ async function examine(
     path === undefined ? undefined : readUpgradeSide(flag, path, context);
   const today = await readSide('--upgrade-from', upgradeFrom);
   const then = await readSide('--upgrade-to', upgradeTo);
-  const describesRouter =
-    configurationFiles.length > 0 || Object.keys(flags).length > 0 || unknown.length > 0;
-  const router = describesRouter || today === undefined ? await examineRouter(given, context) : undefined;
+  const own = new Set<string>(settingsOf(flags).map(({ flag }) => flag));
+  const ofServe = Object.fromEntries(Object.entries(given.flags).filter(([flag]) => !own.has(flag)));
+  const describesRouter = Object.keys(ofServe).length > 0 || given.issues.length > 0;
+  const router =
+    describesRouter || today === undefined
+      ? await examineRouter({ flags: ofServe, issues: given.issues }, context)
+      : undefined;
   return [
     ...(router?.findings ?? []),
     ...(then === undefined ? [] : await examineUpgrade(today, router?.table, then)),

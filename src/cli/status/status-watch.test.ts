@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandContext } from '../../../test/support/command-context.ts';
-import { screenOf, watch } from './register-status.ts';
+import { screenOf, watch } from './status-command.ts';
 
 const text = (lines: number) =>
   `${Array.from({ length: lines }, (_, index) => `line ${index + 1}`).join('\n')}\n`;

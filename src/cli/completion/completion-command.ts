@@ -1,25 +1,16 @@
-import { Argument } from 'commander';
-import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
-import type { CommandContext } from '../terminal/command-context.ts';
-import {
-  type CompletedCommand,
-  type CompletedFlag,
-  type CompletedValue,
-  commandModel,
-} from './command-model.ts';
+import type { Setting } from '../../node/configuration/setting.ts';
+import { section } from '../../node/configuration/setting-types.ts';
+import { type Argument, type Command, flagsOf, helpHint, type Subcommand } from '../terminal/command.ts';
+import { CommandFailure } from '../terminal/command-context.ts';
 
 const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
+const shells = ['bash', 'zsh', 'fish'] as const;
 
-export function registerCompletion(
-  command: CliCommand,
-  context: CommandContext,
-  report: ReportExitCode,
-): void {
-  command
-    .description(
+export function completionCommand(subcommands: readonly Subcommand[]): Command {
+  return {
+    description:
       'Print a script with which a shell completes commands, flags, and the values of flags that have a fixed set of them.',
-    )
-    .examples(
+    examples: [
       {
         comment: 'In bash, for this session.',
         line: 'completion bash > completion.sh && source completion.sh',
@@ -28,12 +19,80 @@ export function registerCompletion(
         comment: 'In fish, for good.',
         line: 'completion fish > ~/.config/fish/completions/mixed-version-proxy.fish',
       },
-    )
-    .addArgument(new Argument('<shell>', 'The shell.').choices(Object.keys(scripts)))
-    .action(async (shell: keyof typeof scripts) => {
-      await context.writeOutput(scripts[shell](commandModel(command.parent ?? command)));
-      report(0);
-    });
+    ],
+    arguments: [{ name: 'shell', description: 'The shell.', choices: shells, isRequired: true }],
+    flags: [section('Flags:', {})],
+    async run({ words, issues }, context) {
+      const shell = shells.find((each) => each === words[0]);
+      if (issues.length > 0 || shell === undefined) throw new CommandFailure(2, issues, { hint: helpHint });
+      const commands = await Promise.all(subcommands.map(completed));
+      const names = subcommands.map(({ name }) => name);
+      const help = { name: 'help', summary: 'Print help for a command', flags: [] };
+      await context.writeOutput(
+        scripts[shell]([...commands, { ...help, argument: { kind: 'choice', choices: names } }]),
+      );
+      return 0;
+    },
+  };
+}
+
+/** What can stand in a place of the command line. `none`: nothing does, `text`: anything. */
+type CompletedValue =
+  | { readonly kind: 'none' | 'text' | 'file' | 'directory' }
+  | { readonly kind: 'choice'; readonly choices: readonly string[] };
+
+interface CompletedFlag {
+  /** With its dashes, such as `--config`. */
+  readonly long: string;
+  /** Such as `-v`. */
+  readonly short: string | undefined;
+  readonly description: string;
+  readonly value: CompletedValue;
+  /** It may stand alone: a boolean flag means true then. */
+  readonly isValueOptional: boolean;
+}
+
+interface CompletedCommand {
+  readonly name: string;
+  readonly summary: string;
+  readonly flags: readonly CompletedFlag[];
+  /** The first argument; the others are completed like it. */
+  readonly argument: CompletedValue;
+}
+
+/** A command as the shells complete it: what its help shows, and flags that are left to another command's. */
+async function completed({ name, summary, load }: Subcommand): Promise<CompletedCommand> {
+  const command = await load();
+  const flags = [...flagsOf(command).map(completedFlag), helpFlag];
+  return { name, summary, flags, argument: valueOfArgument(command.arguments?.[0]) };
+}
+
+const helpFlag: CompletedFlag = {
+  long: '--help',
+  short: '-h',
+  description: 'Print help for a command.',
+  value: { kind: 'none' },
+  isValueOptional: false,
+};
+
+function completedFlag({ flag, takes: { placeholder, choices }, about }: Setting): CompletedFlag {
+  const isBoolean = placeholder === '';
+  return {
+    long: `--${flag}`,
+    short: about.short === undefined ? undefined : `-${about.short}`,
+    description: about.description,
+    value: completedValue(placeholder, isBoolean ? ['true', 'false'] : choices),
+    isValueOptional: isBoolean,
+  };
+}
+
+function valueOfArgument(argument: Argument | undefined): CompletedValue {
+  return argument === undefined ? { kind: 'none' } : completedValue(argument.name, argument.choices);
+}
+
+function completedValue(placeholder: string, choices: readonly string[] | undefined): CompletedValue {
+  if (choices !== undefined) return { kind: 'choice', choices };
+  return { kind: placeholder === 'file' || placeholder === 'directory' ? placeholder : 'text' };
 }
 
 /** What a shell shows for a flag: there is room for one sentence. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runCommand } from '../../../test/support/command-context.ts';
-import { exampleText } from './cli-command.ts';
+import { exampleText } from './help.ts';
 
 describe('an example in help', () => {
   it('stays on one line where it fits', () => {

@@ -1,8 +1,17 @@
-import { Argument } from 'commander';
+import type * as v from 'valibot';
+import {
+  boolean,
+  duration,
+  file,
+  section,
+  setting,
+  text,
+  wholeNumber,
+} from '../../node/configuration/setting-types.ts';
 import { errorMessage } from '../../runtime/errors.ts';
-import { parseDuration } from '../flags/flag-types.ts';
 import { kubeAdmManifest, parseKubeApiServerManifest } from '../serve/kube-apiserver-manifest.ts';
-import type { CliCommand, ReportExitCode } from '../terminal/cli-command.ts';
+import { readFlags } from '../settings/read-settings.ts';
+import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { ControlPlane } from './control-plane.ts';
 import { dryRunOfInstallation, dryRunOfUndo, install, undo } from './install-kubeadm.ts';
@@ -10,27 +19,36 @@ import type { InstallationSite } from './installation-site.ts';
 import { type KubeadmNode, kubeadmNode } from './kubeadm-node.ts';
 import { InstallationRefused } from './wait-until.ts';
 
-interface InstallOptions {
-  readonly image?: string;
-  readonly kubeApiserverPort: string;
-  readonly kubeconfig: string;
-  readonly timeout: string;
-  readonly dryRun?: boolean;
-  readonly undo?: boolean;
-}
+const flags = section('Flags:', {
+  image: setting('image', text('image'), {
+    description: 'Image of the router. Required for the first installation.',
+  }),
+  kubeApiServerPort: setting('kube-apiserver-port', wholeNumber(1, 65_535, 'port'), {
+    default: 6444,
+    description: 'The port that kube-apiserver moves to.',
+  }),
+  kubeconfig: setting('kubeconfig', file, {
+    default: '/etc/kubernetes/admin.conf',
+    description: 'Kubeconfig of an administrator, for the rights of the router.',
+  }),
+  timeout: setting('timeout', duration('0s', undefined, 'a duration such as 3m'), {
+    default: '3m',
+    description: 'How long each of them may take to become ready, or to end.',
+  }),
+  dryRun: setting('dry-run', boolean, {
+    description: 'Print a diff of every file and object, and change nothing.',
+  }),
+  undo: setting('undo', boolean, { description: 'Put everything back as it was.' }),
+});
+
+type InstallOptions = v.InferOutput<typeof flags>;
 
 /** @param node what an installation touches of the machine. Tests bring their own. */
-export function registerInstall(
-  command: CliCommand,
-  context: CommandContext,
-  report: ReportExitCode,
-  node: KubeadmNode = kubeadmNode(),
-): void {
-  command
-    .description(
+export function installCommand(node: KubeadmNode = kubeadmNode()): Command {
+  return {
+    description:
       'Move the kube-apiserver of this node to another port, also for later kubeadm upgrades, and start a router as a static pod on the port that clients know. Run it as root, on one node at a time: it refuses while another control-plane node is not ready. Everything is put back when something does not become ready. It can be repeated.',
-    )
-    .examples(
+    examples: [
       {
         comment: 'See every change, without making one.',
         line: 'install kubeadm --image=registry.example/mixed-version-proxy:0.1.0 --dry-run',
@@ -40,36 +58,31 @@ export function registerInstall(
         line: 'install kubeadm --image=registry.example/mixed-version-proxy:0.1.0',
       },
       { comment: 'Put everything back.', line: 'install kubeadm --undo' },
-    )
-    .addArgument(new Argument('<form>', 'What the router is started by.').choices(['kubeadm']))
-    .option('--image <image>', 'Image of the router. Required for the first installation.')
-    .option('--kube-apiserver-port <port>', 'The port that kube-apiserver moves to.', '6444')
-    .option(
-      '--kubeconfig <file>',
-      'Kubeconfig of an administrator, for the rights of the router.',
-      '/etc/kubernetes/admin.conf',
-    )
-    .option('--timeout <duration>', 'How long each of them may take to become ready, or to end.', '3m')
-    .option('--dry-run', 'Print a diff of every file and object, and change nothing.')
-    .option('--undo', 'Put everything back as it was.')
-    .action(async (_form: string, options: InstallOptions) => {
+    ],
+    arguments: [
+      {
+        name: 'form',
+        description: 'What the router is started by.',
+        choices: ['kubeadm'],
+        isRequired: true,
+      },
+    ],
+    flags: [flags],
+    async run(given, context) {
       try {
-        await run(options, context, node);
+        await run(readFlags(flags, given), context, node);
+        return 0;
       } catch (error) {
         if (!(error instanceof InstallationRefused)) throw error;
         throw new CommandFailure(1, error.message.split('\n'), { cause: error });
       }
-      report(0);
-    });
+    },
+  };
 }
 
 async function run(options: InstallOptions, context: CommandContext, node: KubeadmNode): Promise<void> {
-  const wish = {
-    image: options.image,
-    kubeApiServerPort: portOf('--kube-apiserver-port', options.kubeApiserverPort),
-  };
-  const timeout = timeoutOf(options);
-  const { kubeconfig } = options;
+  const { image, kubeApiServerPort, kubeconfig, timeout } = options;
+  const wish = { image, kubeApiServerPort };
   const site: InstallationSite = {
     node,
     controlPlane: () => controlPlaneOf(kubeconfig, node),
@@ -81,18 +94,6 @@ async function run(options: InstallOptions, context: CommandContext, node: Kubea
   if (options.dryRun !== true) return options.undo === true ? undo(site) : install(wish, site);
   const text = await (options.undo === true ? dryRunOfUndo(site) : dryRunOfInstallation(wish, site));
   await context.writeOutput(text === '' ? 'nothing would change\n' : text);
-}
-
-function timeoutOf({ timeout }: InstallOptions): number {
-  const milliseconds = parseDuration(timeout);
-  if (milliseconds !== undefined) return milliseconds;
-  throw new CommandFailure(2, [`--timeout "${timeout}" is no duration such as 3m`]);
-}
-
-function portOf(flag: string, text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
-  throw new CommandFailure(2, [`${flag} "${text}" is no port`]);
 }
 
 async function controlPlaneOf(kubeconfig: string, node: KubeadmNode): Promise<ControlPlane> {

@@ -1,0 +1,134 @@
+import { type SectionSchema, type Setting, settingsOf } from '../../node/configuration/setting.ts';
+import type { CommandContext, ExitCode } from './command-context.ts';
+import { similarName } from './similar-name.ts';
+
+/** A subcommand. */
+export interface Command {
+  readonly description: string;
+  readonly examples?: readonly Example[];
+  readonly arguments?: readonly Argument[];
+  /** Its flags, in the order of its help. */
+  readonly flags: readonly SectionSchema[];
+  /** Flags that it takes as well, and that the help of another command has. */
+  readonly otherFlags?: readonly SectionSchema[];
+  run(given: GivenArguments, context: CommandContext): Promise<ExitCode>;
+}
+
+/** A call of the program, as help shows it. */
+export interface Example {
+  readonly comment: string;
+  /** Without the program's name, on one line. */
+  readonly line: string;
+}
+
+export interface Argument {
+  readonly name: string;
+  readonly description: string;
+  readonly choices?: readonly string[];
+  readonly isRequired?: true;
+}
+
+/** What a command was called with. */
+export interface GivenArguments {
+  readonly words: readonly string[];
+  /** The occurrences of each flag. */
+  readonly flags: Readonly<Partial<Record<string, readonly string[]>>>;
+  /** A line for each word and flag that nothing is known of, and for each that is missing. */
+  readonly issues: readonly string[];
+}
+
+/** What the help of the program says of a command, and what is loaded when it is called. */
+export interface Subcommand {
+  readonly name: string;
+  readonly group: string;
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+}
+
+/** Stands behind every error of a call. */
+export const helpHint = 'Run it with --help for its flags and examples.';
+
+/** Every flag that a command takes. */
+export function flagsOf({ flags, otherFlags = [] }: Command): readonly Setting[] {
+  return [...flags, ...otherFlags].flatMap((section) => settingsOf(section));
+}
+
+/** Takes a command's arguments apart. @param ownersOf which commands have a flag, in words; for one that this command has not */
+export async function parseArguments(
+  args: readonly string[],
+  name: string,
+  command: Command,
+  ownersOf: (flag: string) => Promise<string>,
+): Promise<GivenArguments | 'help'> {
+  const known = flagsOf(command);
+  const words: string[] = [];
+  const unknown: string[] = [];
+  const issues: string[] = [];
+  const flags: Record<string, string[]> = {};
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    if (arg === '--') {
+      words.push(...rest.splice(0));
+    } else if (!arg.startsWith('-') || arg === '-') {
+      words.push(arg);
+    } else if (arg === '--help' || arg === '-h') {
+      return 'help';
+    } else {
+      // `-v=4`, as Kubernetes' own commands take it.
+      const parts = arg.startsWith('--') ? /^([^=]*)(?:=(.*))?$/s.exec(arg) : /^(..)=?(.+)?$/s.exec(arg);
+      const [, written = arg, inline] = parts ?? [];
+      const setting = known.find(
+        ({ flag, about }) => written === `--${flag}` || written === `-${about.short}`,
+      );
+      if (setting === undefined) {
+        unknown.push(written);
+        continue;
+      }
+      const value = inline ?? nextValue(setting, rest);
+      if (value === undefined) issues.push(`--${setting.flag} needs a value`);
+      else flags[setting.flag] = [...(flags[setting.flag] ?? []), value];
+    }
+  }
+  for (const flag of new Set(unknown)) {
+    const similar = similarName(
+      flag.replace(/^-+/, ''),
+      known.map((each) => each.flag),
+    );
+    issues.push(
+      `unknown flag ${flag}${similar === undefined ? await ownersOf(flag) : `: did you mean --${similar}?`}`,
+    );
+  }
+  // The value of an unknown flag follows it as a word, and is not named twice.
+  if (unknown.length === 0) issues.push(...issuesOfWords(words, name, command));
+  return { words, flags, issues };
+}
+
+/** A boolean flag alone means true. */
+function nextValue({ takes }: Setting, rest: string[]): string | undefined {
+  if (takes.placeholder !== '') return rest.shift();
+  return rest[0] === 'true' || rest[0] === 'false' ? rest.shift() : 'true';
+}
+
+function issuesOfWords(
+  words: readonly string[],
+  name: string,
+  { arguments: taken = [], flags }: Command,
+): readonly string[] {
+  if (taken.length === 0) {
+    const hasFile = flags.some((section) => settingsOf(section).some(({ flag }) => flag === 'config'));
+    return words.map((word) => {
+      const isFile = hasFile && /\.(ya?ml|json)$/.test(word);
+      const hint = isFile ? `; a configuration file is given as --config=${word}` : '';
+      return `unexpected argument ${JSON.stringify(word)}: ${name} takes flags only${hint}`;
+    });
+  }
+  const issues = taken.flatMap(({ name, choices, isRequired }, index) => {
+    const word = words[index];
+    if (word === undefined) return isRequired ? [`${name} is required`] : [];
+    if (choices === undefined || choices.includes(word)) return [];
+    return [`${name} must be one of ${choices.join(', ')}, not ${JSON.stringify(word)}`];
+  });
+  if (words.length <= taken.length) return issues;
+  const most = `${taken.length} argument${taken.length === 1 ? '' : 's'}`;
+  return [...issues, `${name} takes ${most}, not ${words.length}`];
+}
