@@ -5,7 +5,7 @@ import { hasVerifiedRerouteMark } from '../request/headers.ts';
 import { type InboundRequest, queryOf } from '../request/inbound.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import type { Caller } from '../request/user-info.ts';
-import { decide, isServedByDepartedServer } from '../routing/decide.ts';
+import { decide, isServedByDepartedServer, untilVersionSettles } from '../routing/decide.ts';
 import type { Decision, DecisionContext } from '../routing/decision.ts';
 import { defaultPreferredVersion, goesElsewhere } from '../routing/preferred-version.ts';
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
@@ -16,6 +16,8 @@ import type { MixedVersionProxyOptions } from './options.ts';
 /** Decides by the routing table and the servers as they are when it is asked. */
 interface Decider {
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
+  /** How long the request has to wait before it is decided, milliseconds: `untilVersionSettles`. */
+  untilVersionSettles(requestInfo: RequestInfo): number;
   /** Whether a watch that was given to `destination` because of `before` would go elsewhere now. */
   isMisplaced(requestInfo: RequestInfo, before: Decision, destination: Destination): boolean;
   /** Who may take the place of a local server that does not respond, or does not serve what it is expected to serve. */
@@ -62,6 +64,11 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
     decide(inbound, requestInfo, caller) {
       if (!enabled) return gateIsOff;
       return decide(requestInfo, currentTable(), contextOf(inbound, caller, isDown()));
+    },
+    untilVersionSettles(requestInfo) {
+      return enabled
+        ? untilVersionSettles(requestInfo, currentTable(), { now: clock(), preferredVersion })
+        : 0;
     },
     isMisplaced(requestInfo, before, { id, kind }) {
       // A request that a peer has rerouted stays here, at any version.

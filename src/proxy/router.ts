@@ -8,7 +8,7 @@ import { AuthenticationError } from '../identity/authenticator.ts';
 import { auditIdOf, defaultIdentityHeaderNames, hasPassedThrough, newPseudonym } from '../request/headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import { RequestRecord } from '../request/request-record.ts';
-import type { AdmittedRequest, Router } from '../request/router.ts';
+import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
 import type { Decision } from '../routing/decision.ts';
@@ -114,12 +114,32 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     return decision;
   };
 
+  const deliverSettled: Router['deliver'] = (request, send) => {
+    const wait = decider.untilVersionSettles(request.requestInfo);
+    return wait === 0 ? deliver(request, send) : deliverLater(request, send, wait);
+  };
+
+  const deliverLater = async (
+    request: AdmittedRequest,
+    send: Send,
+    wait: number,
+  ): ReturnType<typeof deliver> => {
+    const { inbound, requestInfo, caller } = request;
+    // A timer may fire a millisecond early.
+    for (let left = wait; left > 0; left = decider.untilVersionSettles(requestInfo)) {
+      await new Promise((resolve) => setTimeout(resolve, left));
+    }
+    return deliver({ ...request, decision: decide(inbound, requestInfo, caller) }, send);
+  };
+
   return {
     accept,
     identify,
     decide,
     deliver:
-      gate === undefined ? deliver : (request, send) => gate.pass(request, () => deliver(request, send)),
+      gate === undefined
+        ? deliverSettled
+        : (request, send) => gate.pass(request, () => deliverSettled(request, send)),
   };
 }
 

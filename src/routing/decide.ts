@@ -11,7 +11,12 @@ import type {
   ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
-import { comingPreference, decideByVersion, serversByPreference } from './preferred-version.ts';
+import {
+  comingPreference,
+  decideByVersion,
+  serversByPreference,
+  versionSettlesFor,
+} from './preferred-version.ts';
 
 const none = [] as const;
 const notAResourceRequest = localDecision('NotAResourceRequest');
@@ -157,20 +162,8 @@ function decideAmongVersions(
   context: DecisionContext,
 ): Decision | undefined {
   if (table.comparison === undefined) return undefined;
-  const { apiGroup, apiVersion } = requestInfo;
-  const isCustom = servedBy === undefined && table.isCustomResource(apiGroup, apiVersion);
-  const byPreference =
-    table.extension(apiGroup, apiVersion) === undefined
-      ? serversByPreference(
-          requestInfo,
-          route,
-          servedBy,
-          table,
-          isCustom,
-          context.now,
-          context.preferredVersion,
-        )
-      : undefined;
+  const isCustom = isOnlyCustom(requestInfo, servedBy, table);
+  const byPreference = orderOfVersions(requestInfo, route, servedBy, table, context);
   const decision =
     byPreference &&
     decideByVersion(byPreference, requestInfo, table, context, isCustom ? 'CustomResource' : 'ServedLocally');
@@ -180,6 +173,51 @@ function decideAmongVersions(
     detail: describePreference(byPreference, table, context),
   });
   return decision;
+}
+
+function isOnlyCustom(
+  { apiGroup, apiVersion }: RequestInfo,
+  servedBy: ServedBy | undefined,
+  table: RoutingTable,
+): boolean {
+  return servedBy === undefined && table.isCustomResource(apiGroup, apiVersion);
+}
+
+function orderOfVersions(
+  requestInfo: RequestInfo,
+  route: ResourceRoute | undefined,
+  servedBy: ServedBy | undefined,
+  table: RoutingTable,
+  { now, preferredVersion }: Pick<DecisionContext, 'now' | 'preferredVersion'>,
+): readonly ServersOfVersion[] | undefined {
+  if (table.extension(requestInfo.apiGroup, requestInfo.apiVersion) !== undefined) return undefined;
+  const isCustom = isOnlyCustom(requestInfo, servedBy, table);
+  return serversByPreference(requestInfo, route, servedBy, table, isCustom, now, preferredVersion);
+}
+
+/**
+ * How long a request has to wait because the version that is to respond changes in a moment, milliseconds. 0 for nearly
+ * every request: nothing changes, or all versions would respond alike. Pure.
+ *
+ * Routers learn a little apart when the version changes, and their clocks differ. In the last two seconds before it the
+ * version of before gets nothing new: else a router that is late would let an object lose the field that another router
+ * has just stored through the new version.
+ */
+export function untilVersionSettles(
+  requestInfo: RequestInfo,
+  table: RoutingTable | undefined,
+  { now = Number.POSITIVE_INFINITY, preferredVersion }: Pick<DecisionContext, 'now' | 'preferredVersion'>,
+): number {
+  // Nearly always.
+  if (table?.comparison === undefined || table.comparison.before.length === 0) return 0;
+  if (!requestInfo.isResourceRequest) return 0;
+  const coming = comingPreference(table, preferredVersion, now);
+  if (coming === undefined || coming.at - now > versionSettlesFor) return 0;
+  const { apiGroup, apiVersion, resource } = requestInfo;
+  const route = table.resource(apiGroup, apiVersion, resource);
+  const servedBy = serversOf(requestInfo, table);
+  const byPreference = orderOfVersions(requestInfo, route, servedBy, table, { now, preferredVersion });
+  return byPreference === undefined ? 0 : coming.at - now;
 }
 
 function describePreference(

@@ -24,6 +24,12 @@ export const defaultPreferredVersion: PreferredVersionOptions = Object.freeze({
   required: false,
 });
 
+/**
+ * How long what depends on the version waits before another version takes the place of the preferred one, milliseconds.
+ * What other routers have sent to the version of before is carried out by then.
+ */
+export const versionSettlesFor = 2_000;
+
 const minorVersionPattern = /^(?:0|[1-9]\d{0,3})\.(?:0|[1-9]\d{0,3})$/;
 
 export function isPreferredVersion(text: string): text is PreferredVersion {

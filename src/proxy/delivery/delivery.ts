@@ -14,6 +14,7 @@ import {
   type SendResult,
 } from '../../request/transport.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
+import { versionSettlesFor } from '../../routing/preferred-version.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { isEverybodys, isServedBySnapshot, servedSetsChanging, toldToPeer } from './judge-response.ts';
@@ -66,12 +67,6 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
   'FeatureGateDisabled',
 ]);
 
-/**
- * How long writes wait, answered by 503, before another version takes the place of the preferred one, milliseconds. A server
- * that ends may still carry out what other routers send it: a field that the other version stores meanwhile would be lost.
- */
-const otherVersionAfter = 2_000;
-
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   const { local, load, health, budget, random, logger } = options;
@@ -109,12 +104,15 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     inbound.otherVersion = otherVersion;
   }
 
-  /** Whether a server of the preferred version was lost so lately that other routers may still send it writes. */
+  /**
+   * Whether a server of the preferred version was lost so lately that other routers may still send it writes. It may carry
+   * them out while it ends: a field that the other version stores meanwhile would be lost.
+   */
   function comesTooSoon({ inbound }: AdmittedRequest, { versions }: Candidates, next: Choice): boolean {
     if (next.otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
     const servers = options.routingTable.current()?.servers ?? [];
     return servers.some(
-      ({ id, minor }) => minor === versions.preferred && health?.isLostWithin(id, otherVersionAfter) === true,
+      ({ id, minor }) => minor === versions.preferred && health?.isLostWithin(id, versionSettlesFor) === true,
     );
   }
 
