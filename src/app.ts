@@ -3,11 +3,11 @@ import type { Handler } from 'hono';
 import { Hono } from 'hono/tiny';
 import { internalError } from './apimachinery/status.ts';
 import type { OwnAppOptions } from './own-app.ts';
-import { createCarrier, createRouter } from './proxy/router.ts';
+import { resolveOptions } from './proxy/options.ts';
+import { createCarrier, createRouter, handleRequest } from './proxy/router.ts';
 import { ownPathsPrefix, refuseDisguisedOwnPath } from './request/own-path-target.ts';
-import { type HandlerEnvironment, handleRequest, type Router, webInbound } from './request/router.ts';
-import { ownResponse, responseOf } from './request/transport.ts';
-import { silentLogger } from './runtime/logger.ts';
+import { type AdmittedRequest, type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
+import { type Outcome, ownResponse, responseOf, sentElsewhere } from './request/transport.ts';
 
 export interface AppOptions extends OwnAppOptions {
   /** For a runtime that carries upgrades past the fetch handler: the same router. Default: one of its own. */
@@ -26,23 +26,31 @@ export interface AppOptions extends OwnAppOptions {
  * ```
  */
 export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
-  const { router = createRouter(options), inbound = webInbound, logger = silentLogger } = options;
-  const { carry } = createCarrier(options, router);
+  const settings = resolveOptions(options);
+  const { router = createRouter(settings), inbound = webInbound, logger } = settings;
+  const { carry } = createCarrier(settings, router);
   const app = new Hono<HandlerEnvironment>();
 
-  // What is an API server's. Before the function below: accept (400), authenticate (401, `options.authenticators`) and
-  // decide; after it: the audit ID, and the observers.
-  const toApiServer: Handler<HandlerEnvironment> = (context) =>
-    handleRequest(inbound(context), router, logger, (request) => {
-      const refusal = refuseDisguisedOwnPath(request);
-      return refusal === undefined ? carry(request) : ownResponse(refusal);
-    }).then(responseOf);
+  const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
+    const refusal = refuseDisguisedOwnPath(request);
+    return refusal === undefined ? carry(request) : ownResponse(refusal);
+  };
+
+  // What is an API server's: accept (400), authenticate (401, `options.authenticators`), decide, deliver.
+  const toApiServer: Handler<HandlerEnvironment> = (context) => {
+    const request = inbound(context);
+    if (request.respond === undefined) return handleRequest(request, router, logger, serve, responseOf);
+    void handleRequest(request, router, logger, serve, (outcome) => {
+      if (outcome.kind === 'response') request.respond?.(outcome.response);
+    });
+    return sentElsewhere;
+  };
 
   // What the router serves itself: health for everyone; /.mixed-version-proxy/ for allowed callers, whom it
   // authenticates first.
   const own = whenAsked(async () => {
     const { createOwnApp } = await import('./own-app.ts');
-    return createOwnApp(options, router, toApiServer);
+    return createOwnApp(settings, router, toApiServer);
   });
   for (const path of ['/livez', '/readyz', '/healthz']) app.get(path, own).get(`${path}/*`, own);
   app.all(`${ownPathsPrefix}/*`, own);

@@ -21,7 +21,7 @@ import {
 } from './own-paths/status/router-status.ts';
 import { type Explanation, explainHere, type RequestToExplain } from './proxy/explain.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
-import type { MixedVersionProxyOptions } from './proxy/options.ts';
+import type { MixedVersionProxyOptions, RouterSettings } from './proxy/options.ts';
 import { auditIdOf, withAuditId } from './request/headers.ts';
 import { ownPathsPrefix, refuseDisguisedOwnPath } from './request/own-path-target.ts';
 import {
@@ -30,7 +30,6 @@ import {
   type Router,
   webInbound,
 } from './request/router.ts';
-import { silentLogger } from './runtime/logger.ts';
 import {
   type AdvertisedServer,
   advertisedAddressHeader,
@@ -55,12 +54,11 @@ export interface OwnAppOptions extends OwnPathsOptions, Pick<MiddlewareOptions, 
  * @param toApiServer handles what is not the router's own after all: a health check that only API servers have
  */
 export function createOwnApp(
-  options: OwnAppOptions,
+  options: OwnAppOptions & RouterSettings,
   router: Router,
   toApiServer: Handler<HandlerEnvironment>,
 ): Hono<HandlerEnvironment> {
-  const { inbound = webInbound, logger = silentLogger, clock = Date.now } = options;
-  const { metrics } = options;
+  const { inbound = webInbound, logger, metrics } = options;
   const healthChecks = routerHealthChecks(options);
   const accept = acceptOwnRequest(router, inbound);
   const app = new Hono<HandlerEnvironment>();
@@ -80,7 +78,7 @@ export function createOwnApp(
     app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, onlyAuthorized));
   }
   // Snapshot, explain, status and its page.
-  const statusPage = (parts: StatusPageParts) => statusPageHandler(options, clock, parts);
+  const statusPage = (parts: StatusPageParts) => statusPageHandler(options, parts);
   const parts = { authorize, readinessChecks: healthChecks.readyz, statusPage };
   app.route(ownPathsPrefix, ownPaths(options, parts));
 
@@ -93,11 +91,10 @@ export function createOwnApp(
 }
 
 function statusPageHandler(
-  options: OwnAppOptions,
-  clock: () => number,
+  options: OwnAppOptions & RouterSettings,
   { status, explain }: StatusPageParts,
 ): MiddlewareHandler<HandlerEnvironment> {
-  const state = pageStateSource(options, clock, status);
+  const state = pageStateSource(options, options.clock, status);
   return async (context, next) => {
     const { req } = context;
     // A module of its own, with a page's style and script: most processes are never asked for it.
@@ -139,13 +136,12 @@ interface OwnPathsParts {
  * `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), and the status page
  * (GET), `/` and what its script asks for.
  */
-export function ownPaths(
-  options: OwnPathsOptions,
+function ownPaths(
+  options: OwnPathsOptions & RouterSettings,
   { authorize, readinessChecks, statusPage }: OwnPathsParts,
 ): Hono<HandlerEnvironment> {
   const receiver = options.routingTable;
-  const clock = options.clock ?? Date.now;
-  const status = () => routerStatus(options, readiness(readinessChecks), clock());
+  const status = () => routerStatus(options, readiness(readinessChecks), options.clock());
   const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options);
   const app = new Hono<HandlerEnvironment>();
 

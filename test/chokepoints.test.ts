@@ -66,7 +66,7 @@ const chokepoints = {
   // Header hygiene and identity stamping.
   cleanRequestHeaders: {
     definedIn: 'src/request/headers.ts',
-    calledIn: ['src/proxy/delivery/outbound.ts'],
+    calledIn: ['src/identity/stamp-identity.ts'],
   },
   stampIdentity: {
     definedIn: 'src/identity/stamp-identity.ts',
@@ -146,7 +146,7 @@ test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
     'src/edge/snapshot/sharing-receiver.ts', // hands the push on to the receiver that it extends
     'src/own-app.ts',
-    'src/request/router.ts',
+    'src/proxy/router.ts',
     'src/snapshot/receiving/snapshot-endpoint.ts',
   ]);
 });
@@ -204,15 +204,17 @@ test('the order accept, identify, decide, carry, name, observe is spelled in one
   assert.deepEqual(placesOf(/\brouter\.decide\(/), [
     // Asks the servers for their own health checks, in the name of the caller.
     'src/own-paths/server-checks.ts',
-    'src/request/router.ts',
+    'src/proxy/router.ts',
   ]);
   assert.deepEqual(placesOf(/\brouter\.identify\(/), [
     // Before the router's own paths.
     'src/own-app.ts',
     'src/own-paths/server-checks.ts',
-    'src/request/router.ts',
+    'src/proxy/router.ts',
   ]);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
+    // With a promise of the response, or with the response sent on another way.
+    'src/app.ts',
     'src/app.ts',
     'src/edge/worker/websocket-upgrade.ts',
     'src/node/upgrades/upgrade.ts',
@@ -226,7 +228,7 @@ test('a request by HTTP/2 comes through the adapter for fetch handlers, and no o
   assert.deepEqual(placesOf(/\bnew Http2Inbound\(/), ['src/node/serving/http2-server.ts']);
   assert.match(
     sourceOf('src/node/serving/http2-server.ts'),
-    /return fetch\(request, \{ inbound: new Http2Inbound\(incoming, inboundOptions\) \}\);/,
+    /const response = fetch\(request, \{ inbound: new Http2Inbound\(incoming, inboundOptions, respond\) \}\);/,
   );
 });
 

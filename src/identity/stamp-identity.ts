@@ -1,18 +1,17 @@
 import type { RawHeaders } from '../apimachinery/raw-headers.ts';
-import { rememberingNames } from '../apimachinery/remembered-by-name.ts';
 import {
+  cleanRequestHeaders,
   defaultIdentityHeaderNames,
   type IdentityHeaderNames,
-  identityHeaderMatcher,
   peerAssertionHeader,
+  type Rewriting,
 } from '../request/headers.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';
-import { websocketProtocolHeader, withoutWebsocketBearer } from '../request/websocket-bearer.ts';
 import { IdentityTextError, identityHeaderValue } from './identity-text.ts';
 
 /**
- * The one place where an established identity is written onto a request, for every way out: local, peer,
- * extension, second try, upgrade. The lines are a fresh list. `headers` have been through `cleanRequestHeaders`.
+ * The one place where a request's header lines are made for its way out: local, peer, extension, second try, upgrade. The
+ * client's lines go through `cleanRequestHeaders` first; only then is an established identity written.
  *
  * For an authenticated caller the result holds exactly the caller's X-Remote headers, as client-go writes them
  * (transport/round_trippers.go), or `assertion` in their place, and no credentials of the client any more: the
@@ -20,9 +19,9 @@ import { IdentityTextError, identityHeaderValue } from './identity-text.ts';
  * (kubernetes/kubernetes#81146). For a caller that was not established here the credentials stay as they are,
  * and nothing is asserted.
  *
- * Either way no identity header that came with the request leaves with it, even if an earlier step failed: a missing
- * user is the very branch in which others forgot to clear them.
- * @param assertion signed for this caller, request and destination; default: X-Remote headers.
+ * Either way no identity header that came with the request leaves with it: a missing user is the very branch in which
+ * others forgot to clear them.
+ * @param headers as the client sent them
  * @throws {IdentityTextError} when a value cannot be carried by a header line unchanged.
  *
  * @example
@@ -41,47 +40,19 @@ export function stampIdentity(
   headers: RawHeaders,
   caller: Caller,
   names: IdentityHeaderNames = defaultIdentityHeaderNames,
-  assertion?: string,
+  { assertion, ...rewriting }: Stamp = {},
 ): string[] {
-  const kindOf = kindsFor(names);
-  const authenticated = caller.kind === 'authenticated';
-  const stamped: string[] = [];
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    const name = headers[index] as string;
-    const value = headers[index + 1] as string;
-    const kind = kindOf(name);
-    if (kind === 'identity') continue;
-    const kept = authenticated ? withoutCredentials(kind, value) : value;
-    if (kept !== undefined) stamped.push(name, kept);
-  }
-  if (!authenticated) return stamped;
+  const isCallerNamed = caller.kind === 'authenticated';
+  const stamped = cleanRequestHeaders(headers, names, { ...rewriting, isCallerNamed });
+  if (!isCallerNamed) return stamped;
   if (assertion === undefined) for (const text of identityLines(caller.user)) stamped.push(text);
   else stamped.push(peerAssertionHeader, assertion);
   return stamped;
 }
 
-/** What a line is to the stamp. */
-type LineKind = 'identity' | 'authorization' | 'websocket-protocol' | 'other';
-
-const knownKinds = new WeakMap<IdentityHeaderNames, (name: string) => LineKind>();
-
-function kindsFor(names: IdentityHeaderNames): (name: string) => LineKind {
-  const known = knownKinds.get(names);
-  if (known !== undefined) return known;
-  const isIdentityHeader = identityHeaderMatcher(names);
-  const kindOf = rememberingNames((name): LineKind => {
-    const lowerCaseName = name.toLowerCase();
-    if (isIdentityHeader(lowerCaseName)) return 'identity';
-    if (lowerCaseName === 'authorization') return 'authorization';
-    return lowerCaseName === websocketProtocolHeader ? 'websocket-protocol' : 'other';
-  });
-  knownKinds.set(names, kindOf);
-  return kindOf;
-}
-
-function withoutCredentials(kind: LineKind, value: string): string | undefined {
-  if (kind === 'authorization') return undefined;
-  return kind === 'websocket-protocol' ? withoutWebsocketBearer(value) : value;
+interface Stamp extends Omit<Rewriting, 'isCallerNamed'> {
+  /** Signed for this caller, request and destination. Default: X-Remote headers. */
+  readonly assertion?: string | undefined;
 }
 
 /** Of users who come again, with each request of their connection. */

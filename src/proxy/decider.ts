@@ -7,11 +7,11 @@ import type { AdmittedRequest } from '../request/router.ts';
 import type { Caller } from '../request/user-info.ts';
 import { decide, isServedByDepartedServer, untilVersionSettles } from '../routing/decide.ts';
 import type { Decision, DecisionContext } from '../routing/decision.ts';
-import { defaultPreferredVersion, goesElsewhere } from '../routing/preferred-version.ts';
+import { goesElsewhere } from '../routing/preferred-version.ts';
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { type Candidates, noCandidates, type ServerLoad } from './delivery/server-choice.ts';
-import type { MixedVersionProxyOptions } from './options.ts';
+import { type Candidates, noCandidates } from './delivery/server-choice.ts';
+import type { RouterSettings } from './options.ts';
 
 /** Decides by the routing table and the servers as they are when it is asked. */
 interface Decider {
@@ -32,13 +32,10 @@ const gateIsOff: Decision = Object.freeze({
   candidates: [] as const,
 });
 
-export function createDecider(options: MixedVersionProxyOptions, load: ServerLoad): Decider {
-  const { routingTable, isVerifiedPeer = () => false } = options;
-  const { preferredVersion = defaultPreferredVersion } = options;
-  const { enabled = true, health, clock = Date.now } = options;
+export function createDecider(settings: RouterSettings): Decider {
+  const { routingTable, isVerifiedPeer, preferredVersion, enabled, health, clock } = settings;
   const currentTable = () => tableOfKnownServers(routingTable.current(), health);
-  const local = { ...options, load };
-  const isDown = () => isLocalServerDown(local);
+  const isDown = () => isLocalServerDown(settings);
 
   const contextOf = (
     inbound: InboundRequest,
@@ -46,7 +43,7 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
     localServerIsDown: boolean,
   ): DecisionContext => ({
     preferredVersion,
-    serverId: options.local?.id,
+    serverId: settings.local?.id,
     localServerIsDown,
     now: clock(),
     query: queryOf(inbound.target),
@@ -75,7 +72,7 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
       const now = decide(requestInfo, currentTable(), {
         preferredVersion,
-        serverId: options.local?.id,
+        serverId: settings.local?.id,
         localServerIsDown: isDown(),
         now: clock(),
         reroutedByVerifiedPeer: false,
@@ -88,14 +85,13 @@ export function createDecider(options: MixedVersionProxyOptions, load: ServerLoa
 }
 
 /** Whether peers take the place of the local server now, where they can. */
-export function isLocalServerDown(
-  options: Pick<MixedVersionProxyOptions, 'local' | 'load' | 'health'>,
-): boolean {
-  const { load, health } = options;
-  const serverId = options.local?.id;
-  return (
-    serverId !== undefined && (load?.isAvoided(serverId) === true || health?.isAvoided(serverId) === true)
-  );
+export function isLocalServerDown({
+  local,
+  load,
+  health,
+}: Pick<RouterSettings, 'local' | 'load' | 'health'>): boolean {
+  const serverId = local?.id;
+  return serverId !== undefined && (load.isAvoided(serverId) || health?.isAvoided(serverId) === true);
 }
 
 const known = new WeakMap<

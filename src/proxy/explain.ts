@@ -17,7 +17,7 @@ import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
 import { peerDestination } from './delivery/server-choice.ts';
-import type { MixedVersionProxyOptions } from './options.ts';
+import type { RouterSettings } from './options.ts';
 
 /** A request to explain. Nothing is sent anywhere. */
 export interface RequestToExplain {
@@ -210,16 +210,16 @@ function requestTarget(url: string): string {
 export function explainHere(
   request: RequestToExplain,
   table: RoutingTable | undefined,
-  options: MixedVersionProxyOptions,
+  settings: RouterSettings,
 ): Explanation {
-  const { health, clock = Date.now } = options;
+  const { health, clock, preferredVersion, enabled } = settings;
   return explainRequest(request, tableOfKnownServers(table, health), {
-    serverId: options.local?.id,
-    localServerIsDown: isLocalServerDown(options),
+    serverId: settings.local?.id,
+    localServerIsDown: isLocalServerDown(settings),
     now: clock(),
-    preferredVersion: options.preferredVersion,
+    preferredVersion,
     fromVerifiedPeer: false,
-    enabled: options.enabled,
+    enabled,
     healthOf: (id) => health?.report(id)?.status,
   });
 }

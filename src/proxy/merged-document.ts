@@ -8,23 +8,22 @@ import type { AdmittedRequest, Router } from '../request/router.ts';
 import { type Outcome, ownResponse } from '../request/transport.ts';
 import { ledByPreference } from '../routing/preferred-version.ts';
 import { readText } from '../runtime/bytes.ts';
-import { silentLogger } from '../runtime/logger.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { questionOf } from './ask-in-callers-name.ts';
 import { forward } from './forward.ts';
-import type { MixedVersionProxyOptions } from './options.ts';
+import type { RouterSettings } from './options.ts';
 
 /** Characters of a server's document: discovery with thousands of custom resources has some megabytes. */
 const maximumDocument = 16 * 1024 * 1024;
 
 /** Responds to requests for merged discovery documents and for the OpenAPI index. */
 export class DocumentMerger {
-  readonly #options: MixedVersionProxyOptions;
+  readonly #settings: RouterSettings;
   readonly #own: OwnDocuments;
 
-  constructor(options: MixedVersionProxyOptions) {
-    this.#options = options;
-    this.#own = new OwnDocuments(options.logger ?? silentLogger);
+  constructor(settings: RouterSettings) {
+    this.#settings = settings;
+    this.#own = new OwnDocuments(settings.logger);
   }
 
   /**
@@ -62,7 +61,7 @@ export class DocumentMerger {
   ): Promise<Response | undefined> {
     const merged = this.#mergedFor(request, table);
     if (merged === undefined || !isAllowed(response.status)) return undefined;
-    const serverId = this.#options.local?.id;
+    const serverId = this.#settings.local?.id;
     const isDocument = serverId !== undefined && response.status === 200 && request.inbound.method === 'GET';
     const own = isDocument ? await this.#take(serverId, merged.path, response.clone()) : undefined;
     return merged.respond(own);
@@ -81,9 +80,9 @@ export class DocumentMerger {
       acceptEncoding: firstHeader(headers, 'accept-encoding'),
       ifNoneMatch: firstHeader(headers, 'if-none-match'),
     };
-    const { preferredVersion, clock = Date.now } = this.#options;
+    const { preferredVersion, clock } = this.#settings;
     return mergedDiscovery(asked, ledByPreference(table, preferredVersion, clock()), {
-      localServerId: this.#options.local?.id,
+      localServerId: this.#settings.local?.id,
       onAggregated: (wasMade) => inbound.record?.mergedDiscovery(wasMade),
     });
   }
@@ -103,7 +102,7 @@ export class DocumentMerger {
       record: inbound.record,
     };
     let serverId = '';
-    const outcome = await forward({ ...request, inbound: question }, router, this.#options.transport, {
+    const outcome = await forward({ ...request, inbound: question }, router, this.#settings.transport, {
       ifNoneMatch: (destination) => {
         serverId = destination.id;
         return this.#own.known(serverId, path)?.etag;

@@ -1,15 +1,14 @@
 import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import {
+  type AdmittedRequest,
   type GetInboundRequest,
   type HandlerEnvironment,
-  handleRequest,
   webInbound,
 } from '../request/router.ts';
-import { ownResponse, responseOf } from '../request/transport.ts';
-import { silentLogger } from '../runtime/logger.ts';
-import type { MixedVersionProxyOptions } from './options.ts';
-import { createCarrier, createRouter } from './router.ts';
+import { type Outcome, ownResponse, responseOf } from '../request/transport.ts';
+import { type MixedVersionProxyOptions, resolveOptions } from './options.ts';
+import { createCarrier, createRouter, handleRequest } from './router.ts';
 
 /** What the runtime's adapter knows beyond the web standard. */
 export interface MiddlewareOptions extends MixedVersionProxyOptions {
@@ -35,11 +34,12 @@ export interface MiddlewareOptions extends MixedVersionProxyOptions {
  * ```
  */
 export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler<HandlerEnvironment> {
-  const router = createRouter(options);
-  const { inbound: getInbound = webInbound, logger = silentLogger } = options;
-  const { carry, inPlaceOf } = createCarrier(options, router);
-  return createMiddleware<HandlerEnvironment>((context, next) =>
-    handleRequest(getInbound(context), router, logger, async (request) => {
+  const settings = resolveOptions(options);
+  const router = createRouter(settings);
+  const { inbound: getInbound = webInbound, logger } = settings;
+  const { carry, inPlaceOf } = createCarrier(settings, router);
+  return createMiddleware<HandlerEnvironment>(async (context, next) => {
+    const serve = async (request: AdmittedRequest): Promise<Outcome> => {
       const { inbound, requestInfo, caller, decision } = request;
       if (decision.decision !== 'local') return carry(request);
       context.set('inbound', inbound);
@@ -53,6 +53,7 @@ export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler
         context.res = response;
       }
       return ownResponse(context.res);
-    }).then(responseOf),
-  );
+    };
+    return handleRequest(getInbound(context), router, logger, serve, responseOf);
+  });
 }

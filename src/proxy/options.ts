@@ -2,15 +2,16 @@ import type { ServerHealth } from '../health/server-health.ts';
 import type { AssertionSigner } from '../identity/assertion/assertion-signer.ts';
 import type { Authenticator } from '../identity/authenticator.ts';
 import type { Destination } from '../request/destination.ts';
-import type { IdentityHeaderNames } from '../request/headers.ts';
+import { defaultIdentityHeaderNames, type IdentityHeaderNames, newPseudonym } from '../request/headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { RequestObserver } from '../request/request-record.ts';
 import type { Transport } from '../request/transport.ts';
 import type { PreferredVersionOptions } from '../routing/decision.ts';
-import type { Logger } from '../runtime/logger.ts';
+import { defaultPreferredVersion } from '../routing/preferred-version.ts';
+import { type Logger, silentLogger } from '../runtime/logger.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import type { RetryBudget } from './delivery/other-servers.ts';
-import type { ServerLoad } from './delivery/server-choice.ts';
+import { RetryBudget } from './delivery/other-servers.ts';
+import { ServerLoad } from './delivery/server-choice.ts';
 import type { RequestGate } from './request-gate.ts';
 
 /** Where the routing table comes from: the snapshot receiver, or anything that holds one. */
@@ -68,4 +69,53 @@ export interface MixedVersionProxyOptions {
   readonly observers?: readonly RequestObserver[];
   /** Limits requests in flight. Default: there is no limit. */
   readonly gate?: RequestGate | undefined;
+}
+
+/** The options with every default in its place. What has no default stays optional: it is there or not. */
+export type RouterSettings = MixedVersionProxyOptions & {
+  readonly [Key in Defaulted]-?: NonNullable<MixedVersionProxyOptions[Key]>;
+};
+
+type Defaulted =
+  | 'authenticators'
+  | 'isVerifiedPeer'
+  | 'pseudonym'
+  | 'identityHeaderNames'
+  | 'preferredVersion'
+  | 'enabled'
+  | 'clock'
+  | 'monotonicClock'
+  | 'random'
+  | 'logger'
+  | 'load'
+  | 'retryBudget'
+  | 'observers';
+
+/**
+ * Resolves the options, once, where a router is made; those that are resolved stay as they are.
+ * @throws {TypeError} for a gateway that is to pass everything to a local server.
+ */
+export function resolveOptions<Options extends MixedVersionProxyOptions>(
+  options: Options,
+): Options & RouterSettings {
+  const { enabled = true, monotonicClock = () => performance.now() } = options;
+  if (options.local === undefined && !enabled) {
+    throw new TypeError('A gateway has no local server: enabled false needs local.');
+  }
+  return {
+    ...options,
+    enabled,
+    monotonicClock,
+    authenticators: options.authenticators ?? [],
+    isVerifiedPeer: options.isVerifiedPeer ?? (() => false),
+    pseudonym: options.pseudonym ?? newPseudonym(),
+    identityHeaderNames: options.identityHeaderNames ?? defaultIdentityHeaderNames,
+    preferredVersion: options.preferredVersion ?? defaultPreferredVersion,
+    clock: options.clock ?? Date.now,
+    random: options.random ?? Math.random,
+    logger: options.logger ?? silentLogger,
+    load: options.load ?? new ServerLoad(monotonicClock),
+    retryBudget: options.retryBudget ?? new RetryBudget(),
+    observers: options.observers ?? [],
+  };
 }

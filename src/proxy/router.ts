@@ -2,63 +2,97 @@ import { isLongRunning } from '../apimachinery/long-running.ts';
 import { rememberingRequests } from '../apimachinery/remembered-requests.ts';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { RequestInfoError } from '../apimachinery/request-info-error.ts';
-import { statusResponse } from '../apimachinery/status.ts';
+import { internalError, statusResponse } from '../apimachinery/status.ts';
 import { askAuthenticators } from '../identity/ask-authenticators.ts';
 import { AuthenticationError } from '../identity/authenticator.ts';
-import { auditIdOf, defaultIdentityHeaderNames, hasPassedThrough, newPseudonym } from '../request/headers.ts';
+import { auditIdOf, hasPassedThrough, withAuditId } from '../request/headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import { RequestRecord } from '../request/request-record.ts';
 import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
 import type { Decision } from '../routing/decision.ts';
-import { silentLogger } from '../runtime/logger.ts';
+import type { Logger } from '../runtime/logger.ts';
 import { createDecider } from './decider.ts';
 import { createDelivery } from './delivery/delivery.ts';
-import { RetryBudget } from './delivery/other-servers.ts';
-import { ServerLoad } from './delivery/server-choice.ts';
 import { forward, replacementFor } from './forward.ts';
 import type { DocumentMerger } from './merged-document.ts';
-import type { MixedVersionProxyOptions } from './options.ts';
+import { type MixedVersionProxyOptions, type RouterSettings, resolveOptions } from './options.ts';
 
 /**
- * Builds the router from what the runtime injects.
+ * Serves an admitted request: delivers it to an API server, as a request or as an upgrade, or passes it to the handlers of
+ * a library's own app.
+ */
+type Serve = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
+
+/**
+ * The way of every request, for fetch handlers and upgrades alike: accept, identify, decide, serve; then the response is
+ * given its audit ID and recorded. Never rejects: a failure becomes a 500 Status.
+ *
+ * No `async`, here and in what is on the way: each further promise would cost every request. A GET that is passed on makes
+ * three of them: one for the response, one for what `Router.deliver` makes of it, and one here.
+ *
+ * @param answer gives the client what came of it, or what a fetch handler returns for it
+ */
+export function handleRequest<Answer>(
+  inbound: InboundRequest,
+  router: Pick<Router, 'accept' | 'identify' | 'decide'>,
+  logger: Logger,
+  serve: Serve,
+  answer: (outcome: Outcome) => Answer,
+): Answer | Promise<Answer> {
+  const failed = (error: unknown): Answer => {
+    const response = withAuditId(internalError(error, logger, auditIdOf(inbound)), inbound);
+    inbound.record?.responded(response.status);
+    return answer(ownResponse(response));
+  };
+  const finished = (outcome: Outcome): Answer => {
+    try {
+      if (outcome.kind === 'response' && !outcome.isPassedOn) withAuditId(outcome.response, inbound);
+      inbound.record?.responded(outcome.kind === 'sent' ? outcome.status : outcome.response.status);
+      return answer(outcome);
+    } catch (error) {
+      return failed(error);
+    }
+  };
+  try {
+    const outcome = served(inbound, router, serve);
+    return outcome instanceof Promise ? outcome.then(finished, failed) : finished(outcome);
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+/** A promise only where the caller has to be waited for, or `serve` gives one. */
+function served(
+  inbound: InboundRequest,
+  router: Pick<Router, 'accept' | 'identify' | 'decide'>,
+  serve: Serve,
+): Outcome | Promise<Outcome> {
+  const requestInfo = router.accept(inbound);
+  if ('response' in requestInfo) return requestInfo;
+  const decideAndServe = (caller: Caller | ResponseToSend) => {
+    if (caller.kind === 'response') return caller;
+    const decision = router.decide(inbound, requestInfo, caller);
+    return serve({ inbound, requestInfo, caller, decision });
+  };
+  const caller = router.identify(inbound);
+  return caller instanceof Promise ? caller.then(decideAndServe) : decideAndServe(caller);
+}
+
+/**
+ * The steps, from what the runtime injects.
  * @throws {TypeError} for a gateway that is to pass everything to a local server.
  */
 export function createRouter(options: MixedVersionProxyOptions): Router {
-  if (options.local === undefined && options.enabled === false) {
-    throw new TypeError('A gateway has no local server: enabled false needs local.');
-  }
-  const {
-    authenticators = [],
-    pseudonym = newPseudonym(),
-    identityHeaderNames = defaultIdentityHeaderNames,
-    monotonicClock = () => performance.now(),
-    random = Math.random,
-    logger = silentLogger,
-    observers = [],
-    load = new ServerLoad(monotonicClock),
-    retryBudget = new RetryBudget(),
-    gate,
-  } = options;
+  const settings = resolveOptions(options);
+  const { authenticators, pseudonym, monotonicClock, logger, observers, gate } = settings;
   const readRequest = rememberingRequests();
-  const decider = createDecider(options, load);
-  const deliver = createDelivery({
-    ...decider,
-    routingTable: options.routingTable,
-    local: options.local,
-    identityHeaderNames,
-    assertionSigner: options.assertionSigner,
-    pseudonym,
-    load,
-    health: options.health,
-    budget: retryBudget,
-    random,
-    logger,
-    monotonicClock,
-  });
+  const decider = createDecider(settings);
+  const deliver = createDelivery({ ...settings, ...decider });
 
-  const accept = (inbound: InboundRequest): RequestInfo | ResponseToSend => {
+  /** Path acceptance and request info. */
+  function accept(inbound: InboundRequest): RequestInfo | ResponseToSend {
     const record = new RequestRecord(inbound, observers, monotonicClock);
     inbound.record = record;
     if (hasPassedThrough(inbound.headers, pseudonym)) return ownResponse(loopDetected());
@@ -71,48 +105,29 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
       if (error instanceof RequestInfoError) return ownResponse(refuseTarget(error));
       throw error;
     }
-  };
+  }
 
-  const identify = (inbound: InboundRequest): ReturnType<Router['identify']> => {
+  /** Who calls. */
+  function identify(inbound: InboundRequest): ReturnType<Router['identify']> {
+    const identified = (caller: Caller): Caller => {
+      if (inbound.record !== undefined) inbound.record.caller = caller;
+      return caller;
+    };
+    const refused = (error: unknown): ResponseToSend => ownResponse(refuseCaller(inbound, error, logger));
     try {
       const caller = askAuthenticators(inbound, authenticators);
-      if (caller instanceof Promise) {
-        return caller.then(
-          (known) => identified(inbound, known),
-          (error: unknown) => ownResponse(refuseCaller(inbound, error)),
-        );
-      }
-      return identified(inbound, caller);
+      return caller instanceof Promise ? caller.then(identified, refused) : identified(caller);
     } catch (error) {
-      return ownResponse(refuseCaller(inbound, error));
+      return refused(error);
     }
-  };
+  }
 
-  const identified = (inbound: InboundRequest, caller: Caller): Caller => {
-    inbound.record?.identified(caller);
-    return caller;
-  };
-
-  const refuseCaller = (inbound: InboundRequest, error: unknown): Response => {
-    if (!(error instanceof AuthenticationError)) throw error;
-    logger.info(
-      {
-        error: error.message,
-        remoteAddress: inbound.connection.remoteAddress,
-        'audit-ID': auditIdOf(inbound),
-      },
-      'Unauthorized',
-    );
-    // The message names the class of error for the operator; kubectl shows it. It never holds what helps an attacker
-    // (contents of credentials, keys, addresses).
-    return statusResponse('Unauthorized', `Unauthorized: ${error.message}`);
-  };
-
-  const decide = (inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision => {
+  /** Where it goes, and why. */
+  function decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision {
     const decision = decider.decide(inbound, requestInfo, caller);
-    inbound.record?.decided(decision);
+    if (inbound.record !== undefined) inbound.record.decision = decision;
     return decision;
-  };
+  }
 
   const deliverSettled: Router['deliver'] = (request, send) => {
     const wait = decider.untilVersionSettles(request.requestInfo);
@@ -136,6 +151,7 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     accept,
     identify,
     decide,
+    // Choice of a server, hygiene and stamp, and who else is asked: delivery/.
     deliver:
       gate === undefined
         ? deliverSettled
@@ -159,6 +175,15 @@ function refuseTarget(error: RequestInfoError): Response {
     : statusResponse('BadRequest', error.message);
 }
 
+function refuseCaller(inbound: InboundRequest, error: unknown, logger: Logger): Response {
+  if (!(error instanceof AuthenticationError)) throw error;
+  const { remoteAddress } = inbound.connection;
+  logger.info({ error: error.message, remoteAddress, 'audit-ID': auditIdOf(inbound) }, 'Unauthorized');
+  // The message names the class of error for the operator; kubectl shows it. It never holds what helps an attacker
+  // (contents of credentials, keys, addresses).
+  return statusResponse('Unauthorized', `Unauthorized: ${error.message}`);
+}
+
 /** Takes admitted requests to API servers and brings their responses. */
 interface Carrier {
   /** The server's response, or the merged document in its place. */
@@ -167,14 +192,14 @@ interface Carrier {
   inPlaceOf(response: Response, request: AdmittedRequest): Promise<Response | undefined>;
 }
 
-export function createCarrier(options: MixedVersionProxyOptions, router: Router): Carrier {
-  const { routingTable, transport } = options;
+export function createCarrier(settings: RouterSettings, router: Router): Carrier {
+  const { routingTable, transport } = settings;
   let merger: DocumentMerger | undefined;
 
   /** In a module of its own: a Worker loads what merges documents when it is first asked for one (docs/decisions/0008). */
   const loadedMerger = async (): Promise<DocumentMerger> => {
     const { DocumentMerger } = await import('./merged-document.ts');
-    merger ??= new DocumentMerger(options);
+    merger ??= new DocumentMerger(settings);
     return merger;
   };
   const forwarded = (request: AdmittedRequest): Promise<Outcome> =>

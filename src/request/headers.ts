@@ -1,9 +1,10 @@
-import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 import { rememberingNames } from '../apimachinery/remembered-by-name.ts';
 import { hexOf } from '../runtime/bytes.ts';
 import { CodedError } from '../runtime/errors.ts';
 import type { InboundRequest } from './inbound.ts';
 import type { Caller } from './user-info.ts';
+import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bearer.ts';
 
 /** Kubernetes' own mark on a request that a peer has rerouted already (KEP-4020). Its value is `true`. */
 export const rerouteMarkHeader = 'x-kubernetes-peer-proxied';
@@ -38,8 +39,60 @@ const hopByHop: ReadonlySet<string> = new Set([
 const notNominable =
   /^(?:authorization|cookie|forwarded|host|via)$|^(?:content|impersonate|sec-websocket|x-forwarded)-/;
 
+/** What a request's lines are rewritten by, besides their names. */
+export interface Rewriting {
+  /** The router names the caller: the caller's own credentials stay behind. */
+  readonly isCallerNamed?: boolean | undefined;
+  /** The request's audit ID, in place of any other. `undefined`: it has none yet, and the line travels as it came. */
+  readonly auditId?: string | undefined;
+  /** The client's address, for X-Forwarded-For: behind those that are there, as Go's ReverseProxy has it. */
+  readonly remoteAddress?: string | undefined;
+}
+
+/** What becomes of a line by its name. `connection` and `transfer-encoding` stay, too, and bear on other lines. */
+type LineFate =
+  | 'travels'
+  | 'stays'
+  | 'connection'
+  | 'transfer-encoding'
+  /** Stays where the caller is named; so do the tokens among the subprotocols of a WebSocket. */
+  | 'credentials'
+  | 'websocket-protocol'
+  | 'audit-id'
+  | 'forwarded-for';
+type FateOfName = (name: string) => LineFate;
+
+/** Read by the destination or written anew on the way: the others travel or stay, whoever calls. */
+const rewritten: ReadonlyMap<string, LineFate> = new Map([
+  ['authorization', 'credentials'],
+  [websocketProtocolHeader, 'websocket-protocol'],
+  ['audit-id', 'audit-id'],
+  ['x-forwarded-for', 'forwarded-for'],
+]);
+
+const requestFates = new WeakMap<IdentityHeaderNames, FateOfName>();
+
+/** The table by which a request's lines are gone through: each name is judged once. */
+function requestFatesFor(names: IdentityHeaderNames): FateOfName {
+  const known = requestFates.get(names);
+  if (known !== undefined) return known;
+  const isIdentityHeader = identityHeaderMatcher(names);
+  const fateOf = rememberingNames((name) => {
+    const lowerCaseName = name.toLowerCase();
+    const fate = fateOnConnection(lowerCaseName);
+    if (fate !== 'travels') return fate;
+    const isOurs =
+      lowerCaseName === 'host' ||
+      isIdentityHeader(lowerCaseName) ||
+      hyphenated(lowerCaseName) === rerouteMarkHeader;
+    return isOurs ? 'stays' : (rewritten.get(lowerCaseName) ?? 'travels');
+  });
+  requestFates.set(names, fateOf);
+  return fateOf;
+}
+
 /**
- * Header lines of a request that may travel on, as a fresh list, in order, each as it came.
+ * Header lines of a request that may travel on, as a fresh list, in order, each as it came, but for what `rewriting` says.
  *
  * Gone are: what was meant for this connection only, what its `Connection` lines nominate, Host and HTTP/2
  * pseudo headers (the transport writes its own), every identity header in any spelling, and the reroute mark.
@@ -49,35 +102,52 @@ const notNominable =
 export function cleanRequestHeaders(
   headers: RawHeaders,
   names: IdentityHeaderNames = defaultIdentityHeaderNames,
+  { isCallerNamed = false, auditId, remoteAddress }: Rewriting = {},
 ): string[] {
-  return withoutConnectionHeaders(headers, requestHygieneFor(names));
+  const fateOf = requestFatesFor(names);
+  const kept: string[] = [];
+  let earlierAddresses = '';
+  let hasConnection = false;
+  let hasTransferEncoding = false;
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] as string;
+    const value = headers[index + 1] as string;
+    switch (fateOf(name)) {
+      case 'travels':
+        kept.push(name, value);
+        break;
+      case 'connection':
+        hasConnection = true;
+        break;
+      case 'transfer-encoding':
+        hasTransferEncoding = true;
+        break;
+      case 'credentials':
+        if (!isCallerNamed) kept.push(name, value);
+        break;
+      case 'websocket-protocol': {
+        const left = isCallerNamed ? withoutWebsocketBearer(value) : value;
+        if (left !== undefined) kept.push(name, left);
+        break;
+      }
+      case 'audit-id':
+        if (auditId === undefined) kept.push(name, value);
+        break;
+      case 'forwarded-for':
+        if (remoteAddress === undefined) kept.push(name, value);
+        else earlierAddresses += `${value}, `;
+        break;
+      case 'stays':
+        break;
+    }
+  }
+  const lines = withoutNominated(kept, headers, hasConnection, hasTransferEncoding);
+  if (auditId !== undefined) lines.push(auditIdHeader, auditId);
+  if (remoteAddress !== undefined) lines.push('X-Forwarded-For', earlierAddresses + remoteAddress);
+  return lines;
 }
 
-/** What becomes of a line by its name: `connection` and `transfer-encoding` stay, too, and bear on other lines. */
-type LineFate = 'travels' | 'stays' | 'connection' | 'transfer-encoding';
-type NameHygiene = (name: string) => LineFate;
-
-const hygienes = new WeakMap<IdentityHeaderNames, NameHygiene>();
-
-function requestHygieneFor(names: IdentityHeaderNames): NameHygiene {
-  const known = hygienes.get(names);
-  if (known !== undefined) return known;
-  const isIdentityHeader = identityHeaderMatcher(names);
-  const hygiene = rememberingNames((name) => {
-    const lowerCaseName = name.toLowerCase();
-    const fate = fateOnConnection(lowerCaseName);
-    if (fate !== 'travels') return fate;
-    const isOurs =
-      lowerCaseName === 'host' ||
-      isIdentityHeader(lowerCaseName) ||
-      hyphenated(lowerCaseName) === rerouteMarkHeader;
-    return isOurs ? 'stays' : 'travels';
-  });
-  hygienes.set(names, hygiene);
-  return hygiene;
-}
-
-const responseHygiene = rememberingNames((name) => fateOnConnection(name.toLowerCase()));
+const fateOfResponse = rememberingNames((name) => fateOnConnection(name.toLowerCase()));
 
 function fateOnConnection(lowerCaseName: string): LineFate {
   if (lowerCaseName === 'connection' || lowerCaseName === 'transfer-encoding') return lowerCaseName;
@@ -90,21 +160,26 @@ function fateOnConnection(lowerCaseName: string): LineFate {
  * Such a line in an HTTP/2 response would be an error of ours (RFC 9113 section 8.2.2).
  */
 export function cleanResponseHeaders(headers: RawHeaders): string[] {
-  return withoutConnectionHeaders(headers, responseHygiene);
-}
-
-function withoutConnectionHeaders(headers: RawHeaders, fateOf: NameHygiene): string[] {
   const kept: string[] = [];
   let hasConnection = false;
   let hasTransferEncoding = false;
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
-    const fate = fateOf(name);
+    const fate = fateOfResponse(name);
     if (fate === 'travels') kept.push(name, headers[index + 1] as string);
     else if (fate === 'connection') hasConnection = true;
     else if (fate === 'transfer-encoding') hasTransferEncoding = true;
   }
-  // Most messages have neither. Either may remove lines before it, so the check comes after the last line.
+  return withoutNominated(kept, headers, hasConnection, hasTransferEncoding);
+}
+
+/** Either line may remove others before it, so this comes after the last line. Most messages have neither. */
+function withoutNominated(
+  kept: string[],
+  headers: RawHeaders,
+  hasConnection: boolean,
+  hasTransferEncoding: boolean,
+): string[] {
   if (!hasConnection && !hasTransferEncoding) return kept;
   const unwanted = connectionOptions(headers);
   // RFC 9112 section 6.1: Transfer-Encoding overrides Content-Length, which an intermediary must not forward
@@ -282,17 +357,6 @@ export function auditIdOf(inbound: Pick<InboundRequest, 'headers' | 'auditId'>):
     inbound.auditId = given !== undefined && acceptableId.test(given) ? given : crypto.randomUUID();
   }
   return inbound.auditId;
-}
-
-/** Header lines of a request on its way out: with its audit ID, and no other, once it has one. */
-export function withAuditIdForDestination(headers: RawHeaders, { auditId }: InboundRequest): RawHeaders {
-  if (auditId === undefined) return headers;
-  const lines: string[] = [];
-  for (const [name, value] of headerLines(headers)) {
-    if (name.toLowerCase() !== 'audit-id') lines.push(name, value);
-  }
-  lines.push(auditIdHeader, auditId);
-  return lines;
 }
 
 /** Header lines of a destination's response: with an audit ID where the destination did not give it one. */

@@ -67,6 +67,11 @@ export interface InboundRequest {
    * Called by `Router.accept` for what is not long-running. Left out where there is no such time-out.
    */
   limitDuration?(): void;
+  /**
+   * Sends a response that is the router's own, or that a transport has not sent itself, once it is there: the fetch handler
+   * has returned `sentElsewhere` at once. Left out by runtimes to which the fetch handler returns a promise of the response.
+   */
+  respond?(response: Response): void;
   /** Set by `auditIdOf`, on first need. */
   auditId?: string | undefined;
   /** Set by `Router.deliver` where a server of another version than the preferred one responds. */

@@ -119,14 +119,6 @@ export class RequestRecord {
     for (const observer of this.#observers) observer.accepted?.(this);
   }
 
-  identified(caller: Caller): void {
-    this.caller = caller;
-  }
-
-  decided(decision: Decision): void {
-    this.decision = decision;
-  }
-
   /** The router rejects it to protect itself. A response follows unless one had begun. */
   turnedAway(reason: DropReason): void {
     this.dropped = reason;

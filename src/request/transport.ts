@@ -136,9 +136,12 @@ export function passedOnResponse(response: Response): ResponseToSend {
   return { kind: 'response', response, isPassedOn: true };
 }
 
-/** What a fetch handler returns for a response that was sent: the runtime's adapter, which has sent it, drops this one. */
-const placeholder = new Response(null);
+/**
+ * What a fetch handler returns for a response that is sent on another way: the runtime's adapter drops this one, which it
+ * knows by a header of @hono/node-server's.
+ */
+export const sentElsewhere = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
 
 export function responseOf(result: SendResult): Response {
-  return result.kind === 'sent' ? placeholder : result.response;
+  return result.kind === 'sent' ? sentElsewhere : result.response;
 }

@@ -1,10 +1,12 @@
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { refuseDeclinedUpgrade } from '../../proxy/delivery/judge-response.ts';
+import { handleRequest } from '../../proxy/router.ts';
 import { cleanResponseHeaders } from '../../request/headers.ts';
 import { refuseUpgradeOfOwnPath } from '../../request/own-path-target.ts';
-import { type AdmittedRequest, handleRequest, type Router } from '../../request/router.ts';
+import type { AdmittedRequest, Router } from '../../request/router.ts';
 import {
+  type Outcome,
   ownResponse,
   passedOnResponse,
   type ResponseToSend,
@@ -42,7 +44,7 @@ export async function upgradeWebSocket(
 ): Promise<Response> {
   const protocol = inbound.request.headers.get('upgrade')?.trim().toLowerCase();
   if (protocol !== 'websocket') return refuseProtocol();
-  return handleRequest(inbound, router, logger, (request) => {
+  const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
     const refusal = refuseUpgradeOfOwnPath(request);
     if (refusal !== undefined) return ownResponse(refusal);
     return router.deliver(request, async (outbound) => {
@@ -52,7 +54,8 @@ export async function upgradeWebSocket(
       const response: SwitchedResponse = await send(outbound, inbound, { headers });
       return response.webSocket ? switched(response, response.webSocket) : declined(response, request);
     });
-  }).then(responseOf);
+  };
+  return handleRequest(inbound, router, logger, serve, responseOf);
 }
 
 /**

@@ -181,6 +181,8 @@ class BodyWriter implements ResponseWriter {
 /** The second argument of the fetch handler: Hono's `context.env`. */
 export interface Http2Bindings {
   readonly incoming: IncomingStream;
+  /** Writes a response that the handler did not wait for: it has returned `RESPONSE_ALREADY_SENT`. Never throws. */
+  readonly respond: (response: Response) => void;
 }
 
 /** Statuses of responses that the adapter writes itself. */
@@ -327,7 +329,8 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
     else {
       if (expectation !== undefined && stream.hasContent) stream.respondInterim(continueStatus);
       try {
-        const response = fetch(lightRequest(stream, host), { incoming: stream });
+        const respond = (later: Response) => this.#respond(stream, later);
+        const response = fetch(lightRequest(stream, host), { incoming: stream, respond });
         // No `await`: another promise would cost every request.
         if (response instanceof Promise) {
           response.then(

@@ -73,7 +73,7 @@ const jobs = { group: 'batch', version: 'v1', resource: 'jobs' };
 test('a rerouted request counts when it is over, with the code that the client got', () => {
   const { begin, value } = measured();
   const { record, end } = begin('/apis/batch/v1/jobs');
-  record.decided(toPeer);
+  record.decision = toPeer;
   record.attemptBegun(peer);
   record.attemptResponded(200);
   record.responded(200);
@@ -85,7 +85,7 @@ test('a rerouted request counts when it is over, with the code that the client g
 test('a peer that cannot be reached counts as rerouted with 503, as upstream has it, and as an error of its own', () => {
   const { begin, value } = measured();
   const { record, end } = begin('/apis/batch/v1/jobs');
-  record.decided(toPeer);
+  record.decision = toPeer;
   record.attemptBegun(peer);
   record.attemptFailed('ConnectFailed');
   record.attemptBegun({ ...peer, id: 'c' });
@@ -103,10 +103,10 @@ test('a peer that cannot be reached counts as rerouted with 503, as upstream has
 test('peers without an address and requests that cannot be built are upstream errors', () => {
   const { begin, value } = measured();
   const lost = begin('/apis/batch/v1/jobs');
-  lost.record.decided({ decision: 'unavailable', reason: 'PeerAddressUnknown', candidates: [] });
+  lost.record.decision = { decision: 'unavailable', reason: 'PeerAddressUnknown', candidates: [] };
   lost.record.responded(503);
   const unbuilt = begin('/apis/batch/v1/jobs');
-  unbuilt.record.decided(toPeer);
+  unbuilt.record.decision = toPeer;
   unbuilt.record.attemptBegun(peer);
   unbuilt.record.attemptFailed('AssertionTooLarge');
   const name = 'apiserver_peer_proxy_errors_total';
@@ -117,7 +117,7 @@ test('peers without an address and requests that cannot be built are upstream er
 test('a second try after a response that was not passed on is counted, and each response at its destination', () => {
   const { begin, value } = measured();
   const { record } = begin('/apis/batch/v1/jobs');
-  record.decided(toPeer);
+  record.decision = toPeer;
   record.attemptBegun(peer);
   record.attemptResponded(404);
   record.attemptBegun({ ...peer, id: 'c' });

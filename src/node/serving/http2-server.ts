@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.ts';
 import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/server-stream.ts';
 import type { HeldBytes, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
-import { type Outcome, sent } from '../../request/transport.ts';
+import { type Outcome, sent, sentElsewhere } from '../../request/transport.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
@@ -34,10 +35,11 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
   const { logger = silentLogger } = options;
   const inboundOptions = { clientCertificateOf, deadlines };
   return serveHttp2({
-    fetch(request, { incoming }) {
+    fetch(request, { incoming, respond }) {
       // GOAWAY; requests in flight continue (RFC 9113 section 6.8).
       if (isToEnd()) incoming.closeConnection();
-      return fetch(request, { inbound: new Http2Inbound(incoming, inboundOptions) });
+      const response = fetch(request, { inbound: new Http2Inbound(incoming, inboundOptions, respond) });
+      return response === sentElsewhere ? RESPONSE_ALREADY_SENT : response;
     },
     // The router does not use the host: it decides on and forwards the request as it was received.
     host: 'localhost',
@@ -66,12 +68,15 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
 /** A request over HTTP/2. */
 export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
   protected readonly carrier: IncomingStream;
+  readonly respond: (response: Response) => void;
   #onClose: (() => void) | undefined;
 
-  constructor(incoming: IncomingStream, options: NodeInboundOptions) {
+  /** @param respond writes a response for which the fetch handler has not waited */
+  constructor(incoming: IncomingStream, options: NodeInboundOptions, respond: (response: Response) => void) {
     const { method, target, headers } = incoming.head;
     super(method, target, headers, '2.0', options);
     this.carrier = incoming;
+    this.respond = respond;
     incoming.follow(this);
   }
 

@@ -5,6 +5,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { statusParts, statusResponse } from '../../apimachinery/status.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { announcesBody } from '../../request/inbound.ts';
+import { sentElsewhere } from '../../request/transport.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { ServerObserver } from '../exchange/connection-observer.ts';
@@ -23,7 +24,7 @@ export interface RequestHandlerOptions extends NodeInboundOptions {
 }
 
 /** Passes the inbound request through the adapter. A `WeakMap` instead would cost garbage collection. */
-type InboundResponse = ServerResponse & { inbound: NodeInboundRequest };
+type InboundResponse = ServerResponse & { inbound: Http1Inbound };
 
 /** Handles HTTP/1.1 requests with the fetch handler. */
 export function requestHandler(
@@ -34,7 +35,8 @@ export function requestHandler(
     (request, bindings) => {
       const { incoming, outgoing } = bindings as HttpBindings;
       const { inbound } = outgoing as InboundResponse;
-      const response = fetch(request, { incoming, outgoing, inbound });
+      const response = inbound.later ?? fetch(request, { incoming, outgoing, inbound });
+      if (response === sentElsewhere) return RESPONSE_ALREADY_SENT;
       // No `await`: another promise would cost every request.
       return response instanceof Promise
         ? response.then((settled) => settle(settled, outgoing, logger))
@@ -60,11 +62,14 @@ export function requestHandler(
       refuseForMemory(outgoing);
       return;
     }
-    const inbound = new Http1Inbound(incoming, outgoing, held, options);
+    const write = () => {
+      listener(incoming, outgoing).catch((error: unknown) => breakOff(outgoing, error, logger));
+    };
+    const inbound = new Http1Inbound(incoming, outgoing, held, options, write);
     if (inbound.hasBody) discardUnreadBody(incoming, outgoing);
     (outgoing as InboundResponse).inbound = inbound;
     hideFromUrl(incoming);
-    listener(incoming, outgoing).catch((error: unknown) => breakOff(outgoing, error, logger));
+    write();
   };
 }
 
@@ -110,7 +115,10 @@ function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse):
 class Http1Inbound extends NodeInboundRequest {
   protected readonly carrier: IncomingMessage;
   readonly held: HeldBytes;
+  /** A response for which the fetch handler has not waited. */
+  later: Response | undefined;
   readonly #outgoing: ServerResponse;
+  readonly #write: () => void;
   #hasBody: boolean | undefined;
 
   constructor(
@@ -118,11 +126,19 @@ class Http1Inbound extends NodeInboundRequest {
     outgoing: ServerResponse,
     held: HeldBytes,
     options: NodeInboundOptions,
+    write: () => void,
   ) {
     super(incoming.method ?? 'GET', incoming.url ?? '', incoming.rawHeaders, incoming.httpVersion, options);
     this.carrier = incoming;
     this.held = held;
     this.#outgoing = outgoing;
+    this.#write = write;
+  }
+
+  /** Goes to the adapter once more, which finds a response that is there. */
+  respond(response: Response): void {
+    this.later = response;
+    this.#write();
   }
 
   get hasBody(): boolean {

@@ -3,10 +3,11 @@ import type { Duplex } from 'node:stream';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { refuseDeclinedUpgrade } from '../../proxy/delivery/judge-response.ts';
+import { handleRequest } from '../../proxy/router.ts';
 import { cleanResponseHeaders, withAuditIdForClient } from '../../request/headers.ts';
 import { refuseUpgradeOfOwnPath } from '../../request/own-path-target.ts';
-import { type AdmittedRequest, handleRequest, type Router } from '../../request/router.ts';
-import { ownResponse, type SendResult, type Sent, sent } from '../../request/transport.ts';
+import type { AdmittedRequest, Router } from '../../request/router.ts';
+import { type Outcome, ownResponse, type SendResult, type Sent, sent } from '../../request/transport.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
 import { issueOfHead } from '../exchange/http1-request-head.ts';
@@ -65,7 +66,7 @@ async function upgrade(
   }
   const inbound = new UpgradeInbound(incoming, client, options);
   const token = protocolOf(incoming.rawHeaders);
-  const outcome = await handleRequest(inbound, router, logger, (request) => {
+  const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
     const refusal = refuseUpgradeOfOwnPath(request);
     if (refusal !== undefined) return ownResponse(refusal);
     return router.deliver(request, async (outbound) => {
@@ -74,10 +75,12 @@ async function upgrade(
         ? openTunnel(client, firstBytes, response, inbound, openStreams)
         : afterDeclined(client, response.response, request, inbound, openStreams);
     });
+  };
+  await handleRequest(inbound, router, logger, serve, async (outcome) => {
+    if (outcome.kind === 'response' && inbound.takeResponse()) {
+      await writeLastResponse(client, outcome.response);
+    }
   });
-  if (outcome.kind === 'response' && inbound.takeResponse()) {
-    await writeLastResponse(client, outcome.response);
-  }
 }
 
 function openTunnel(

@@ -61,8 +61,8 @@ function setUp() {
     const inbound = { ...inboundRequest(), target, headers: ['User-Agent', userAgent] };
     const record = new RequestRecord(inbound, [history], clock);
     record.accepted(parseRequestInfo('GET', target));
-    record.identified(caller);
-    record.decided(decision);
+    record.caller = caller;
+    record.decision = decision;
     record.attemptBegun(destination(server));
     time.now += milliseconds;
     record.responded(status);

@@ -24,7 +24,7 @@ function setUp() {
   const begin = (target: string, decision: Decision) => {
     const record = new RequestRecord({ ...inboundRequest(), target }, [decisions], clock);
     record.accepted(parseRequestInfo('GET', target));
-    record.decided(decision);
+    record.decision = decision;
     return record;
   };
   const pass = (target: string, decision: Decision) => begin(target, decision).responded(200);

@@ -55,7 +55,7 @@ interface DeliveryOptions extends AttemptOptions {
   readonly routingTable: { current(): RoutingTable | undefined };
   /** Whether a server that has left for a while is known to serve what is asked for. */
   readonly isServedByDepartedServer: (request: AdmittedRequest) => boolean;
-  readonly budget: RetryBudget;
+  readonly retryBudget: RetryBudget;
   readonly random: () => number;
 }
 
@@ -69,7 +69,7 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
 
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
-  const { local, load, health, budget, random, logger } = options;
+  const { local, load, health, retryBudget: budget, random, logger } = options;
   const { othersThanLocal, isServedByDepartedServer } = options;
   const state: ServerState = {
     inFlight: (id) => load.inFlight(id),
@@ -138,8 +138,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       othersLeft: () => mayTryAnother(candidates, server),
       mayBeDenied: mayBeDenied(request),
     };
-    return attempt(request, destination, send, hints).then((result) =>
-      isFailed(result) ? askOthers(request, candidates, server, result, send) : result,
+    return attempt(request, destination, send, hints, (failed) =>
+      askOthers(request, candidates, server, failed, send),
     );
   }
 
@@ -170,7 +170,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       if (rule.isFromBudget && !budget.withdraw()) break;
       asked.push(next.server);
       noteVersion(request, next);
-      const result = await attempt(request, next.destination, send, { mayBeDenied: mayBeDenied(request) });
+      const hints = { mayBeDenied: mayBeDenied(request) };
+      const result = await attempt<Outcome | Failed>(request, next.destination, send, hints, (each) => each);
       if (!isFailed(result)) return result;
       if (isDenial(result)) denying.add(next.server);
       // An object that does not exist, as far as the length of the response can tell.
@@ -213,8 +214,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       othersLeft: () => mayTryAnother(othersThanLocal(request)),
       mayBeDenied: mayBeDenied(request),
     };
-    return attempt(request, destination, send, hints).then((result) =>
-      isFailed(result) ? askOthers(request, othersThanLocal(request), undefined, result, send) : result,
+    return attempt(request, destination, send, hints, (failed) =>
+      askOthers(request, othersThanLocal(request), undefined, failed, send),
     );
   }
 
@@ -224,7 +225,16 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (isRead(inbound.method) || inbound.keepBody === undefined) return deliver(request, send);
     // Until a response begins, a server may say that it did not process the request.
     inbound.keepBody();
-    return deliver(request, send).finally(() => inbound.forgetBody?.());
+    return deliver(request, send).then(
+      (outcome) => {
+        inbound.forgetBody?.();
+        return outcome;
+      },
+      (error: unknown) => {
+        inbound.forgetBody?.();
+        throw error;
+      },
+    );
   };
 
   function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
@@ -246,7 +256,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   }
 }
 
-function isFailed(result: SendResult | NoResponse): result is Failed {
+function isFailed(result: Outcome | Failed): result is Failed {
   return result.kind === 'refusal' || result.kind === 'no response';
 }
 
@@ -275,43 +285,51 @@ export interface AttemptOptions extends OutboundOptions {
 /**
  * Sends a request to one destination, and tells of it: the load, the health of servers, the record and the log.
  * @param hints as in `OutboundRequest`
+ * @param otherwise what becomes of a request that the destination refused, or did not respond to
  * @returns what `send` gave; a response of the router's own where the caller does not fit into the assertion
  */
-type Attempt = (
+type Attempt = <Result = Outcome>(
   request: AdmittedRequest,
   destination: Destination,
   send: Send,
-  hints?: OutboundHints,
-) => Promise<SendResult | NoResponse>;
+  hints: OutboundHints,
+  otherwise: (failed: Failed) => Result | Promise<Result>,
+) => Promise<Outcome | Result>;
 
-export function createAttempt(options: AttemptOptions): Attempt {
+function createAttempt(options: AttemptOptions): Attempt {
   const { load, health, logger, monotonicClock } = options;
   const failures = new FailureLog({ logger, clock: monotonicClock });
 
-  // No `async` here and in what calls it first: each one more costs every request a promise and a turn of the queue.
-  function attempt(
+  function attempt<Result>(
     request: AdmittedRequest,
     destination: Destination,
     send: Send,
-    hints?: OutboundHints,
-  ): Promise<SendResult | NoResponse> {
+    hints: OutboundHints,
+    otherwise: (failed: Failed) => Result | Promise<Result>,
+  ): Promise<Outcome | Result> {
     const { inbound } = request;
-    const end = load.begin(destination.id);
+    const { id } = destination;
+    const end = load.begin(id);
     inbound.record?.attemptBegun(destination);
-    const responded = (result: SendResult): SendResult => {
+    const responded = (result: SendResult): Outcome | Result | Promise<Result> => {
+      load.reached(id);
+      health?.responded(id);
+      if (result.kind !== 'refusal') {
+        if (inbound.onFinished === undefined) end();
+        else inbound.onFinished(end);
+        return result;
+      }
       // The server that has refused has no part in what another one makes of it, which may take hours.
-      if (inbound.onFinished === undefined || result.kind === 'refusal') end();
-      else inbound.onFinished(end);
-      load.reached(destination.id);
-      health?.responded(destination.id);
+      end();
       // It ends, or is down behind its router, and accepts connections all the while: nothing else makes it be looked at
       // before the next probe is due.
-      if (result.kind === 'refusal' && result.reason === 'Unavailable') health?.notResponded(destination.id);
-      return result;
+      if (result.reason === 'Unavailable') health?.notResponded(id);
+      return otherwise(result);
     };
-    const failed = (error: unknown): ResponseToSend | NoResponse => {
+    const failed = (error: unknown): Outcome | Result | Promise<Result> => {
       end();
-      return failedAttempt(request, destination, error);
+      const result = failedAttempt(request, destination, error);
+      return result.kind === 'no response' ? otherwise(result) : result;
     };
     return sendTo(request, destination, send, hints).then(responded, failed);
   }
@@ -320,7 +338,7 @@ export function createAttempt(options: AttemptOptions): Attempt {
     request: AdmittedRequest,
     destination: Destination,
     send: Send,
-    hints?: OutboundHints,
+    hints: OutboundHints,
   ): Promise<SendResult> {
     try {
       const built = buildOutboundRequest(request, destination, options, hints);

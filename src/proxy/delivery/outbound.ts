@@ -1,17 +1,9 @@
 import { isLongRunning } from '../../apimachinery/long-running.ts';
-import { allHeaders } from '../../apimachinery/raw-headers.ts';
 import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import { stampIdentity } from '../../identity/stamp-identity.ts';
 import type { Destination } from '../../request/destination.ts';
-import {
-  cleanRequestHeaders,
-  type IdentityHeaderNames,
-  rerouteMarkHeader,
-  viaHeader,
-  viaMember,
-  withAuditIdForDestination,
-} from '../../request/headers.ts';
+import { type IdentityHeaderNames, rerouteMarkHeader, viaHeader, viaMember } from '../../request/headers.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
 import type { Decision } from '../../routing/decision.ts';
@@ -66,18 +58,17 @@ function ready(
 ): OutboundRequest {
   const { inbound, caller, requestInfo, decision } = request;
   const isWatch = requestInfo.verb === 'watch';
-  const cleaned = cleanRequestHeaders(inbound.headers, identityHeaderNames);
-  const named = withAuditIdForDestination(cleaned, inbound);
-  const headers = stampIdentity(named, caller, identityHeaderNames, assertion);
-  const forwardedFor = withForwardedFor(headers, inbound.connection.remoteAddress);
-  forwardedFor.push(viaHeader, viaMember(inbound.httpVersion ?? '1.1', pseudonym));
+  const { auditId, connection } = inbound;
+  const stamp = { assertion, auditId, remoteAddress: connection.remoteAddress };
+  const headers = stampIdentity(inbound.headers, caller, identityHeaderNames, stamp);
+  headers.push(viaHeader, viaMember(inbound.httpVersion ?? '1.1', pseudonym));
   // At most one hop: the peer serves it itself (KEP-4020; the header is Kubernetes' own). Set, never added to.
-  if (destination.kind === 'peer') forwardedFor.push(rerouteMarkHeader, 'true');
+  if (destination.kind === 'peer') headers.push(rerouteMarkHeader, 'true');
   return {
     destination,
     method: inbound.method,
     target: inbound.target,
-    headers: forwardedFor,
+    headers,
     // The certificate vouches for X-Remote headers; an assertion vouches for itself.
     presentFrontProxyCertificate: caller.kind === 'authenticated' && assertion === undefined,
     longRunning: isLongRunning(requestInfo),
@@ -96,21 +87,4 @@ function ready(
 /** To a pod, a service or a kubelet, whatever it is that answers there. */
 export function passesThrough({ subresource }: RequestInfo): boolean {
   return subresource === 'proxy';
-}
-
-/** Appends the client's address, as Go's ReverseProxy does, so that the destination's audit log can name it. */
-function withForwardedFor(headers: string[], remoteAddress: string | undefined): string[] {
-  if (remoteAddress === undefined) return headers;
-  const earlier = allHeaders(headers, 'x-forwarded-for');
-  const others =
-    earlier.length === 0
-      ? headers
-      : headers.filter(
-          (_, index) => (headers[index - (index % 2)] as string).toLowerCase() !== 'x-forwarded-for',
-        );
-  others.push(
-    'X-Forwarded-For',
-    earlier.length === 0 ? remoteAddress : [...earlier, remoteAddress].join(', '),
-  );
-  return others;
 }
