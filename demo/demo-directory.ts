@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeDirectory } from '../src/node/files/make-directory.ts';
+import { makeDirectory } from '../src/node/files/write-whole-file.ts';
 
 /** Holds the process ID of the demo that the directory belongs to. */
 const markerFile = 'demo.pid';

@@ -23,13 +23,13 @@ export {
   type AssertionSigner,
   AssertionTooLargeError,
 } from './identity/assertion/assertion-signer.ts';
-export { PeerAssertionAuthenticator } from './identity/assertion/peer-assertion.ts';
-export {
-  PeerAssertionError,
-  type PeerAssertionErrorCode,
-} from './identity/assertion/peer-assertion-error.ts';
 export { type AssertionSignerOptions, createAssertionSigner } from './identity/assertion/sign-assertion.ts';
 export type { AssertionVerifierOptions } from './identity/assertion/verify-assertion.ts';
+export {
+  PeerAssertionAuthenticator,
+  PeerAssertionError,
+  type PeerAssertionErrorCode,
+} from './identity/assertion/verify-assertion.ts';
 export { AuthenticationError, type Authenticator } from './identity/authenticator.ts';
 export { RequestHeaderAuthenticator } from './identity/request-header.ts';
 export { stampIdentity } from './identity/stamp-identity.ts';

@@ -113,13 +113,13 @@ const chokepoints = {
   },
   // What HTTP/1 parsers could read in two ways: once for ordinary requests, once for upgrades.
   issueOfHead: {
-    definedIn: 'src/node/exchange/http1-request-head.ts',
+    definedIn: 'src/node/exchange/http1-heads.ts',
     calledIn: ['src/node/serving/request-handler.ts', 'src/node/upgrades/upgrade.ts'],
   },
   // Which addresses may be dialled.
   // Also by status and doctor, which ask on connections of their own.
   guardedLookup: {
-    definedIn: 'src/node/destinations/guarded-lookup.ts',
+    definedIn: 'src/node/destinations/tls-dialer.ts',
     calledIn: ['src/cli/terminal/ask-over-https.ts', 'src/node/destinations/tls-dialer.ts'],
   },
 } as const;
@@ -152,8 +152,8 @@ test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
 });
 
 test('a peer assertion is judged in one place', () => {
-  assert.deepEqual(placesOf(/[vV]erifier\.verify\(/), ['src/identity/assertion/peer-assertion.ts']);
-  assert.deepEqual(placesOf(/\bnew AssertionVerifier\(/), ['src/identity/assertion/peer-assertion.ts']);
+  assert.deepEqual(placesOf(/[vV]erifier\.verify\(/), ['src/identity/assertion/verify-assertion.ts']);
+  assert.deepEqual(placesOf(/\bnew AssertionVerifier\(/), ['src/identity/assertion/verify-assertion.ts']);
 });
 
 test('a transport is asked to send in two places, and both have the request from the chokepoint', () => {
@@ -168,8 +168,7 @@ test('a transport is asked to send in two places, and both have the request from
     'src/node/destinations/http1-pool.ts',
     'src/node/destinations/node-transport.ts',
   ]);
-  assert.deepEqual(placesOf(/\bnew (?:Http1Pool|Http2Pool|DestinationDispatchers)\(/), [
-    'src/node/destinations/destination-dispatchers.ts',
+  assert.deepEqual(placesOf(/\bnew (?:Http1Pool|Http2Pool)\(/), [
     'src/node/destinations/http1-pool.ts',
     'src/node/destinations/node-transport.ts',
   ]);
@@ -239,7 +238,7 @@ test('Router.deliver builds every outbound request itself, for the first try and
 });
 
 test('another CA reaches connections in one place, to clients and to servers', () => {
-  const place = 'src/node/credentials/live-credentials.ts';
+  const place = 'src/node/credentials/credentials.ts';
   // The sync job has connections and a kubeconfig of its own.
   assert.deepEqual(placesOf(/\.updateCredentials\(/), [place, 'src/sync/node/open-cluster.ts']);
   // With the reader of client certificates, which has the new authorities.
@@ -272,16 +271,16 @@ test('connections to destinations are opened in one place, behind the address po
   ]);
   assert.match(sourceOf('src/node/destinations/http1-pool.ts'), /first === undefined \? connect\(\) :/);
   assert.match(
-    sourceOf('src/node/destinations/destination-dispatchers.ts'),
-    /http1Pool\(\{[^}]*\{[^}]*\}[^}]*connect: \(\) => connect\(\['http\/1\.1'\]\),/,
+    sourceOf('src/node/destinations/node-transport.ts'),
+    /http1Pool\(\{ origin, connect: \(\) => connect\(\['http\/1\.1'\]\) \}\),/,
   );
   assert.match(sourceOf('src/node/upgrades/upgrade-dial.ts'), /createConnection: \(\) => socket/);
-  assert.match(sourceOf('src/node/destinations/destination-dispatchers.ts'), /await dialer\.dial\(/);
+  assert.match(sourceOf('src/node/destinations/node-transport.ts'), /await dialer\.dial\(/);
 });
 
-test('every TLS connection that leaves checks who the server is by checkServerIdentity of src/node/destinations/server-identity.ts', () => {
+test('every TLS connection that leaves checks who the server is by checkServerIdentity of src/node/destinations/tls-dialer.ts', () => {
   assert.deepEqual(placesOf(/import[^;]*\bcheckServerIdentity\b[^;]*from 'node:tls'/), [
-    'src/node/destinations/server-identity.ts',
+    'src/node/destinations/tls-dialer.ts',
   ]);
   const tlsClients =
     /\bimport\b(?! type)[^;]*\b(?:connect|request|get|Agent|Client|Pool)\b[^;]*from '(?:node:(?:tls|https|http2)|undici)'/;
@@ -289,12 +288,9 @@ test('every TLS connection that leaves checks who the server is by checkServerId
   const overTheDialer = ['src/node/destinations/http1-pool.ts'];
   assert.deepEqual(
     placesOf(tlsClients).filter((file) => !overTheDialer.includes(file)),
-    modulesNaming('checkServerIdentity').filter(
-      (file) => file !== 'src/node/destinations/server-identity.ts',
-    ),
+    modulesNaming('checkServerIdentity'),
   );
   for (const file of modulesNaming('checkServerIdentity')) {
-    if (file === 'src/node/destinations/server-identity.ts') continue;
     assert.match(
       sourceOf(file),
       /\n\s+checkServerIdentity,\n|\{ checkServerIdentity \} \}\)|checkServerIdentity\(serverName, certificate\)/,

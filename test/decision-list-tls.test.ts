@@ -4,11 +4,12 @@ import { request } from 'node:https';
 import { describe, type TestContext, test } from 'node:test';
 import { createApp } from '../src/app.ts';
 import { RequestHeaderAuthenticator } from '../src/identity/request-header.ts';
-import { readClientAuthorities } from '../src/node/callers/client-authorities.ts';
 import {
   ClientCertificateReader,
   clientCertificateTlsOptions,
+  readClientAuthorities,
 } from '../src/node/callers/client-certificate.ts';
+
 import { NodeTransport } from '../src/node/destinations/node-transport.ts';
 import { nodeInbound } from '../src/node/exchange/node-inbound.ts';
 import { createRouterServer } from '../src/node/serving/server.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { request } from 'undici';
 import type { ExampleApiServer, RequestRecord } from '../demo/example-api-server/index.ts';
 import type { EmbeddedCluster } from '../scripts/measure/embedded-cluster.ts';
-import { syncCatalogue } from '../src/node/metrics/state-catalogue.ts';
+import { syncCatalogue } from '../src/node/metrics/catalogue.ts';
 import { createAuthority } from './support/certificates.ts';
 import { eventually } from './support/eventually.ts';
 import { parseScrape, sampleValue } from './support/prometheus-text.ts';

@@ -8,7 +8,7 @@ import { connect } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { after, before, describe, test } from 'node:test';
 import { Pool } from 'undici';
-import type { PreparedWorker } from '../src/edge/worker/prepare.ts';
+import type { PreparedWorker } from '../src/edge/worker/worker-app.ts';
 import { passages } from './support/counting-app.ts';
 import { findKubectls, kubectlMissing, overHttp1, runInContext } from './support/kubectl.ts';
 import { snapshotOf } from './support/snapshot-builder.ts';

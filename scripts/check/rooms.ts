@@ -35,7 +35,6 @@ const rooms = [
   'src/node/credentials',
   'src/node/serving',
   'src/node/upgrades',
-  'src/node/health',
   'src/node/callers',
   'src/node/logging',
   'src/node/metrics',

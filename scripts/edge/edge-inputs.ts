@@ -1,5 +1,8 @@
-import type { WorkerConfiguration } from '../../src/edge/configuration/configuration.ts';
-import { WorkerConfigurationError } from '../../src/edge/configuration/configuration-error.ts';
+import {
+  type WorkerConfiguration,
+  WorkerConfigurationError,
+} from '../../src/edge/configuration/configuration.ts';
+
 import { readConfiguration } from '../../src/edge/configuration/read-configuration.ts';
 import { errorMessage } from '../../src/runtime/errors.ts';
 import type { SnapshotIssue } from '../../src/runtime/validation.ts';

@@ -76,7 +76,7 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Peer assertions',
-    source: 'src/identity/assertion/peer-assertion-error.ts',
+    source: 'src/identity/assertion/verify-assertion.ts',
     name: 'PeerAssertionErrorCode',
     introduction: 'A refused [assertion](../guides/edge.md#assertions) ends its request with 401.',
     descriptions: {
@@ -87,7 +87,7 @@ export const codeUnions: readonly CodeUnion[] = [
   },
   {
     heading: 'Identities that cannot be forwarded',
-    source: 'src/identity/identity-text.ts',
+    source: 'src/identity/stamp-identity.ts',
     name: 'IdentityTextErrorCode',
     introduction: 'A name that no header line carries unchanged is refused, not altered.',
   },

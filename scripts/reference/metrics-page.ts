@@ -1,5 +1,5 @@
+import { metricCatalogue } from '../../src/node/metrics/catalogue.ts';
 import type { MetricDefinition } from '../../src/node/metrics/metric-family.ts';
-import { metricCatalogue } from '../../src/node/metrics/metric-registry.ts';
 
 /** docs/reference/metrics.md, from the catalogue. */
 export function metricsPage(): string {
@@ -18,7 +18,7 @@ export function metricsPage(): string {
 const introduction = [
   '# Metrics',
   '',
-  '<!-- Written by `npm run generate` from src/node/metrics/metric-registry.ts. Change that, not this page. -->',
+  '<!-- Written by `npm run generate` from src/node/metrics/catalogue.ts. Change that, not this page. -->',
   '',
   'Every metric of the router. They are served under `/.mixed-version-proxy/metrics` on the serving port, for the ClusterRole `mixed-version-proxy-monitor`, and under `/metrics` at the [admin address](../guides/monitoring.md#the-admin-address), as Prometheus text or OpenMetrics. How to scrape: [monitoring](../guides/monitoring.md#metrics).',
   '',

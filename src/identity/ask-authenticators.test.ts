@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { runInNewContext } from 'node:vm';
 import { inboundRequest, withCertificate } from '../../test/support/inbound-request.ts';
 import type { Caller, UserInfo } from '../request/user-info.ts';
-import { askAuthenticators } from './ask-authenticators.ts';
-import { AuthenticationError, type Authenticator } from './authenticator.ts';
+import { AuthenticationError, type Authenticator, askAuthenticators } from './authenticator.ts';
+
 import { RequestHeaderAuthenticator } from './request-header.ts';
 import { stampIdentity } from './stamp-identity.ts';
 import { X509Authenticator } from './x509.ts';

@@ -13,7 +13,6 @@ const credentialIdKey = 'authentication.kubernetes.io/credential-id';
  */
 export class X509Authenticator implements Authenticator {
   readonly name = 'x509';
-  /** A connection has one certificate object for all its requests. */
   readonly #callers = new WeakMap<VerifiedClientCertificate, Caller>();
 
   authenticate(inbound: InboundRequest): Caller | undefined {

@@ -9,13 +9,20 @@ export {
 } from '../http2/server/fetch-adapter.ts';
 export type { Http2ServerLimits } from '../http2/server/server-session.ts';
 export type { IncomingStream } from '../http2/server/server-stream.ts';
-export { type ClientAuthorities, readClientAuthorities } from './callers/client-authorities.ts';
-export { ClientCertificateReader, clientCertificateTlsOptions } from './callers/client-certificate.ts';
+export {
+  type ClientAuthorities,
+  ClientCertificateReader,
+  clientCertificateTlsOptions,
+  readClientAuthorities,
+} from './callers/client-certificate.ts';
 export type { RunningRouter, ServeConfig } from './configuration/serve-config.ts';
+export type { FileGroup, WatchedFile } from './credentials/credential-watch.ts';
 export { CredentialWatch } from './credentials/credential-watch.ts';
-export type { FileGroup, WatchedFile } from './credentials/file-reloader.ts';
-export type { DispatcherFor } from './destinations/destination-dispatchers.ts';
-export { NodeTransport, type NodeTransportOptions } from './destinations/node-transport.ts';
+export type { DispatcherFor } from './destinations/node-transport.ts';
+export {
+  NodeTransport,
+  type NodeTransportOptions,
+} from './destinations/node-transport.ts';
 export type { TransportCredentials } from './destinations/tls-dialer.ts';
 export { type NodeBindings, NodeInboundRequest, nodeInbound } from './exchange/node-inbound.ts';
 export { createFileSnapshotStore } from './files/file-snapshot-store.ts';

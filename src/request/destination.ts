@@ -7,7 +7,7 @@ export type DestinationTrust =
   /** Checked against a bundle of its own (PEM). */
   | { readonly kind: 'ca-bundle'; readonly pem: string };
 
-export function isSameTrust(one: DestinationTrust, other: DestinationTrust): boolean {
+function isSameTrust(one: DestinationTrust, other: DestinationTrust): boolean {
   if (one.kind !== 'ca-bundle' || other.kind !== 'ca-bundle') return one.kind === other.kind;
   return one.pem === other.pem;
 }
@@ -22,6 +22,13 @@ export interface Destination {
   /** The name the serving certificate must carry (`kubernetes.default.svc` for peers), at any address. */
   readonly serverName: string;
   readonly trust: DestinationTrust;
+}
+
+/** Whether both have the same address, server name and trust, so that they can share connections. */
+export function leadsTo(one: Destination, other: Destination): boolean {
+  return (
+    one.origin === other.origin && one.serverName === other.serverName && isSameTrust(one.trust, other.trust)
+  );
 }
 
 export type TransportErrorCode =

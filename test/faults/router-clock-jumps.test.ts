@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
-import { RequestDeadlines } from '../../src/node/exchange/request-deadlines.ts';
+import { RequestDeadlines } from '../../src/node/exchange/node-inbound.ts';
 import { TransportError } from '../../src/request/destination.ts';
 import { janesRequest, pinned, speaker } from '../support/assertions.ts';
 import { recordingTransport } from '../support/recording-transport.ts';

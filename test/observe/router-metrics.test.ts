@@ -7,8 +7,8 @@ import {
   type Socket,
 } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { metricCatalogue } from '../../src/node/metrics/metric-registry.ts';
-import { syncCatalogue } from '../../src/node/metrics/state-catalogue.ts';
+import { metricCatalogue, syncCatalogue } from '../../src/node/metrics/catalogue.ts';
+
 import {
   mixedCluster,
   type ObservedRouter,

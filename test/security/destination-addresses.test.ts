@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
 import { test } from 'node:test';
-import type { ResolveName } from '../../src/node/destinations/guarded-lookup.ts';
+import type { ResolveName } from '../../src/node/destinations/tls-dialer.ts';
 import { TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
 import { type Destination, TransportError } from '../../src/request/destination.ts';
 import {

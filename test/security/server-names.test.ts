@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { askOverHttps } from '../../src/cli/terminal/ask-over-https.ts';
-import { checkServerIdentity } from '../../src/node/destinations/server-identity.ts';
-import { TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
+import { checkServerIdentity, TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
+
 import type { DestinationTrust } from '../../src/request/destination.ts';
 import { kubernetesConnection } from '../../src/sync/node/kubernetes-connection.ts';
 import { httpsTarget } from '../../src/sync/node/targets.ts';

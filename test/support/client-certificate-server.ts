@@ -4,12 +4,14 @@ import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import type { TestContext } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
-import { type ClientAuthorities, readClientAuthorities } from '../../src/node/callers/client-authorities.ts';
 import {
+  type ClientAuthorities,
   type ClientCertificateInfo,
   ClientCertificateReader,
   clientCertificateTlsOptions,
+  readClientAuthorities,
 } from '../../src/node/callers/client-certificate.ts';
+
 import type { RequestCarrier } from '../../src/node/exchange/node-inbound.ts';
 import { createRouterServer } from '../../src/node/serving/server.ts';
 import { type CertificatePair, createAuthority } from './certificates.ts';

@@ -3,8 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { JWK } from 'jose';
 import { choice, directory, section, setting } from '../../node/configuration/setting-types.ts';
-import { makeDirectory } from '../../node/files/make-directory.ts';
-import { replaceFile, writeNewFile } from '../../node/files/write-whole-file.ts';
+import { makeDirectory, replaceFile, writeNewFile } from '../../node/files/write-whole-file.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
 import {
   describeKeysIssue,

@@ -1,4 +1,4 @@
-import type { ConfigurationSource } from '../../node/credentials/watch-router-files.ts';
+import type { ConfigurationSource } from '../../node/credentials/credentials.ts';
 import { maskText } from '../../node/exchange/mask-secrets.ts';
 import type { SettingChange } from '../../own-paths/status/status-sources.ts';
 import { routerConfiguration } from '../config/configuration-kind.ts';

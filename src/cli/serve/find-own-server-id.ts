@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { EmbeddedSyncConfig, ServeConfig } from '../../node/configuration/serve-config.ts';
-import { isLocalServerAddress } from '../../node/serving/local-server-address.ts';
+import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { type FoundServerId, localApiServer } from '../../sync/node/find-server-id.ts';
 import { ReadError } from '../../sync/server-documents.ts';

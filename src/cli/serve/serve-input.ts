@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { ConfigurationSource } from '../../node/credentials/watch-router-files.ts';
+import type { ConfigurationSource } from '../../node/credentials/credentials.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';

@@ -1,4 +1,4 @@
-import { sharedAuthority } from '../../node/callers/client-authorities.ts';
+import { sharedAuthority } from '../../node/callers/client-certificate.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { HostNetwork } from '../../node/serving/default-interface.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';

@@ -1,7 +1,7 @@
 import { request } from 'node:https';
 import { isIP } from 'node:net';
-import { guardedLookup, refusedAddress } from '../../node/destinations/guarded-lookup.ts';
-import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
+import { checkServerIdentity, guardedLookup, refusedAddress } from '../../node/destinations/tls-dialer.ts';
+
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 
 /** One question of a command, on a connection of its own. Texts are PEM. */

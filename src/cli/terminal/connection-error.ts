@@ -1,4 +1,4 @@
-import { untrustedCertificateAdvice } from '../../node/destinations/untrusted-certificate.ts';
+import { untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.ts';
 import { errorCode, errorMessage } from '../../runtime/errors.ts';
 
 /** What the user set for a connection. */

@@ -1,5 +1,6 @@
 import type { Destination } from '../../request/destination.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
+import type { SnapshotIssue } from '../../runtime/validation.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { SigningKey } from '../../snapshot/signing/seal.ts';
@@ -21,7 +22,6 @@ export interface TokenIssuer {
   readonly issuer: string;
   /** One of the `aud` of tokens that are meant for this router. */
   readonly audience: string;
-  /** Where it publishes its keys. */
   readonly keysUrl: URL;
   readonly usernameClaim: string;
   /** `undefined`: tokens name no groups. */
@@ -35,7 +35,6 @@ export interface CallerMethods {
   readonly tokenIssuer: TokenIssuer | undefined;
 }
 
-/** Everything the Worker was told, checked. Made by `readConfiguration` alone. */
 export interface WorkerConfiguration {
   /** `undefined`: the gateway form. */
   readonly local: Destination | undefined;
@@ -47,4 +46,18 @@ export interface WorkerConfiguration {
   readonly assertions: { readonly key: SigningKey; readonly issuer: string } | undefined;
   readonly callers: CallerMethods;
   readonly snapshot: SnapshotConfiguration;
+}
+
+/**
+ * Thrown for an environment that no router can be made of, with every error: its path is a variable's or binding's
+ * name, its message a predicate that never quotes a value.
+ */
+export class WorkerConfigurationError extends Error {
+  override readonly name = 'WorkerConfigurationError';
+  readonly issues: readonly SnapshotIssue[];
+  constructor(issues: readonly SnapshotIssue[]) {
+    const list = issues.map(({ path, message }) => `${path} ${message}`).join('; ');
+    super(`The Worker's variables and bindings have errors: ${list}.`);
+    this.issues = issues;
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { speaker } from '../../../test/support/assertions.ts';
-import { WorkerConfigurationError } from './configuration-error.ts';
+import { WorkerConfigurationError } from './configuration.ts';
 import { readConfiguration } from './read-configuration.ts';
 
 const sync = await speaker('sync');

@@ -1,7 +1,6 @@
 import type { ConnectionInfo } from '../../request/inbound.ts';
 import { isJsonObject } from '../../runtime/validation.ts';
 
-/** A request's client certificate, as the platform reports it. */
 export type PlatformCertificate = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
 
 /**
@@ -26,7 +25,6 @@ export function platformCertificate(cf: unknown): PlatformCertificate {
     : subjectOf(attributes, sha256Of(tls));
 }
 
-/** `undefined` where the platform's field is not what it documents. */
 function sha256Of(tls: Readonly<Record<string, unknown>>): string | undefined {
   const fingerprint = tls['certFingerprintSHA256'];
   return typeof fingerprint === 'string' && /^[0-9a-f]{64}$/i.test(fingerprint)
@@ -57,7 +55,6 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, 100) : 'without a result';
 }
 
-/** One attribute of a subject: its type in capitals, and its value with every escape resolved. */
 interface NameAttribute {
   readonly type: string;
   readonly value: string;
@@ -68,10 +65,8 @@ const attributeType = /^[A-Za-z][A-Za-z0-9-]*$/;
 const hexPair = /^[0-9A-Fa-f]{2}$/;
 /** Section 3, `special` and what may be escaped besides. */
 const escapable = new Set(' "#+,;<=>\\');
-/** What stands in a value only escaped. `=` may stand plain. */
 const mustBeEscaped = new Set('"+;<>\0');
 
-/** No real client has a longer subject. */
 const maximumLength = 4_096;
 
 /**
@@ -99,14 +94,12 @@ export function parseDistinguishedName(text: string): readonly NameAttribute[] |
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** @returns the value and where it ends: at a comma, or at the end of the text */
 function readValue(text: string, start: number): { readonly text: string; readonly end: number } | undefined {
   const encoder = new TextEncoder();
   const bytes: number[] = [];
   let end = start;
   let lastIsEscaped = false;
   for (; end < text.length && text[end] !== ','; end++) {
-    // A whole character of two UTF-16 units is encoded at once.
     const character = String.fromCodePoint(text.codePointAt(end) ?? 0);
     lastIsEscaped = character === '\\';
     if (character === '\\') {

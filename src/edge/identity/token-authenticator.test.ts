@@ -9,7 +9,7 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { AuthenticationError } from '../../identity/authenticator.ts';
 import type { TokenIssuer } from '../configuration/configuration.ts';
 import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
-import { TokenAuthenticator } from './token-authenticator.ts';
+import { TokenAuthenticator } from './callers.ts';
 
 const issuer: TokenIssuer = {
   issuer: 'https://issuer.example',

@@ -14,7 +14,6 @@ export interface DurableObjectNamespace {
   get(id: object): Fetcher;
 }
 
-/** One row of a statement's result. */
 export type SqlRow = Readonly<Record<string, unknown>>;
 
 /** A Durable Object's SQLite database (developers.cloudflare.com/durable-objects/api/sqlite-storage-api). */

@@ -3,7 +3,6 @@ import type { Logger } from '../../runtime/logger.ts';
 export const logLevels = ['debug', 'info', 'warn', 'error', 'none'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Where lines go, by level: the runtime's `console` has this shape. */
 export type LogSink = Readonly<Record<Exclude<LogLevel, 'none'>, (line: string) => void>>;
 
 /**

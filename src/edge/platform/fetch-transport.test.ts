@@ -6,8 +6,8 @@ import { receiverHolding, userConnection } from '../../../test/support/test-app.
 import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { createApp } from '../../app.ts';
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
-import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
 import { createAssertionSigner } from '../../identity/assertion/sign-assertion.ts';
+import { PeerAssertionAuthenticator } from '../../identity/assertion/verify-assertion.ts';
 import { X509Authenticator } from '../../identity/x509.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 import { createFetchSender, createFetchTransport, type Fetch } from './fetch-transport.ts';

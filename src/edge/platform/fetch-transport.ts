@@ -1,9 +1,72 @@
-import { rawHeadersOf } from '../../apimachinery/raw-headers.ts';
+import { headerLines, type RawHeaders, rawHeadersOf } from '../../apimachinery/raw-headers.ts';
 import { TransportError } from '../../request/destination.ts';
+import { defaultIdentityHeaderNames, identityHeaderMatcher } from '../../request/headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
-import { type OutboundRequest, passedOnResponse, type Transport } from '../../request/transport.ts';
-import { webHeaders } from './worker-headers.ts';
+import type { OutboundRequest, Transport } from '../../request/transport.ts';
+import { passedOnResponse } from '../../request/transport.ts';
 import { WorkerInboundRequest } from './worker-inbound.ts';
+
+const isIdentityHeader = identityHeaderMatcher(defaultIdentityHeaderNames);
+
+/**
+ * Web `Headers` with exactly `lines`. Reading `Headers` joins lines of one name by commas, and a joined
+ * `Impersonate-Group: a, b` is another group; copying them keeps lines apart on workerd. So what is left as it came is
+ * taken over by copying, and only what differs is written anew, line by line.
+ *
+ * @param original the headers that `lines` were read from; `undefined` where there are none
+ */
+export function webHeaders(lines: RawHeaders, original: Headers | undefined): Headers {
+  const headers = new Headers(original);
+  const wanted = new Map<string, string[]>();
+  for (const [name, value] of headerLines(lines)) {
+    const lowerCaseName = name.toLowerCase();
+    const values = wanted.get(lowerCaseName);
+    if (values === undefined) wanted.set(lowerCaseName, [value]);
+    else values.push(value);
+  }
+  for (const name of new Set(original?.keys())) {
+    const values = wanted.get(name);
+    // Set-Cookie alone is told apart when it is read (Fetch section 2.2.2): it is written anew.
+    // An identity is always written by us: a client's two lines `a` and `b` read the same as our one line `a, b`.
+    const isAsItCame = values?.length === 1 && values[0] === original?.get(name) && !isIdentityHeader(name);
+    if (isAsItCame) wanted.delete(name);
+    else headers.delete(name);
+  }
+  for (const [name, values] of wanted) {
+    for (const value of values) headers.append(name, headersHoldText ? textOf(value) : value);
+  }
+  return headers;
+}
+
+/**
+ * Whether this runtime's `Headers` hold text, written as UTF-8: workerd's do. By the standard they hold byte strings
+ * and throw at what is none (Fetch section 2.2), and a byte string written as text would be encoded twice: a user
+ * with an umlaut in the name would arrive as somebody else.
+ */
+const headersHoldText = holdText();
+
+function holdText(): boolean {
+  try {
+    new Headers([['x', '\u0100']]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const plain = /^[\0-\x7f]*$/;
+const byteString = /^[\0-\xff]*$/;
+
+/** Decodes a byte string of UTF-8. A string that is not one already is text, and is returned as it is. */
+function textOf(value: string): string {
+  if (plain.test(value) || !byteString.test(value)) return value;
+  try {
+    return decoder.decode(Uint8Array.from(value, (character) => character.charCodeAt(0)));
+  } catch {
+    return value;
+  }
+}
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -20,7 +83,6 @@ const headTimeout = 60_000;
 /** RFC 9110 sections 15.3.5 and 15.4.5, Fetch section 2.2.3: responses that have no body. */
 const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Sends through `fetch` and resolves with what came, its head alone: for requests and for upgrades. */
 export type FetchSender = (
   outbound: OutboundRequest,
   inbound: InboundRequest,
@@ -87,7 +149,6 @@ export function createFetchTransport(send: FetchSender): Transport {
   return {
     async send(outbound, inbound, onResponseHead) {
       const headers = outboundHeaders(outbound, inbound);
-      // As in the transports of Node and Deno. The handshake of an upgrade is limited there too.
       const isHeadUnlimited = outbound.longRunning;
       const response = await send(outbound, inbound, { headers, body: inbound.body(), isHeadUnlimited });
       const { status } = response;

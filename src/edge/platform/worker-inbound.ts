@@ -21,10 +21,8 @@ const accessHeaders: ReadonlySet<string> = new Set([
   'cf-access-token',
 ]);
 
-/** Holds the same token for browsers. */
 const accessCookie = /^\s*CF_(?:Authorization|AppSession)\s*=/i;
 
-/** A request on a Workers-compatible runtime, with the runtime's own object. */
 export class WorkerInboundRequest implements InboundRequest {
   readonly method: string;
   readonly target: string;

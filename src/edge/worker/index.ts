@@ -1,5 +1,5 @@
 import { internalError, statusResponse } from '../../apimachinery/status.ts';
-import { WorkerConfigurationError } from '../configuration/configuration-error.ts';
+import { WorkerConfigurationError } from '../configuration/configuration.ts';
 import type { ExecutionContext } from '../platform/bindings.ts';
 import { createConsoleLogger, type LogLevel, logLevels } from '../platform/console-logger.ts';
 import type { WorkerEnvironment } from './environment.ts';

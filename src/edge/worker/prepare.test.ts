@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { speaker } from '../../../test/support/assertions.ts';
 import { silentLogger } from '../../runtime/logger.ts';
-import { prepareWorker } from './prepare.ts';
+import { prepareWorker } from './worker-app.ts';
 
 const sync = await speaker('sync');
 

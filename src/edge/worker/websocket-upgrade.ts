@@ -14,11 +14,10 @@ import {
   type SendResult,
 } from '../../request/transport.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import { type FetchSender, outboundHeaders } from '../platform/fetch-transport.ts';
-import { webHeaders } from '../platform/worker-headers.ts';
+import { type FetchSender, outboundHeaders, webHeaders } from '../platform/fetch-transport.ts';
+
 import type { WorkerInboundRequest } from '../platform/worker-inbound.ts';
 
-/** What workerd adds to `Response` for the protocol that a Worker can upgrade to. */
 interface SwitchedResponse extends Response {
   readonly webSocket?: object | null;
 }

@@ -33,24 +33,19 @@ import type { PieceWriter } from '../sockets/gathered-writes.ts';
 import { ClientStream, RequestUpload, type StreamConnection, type StreamListener } from './client-stream.ts';
 
 interface ClientSessionEvents {
-  /** The server's settings were received, or changed. */
   onSettings(): void;
   /** The server takes no new streams (RFC 9113 section 6.8). */
   onGoAway(): void;
   /** A stream was closed on the connection. @param code RFC 9113 section 7 */
   onStreamClosed(code: number): void;
-  /** The server reads again: requests can be sent. */
   onRoom(): void;
-  /** @param error with which the remaining streams failed */
   onClosed(error: Error): void;
 }
 
-/** A socket of node:net or node:tls. */
 interface SessionSocket extends Duplex {
   destroySoon(): void;
 }
 
-/** Limits for what one server may send, and for one request. */
 export interface ClientLimits {
   /** Flow-control window of one stream at its begin, in bytes. Default 65,536. */
   readonly streamWindow: number;
@@ -76,7 +71,6 @@ export interface ClientSessionOptions {
   /** Dialled with `inbox.onread`, for this session only. */
   readonly socket: SessionSocket;
   readonly inbox: ConnectionInbox;
-  /** Host and port of the server. */
   readonly authority: string;
   /** `maximumRequestHead` is the caller's to check. */
   readonly limits: Omit<ClientLimits, 'maximumRequestHead'>;
@@ -103,7 +97,6 @@ const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 export class ConnectionInbox {
   #take: (bytes: Buffer) => boolean = () => true;
 
-  /** The option of `node:net`. */
   readonly onread: OnReadOpts = {
     buffer: readBuffer,
     callback: (length) => this.#take(readBuffer.subarray(0, length)),
@@ -228,7 +221,6 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     socket.on('close', () => this.#closed());
   }
 
-  /** `undefined` until they are received. */
   get serverSettings(): Settings | undefined {
     return this.#receiver.settings;
   }
@@ -243,7 +235,6 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     return unread + unreadHeads + unreadContent > maximumUnread;
   }
 
-  /** Whether requests can be sent. The caller limits how many at a time. */
   get isOpen(): boolean {
     const { socket } = this.#options;
     return (
@@ -284,7 +275,6 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     this.output.write(frameHead(8, frameType.ping, frameFlag.none, 0) + uint32(0) + uint32(0));
   }
 
-  /** Sends GOAWAY and closes the connection. Only when no stream is open. */
   end(): void {
     if (this.#goAwaySent) return;
     this.#sendGoAway(errorCode.noError);
@@ -295,7 +285,6 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     socket.once('close', () => clearTimeout(timer));
   }
 
-  /** Ends the connection and all of its streams at once. */
   destroy(error: Error): void {
     this.#error ??= error;
     this.#receiver.stop();
@@ -317,7 +306,6 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     }
   }
 
-  /** The server broke the protocol, or we failed: the whole connection ends. */
   #fail(error: unknown): void {
     this.#sendGoAway(error instanceof Http2Error ? error.errorCode : errorCode.internalError);
     this.destroy(error instanceof Error ? error : new Error(String(error)));
@@ -337,10 +325,8 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     });
   }
 
-  /** The rules for servers count nothing. */
   count(): void {}
 
-  /** The rules for servers refuse no stream. */
   refuseStream(): void {}
 
   settingsReceived(): void {

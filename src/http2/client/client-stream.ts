@@ -15,25 +15,19 @@ import type { HeldBytes } from '../sockets/held-bytes.ts';
 interface UploadStream {
   readonly id: number;
   readonly sendWindow: SendWindow;
-  /** END_STREAM was written. */
   uploadEnded(): void;
   reset(code: number, error: Error): void;
 }
 
-/** The content of one request, sent as fast as the server takes it. */
 export class RequestUpload implements WaitingStream {
   isWaiting = false;
   readonly #output: FrameOutput;
   readonly #stream: UploadStream;
   readonly #source: Readable | undefined;
-  /** Read from the source and not sent yet; not empty. */
   #pending: Uint8Array | undefined;
-  /** Nothing follows the pending bytes. */
   #ended: boolean;
-  /** Everything was sent, or the stream is closed. */
   #isOver = false;
 
-  /** @param content is read from the first `proceed` on */
   constructor(output: FrameOutput, stream: UploadStream, content: Uint8Array | Readable) {
     this.#output = output;
     this.#stream = stream;
@@ -45,7 +39,6 @@ export class RequestUpload implements WaitingStream {
     this.#source = content;
     content.on('data', this.#taken).on('end', this.#finished);
     content.on('error', this.#failed).on('close', this.#closed);
-    // Its events are over.
     if (content.closed) process.nextTick(this.#closed);
   }
 
@@ -53,7 +46,6 @@ export class RequestUpload implements WaitingStream {
     return this.#pending !== undefined;
   }
 
-  /** Sends what the windows and the socket allow. */
   proceed(): void {
     const output = this.#output;
     const { id, sendWindow } = this.#stream;
@@ -80,7 +72,6 @@ export class RequestUpload implements WaitingStream {
     this.#stream.uploadEnded();
   }
 
-  /** The stream is closed. */
   stop(): void {
     this.#output.stopWaiting(this);
     this.#pending = undefined;
@@ -120,15 +111,12 @@ export class RequestUpload implements WaitingStream {
   };
 }
 
-/** Is told of the response to a request. */
 export interface StreamListener {
-  /** Counts what waits while the stream is paused. */
   readonly held?: HeldBytes | undefined;
   /** The head of the final response; interim ones (1xx) are dropped. */
   head(status: number, lines: string[]): void;
   /** @param piece overwritten as soon as this returns */
   data(piece: Uint8Array): void;
-  /** The response is complete. */
   end(): void;
   /** There will be no (complete) response. @param refused the server has not processed the request */
   fail(error: Error, refused: boolean): void;
@@ -136,7 +124,6 @@ export interface StreamListener {
 
 export interface StreamConnection {
   readonly output: FrameOutput;
-  /** The stream was closed. Content may still be queued for a slow reader. */
   streamClosed(stream: ClientStream, code: number): void;
 }
 
@@ -146,13 +133,9 @@ interface StreamOptions {
   readonly listener: StreamListener;
   /** A response to HEAD has no content, whatever its Content-Length (RFC 9110 section 9.3.2). */
   readonly isHead: boolean;
-  /** Flow-control window for the response, in bytes. */
   readonly receiveWindow: number;
-  /** How far it grows. */
   readonly windowGrowth?: WindowGrowth | undefined;
-  /** For all heads of the response together, interim ones included. */
   readonly maximumHeaderLines: number;
-  /** Flow-control window for the request, in bytes. */
   readonly sendWindow: number;
   /** How often the socket was written to before the head was gathered. */
   readonly gatheredAt: number;
@@ -163,7 +146,6 @@ export class ClientStream implements ReceivingStream, UploadStream {
   readonly id: number;
   readonly sendWindow: SendWindow;
   readonly gatheredAt: number;
-  /** While the request's content is being sent. */
   upload: RequestUpload | undefined;
   readonly #connection: StreamConnection;
   readonly #listener: StreamListener;
@@ -172,16 +154,12 @@ export class ClientStream implements ReceivingStream, UploadStream {
   readonly #maximumHeaderLines: number;
   #hasHead = false;
   #headLines = 0;
-  /** The Content-Length, if it applies. */
   #expectedLength: number | undefined;
   #receivedLength = 0;
   #paused = false;
-  /** Content received while the reader was paused, bounded by the flow-control window. */
   readonly #queued = new PieceQueue('lent');
   #queuedBytes = 0;
-  /** Closed on the connection. */
   #closed = false;
-  /** The end was received, and comes after the queued pieces. */
   #endQueued = false;
 
   constructor(options: StreamOptions) {
@@ -199,12 +177,10 @@ export class ClientStream implements ReceivingStream, UploadStream {
     return this.#closed;
   }
 
-  /** A stream is closed as soon as its response is complete. */
   get isReceived(): boolean {
     return this.#closed;
   }
 
-  /** What arrives from now on is queued, and its part of the window is not granted again. */
   pause(): void {
     this.#paused = true;
   }
@@ -224,7 +200,6 @@ export class ClientStream implements ReceivingStream, UploadStream {
     }
   }
 
-  /** Cancels the request with RST_STREAM; the listener fails with `error`. */
   reset(code: number, error: Error): void {
     const wasComplete = this.#endQueued;
     this.#dropQueued();
@@ -239,7 +214,6 @@ export class ClientStream implements ReceivingStream, UploadStream {
     this.#listener.fail(error, false);
   }
 
-  /** The server reset it, or the connection is gone: nothing is written. */
   fail(error: Error, { code, refused }: { readonly code: number; readonly refused: boolean }): void {
     if (this.#closed) return;
     this.#dropQueued();
@@ -252,7 +226,6 @@ export class ClientStream implements ReceivingStream, UploadStream {
     this.fail(new Http2Error('stream', code, message), { code, refused: code === errorCode.refusedStream });
   }
 
-  /** HEADERS were received. @throws {Http2Error} of scope `stream` */
   receiveLines(decoded: readonly string[], endStream: boolean): void {
     const { status, lines, contentLength } = parseResponseLines(decoded, this.#hasHead);
     this.#headLines += 1 + lines.length / 2;
@@ -275,7 +248,6 @@ export class ClientStream implements ReceivingStream, UploadStream {
     if (endStream && !this.#closed) this.receiveEnd();
   }
 
-  /** @param bytes of a DATA frame, padding and all. @throws {Http2Error} of scope `stream` */
   receiveDataHead(bytes: number): void {
     if (!this.#hasHead) throw malformedResponse('it has content before its head');
     if (!this.#window.take(bytes)) {
@@ -287,7 +259,6 @@ export class ClientStream implements ReceivingStream, UploadStream {
     this.#release(bytes);
   }
 
-  /** @param piece lent @throws {Http2Error} of scope `stream` */
   receiveData(piece: Uint8Array): void {
     this.#receivedLength += piece.length;
     if (this.#expectedLength !== undefined && this.#receivedLength > this.#expectedLength) {
@@ -299,7 +270,6 @@ export class ClientStream implements ReceivingStream, UploadStream {
     } else this.#handOn(piece);
   }
 
-  /** END_STREAM was received. @throws {Http2Error} of scope `stream` */
   receiveEnd(): void {
     if (!this.#hasHead) throw malformedResponse('it has no head');
     if (this.#expectedLength !== undefined && this.#receivedLength !== this.#expectedLength) {

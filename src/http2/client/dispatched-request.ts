@@ -14,24 +14,20 @@ export class UnprocessedRequestError extends Error {
   override readonly name = 'UnprocessedRequestError';
   readonly code = 'ERR_HTTP2_REQUEST_UNPROCESSED';
 
-  /** @param cause why no response came */
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause });
   }
 }
 
-/** The head of the request exceeds what the server accepts; nothing was sent. */
 export class RequestHeadTooLargeError extends Error {
   override readonly name = 'RequestHeadTooLargeError';
   readonly code = 'ERR_HTTP2_REQUEST_HEAD_TOO_LARGE';
 
-  /** @param size bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them @param maximum the same */
   constructor(size: number, maximum: number) {
     super(`a request head of ${size} bytes exceeds the ${maximum} bytes that this server accepts`);
   }
 }
 
-/** The connection was closed by an error: a violation of the protocol by the server, or a reset stream. */
 export { Http2Error };
 
 /**
@@ -43,7 +39,6 @@ export interface LineHandler extends Dispatcher.DispatchHandler {
   onResponseLines(status: number, lines: string[]): void;
   /** In place of `onResponseData`. @param piece overwritten as soon as this returns */
   onResponsePiece(piece: Uint8Array): void;
-  /** Counts what waits while the handler is paused. */
   readonly held?: HeldBytes | undefined;
 }
 
@@ -55,9 +50,7 @@ const noLines: HeaderLines = [];
  */
 const maximumRepeats = { goAway: 6, otherwise: 1 };
 
-/** One dispatched request, from the queue to the end of its response. */
 export class DispatchedRequest implements StreamListener, Dispatcher.DispatchController {
-  /** Bytes, from `headSize`. */
   readonly size: number;
   rawHeaders: string[] | null = null;
   rawTrailers: string[] | null = null;
@@ -66,18 +59,15 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
   /** Dropped with the head: their memory must not be kept for as long as the response lasts. */
   #options: Dispatcher.DispatchOptions | undefined;
   #headers: HeaderLines;
-  /** Called if the server did not process the request and it can be sent again. */
   readonly #retry: (request: DispatchedRequest) => void;
   #body: Uint8Array | Readable | undefined;
   #stream: ClientStream | undefined;
   #isPaused = false;
   #reason: Error | undefined;
-  /** How often the server did not process it. */
   #repeats = 0;
   #hasHead = false;
   #isOver = false;
 
-  /** @throws {errors.InvalidArgumentError} */
   constructor(
     options: Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
@@ -125,7 +115,6 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     this.#stream?.reset(errorCode.cancel, reason);
   }
 
-  /** Sends the request on a connection that has room. */
   sendOn(connection: Http2Connection): void {
     if (!this.#isBegun()) return;
     const options = this.#options as Dispatcher.DispatchOptions;
@@ -142,14 +131,12 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     if (this.#isPaused) this.#stream.pause();
   }
 
-  /** Sends it with another dispatcher. */
   passOnTo(dispatcher: Dispatcher): void {
     const options = this.#options as Dispatcher.DispatchOptions;
     const body = this.#repeats > 0 ? (this.#body ?? null) : options.body;
     dispatcher.dispatch(body === options.body ? options : { ...options, body: body ?? null }, this.#handler);
   }
 
-  /** No byte of it has been sent, and none will be. */
   notSent(error: unknown): void {
     this.#fail(this.#repeats > 0 ? new UnprocessedRequestError(error) : asError(error));
   }
@@ -205,7 +192,6 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     this.#fail(isUnprocessed ? new UnprocessedRequestError(error) : error);
   }
 
-  /** @returns false if the body was read and cannot be sent again */
   #rewindBody(): boolean {
     const body = this.#body;
     if (body === undefined || body instanceof Uint8Array) return true;
@@ -216,7 +202,6 @@ export class DispatchedRequest implements StreamListener, Dispatcher.DispatchCon
     return true;
   }
 
-  /** @returns false if the handler aborted it */
   #isBegun(): boolean {
     try {
       if (!this.aborted) this.#handler.onRequestStart?.(this, {});
@@ -263,7 +248,6 @@ function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-/** A stream that knows more of its bytes. */
 export interface RequestBody {
   /**
    * The body, if it is complete already: it is sent in one piece with the head. Once taken, it cannot be read from the
@@ -278,7 +262,6 @@ export interface RequestBody {
   again(): Readable | undefined;
 }
 
-/** @throws {errors.InvalidArgumentError} for a path that has a query of its own */
 function targetOf({ path, query }: Dispatcher.DispatchOptions): string {
   if (query === undefined || query === null) return path;
   if (/[?#]/.test(path)) throw new errors.InvalidArgumentError('the path has a query already');
@@ -286,7 +269,6 @@ function targetOf({ path, query }: Dispatcher.DispatchOptions): string {
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** @throws {errors.InvalidArgumentError} for headers of a form that undici does not have */
 function headerLinesOf(headers: Dispatcher.DispatchOptions['headers']): HeaderLines {
   if (headers === undefined || headers === null) return [];
   if (Array.isArray(headers) && headers.every((line) => typeof line === 'string')) return headers;
@@ -301,7 +283,6 @@ function headerLinesOf(headers: Dispatcher.DispatchOptions['headers']): HeaderLi
   return lines;
 }
 
-/** @throws {errors.InvalidArgumentError} for a body of another type */
 function contentOf(body: unknown): Uint8Array | Readable | undefined {
   if (body === undefined || body === null) return undefined;
   if (body instanceof Uint8Array || body instanceof Readable) return body;

@@ -11,13 +11,10 @@ import {
 import type { ClientStream, StreamListener } from './client-stream.ts';
 
 export interface Http2ConnectionEvents {
-  /** A stream ended, or the server reads again: there may be room for a request. */
   onRoom(): void;
-  /** The server says that it will end the connection. */
   onGoAway?(): void;
   /** The connection was given up: the server sent nothing on it, no acknowledgement of a PING either. `onClosed` follows. */
   onSilence?(): void;
-  /** It accepts no new streams; open ones continue. */
   onDraining(connection: Http2Connection): void;
   onClosed(connection: Http2Connection): void;
 }
@@ -37,27 +34,21 @@ const resets = { burst: 500, perSecond: 16 };
 const unannouncedMaximumHead = 64 * 1024;
 
 export interface Http2ConnectionOptions {
-  /** Dialled with `inbox.onread`. */
   readonly socket: TLSSocket;
   readonly inbox: ConnectionInbox;
-  /** Host and port of the server. */
   readonly authority: string;
-  /** Our own limit; the server's may be lower. */
   readonly maximumStreams: number;
   readonly limits: ClientLimits;
   readonly events: Http2ConnectionEvents;
 }
 
-/** One HTTP/2 connection of a pool: knows how many streams it may carry. */
 export class Http2Connection {
   readonly #session: ClientSession;
   readonly #limits: ClientLimits;
   readonly #maximumStreams: number;
   readonly #events: Http2ConnectionEvents;
-  /** Rejects when the connection is over. */
   readonly #settingsReceived: Promise<void>;
   readonly #resets = new LeakyBucket(resets);
-  /** It accepts no new streams, and closes after the last open one. */
   #draining = false;
 
   constructor(options: Http2ConnectionOptions) {
@@ -142,25 +133,21 @@ export class Http2Connection {
     return Math.min(accepted, this.#limits.maximumRequestHead);
   }
 
-  /** Whether one more stream may be opened. */
   get hasRoom(): boolean {
     if (this.#draining || !this.#session.isOpen || this.#session.isFull) return false;
     const theirs = this.#session.serverSettings?.maxConcurrentStreams ?? 0;
     return this.streams < Math.min(theirs, this.#maximumStreams);
   }
 
-  /** @throws if the connection accepts no more streams, or the request is invalid; nothing was sent then. */
   request(request: ClientRequest, listener: StreamListener): ClientStream {
     return this.#session.request(request, listener);
   }
 
-  /** Closes after the open streams. */
   close(): void {
     this.#drain();
     this.#closeIfUnused();
   }
 
-  /** Closes at once. */
   destroy(): void {
     this.#drain();
     this.#session.destroy(new Error('the connection was destroyed'));
@@ -192,15 +179,12 @@ export class Http2Connection {
 const checkInterval = 15_000;
 /** Checks without a byte before the peer is pinged: at least 30 s, as Go's client does. */
 const checksUntilQuiet = 2;
-/** One more for the acknowledgement. */
 const checksUntilDead = 3;
 
 interface SilenceListener {
-  /** Bytes received since the connection was opened. */
   bytesRead(): number;
   /** Nothing was received for 30 to 45 seconds: ping the peer, or close the connection. */
   onQuiet(): void;
-  /** Nothing was received for another 15 seconds. */
   onDead(): void;
 }
 

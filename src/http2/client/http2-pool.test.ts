@@ -292,7 +292,7 @@ describe('when it is closed', () => {
 
 test('without settings in time the request fails, and the connection is closed', async (context) => {
   const peer = await startRawHttp2Server(context, { first: Buffer.alloc(0) });
-  const pool = poolTo(context, peer, { settingsTimeout: () => 20 });
+  const pool = poolTo(context, peer, { settingsTimeout: 20 });
   await assert.rejects(request(`https://127.0.0.1:${peer.port}/`, { dispatcher: pool }), {
     code: 'ETIMEDOUT',
   });

@@ -17,26 +17,21 @@ export class Http1Fallback {
   readonly #onEmpty: () => void;
   readonly #retired = new Set<Dispatcher>();
   #dispatcher: Dispatcher | undefined;
-  /** The connection on which HTTP/1.1 was agreed, until the dispatcher asks for it. */
   #spareSocket: TLSSocket | undefined;
 
-  /** @param onEmpty called when a retired dispatcher has finished */
   constructor(open: OpenHttp1, onEmpty: () => void) {
     this.#open = open;
     this.#onEmpty = onEmpty;
   }
 
-  /** The current one, while the server is known to speak HTTP/1.1. */
   get dispatcher(): Dispatcher | undefined {
     return this.#dispatcher;
   }
 
-  /** Whether no dispatcher is left. */
   get isEmpty(): boolean {
     return this.#dispatcher === undefined && this.#retired.size === 0;
   }
 
-  /** @param socket on which HTTP/1.1 was agreed */
   open(socket: TLSSocket): void {
     this.#spareSocket = socket;
     const dispatcher = this.#open(() => this.#takeSpareSocket());
@@ -47,7 +42,6 @@ export class Http1Fallback {
     this.#dispatcher = dispatcher;
   }
 
-  /** Stops using the dispatcher; its requests in flight continue. */
   retire(): void {
     const dispatcher = this.#dispatcher;
     if (dispatcher === undefined) return;
@@ -88,17 +82,15 @@ export interface Http2PoolOptions {
   readonly spreadAt?: number;
   /** The maximum number of connections. Default 256. */
   readonly connections?: number;
-  /** Milliseconds to wait for the server's SETTINGS; called for each connection. Default 10,000. */
-  readonly settingsTimeout?: () => number;
+  /** Milliseconds to wait for the server's SETTINGS. Default 10,000. */
+  readonly settingsTimeout?: number;
   readonly limits?: Partial<ClientLimits>;
   /**
    * Makes the dispatcher for a server that only agrees on HTTP/1.1. It is used until its first 'connectionError': the
    * server may come back with HTTP/2. Default: such requests fail.
    */
   readonly http1?: OpenHttp1;
-  /** Called when a server sends GOAWAY. */
   readonly onGoAway?: (() => void) | undefined;
-  /** Called when a connection is given up because the server sends nothing on it, no acknowledgement of a PING either. */
   readonly onSilence?: (() => void) | undefined;
 }
 
@@ -115,9 +107,7 @@ export class Http2Pool extends Dispatcher {
   readonly #limits: ClientLimits;
   readonly #queue: DispatchedRequest[] = [];
   #connections: Http2Connection[] = [];
-  /** Accept no new streams, but have open ones. */
   readonly #draining = new Set<Http2Connection>();
-  /** Waits for its settings. */
   #opening: Http2Connection | undefined;
   readonly #http1: Http1Fallback | undefined;
   #dialing = false;
@@ -125,11 +115,10 @@ export class Http2Pool extends Dispatcher {
   #state: 'open' | 'closing' | 'destroyed' = 'open';
   readonly #ended = Promise.withResolvers<void>();
 
-  /** @throws {TypeError} for an invalid URL */
   constructor(origin: string | URL, options: Http2PoolOptions) {
     super();
     const { streamsPerConnection = 100, spreadAt = 32, connections = 256 } = options;
-    const { settingsTimeout = () => 10_000 } = options;
+    const { settingsTimeout = 10_000 } = options;
     const url = new URL(origin);
     this.#url = url;
     this.#authority = url.host;
@@ -176,7 +165,6 @@ export class Http2Pool extends Dispatcher {
     return this.#whenEnded(callback);
   }
 
-  /** Closes everything at once. */
   override destroy(error?: Error | null): Promise<void>;
   override destroy(callback: () => void): void;
   override destroy(error: Error | null, callback: () => void): void;
@@ -235,7 +223,6 @@ export class Http2Pool extends Dispatcher {
     this.#dialIfNeeded();
   }
 
-  /** @returns false if no connection has room */
   #sendNow(request: DispatchedRequest): boolean {
     const http1 = this.#http1?.dispatcher;
     if (http1 !== undefined) {
@@ -262,7 +249,6 @@ export class Http2Pool extends Dispatcher {
     if (this.#queue.length > 0 || this.#needsAnother()) this.#dial();
   }
 
-  /** Whether another connection is needed before the current ones are full. */
   #needsAnother(): boolean {
     const best = this.#leastUsed();
     return this.#state === 'open' && best !== undefined && best.streams >= this.#options.spreadAt;
@@ -294,7 +280,6 @@ export class Http2Pool extends Dispatcher {
       });
   }
 
-  /** Opens one more connection, with the protocol that the server chose. @throws if it cannot */
   async #open(): Promise<void> {
     const inbox = new ConnectionInbox();
     const socket = await this.#options.connect(inbox.onread);
@@ -332,7 +317,7 @@ export class Http2Pool extends Dispatcher {
     });
     this.#opening = connection;
     try {
-      await connection.ready(this.#options.settingsTimeout());
+      await connection.ready(this.#options.settingsTimeout);
     } finally {
       this.#opening = undefined;
     }
@@ -340,7 +325,6 @@ export class Http2Pool extends Dispatcher {
   }
 }
 
-/** The controller of a request that was never begun: there is nothing to pause or to abort. */
 const inertController: Dispatcher.DispatchController = {
   aborted: true,
   paused: false,

@@ -30,7 +30,6 @@ const malformedInHttp2: ReadonlySet<string> = new Set([
  */
 export const connectionSpecific: ReadonlySet<string> = new Set([...malformedInHttp2, 'http2-settings']);
 
-/** Whether a received HTTP/2 message may have a header line of this name, other than pseudo-header fields. */
 export const isHttp2FieldName = memoizeByName(
   (name) => lowerCaseToken.test(name) && !malformedInHttp2.has(name),
 );
@@ -70,7 +69,6 @@ export function requestLines(headers: HeaderLines): string[] {
   return lines;
 }
 
-/** Whether `requestLines` leaves out lines of this name. */
 export const isOmittedFromRequest = memoizeByName((given) => {
   const name = given.toLowerCase();
   return connectionSpecific.has(name) || name === 'host' || name === 'te' || name === 'expect';
@@ -94,7 +92,6 @@ export function withJoinedCookies(headers: HeaderLines): HeaderLines {
   return joined;
 }
 
-/** Memory of a line in addition to its characters, about. */
 const lineMemory = 64;
 
 /** Memory of the head of a request, in bytes, about. */
@@ -153,7 +150,6 @@ export function memoizeByName<Result extends string | boolean>(
     if (found !== undefined) return found;
     const result = compute(name);
     if (name.length <= maximumLength) {
-      // Names in use are added again at once.
       if (known.size >= maximumNames) known.clear();
       known.set(name, result);
     }

@@ -23,13 +23,11 @@ export class SendWindow {
     return this.#left <= maximumWindow;
   }
 
-  /** @throws {Http2Error} of scope `connection` */
   widenOrThrow(bytes: number): void {
     if (!this.widen(bytes)) throw connectionError(errorCode.flowControlError, 'a window becomes too large');
   }
 }
 
-/** How far a window grows while its content is taken. */
 export interface WindowGrowth {
   /** Bytes. */
   readonly maximum: number;
@@ -49,10 +47,8 @@ export class ReceiveWindow {
   readonly #growth: WindowGrowth | undefined;
   #left: number;
   #consumed = 0;
-  /** Milliseconds of the monotonic clock. */
   #grantedAt = 0;
 
-  /** @param growth left out: it stays as it is */
   constructor(size: number, growth?: WindowGrowth) {
     this.#size = size;
     this.#growth = growth;
@@ -63,13 +59,11 @@ export class ReceiveWindow {
     return this.#left;
   }
 
-  /** @returns false if the peer sent more than was granted */
   take(bytes: number): boolean {
     this.#left -= bytes;
     return this.#left >= 0;
   }
 
-  /** @returns how much to grant with a WINDOW_UPDATE now, or 0 */
   release(bytes: number): number {
     this.#consumed += bytes;
     if (2 * this.#consumed < this.#size) return 0;
@@ -79,7 +73,6 @@ export class ReceiveWindow {
     return granted;
   }
 
-  /** @returns by how much it has become larger */
   #grow(): number {
     const growth = this.#growth;
     if (growth === undefined || this.#size >= growth.maximum) return 0;
@@ -144,14 +137,12 @@ export class PieceQueue {
     return this.#isReused && bytes === blockLength ? reusedBlocks.take() : Buffer.allocUnsafeSlow(bytes);
   }
 
-  /** Removes the next bytes. @returns `undefined` if there are none */
   take(): Buffer | undefined {
     const block = this.#blocks.shift();
     this.#taken = block;
     return block?.bytes.subarray(block.begin, block.end);
   }
 
-  /** What `take` returned last is not read any more. */
   release(): void {
     const taken = this.#taken;
     this.#taken = undefined;

@@ -12,26 +12,18 @@ import {
   uint32,
 } from './frame.ts';
 
-/** A stream that waits for flow control, or for the peer to read. */
 export interface WaitingStream {
-  /** Whether it is in the list of waiting streams. */
   isWaiting: boolean;
-  /** Whether content waits that needs the connection's window. */
   readonly hasQueuedContent: boolean;
-  /** More may be sent. */
   proceed(): void;
 }
 
 export interface FrameOutputListener {
-  /** A DATA frame was written. @param bytes of content */
   readonly onDataSent?: (bytes: number) => void;
-  /** The peer reads again after `needsDrain`, and the waiting streams have continued. */
   readonly onRoom?: () => void;
-  /** A stream failed to continue: an error of ours. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Writes the frames of all streams of one connection. */
 export class FrameOutput {
   readonly sendWindow = new SendWindow(initialConnectionWindow);
   readonly #writes: GatheredWrites;
@@ -40,16 +32,13 @@ export class FrameOutput {
   #unreadHeads = 0;
   #unreadContent = 0;
   #hasSentHeaders = false;
-  /** Oldest first. */
   #waiting: WaitingStream[] = [];
 
-  /** @param held counts what the peer does not read */
   constructor(socket: PieceWriter, listener: FrameOutputListener, held?: HeldBytes) {
     this.#writes = new GatheredWrites(socket, () => this.#drained(), held);
     this.#listener = listener;
   }
 
-  /** The peer does not read for now: content waits. */
   get needsDrain(): boolean {
     return this.#writes.needsDrain;
   }
@@ -69,13 +58,11 @@ export class FrameOutput {
     return this.#unreadContent;
   }
 
-  /** @param frames a byte string, without HEADERS and DATA */
   write(frames: string): void {
     if (this.#writes.needsDrain) this.#unread += frames.length;
     this.#writes.addText(frames);
   }
 
-  /** @param block the header block of a request or a response */
   headers(streamId: number, block: string, endStream: boolean): void {
     // We use no dynamic table, whatever SETTINGS_HEADER_TABLE_SIZE the peer names now or later (RFC 7541 section 4.2).
     const whole = this.#hasSentHeaders ? block : emptyTable + block;
@@ -132,7 +119,6 @@ export class FrameOutput {
     this.#writes.flush();
   }
 
-  /** Has `proceed` of the stream called when more may be sent. */
   wait(stream: WaitingStream): void {
     if (stream.isWaiting) return;
     stream.isWaiting = true;
@@ -145,14 +131,12 @@ export class FrameOutput {
     this.#waiting = this.#waiting.filter((each) => each !== stream);
   }
 
-  /** Lets the waiting streams send. */
   proceed(): void {
     if (this.#writes.needsDrain || this.#waiting.length === 0) return;
     const waiting = this.#waiting;
     this.#waiting = [];
     const kept: WaitingStream[] = [];
     for (const stream of waiting) {
-      // It may have been closed meanwhile.
       if (!stream.isWaiting) continue;
       // Streams that cannot send now stay ahead of those that could. Otherwise the first stream would starve the others
       // when a peer widens the window a little at a time.

@@ -16,13 +16,9 @@ import {
 
 /** Handles frames. Bytes are overwritten as soon as a method returns. */
 export interface FrameHandler {
-  /** A whole frame of any type but DATA. */
   frame(type: number, flags: number, streamId: number, payload: Buffer): void;
-  /** The head of a DATA frame. @param length bytes of its payload, padding included */
   dataBegins(flags: number, streamId: number, length: number): void;
-  /** A part of its payload; never empty. */
   dataPiece(piece: Buffer): void;
-  /** The end of its payload. */
   dataEnds(): void;
 }
 
@@ -35,13 +31,10 @@ export class FrameReader {
   readonly #maximumFrameSize: number;
   /** An incomplete frame, in a buffer of its full length; or an incomplete frame head. */
   #partial: Buffer | undefined;
-  /** Bytes of it that were received. */
   #partialLength = 0;
-  /** Bytes of a DATA frame that were not received yet. */
   #dataLeft = 0;
   #stopped = false;
 
-  /** @param maximumFrameSize bytes of payload that the peer may send in one frame */
   constructor(handler: FrameHandler, maximumFrameSize: number = defaultMaximumFrameSize) {
     this.#handler = handler;
     this.#maximumFrameSize = maximumFrameSize;
@@ -52,7 +45,6 @@ export class FrameReader {
     return this.#partial;
   }
 
-  /** Discards everything from now on. */
   stop(): void {
     this.#stopped = true;
     this.#partial = undefined;
@@ -75,7 +67,6 @@ export class FrameReader {
     }
   }
 
-  /** Copies an incomplete frame. */
   #keep(chunk: Buffer, offset: number): void {
     const left = chunk.length - offset;
     const length = left < frameHeadLength ? frameHeadLength : frameHeadLength + payloadLength(chunk, offset);
@@ -83,7 +74,6 @@ export class FrameReader {
     this.#partialLength = chunk.copy(this.#partial, 0, offset);
   }
 
-  /** @returns where the bytes of the frame end in `chunk` */
   #complete(partial: Buffer, chunk: Buffer, offset: number): number {
     const taken = chunk.copy(partial, this.#partialLength, offset);
     this.#partialLength += taken;
@@ -95,7 +85,6 @@ export class FrameReader {
     return offset + taken;
   }
 
-  /** @returns where the frame ends, or `offset` if it is incomplete */
   #takeFrame(bytes: Buffer, offset: number): number {
     const begin = offset + frameHeadLength;
     if (begin > bytes.length) return offset;
@@ -138,7 +127,6 @@ function payloadLength(bytes: Buffer, offset: number): number {
 
 const prefaceBytes = Buffer.from(preface);
 
-/** Checks the connection preface of a client, in whatever pieces it arrives. */
 export class Preface {
   #received = 0;
 
@@ -159,13 +147,11 @@ export class Preface {
 export class ReceivedData {
   readonly streamId: number;
   readonly endStream: boolean;
-  /** Bytes of the payload that were not received yet. */
   #left: number;
   /** Bytes of padding after the content; `undefined` until its length byte is received. */
   #padding: number | undefined;
   readonly #length: number;
 
-  /** @param length of the payload in bytes @throws {Http2Error} of scope `connection` */
   constructor(flags: number, streamId: number, length: number) {
     this.streamId = streamId;
     this.endStream = (flags & frameFlag.endStream) !== 0;
@@ -176,12 +162,10 @@ export class ReceivedData {
     this.#padding = isPadded ? undefined : 0;
   }
 
-  /** Whether the frame has padding and no content, once that is known. */
   get isAllPadding(): boolean {
     return this.#length > 0 && this.#padding === this.#length - 1;
   }
 
-  /** @returns the content in this piece. @throws {Http2Error} of scope `connection` */
   contentOf(piece: Buffer): Buffer {
     let start = 0;
     if (this.#padding === undefined) {
@@ -205,23 +189,19 @@ export interface ReceivedHeaders extends DecodedHeaders {
   readonly endStream: boolean;
 }
 
-/** A header block that is incomplete. */
 interface UnfinishedBlock {
   readonly streamId: number;
   readonly endStream: boolean;
-  /** Each with memory of its own. */
   readonly fragments: Buffer[];
   length: number;
 }
 
 /** Frames of one block at most, empty ones included (the CONTINUATION flood: CERT VU#421644). */
 const maximumFragments = 128;
-/** Memory of each fragment in addition to its bytes, about. */
 const fragmentOverhead = 256;
 /** Bytes of the priority that HEADERS may begin with (RFC 9113 section 6.2), which is ignored. */
 const priorityLength = 5;
 
-/** Joins HEADERS and CONTINUATION into header blocks, and decodes them in order. */
 export class HeaderAssembly {
   readonly #decoder: HeaderDecoder;
   readonly #maximumBytes: number;
@@ -237,13 +217,11 @@ export class HeaderAssembly {
     return this.#unfinished;
   }
 
-  /** Memory of the incomplete block, in bytes. */
   get heldBytes(): number {
     const unfinished = this.#unfinished;
     return unfinished === undefined ? 0 : unfinished.length + unfinished.fragments.length * fragmentOverhead;
   }
 
-  /** Drops an incomplete block. */
   stop(): void {
     this.#unfinished = undefined;
   }

@@ -55,7 +55,6 @@ export const maximumWindow = 0x7fff_ffff;
 /** The initial window of a connection, which no setting changes, in bytes (RFC 9113 section 6.9.2). */
 export const initialConnectionWindow = 65_535;
 
-/** The head of a frame, as a byte string. */
 export function frameHead(length: number, type: number, flags: number, streamId: number): string {
   return String.fromCharCode(
     (length >>> 16) & 0xff,
@@ -70,7 +69,6 @@ export function frameHead(length: number, type: number, flags: number, streamId:
   );
 }
 
-/** 32 bits in network order, as a byte string. */
 export function uint32(value: number): string {
   return String.fromCharCode(
     (value >>> 24) & 0xff,
@@ -98,7 +96,6 @@ export function headersFrames(streamId: number, block: string, endStream: boolea
 /** The scope of an error: one stream, or the connection with all its streams (RFC 9113 section 5.4). */
 type Http2ErrorScope = 'stream' | 'connection';
 
-/** An error of HTTP/2: its scope says what it ended. */
 export class Http2Error extends Error {
   override readonly name = 'Http2Error';
   /** Has a prefix of its own, unlike the codes of Node, OpenSSL and undici. */
@@ -182,7 +179,6 @@ export const initialSettings: Settings = {
   maxHeaderListSize: Number.POSITIVE_INFINITY,
 };
 
-/** A SETTINGS frame. */
 export function settingsFrame(...settings: readonly (readonly [keyof typeof identifier, number])[]): string {
   let payload = '';
   for (const [name, value] of settings) {
@@ -258,9 +254,7 @@ export type FrameKind = (typeof frameKinds)[number];
 export const streamStates = [
   /** No stream: identifier 0. */
   'connection',
-  /** Never opened. */
   'idle',
-  /** The peer may send more. */
   'open',
   /** The peer has ended its message, and we have not ended ours. */
   'half-closed',
@@ -274,32 +268,26 @@ export const streamStates = [
 
 export type StreamState = (typeof streamStates)[number];
 
-/** The states of a stream that is not open. */
 export type ClosedState = Exclude<StreamState, 'connection' | 'open' | 'half-closed'>;
 
-/** The frames that are counted for each peer. */
 export type Budget = 'resets' | 'idle frames' | 'small data' | 'window updates';
 
 /** A DATA frame with fewer bytes of content costs more than it carries. */
 export const smallData = 256;
 
-/** @param length bytes of the payload */
 export function dataKind(length: number, endStream: boolean): FrameKind {
   if (endStream || length >= smallData) return 'DATA';
   return length === 0 ? 'DATA without content or end' : 'DATA with little content';
 }
 
 export type FrameRule =
-  /** It takes effect. */
   | { readonly action: 'take'; readonly counts?: Budget }
   /** It has no effect, but is read where later frames depend on it (HPACK). */
   | { readonly action: 'ignore'; readonly counts?: Budget }
   /** RST_STREAM is sent, and counted where it is written. */
   | { readonly action: 'stream error'; readonly code: number; readonly counts: 'resets' }
-  /** GOAWAY is sent, and the connection ends. */
   | { readonly action: 'connection error'; readonly code: number };
 
-/** What each frame does in each state. */
 export type FrameRules = Readonly<Record<FrameKind, Readonly<Record<StreamState, FrameRule>>>>;
 
 export const take: FrameRule = { action: 'take' };
@@ -319,7 +307,6 @@ export function streamError(code: number): FrameRule {
   return { action: 'stream error', code, counts: 'resets' };
 }
 
-/** One rule for all states, with exceptions. */
 export function onAnyStream(
   rule: FrameRule,
   others: Partial<Record<StreamState, FrameRule>> = {},

@@ -1,8 +1,5 @@
-/** How much of something is tolerated. */
 export interface Tolerance {
-  /** How many at once. */
   readonly burst: number;
-  /** How many more are allowed each second. */
   readonly perSecond: number;
   /** The maximum of earned uses. Default: 0. */
   readonly earnedAtMost?: number;
@@ -12,9 +9,7 @@ export interface Tolerance {
 export class LeakyBucket {
   readonly #tolerance: Tolerance;
   #level = 0;
-  /** Uses that are free: they do not fill the bucket. */
   #earned = 0;
-  /** When `#level` was computed: milliseconds of the monotonic clock. */
   #at = 0;
 
   constructor(tolerance: Tolerance) {
@@ -35,13 +30,11 @@ export class LeakyBucket {
     return level <= burst;
   }
 
-  /** The current level: uses that have not leaked yet. */
   levelAt(now: number): number {
     const leaked = ((now - this.#at) / 1_000) * this.#tolerance.perSecond;
     return Math.max(0, this.#level - leaked);
   }
 
-  /** Allows so many uses for free. */
   earn(uses: number): void {
     this.#earned = Math.min(this.#earned + uses, this.#tolerance.earnedAtMost ?? 0);
   }

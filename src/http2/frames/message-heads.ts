@@ -24,7 +24,6 @@ import { malformedRequest, malformedResponse } from './frame.ts';
 const encodedRequestName = nameEncoder(isOmittedFromRequest);
 /** Visible ASCII, as `acceptRequestTarget` requires. */
 const visibleAscii = /^[!-~]+$/;
-/** `false` for an invalid method. */
 const encodedMethod = memoizeByName((method) => token.test(method) && indexedLine(':method', method));
 const encodedScheme = indexedLine(':scheme', 'https');
 
@@ -70,16 +69,13 @@ const pseudoHeaderBytes = 7 + 5 + 7 + 5 + 10 + 4 * lineOverhead;
  */
 export function headSize(method: string, target: string, authority: string, headers: HeaderLines): number {
   let size = pseudoHeaderBytes + method.length + target.length + authority.length;
-  // Byte strings: a character is a byte.
   for (const text of headers) size += text.length;
   return size + (headers.length / 2) * lineOverhead;
 }
 
-/** The head of a response, interim or final, or its trailers. */
 interface ResponseLines {
   /** `undefined` for trailers. */
   readonly status: number | undefined;
-  /** Lines as they were received, without pseudo-header fields: name, value, name, value, … */
   readonly lines: string[];
   /** Bytes, where there is a `Content-Length` (RFC 9110 section 8.6). */
   readonly contentLength: number | undefined;
@@ -129,7 +125,6 @@ export interface RequestHead {
   readonly headers: readonly string[];
   /** Bytes, where there is a `Content-Length` (RFC 9110 section 8.6). */
   readonly contentLength: number | undefined;
-  /** `Expect`, in lower case. */
   readonly expectation: string | undefined;
 }
 
@@ -195,13 +190,11 @@ export function parseRequestHead(decoded: readonly string[]): RequestHead {
   return { method, target: target ?? '', authority: authority ?? '', headers, contentLength, expectation };
 }
 
-/** What is still needed of a head once its response has begun. */
 export function respondedHead(head: RequestHead): RequestHead {
   const { method, target, authority, contentLength, expectation } = head;
   return { method, target, authority, headers: linesForLogs(head.headers), contentLength, expectation };
 }
 
-/** The head of a request that exceeds the limits: only its method is known. */
 export function unreadHead(decoded: readonly string[]): RequestHead {
   const place = decoded.indexOf(':method');
   const method = place === -1 ? 'GET' : (decoded[place + 1] as string);

@@ -33,40 +33,28 @@ import {
 export interface ReceivingStream {
   readonly id: number;
   readonly isClosed: boolean;
-  /** The peer has ended its message. */
   readonly isReceived: boolean;
   readonly sendWindow: SendWindow;
-  /** Sends RST_STREAM and closes it. */
   reset(code: number, error: Error): void;
   resetByPeer(code: number): void;
-  /** @param bytes of a DATA frame, padding included */
   receiveDataHead(bytes: number): void;
   /** @param piece overwritten as soon as this returns */
   receiveData(piece: Uint8Array): void;
-  /** Padding was received. */
   dropPadding(bytes: number): void;
-  /** END_STREAM was received after content. */
   receiveEnd(): void;
-  /** More may be sent. */
   windowWidened(): void;
 }
 
-/** What differs between the two sides of a connection. */
 export interface ReceivingSession<Stream extends ReceivingStream> {
-  /** The state of a stream that is not open. @param streamId not 0 */
   stateOf(streamId: number): ClosedState;
   /**
    * A header block was received. @param stream `undefined` if it opens a new one
    * @throws {Http2Error} of scope `connection`
    */
   headersReceived(headers: ReceivedHeaders, stream: Stream | undefined): void;
-  /** Counts against a budget. @throws {Http2Error} of scope `connection` if it is exceeded */
   count(budget: Budget): void;
-  /** Sends RST_STREAM for a stream that is not open. @throws {Http2Error} of scope `connection` */
   refuseStream(streamId: number, code: number): void;
-  /** DATA arrived on a stream that we closed. @param bytes padding included */
   lateDataReceived?(streamId: number, bytes: number): void;
-  /** The peer's settings were received and acknowledged. */
   settingsReceived?(): void;
   /** @param lastProcessed the last stream that the peer may have processed */
   goAwayReceived(lastProcessed: number, code: number): void;
@@ -135,12 +123,9 @@ export class StreamTable<Stream extends { readonly id: number }> {
 
 interface SessionReceiverOptions {
   readonly peer: PeerRole;
-  /** The window of the connection, in bytes. */
   readonly window: number;
   readonly limits: HeaderLimits;
-  /** What each frame of the peer does. */
   readonly rules: FrameRules;
-  /** For acknowledgements and WINDOW_UPDATEs; has the window that the peer grants the connection. */
   readonly output: FrameOutput;
   /** Bytes of payload that the peer may send in one frame. Default: 16 KiB. */
   readonly maximumFrameSize?: number;
@@ -160,7 +145,6 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
   readonly #headers: HeaderAssembly;
   readonly #window: ReceiveWindow;
   #settings: Settings | undefined;
-  /** The DATA frame that is being received, and its stream, if that takes it. */
   #data: ReceivedData | undefined;
   #dataStream: Stream | undefined;
   #dataState: StreamState = 'open';
@@ -178,22 +162,18 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     this.#reader = new FrameReader(this, maximumFrameSize);
   }
 
-  /** The peer's settings; `undefined` until they are received. */
   get settings(): Settings | undefined {
     return this.#settings;
   }
 
-  /** The identity of the incomplete header block or frame. */
   get unfinished(): object | undefined {
     return this.#headers.unfinished ?? this.#reader.unfinished;
   }
 
-  /** Memory of both, in bytes. */
   get heldBytes(): number {
     return this.#headers.heldBytes + (this.#reader.unfinished?.length ?? 0);
   }
 
-  /** Handles what one read of the connection brought. @throws {Http2Error} of scope `connection` */
   receive(bytes: Buffer): void {
     this.#reader.receive(bytes);
     if (!this.#hasWidened) return;
@@ -296,7 +276,6 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     return stream.isReceived ? 'half-closed' : 'open';
   }
 
-  /** @returns whether the frame takes effect. @throws {Http2Error} of scope `connection` */
   #isTaken(kind: FrameKind, streamId: number, stream: Stream | undefined): boolean {
     return this.#apply(this.#rules[kind][this.#stateOf(streamId, stream)], streamId, stream);
   }
@@ -318,7 +297,6 @@ export class SessionReceiver<Stream extends ReceivingStream> implements FrameHan
     }
   }
 
-  /** @throws {Http2Error} if another type of frame must come now */
   #expect(type: number): void {
     if (this.#settings === undefined && type !== frameType.settings) {
       throw connectionError(errorCode.protocolError, 'the first frame is not SETTINGS');

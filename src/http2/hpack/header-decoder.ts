@@ -299,7 +299,6 @@ export const defaultTableSize = 4_096;
 export class DynamicTable {
   /** Name, value, name, value, …; the newest last, evicted ones first. */
   #lines: string[] = [];
-  /** Where the remaining entries begin. */
   #first = 0;
   /** Bytes, as RFC 7541 section 4.1 counts them. */
   #size = 0;
@@ -314,7 +313,6 @@ export class DynamicTable {
     return this.#lines[this.#lines.length - 2 * index - 2] as string;
   }
 
-  /** @param index from 0, which is the newest; below `length`. */
   value(index: number): string {
     return this.#lines[this.#lines.length - 2 * index - 1] as string;
   }
@@ -328,7 +326,6 @@ export class DynamicTable {
     this.#size += size;
   }
 
-  /** @param size bytes; the caller checks that it is allowed */
   resize(size: number): void {
     this.#maximumSize = size;
     this.#shrinkTo(size);

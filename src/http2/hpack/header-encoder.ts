@@ -7,7 +7,6 @@ import { staticTable } from './static-table.ts';
  */
 export const emptyTable = '\x20';
 
-/** A header line, by index if the static table has it with its value. */
 export function indexedLine(name: string, value: string): string {
   for (let index = 0; index < staticTable.length; index += 2) {
     if (staticTable[index] === name && staticTable[index + 1] === value)
@@ -28,7 +27,6 @@ export function literalLine(name: string, value: string): string {
   return literalName(name) + literalValue(value);
 }
 
-/** The name of a literal line; `literalValue` follows. @param name in lower case */
 export const literalName = memoizeByName((name) => {
   const index = staticTable.findIndex((text, at) => at % 2 === 0 && text === name);
   return index === -1 ? `\x10${integer(name.length, 7, 0)}${name}` : integer(index / 2 + 1, 4, neverIndexed);
@@ -53,7 +51,6 @@ export function encodedValue(given: string): string | undefined {
   return fieldValue.test(value) ? literalValue(value) : undefined;
 }
 
-/** @param value a byte string */
 export function literalValue(value: string): string {
   return integer(value.length, 7, 0) + value;
 }

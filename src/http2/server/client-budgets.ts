@@ -39,10 +39,8 @@ const maximumUnread = 1024 * 1024;
 interface ClientBudgetOptions {
   /** Requests refused beyond the limit of streams, as a burst; one a second is forgiven. */
   readonly maximumRefused: number;
-  /** Whether the client presented a certificate that was verified. */
   readonly isVerified: boolean;
   readonly address: string;
-  /** Counts the resets of each address; those of verified clients are not counted. */
   readonly addresses: AddressResets;
 }
 
@@ -80,13 +78,11 @@ export class ClientBudgets {
     }
   }
 
-  /** A request began: it may come with one more frame and one more WINDOW_UPDATE. */
   requested(): void {
     this.#idleFrames.earn(1);
     this.#windowUpdates.earn(1);
   }
 
-  /** A DATA frame was sent, for which the client may send WINDOW_UPDATEs. */
   dataSent(bytes: number): void {
     this.#windowUpdates.earn(updatesForData + Math.floor(bytes / bytesForUpdate));
   }
@@ -125,7 +121,6 @@ export const addressTolerance: Tolerance = { burst: 2_000, perSecond: 330 };
  * streams is not punished for the others.
  */
 export const resetsInCrowd = 10;
-/** Addresses that are remembered, at most. */
 const remembered = 4_096;
 
 /**
@@ -133,7 +128,6 @@ const remembered = 4_096;
  * (CVE-2023-44487). Only resets count: a thousand connections that reset nothing add nothing.
  */
 export class AddressResets {
-  /** Ordered by the last reset, the most recent last. */
   readonly #buckets = new Map<string, LeakyBucket>();
 
   /**

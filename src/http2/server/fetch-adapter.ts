@@ -33,7 +33,6 @@ class LightRequest {
     return this.#incoming.head.method;
   }
 
-  /** Has the target as it was received; `new URL` resolves it. */
   get url(): string {
     const { target, authority } = this.#incoming.head;
     return `https://${this.#host ?? authority}${target.startsWith('/') ? target : '/'}`;
@@ -63,13 +62,8 @@ for (const name of ['arrayBuffer', 'blob', 'bytes', 'clone', 'formData', 'json',
     },
   });
 }
-/** The prototype that `LightRequest` inherits from. */
 let parent: object | undefined;
 
-/**
- * The `Request` of an HTTP/2 stream.
- * @param host of its URL. Default: the request's authority
- */
 function lightRequest(incoming: IncomingStream, host: string | undefined): Request {
   // For `request instanceof Request`; @hono/node-server replaces the global `Request` by its own.
   if (parent !== Request.prototype) {
@@ -97,7 +91,6 @@ function wholeRequest({ method, url }: LightRequest, incoming: IncomingStream): 
   return request;
 }
 
-/** Aborted when the client goes away before the response is complete. */
 function signalOf(incoming: IncomingStream): AbortSignal {
   const controller = new AbortController();
   incoming.follow({
@@ -108,7 +101,6 @@ function signalOf(incoming: IncomingStream): AbortSignal {
   return controller.signal;
 }
 
-/** Reads the content when it is read itself, and not ahead. */
 function lazyBodyOf(incoming: IncomingStream): ReadableStream<Uint8Array> {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   return new ReadableStream<Uint8Array>(
@@ -185,7 +177,6 @@ export interface Http2Bindings {
   readonly respond: (response: Response) => void;
 }
 
-/** Statuses of responses that the adapter writes itself. */
 type RefusalStatus =
   /** The authority is not a valid host of a URL. */
   | 400
@@ -221,7 +212,6 @@ export interface Http2ServerOptions {
   readonly onFailure?: (what: 'response' | 'connection', error: unknown) => void;
 }
 
-/** HTTP/2 connections, served by a fetch handler. */
 export interface Http2Server {
   /** Serves a connection that negotiated `h2` (ALPN) and from which nothing was read yet. */
   take(socket: TLSSocket): void;
@@ -230,7 +220,6 @@ export interface Http2Server {
    * gets its GOAWAY with the first request, which is still served. Resolves when no connection is left.
    */
   close(): Promise<void>;
-  /** Ends all connections at once. */
   destroy(): void;
 }
 
@@ -253,7 +242,6 @@ export function serveHttp2(options: Http2ServerOptions): Http2Server {
   return new FetchAdapter(options);
 }
 
-/** How often connections are checked within the shortest of their time-outs. */
 const checksPerTimeout = 4;
 const defaultMemory = 64 * 1024 * 1024;
 /** RFC 9110 section 10.1.1. */
@@ -270,7 +258,6 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
   readonly #options: Http2ServerOptions;
   readonly #memory: MemoryBudget;
   readonly #sessions = new Set<ServerSession>();
-  /** Runs while there is a connection. */
   #timer: NodeJS.Timeout | undefined;
   #closed: PromiseWithResolvers<void> | undefined;
 

@@ -14,19 +14,14 @@ import {
 import type { ReceivingStream } from '../frames/session-receiver.ts';
 import type { BudgetShare, HeldBytes, Holder, Holding } from '../sockets/held-bytes.ts';
 
-/** Is told of the progress of a response that it writes. */
 export interface ResponseWriter {
-  /** Everything was sent: more can be written. */
   onRoom(): void;
-  /** The stream is closed, complete or not. */
   onClosed(): void;
 }
 
-/** Is told of the progress of a stream. */
 export interface StreamFollower {
   /** The head of the response was written; that of the request has only what is still needed. */
   onResponded?(): void;
-  /** The stream is closed, complete or not. Called once. */
   onClosed(): void;
 }
 
@@ -35,25 +30,19 @@ export interface StreamFollower {
  * that need more than the web `Request`. A handler that writes its response here returns `RESPONSE_ALREADY_SENT`.
  */
 export interface IncomingStream {
-  /** The connection, for its addresses and its certificate. */
   readonly socket: TLSSocket;
   /** Once the response has begun it has no header lines but `User-Agent`. */
   readonly head: RequestHead;
   /** Counts what a handler holds for this request elsewhere. Beyond the budget the stream is reset. */
-  readonly held: HeldBytes;
-  /** Whether content follows the head. */
+  readonly held: Holding;
   readonly hasContent: boolean;
   /** The content, for one reader. Destroyed early when the client resets the stream or has its response. */
   readonly content: Readable;
-  /** Whether all of the content was received. */
   readonly isReceived: boolean;
-  /** The status of the response, once its head was written. */
   readonly status: number | undefined;
   /** Whether the response has content: not for HEAD, 204, 205 and 304. */
   readonly takesContent: boolean;
-  /** Whether the whole response was written to the connection. */
   readonly isResponseSent: boolean;
-  /** Whether the stream is closed, complete or not. */
   readonly isClosed: boolean;
   /** Is told when more can be written. A new writer replaces the one before. */
   writer: ResponseWriter | undefined;
@@ -74,7 +63,6 @@ export interface IncomingStream {
    * @throws {TypeError} before the head
    */
   write(piece: Uint8Array): boolean;
-  /** Ends the response. @throws {TypeError} before the head */
   end(): void;
   /** Resets the stream (RST_STREAM): the client must not take a part for the whole response. */
   breakOff(): void;
@@ -87,21 +75,15 @@ const readAhead = 16 * 1024;
 /** A piece below this size is smaller than the object that holds it. Bytes. */
 const tinyPiece = 256;
 
-/** The content of one request. */
 export class RequestContent extends Readable {
   readonly #held: HeldBytes;
   readonly #grant: (bytes: number) => void;
   readonly #queued = new PieceQueue();
   #queuedBytes = 0;
-  /** Bytes that nobody has read. */
   #unread = 0;
   #isWanted = true;
   #isWhole = false;
 
-  /**
-   * @param held counts what nobody has read
-   * @param grant widens the flow-control window by so many bytes
-   */
   constructor(held: HeldBytes, grant: (bytes: number) => void) {
     super({ highWaterMark: readAhead });
     this.#held = held;
@@ -117,7 +99,6 @@ export class RequestContent extends Readable {
     this.#held.add(piece.length);
   }
 
-  /** The content is complete. */
   receiveEnd(): void {
     this.#isWhole = true;
   }
@@ -145,7 +126,6 @@ export class RequestContent extends Readable {
     }
   }
 
-  /** Grants again what was read: before that the client must not send more. */
   #countRead(): void {
     if (this.destroyed) return;
     const unread = this.#queuedBytes + this.readableLength;
@@ -188,9 +168,7 @@ export interface StreamConnection {
   streamClosed(stream: ServerStream): void;
   /** The response is complete before the request is: the client must stop sending it. */
   respondedEarly(stream: ServerStream): void;
-  /** The client made us reset a stream. @throws {Http2Error} */
   clientCausedReset(): void;
-  /** Sends GOAWAY, and ends after the requests in flight. */
   close(): void;
 }
 
@@ -198,13 +176,9 @@ interface ServerStreamOptions {
   readonly id: number;
   readonly connection: StreamConnection;
   readonly head: RequestHead;
-  /** Memory of the head. */
   readonly headBytes: number;
-  /** Whether nothing follows the head. */
   readonly endStream: boolean;
-  /** Flow-control window for the request, in bytes. */
   readonly receiveWindow: number;
-  /** Flow-control window for the response, in bytes. */
   readonly sendWindow: number;
 }
 
@@ -219,19 +193,14 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
   takesContent = true;
   readonly #connection: StreamConnection;
   #receivedLength = 0;
-  /** Only if the request has content. */
   readonly #window: ReceiveWindow | undefined;
   #content: RequestContent | undefined;
   #isReceived: boolean;
   #followers: StreamFollower | StreamFollower[] | undefined;
-  /** Nothing more is written; pieces may still be queued. */
   #isEnding = false;
-  /** END_STREAM was written. */
   #isResponseSent = false;
   #isClosed = false;
-  /** Content that waits for flow control or for the client. */
   #queued: PieceQueue | undefined;
-  /** Bytes of the head that are counted. */
   #headBytes: number;
   /** Content of both directions that nobody has taken; made for the first piece. */
   #held: Holding | undefined;
@@ -264,7 +233,6 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     return this.#isReceived;
   }
 
-  /** Bytes left in the window. */
   get receiveWindow(): number {
     return this.#window?.left ?? 0;
   }
@@ -325,7 +293,6 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     else this.#followers?.onResponded?.();
   }
 
-  /** @param bytes fewer than before */
   #countHead(bytes: number): void {
     if (bytes >= this.#headBytes) return;
     this.#connection.share.add(bytes - this.#headBytes);
@@ -358,7 +325,6 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     else if (!this.hasQueuedContent) this.#finish();
   }
 
-  /** Sends queued data, as far as the windows allow. */
   proceed(): void {
     const { output } = this.#connection;
     const queued = this.#queued;
@@ -389,7 +355,6 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     if (this.hasQueuedContent) this.proceed();
   }
 
-  /** Resets the stream because of an error of the client. @throws {Http2Error} of scope `connection` after too many */
   reset(code: number): void {
     if (this.#isClosed) return;
     this.#connection.output.reset(this.id, code);
@@ -412,7 +377,6 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     this.#close();
   }
 
-  /** The connection is gone: nothing is written. */
   abandon(): void {
     this.#close();
   }
@@ -474,7 +438,6 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     this.#held?.end();
     this.#countHead(0);
     this.#connection.output.stopWaiting(this);
-    // A reader of the content must see that it ended early.
     if (this.#content?.readableEnded === false) this.#content.destroy();
     const { writer } = this;
     const followers = this.#followers;

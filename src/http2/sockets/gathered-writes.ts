@@ -18,10 +18,6 @@ export class TransferBuffers {
   readonly #maximumFree: number;
   readonly #free: Buffer[] = [];
 
-  /**
-   * @param bytes of each of them
-   * @param maximumFree unused buffers that are kept
-   */
   constructor(bytes: number, maximumFree: number) {
     this.#bytes = bytes;
     this.#maximumFree = maximumFree;
@@ -38,9 +34,7 @@ export class TransferBuffers {
   }
 }
 
-/** Writes pieces, and tells when one may be overwritten; every `Writable` does. */
 export interface PieceWriter {
-  /** @returns false when the client is slower: wait for 'drain' */
   write(chunk: Uint8Array, onWritten?: (error?: Error | null) => void): boolean;
 }
 
@@ -66,10 +60,6 @@ export class GatheredWrites {
   #isDue = false;
   #needsDrain = false;
 
-  /**
-   * @param onRoom called when more may be added after `needsDrain`
-   * @param held counts the buffers in use
-   */
   constructor(writable: PieceWriter, onRoom: () => void, held?: HeldBytes) {
     this.#writable = writable;
     this.#onRoom = onRoom;
@@ -92,7 +82,6 @@ export class GatheredWrites {
     return this.#added();
   }
 
-  /** As `add`. @param text a byte string */
   addText(text: string): boolean {
     let offset = 0;
     while (offset < text.length) {
@@ -109,12 +98,10 @@ export class GatheredWrites {
     return this.#added();
   }
 
-  /** Whether to wait for `onRoom` before adding more. */
   get needsDrain(): boolean {
     return this.#needsDrain;
   }
 
-  /** @returns a buffer with room for `bytes` more, or for as many as possible */
   #bufferFor(bytes: number): Buffer {
     const buffer = this.#buffer;
     const isSmall = this.#length + bytes <= smallBufferBytes;
@@ -148,13 +135,11 @@ export class GatheredWrites {
     return !this.#needsDrain;
   }
 
-  /** The turn of the event loop is over. */
   turnEnded(): void {
     this.#isDue = false;
     if (this.#underWay === 0) this.flush();
   }
 
-  /** Writes what was gathered now. */
   flush(): void {
     const buffer = this.#buffer;
     if (buffer === undefined) return;

@@ -1,16 +1,11 @@
-/** Has bytes of a peer that are of no use until it, or somebody else, goes on. */
 export interface Holder {
-  /** Ends what they are held for. */
   giveUp(reason: string): void;
 }
 
-/** Where bytes that are held for one peer are counted. */
 export interface HeldBytes {
-  /** @param bytes more; fewer if it is negative */
   add(bytes: number): void;
 }
 
-/** What is done for lack of memory: a request is refused, or what waits is ended. */
 export type Relief = 'refused' | 'ended';
 
 /** A request may take this part of what is left: however much is held, small requests find room. */
@@ -24,7 +19,6 @@ const heldAtMost = 7 / 8;
  * head, then the content that nobody has taken for the longest time. What flows is never among these.
  */
 export class MemoryBudget {
-  /** Clients that presented a certificate that was verified. */
   readonly verified: BudgetShare;
   /** All others; half of the budget at most. */
   readonly others: BudgetShare;
@@ -33,7 +27,6 @@ export class MemoryBudget {
   readonly #maximum: number;
   #isDue = false;
 
-  /** @param maximum bytes */
   constructor(maximum: number) {
     this.#maximum = maximum;
     this.verified = new BudgetShare(this, maximum);
@@ -73,7 +66,6 @@ export class MemoryBudget {
   }
 }
 
-/** The part of the budget for clients of one kind. */
 export class BudgetShare implements HeldBytes {
   readonly #budget: MemoryBudget;
   readonly #maximum: number;
@@ -94,7 +86,6 @@ export class BudgetShare implements HeldBytes {
     return this.#bytes > this.#maximum * heldAtMost;
   }
 
-  /** As that of the budget, for this share as well. */
   hasRoomFor(bytes: number): boolean {
     return bytes * partOfRoom <= this.#maximum - this.#bytes && this.#budget.hasRoomFor(bytes);
   }
@@ -112,17 +103,14 @@ export class BudgetShare implements HeldBytes {
     if (bytes > 0 && (this.isExceeded || this.#budget.isExceeded)) this.#budget.relieveSoon();
   }
 
-  /** An incomplete head. */
   head(holder: Holder): Holding {
     return new Holding(this, this.#heads, holder);
   }
 
-  /** Content that waits for somebody. */
   content(holder: Holder): Holding {
     return new Holding(this, this.#content, holder);
   }
 
-  /** @returns false if nothing can be given up */
   giveUpOne(): boolean {
     const oldest = this.#heads.first ?? this.#content.first;
     if (oldest === undefined) return false;
@@ -132,19 +120,17 @@ export class BudgetShare implements HeldBytes {
   }
 }
 
-/** The bytes of one holder. */
 export class Holding implements HeldBytes {
-  readonly #share: BudgetShare;
+  readonly share: BudgetShare;
   readonly #list: HoldingList;
   readonly #holder: Holder;
   #bytes = 0;
   #isOver = false;
-  /** Its neighbours in the list, which it is in while it has bytes. */
   previous: Holding | undefined;
   next: Holding | undefined;
 
   constructor(share: BudgetShare, list: HoldingList, holder: Holder) {
-    this.#share = share;
+    this.share = share;
     this.#list = list;
     this.#holder = holder;
   }
@@ -158,7 +144,7 @@ export class Holding implements HeldBytes {
     if (this.#isOver || bytes === 0) return;
     const before = this.#bytes;
     this.#bytes += bytes;
-    this.#share.add(bytes);
+    this.share.add(bytes);
     if (before > 0 && (bytes < 0 || this.#bytes <= 0)) this.#list.remove(this);
     if (this.#bytes > 0 && (before <= 0 || bytes < 0)) this.#list.append(this);
   }
@@ -170,12 +156,10 @@ export class Holding implements HeldBytes {
     this.#list.append(this);
   }
 
-  /** @param bytes in all */
   set(bytes: number): void {
     this.add(bytes - this.#bytes);
   }
 
-  /** Nothing is held any more, nor will be. */
   end(): void {
     this.set(0);
     this.#isOver = true;

@@ -23,24 +23,20 @@ export const assertionLeeway = 5;
 
 /** What an assertion says (RFC 7519 section 4.1, and what binds it to one request). Times in Unix seconds. */
 export interface PeerAssertionClaims {
-  /** The router that speaks. */
   readonly iss: string;
   /** API server ID of the one destination that may believe it. */
   readonly aud: string;
   readonly iat: number;
   readonly nbf: number;
   readonly exp: number;
-  /** Never the same twice. */
   readonly jti: string;
   readonly method: string;
   /** The request target, path and query, byte for byte. */
   readonly path: string;
-  /** Whether the request carries the reroute mark. */
   readonly rerouted: boolean;
   readonly user: UserInfo;
 }
 
-/** The claims as JSON text. */
 export function assertionPayload({ user, ...claims }: PeerAssertionClaims): string {
   // `fromEntries` makes own members of keys such as `__proto__`, which an assignment would not.
   return JSON.stringify({ ...claims, user: { ...user, extra: Object.fromEntries(user.extra) } });
@@ -48,7 +44,6 @@ export function assertionPayload({ user, ...claims }: PeerAssertionClaims): stri
 
 /** Far above any real one; the length of the token bounds the sum of all. */
 const maximumValues = 20_000;
-/** An object of objects of arrays. */
 const maximumDepth = 4;
 
 const text = v.string(expected('text'));

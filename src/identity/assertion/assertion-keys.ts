@@ -1,7 +1,6 @@
 import { isVisibleAscii } from '../../apimachinery/names.ts';
 import { type ParseKeysResult, type PinnedKey, parsePinnedKeys } from '../../snapshot/signing/keys.ts';
 
-/** A public key that speaks for one router. */
 export interface AssertionKey extends PinnedKey {
   /** The `iss` that it may sign under, and the only one. */
   readonly issuer: string;

@@ -1,14 +1,10 @@
 import type { UserInfo } from '../../request/user-info.ts';
 
-/** What an assertion is about. */
 export interface AssertionRequest {
   readonly user: UserInfo;
-  /** API server ID of the destination. */
   readonly destinationId: string;
   readonly method: string;
-  /** The request target as it will be sent, byte for byte. */
   readonly target: string;
-  /** The request goes out with the reroute mark: the destination must not send it on. */
   readonly rerouted: boolean;
 }
 

@@ -4,11 +4,11 @@ import { jane, janesRequest, pinned, signedAt, speaker } from '../../../test/sup
 import { inboundRequest, withCertificate } from '../../../test/support/inbound-request.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
-import { askAuthenticators } from '../ask-authenticators.ts';
+import { askAuthenticators } from '../authenticator.ts';
 import { RequestHeaderAuthenticator } from '../request-header.ts';
 import { X509Authenticator } from '../x509.ts';
-import { PeerAssertionAuthenticator } from './peer-assertion.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
+import { PeerAssertionAuthenticator } from './verify-assertion.ts';
 
 const routerA = await speaker('cp-a');
 const keys = await pinned(routerA);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ReplayWindow } from './replay-window.ts';
+import { ReplayWindow } from './verify-assertion.ts';
 
 test('a nonce is fresh once, until its deadline has come', () => {
   const window = new ReplayWindow(10);

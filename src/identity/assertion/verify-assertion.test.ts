@@ -13,9 +13,12 @@ import {
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { openSnapshot } from '../../snapshot/signing/open-sealed.ts';
 import { sealSnapshot } from '../../snapshot/signing/seal.ts';
-import type { PeerAssertionErrorCode } from './peer-assertion-error.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
-import { AssertionVerifier, type AssertionVerifierOptions } from './verify-assertion.ts';
+import {
+  AssertionVerifier,
+  type AssertionVerifierOptions,
+  type PeerAssertionErrorCode,
+} from './verify-assertion.ts';
 
 const routerA = await speaker('cp-a');
 const routerC = await speaker('cp-c', 'ES256');

@@ -1,7 +1,11 @@
-import type { UserInfo } from '../../request/user-info.ts';
+import { allHeaders } from '../../apimachinery/raw-headers.ts';
+import { carriesRerouteMark, peerAssertionHeader } from '../../request/headers.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import type { Caller, UserInfo } from '../../request/user-info.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { SnapshotError, type SnapshotErrorCode } from '../../snapshot/format/snapshot-error.ts';
 import { type VerifiedPayload, verifySealed } from '../../snapshot/signing/open-sealed.ts';
+import { AuthenticationError, type Authenticator } from '../authenticator.ts';
 import {
   assertionLeeway,
   maximumAssertionLifetime,
@@ -11,8 +15,141 @@ import {
 } from './assertion-claims.ts';
 import type { AssertionKeySet } from './assertion-keys.ts';
 import { maximumAssertionLength } from './assertion-signer.ts';
-import { PeerAssertionError, type PeerAssertionErrorCode } from './peer-assertion-error.ts';
-import { ReplayWindow } from './replay-window.ts';
+
+export type PeerAssertionErrorCode =
+  /** Too long, several of them, no compact JWS, of another `typ`, or with claims missing or unknown. */
+  | 'Malformed'
+  /** No key is pinned under its `kid`. */
+  | 'UnknownKey'
+  /** The signature does not hold, or is of another algorithm than the key's. */
+  | 'BadSignature'
+  /** The key may not speak for the issuer that it names. */
+  | 'WrongIssuer'
+  /** Meant for another destination. */
+  | 'WrongAudience'
+  | 'Expired'
+  | 'NotYetValid'
+  /** Valid for longer than any assertion may be. */
+  | 'LifetimeTooLong'
+  /** Made for another method, path or reroute mark. */
+  | 'RequestMismatch'
+  | 'Replayed'
+  /** Too many at once to be told from replays. */
+  | 'ReplayWindowFull';
+
+/**
+ * An assertion that is not believed. It ends the request: its sender meant to speak for somebody else, and the
+ * request must not run under another identity that the connection has.
+ */
+export class PeerAssertionError extends AuthenticationError {
+  override readonly isFinal = true;
+  readonly code: PeerAssertionErrorCode;
+  /** @param message the reason. The sender sees it, so it quotes nothing of the assertion. */
+  constructor(code: PeerAssertionErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+type Admission =
+  | 'fresh'
+  /** Seen before, or so old that its record may be gone. */
+  | 'replayed'
+  /** No room left to remember it, so it must not be believed. */
+  | 'full';
+
+/** Ranges that are kept; each jump of the clock makes one more. */
+const maximumRanges = 16;
+/** Seconds between two deadlines that still belong to one range: no assertion lives longer. */
+const joinedWithin = 120;
+
+/**
+ * A set of seconds, in few ranges. Not "everything until now": a clock that ran hours ahead for a moment would then
+ * have every assertion refused until those hours have really passed.
+ */
+class SecondRanges {
+  #ranges: { from: number; to: number }[] = [];
+
+  has(second: number): boolean {
+    return this.#ranges.some(({ from, to }) => second >= from && second <= to);
+  }
+
+  add(second: number): void {
+    const near = this.#ranges.find(
+      ({ from, to }) => second >= from - joinedWithin && second <= to + joinedWithin,
+    );
+    if (near === undefined) {
+      this.#ranges.push({ from: second, to: second });
+      this.#keepFew();
+      return;
+    }
+    near.from = Math.min(near.from, second);
+    near.to = Math.max(near.to, second);
+  }
+
+  /** Two ranges become one with all that lies between them: in doubt, an assertion is refused. */
+  #keepFew(): void {
+    if (this.#ranges.length <= maximumRanges) return;
+    this.#ranges.sort((one, other) => one.from - other.from);
+    const [first, second, ...rest] = this.#ranges;
+    if (first === undefined || second === undefined) return;
+    this.#ranges = [{ from: first.from, to: Math.max(first.to, second.to) }, ...rest];
+  }
+}
+
+/**
+ * Remembers nonces until what they came with has expired. Bounded: a flood fills it, and what comes on top is
+ * refused instead of remembered. Taking a nonce is one synchronous step, so that of two at once one wins.
+ */
+export class ReplayWindow {
+  readonly #capacity: number;
+  /** By the second in which they may be forgotten: forgetting is dropping whole sets. */
+  readonly #byDeadline = new Map<number, Set<string>>();
+  #size = 0;
+  #lookedUntil = 0;
+  /** The deadlines whose nonces have been forgotten; a clock set back does not revive them. */
+  readonly #forgotten = new SecondRanges();
+
+  /** @param capacity nonces; some 70 bytes each. */
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * @param deadline the Unix second from which on the nonce's bearer is refused for its age.
+   * @param now Unix seconds.
+   */
+  take(nonce: string, deadline: number, now: number): Admission {
+    this.#forget(now);
+    // A clock that was set back must not bring expired ones back to life.
+    if (this.#forgotten.has(deadline)) return 'replayed';
+    let nonces = this.#byDeadline.get(deadline);
+    if (nonces?.has(nonce)) return 'replayed';
+    if (this.#size >= this.#capacity) return 'full';
+    if (nonces === undefined) {
+      nonces = new Set();
+      this.#byDeadline.set(deadline, nonces);
+    }
+    nonces.add(nonce);
+    this.#size++;
+    return 'fresh';
+  }
+
+  #forget(now: number): void {
+    if (now === this.#lookedUntil) return;
+    this.#lookedUntil = now;
+    for (const [deadline, nonces] of this.#byDeadline) {
+      if (deadline > now) continue;
+      this.#byDeadline.delete(deadline);
+      this.#size -= nonces.size;
+      this.#forgotten.add(deadline);
+    }
+  }
+}
 
 export interface AssertionVerifierOptions {
   /** Public keys of the routers that are believed, each bound to its issuer. Asked for every assertion. */
@@ -27,26 +164,21 @@ export interface AssertionVerifierOptions {
   readonly logger?: Logger;
 }
 
-/** The request that an assertion came with. */
-export interface AssertedRequest {
+interface AssertedRequest {
   readonly method: string;
   readonly target: string;
-  /** It carries the reroute mark. */
   readonly rerouted: boolean;
 }
 
-/** What a believed assertion says. */
-export interface VerifiedAssertion {
+interface VerifiedAssertion {
   readonly user: UserInfo;
   readonly issuer: string;
-  /** The key that signed it. */
   readonly kid: string;
 }
 
 /** Milliseconds between two complaints about a full replay window. */
 const complaintInterval = 10_000;
 
-/** Decides whether a peer assertion is to be believed, each one once. */
 export class AssertionVerifier {
   readonly #options: AssertionVerifierOptions;
   readonly #clock: () => number;
@@ -150,4 +282,42 @@ function checkRequest(claims: PeerAssertionClaims, request: AssertedRequest): vo
 
 function refused(code: PeerAssertionErrorCode, what: string): PeerAssertionError {
   return new PeerAssertionError(code, `the peer assertion ${what}`);
+}
+
+/**
+ * Callers that another router has authenticated and vouches for with a signed assertion, where there is no
+ * mutual TLS between the two. Its word counts as a front proxy's does, the reroute mark included.
+ *
+ * Not for routers without pinned keys: without this authenticator the header is ignored, and removed as every
+ * identity header is.
+ */
+export class PeerAssertionAuthenticator implements Authenticator {
+  readonly name = 'peer-assertion';
+  readonly #verifier: AssertionVerifier;
+  readonly #logger: Logger;
+
+  constructor(options: AssertionVerifierOptions) {
+    this.#verifier = new AssertionVerifier(options);
+    this.#logger = options.logger ?? silentLogger;
+  }
+
+  authenticate(inbound: InboundRequest): Promise<Caller> | undefined {
+    const [assertion, ...others] = allHeaders(inbound.headers, peerAssertionHeader);
+    if (assertion === undefined) return undefined;
+    // Which of two counts would be anyone's guess.
+    if (others.length > 0) {
+      throw new PeerAssertionError('Malformed', 'the request carries more than one peer assertion');
+    }
+    return this.#believe(assertion, inbound);
+  }
+
+  async #believe(assertion: string, inbound: InboundRequest): Promise<Caller> {
+    const { user, issuer, kid } = await this.#verifier.verify(assertion, {
+      method: inbound.method,
+      target: inbound.target,
+      rerouted: carriesRerouteMark(inbound.headers),
+    });
+    this.#logger.debug({ issuer, kid, user: user.name }, 'A peer assertion was accepted');
+    return { kind: 'authenticated', user, authenticator: this.name, viaVerifiedPeer: true };
+  }
 }

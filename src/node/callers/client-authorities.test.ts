@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
-import { readClientAuthorities } from './client-authorities.ts';
+import { readClientAuthorities } from './client-certificate.ts';
 
 const cluster = await createAuthority('kubernetes');
 const frontProxy = await createAuthority('kubernetes-front-proxy-ca');

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { createAuthority, issueWithoutAuthority } from '../../../test/support/certificates.ts';
-import { type ClientAuthorities, readClientAuthorities } from './client-authorities.ts';
-import { findAuthority } from './client-certificate.ts';
+import { type ClientAuthorities, findAuthority, readClientAuthorities } from './client-certificate.ts';
 
 const cluster = await createAuthority('kubernetes');
 const authorities = readClientAuthorities({

@@ -25,14 +25,14 @@ import {
   sha256Of,
 } from '../../../test/support/client-certificate-server.ts';
 import { inboundRequest } from '../../../test/support/inbound-request.ts';
-import { askAuthenticators } from '../../identity/ask-authenticators.ts';
+import { askAuthenticators } from '../../identity/authenticator.ts';
 import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
 import { X509Authenticator } from '../../identity/x509.ts';
-import { readClientAuthorities } from './client-authorities.ts';
 import {
   type ClientCertificateInfo,
   ClientCertificateReader,
   clientCertificateTlsOptions,
+  readClientAuthorities,
 } from './client-certificate.ts';
 
 describe('a certificate of a configured authority', () => {

@@ -2,7 +2,63 @@ import { constants, X509Certificate } from 'node:crypto';
 import { type DetailedPeerCertificate, TLSSocket, type TlsOptions } from 'node:tls';
 import type { ConnectionInfo, VerifiedClientCertificate } from '../../request/inbound.ts';
 import type { RequestCarrier } from '../exchange/node-inbound.ts';
-import type { ClientAuthorities } from './client-authorities.ts';
+import { CertificatePemError, parseCertificates, subjectOf } from './pem-files.ts';
+
+export interface ClientAuthorities {
+  /** `--client-ca-file`: issues certificates of users. */
+  readonly clientCa: readonly X509Certificate[];
+  /** `--requestheader-client-ca-file`: issues certificates of front proxies, which assert the identities of users. */
+  readonly requestHeaderCa: readonly X509Certificate[];
+}
+
+/**
+ * Parses the configured PEM bundles. A bundle that is not configured is empty: no certificate descends from it.
+ * @throws {CertificatePemError} for a bundle without certificates, with an invalid one, or with an authority of the other
+ *
+ * @example
+ * ```ts
+ * const authorities = readClientAuthorities({ clientCa: certificateAuthorities });
+ * console.log(authorities.clientCa.length, authorities.requestHeaderCa.length); // 1 0
+ * ```
+ */
+export function readClientAuthorities(bundles: {
+  readonly clientCa?: string | undefined;
+  readonly requestHeaderCa?: string | undefined;
+}): ClientAuthorities {
+  const { clientCa, requestHeaderCa } = bundles;
+  const authorities = {
+    clientCa: parse(clientCa, '--client-ca-file'),
+    requestHeaderCa: parse(requestHeaderCa, '--requestheader-client-ca-file'),
+  };
+  checkDistinct(authorities);
+  return authorities;
+}
+
+/**
+ * An authority that is in both bundles; `undefined` if there is none. With one, every user whose common name is allowed
+ * (or any user, if the list of allowed names is empty) could act as a front proxy and assert any identity (1.24 audit,
+ * kubernetes/kubernetes#118980). A renewed certificate with the same key is the same authority.
+ */
+export function sharedAuthority({
+  clientCa,
+  requestHeaderCa,
+}: ClientAuthorities): X509Certificate | undefined {
+  return requestHeaderCa.find((each) => clientCa.some((other) => other.publicKey.equals(each.publicKey)));
+}
+
+function checkDistinct(authorities: ClientAuthorities): void {
+  const shared = sharedAuthority(authorities);
+  if (shared === undefined) return;
+  throw new CertificatePemError(
+    'SharedAuthority',
+    `the authority "${subjectOf(shared)}" is in both --client-ca-file and --requestheader-client-ca-file, ` +
+      'so that users could pass as front proxies: issue the front-proxy certificates from an authority of their own',
+  );
+}
+
+function parse(pem: string | undefined, source: string): readonly X509Certificate[] {
+  return pem === undefined ? [] : parseCertificates({ pem, source });
+}
 
 /** The result for a client certificate. Both absent: none was presented. */
 export type ClientCertificateInfo = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
@@ -65,7 +121,6 @@ export class ClientCertificateReader {
     this.#clock = clock;
   }
 
-  /** For requests and upgrades of either protocol. A connection without TLS has no certificate. */
   read({ socket }: RequestCarrier): ClientCertificateInfo {
     let finding = this.#findings.get(socket);
     if (finding === undefined) {
@@ -115,7 +170,6 @@ export class ClientCertificateReader {
   }
 }
 
-/** The presented certificate, then the issuers that the client sent or that are in the bundles. */
 function chainOf(presented: DetailedPeerCertificate): X509Certificate[] {
   const chain: X509Certificate[] = [];
   const seen = new Set<DetailedPeerCertificate>();
@@ -129,7 +183,6 @@ function chainOf(presented: DetailedPeerCertificate): X509Certificate[] {
   return chain;
 }
 
-/** The unescaped values of an attribute. */
 function attributeValues(attribute: string | readonly string[] | undefined): readonly string[] {
   if (attribute === undefined) return [];
   return typeof attribute === 'string' ? [attribute] : attribute;
@@ -147,7 +200,6 @@ const defaultMaximum = 1_024;
  */
 export class KnownCertificates<Finding> {
   readonly #maximum: number;
-  /** Oldest first. */
   readonly #findings = new Map<string, Finding>();
 
   constructor(maximum: number = defaultMaximum) {
@@ -167,11 +219,9 @@ export class KnownCertificates<Finding> {
   }
 }
 
-/** The authority of a client's chain, or why the chain is invalid. */
 type ChainOutcome =
   | {
       readonly authority: VerifiedClientCertificate['authority'];
-      /** Certificates between the client's and the authority's. */
       readonly intermediates: number;
       /** Milliseconds since the epoch: the time in which all certificates of the chain are valid. */
       readonly notBefore: number;
@@ -201,7 +251,6 @@ export function findAuthority(
   }
   let notBefore = leaf.validFromDate.getTime();
   let notAfter = leaf.validToDate.getTime();
-  /** Narrows the span to one in which at least one of `certificates` is valid. */
   const narrow = (certificates: readonly X509Certificate[]): void => {
     notBefore = Math.max(notBefore, Math.min(...certificates.map((each) => each.validFromDate.getTime())));
     notAfter = Math.min(notAfter, Math.max(...certificates.map((each) => each.validToDate.getTime())));
@@ -232,7 +281,6 @@ export function findAuthority(
   return { error: 'the certificate does not descend from a configured authority' };
 }
 
-/** Whether `certificate` is the anchor itself, byte for byte, or carries its signature. */
 function descendsFrom(certificate: X509Certificate, anchor: X509Certificate): boolean {
   return certificate.raw.equals(anchor.raw) || isIssuedBy(certificate, anchor);
 }

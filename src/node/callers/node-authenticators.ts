@@ -1,6 +1,6 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import { PeerAssertionAuthenticator } from '../../identity/assertion/peer-assertion.ts';
+import { PeerAssertionAuthenticator } from '../../identity/assertion/verify-assertion.ts';
 import type { Authenticator } from '../../identity/authenticator.ts';
 import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
 import { X509Authenticator } from '../../identity/x509.ts';

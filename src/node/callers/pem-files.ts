@@ -17,7 +17,6 @@ export class CertificatePemError extends CodedError<CertificatePemErrorCode> {
   override readonly name = 'CertificatePemError';
 }
 
-/** PEM text, and a name of its source for messages. */
 interface PemText {
   readonly pem: string;
   readonly source: string;

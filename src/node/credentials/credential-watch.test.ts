@@ -8,8 +8,8 @@ import {
   firstExpiry,
   reloadWarnings,
 } from '../../own-paths/status/status-sources.ts';
+import type { FileGroupState } from './credential-watch.ts';
 import { CredentialFileReport, type ExpiringCertificate, ExpiryReminder } from './credential-watch.ts';
-import type { FileGroupState } from './file-reloader.ts';
 
 const day = 86_400_000;
 const now = Date.UTC(2030, 0, 10);

@@ -1,25 +1,31 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
+import type { SettingChange } from '../../own-paths/status/status-sources.ts';
 import type { Destination, DestinationTrust } from '../../request/destination.ts';
+import type { Logger } from '../../runtime/logger.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
-import { type ClientAuthorities, readClientAuthorities } from '../callers/client-authorities.ts';
-import { clientCertificateTlsOptions } from '../callers/client-certificate.ts';
-import type { CertificatePair, ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
+import {
+  type ClientAuthorities,
+  ClientCertificateReader,
+  clientCertificateTlsOptions,
+  readClientAuthorities,
+} from '../callers/client-certificate.ts';
+import type { CertificatePair, PemFile, ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
+import type { NodeTransport } from '../destinations/node-transport.ts';
 import type { TransportCredentials } from '../destinations/tls-dialer.ts';
+import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
+import type { EndpointServer } from '../serving/endpoint-server.ts';
 import type { ServerTlsOptions } from '../serving/https-server.ts';
+import type { RouterServer } from '../serving/server.ts';
+import type { CredentialWatch, WatchedFile } from './credential-watch.ts';
 
-/** PEM text of a certificate (with its chain) and of its key. */
 export interface PemPair {
   readonly certificate: string;
   readonly key: string;
 }
 
-/** What the router trusts and proves itself with. Every text PEM, each part replaced whole. */
-export interface Credentials {
-  /** Towards clients. */
+interface Credentials {
   readonly server: ServerTlsOptions;
-  /** Towards clients of the admin address. */
   readonly admin: PemPair & TlsParameters;
-  /** Towards API servers. */
   readonly transport: TransportCredentials;
   readonly clientAuthorities: ClientAuthorities;
   readonly localAuthorities: string;
@@ -100,4 +106,174 @@ export function localDestination(
         : { kind: 'ca-bundle', pem: localAuthorities };
     },
   };
+}
+
+/** What has to be told of other credentials; all others ask for those in use each time. */
+interface CredentialUsers {
+  readonly server: Pick<RouterServer, 'setSecureContext'>;
+  readonly admin: Pick<EndpointServer, 'setCertificate'> | undefined;
+  readonly transport: Pick<NodeTransport, 'updateCredentials'>;
+}
+
+export class LiveCredentials {
+  #current: Credentials;
+  #clientCertificates: ClientCertificateReader;
+
+  constructor(first: Credentials) {
+    this.#current = first;
+    this.#clientCertificates = new ClientCertificateReader(first.clientAuthorities);
+  }
+
+  get current(): Credentials {
+    return this.#current;
+  }
+
+  /** Judges open connections anew as well: a certificate of an authority that is gone yields no identity. */
+  readonly clientCertificateOf: ClientCertificateOf = (incoming) => this.#clientCertificates.read(incoming);
+
+  /**
+   * Both sides of TLS, or neither.
+   *
+   * - Clients: new connections are verified by the new CAs, and open ones are judged again.
+   * - API servers and peers: where something has changed, new connections use the new CA and pair, and the old ones end
+   *   once their requests have (`transport.updateCredentials`).
+   * @throws when a certificate or a key cannot be used after all; the old ones stay in use then
+   */
+  replace(next: Credentials, { server, admin, transport }: CredentialUsers): void {
+    const last = this.#current;
+    const clientCertificates = new ClientCertificateReader(next.clientAuthorities);
+    server.setSecureContext(next.server);
+    admin?.setCertificate(next.admin);
+    try {
+      const isChanged =
+        JSON.stringify(last.transport) !== JSON.stringify(next.transport) ||
+        last.localAuthorities !== next.localAuthorities;
+      if (isChanged) transport.updateCredentials(next.transport);
+    } catch (error) {
+      server.setSecureContext(last.server);
+      admin?.setCertificate(last.admin);
+      throw error;
+    }
+    this.#current = next;
+    this.#clientCertificates = clientCertificates;
+  }
+}
+
+interface FileUsers extends CredentialUsers {
+  readonly live: LiveCredentials;
+  /**
+   * Makes ready to read the cluster with what the kubeconfig holds now, without any effect yet. Left out where snapshots
+   * are pushed.
+   * @returns how to go by it from now on
+   */
+  readonly prepareSync?: ((config: ServeConfig) => Promise<() => void>) | undefined;
+  readonly onSettingsChanged: (changes: readonly SettingChange[]) => void;
+}
+
+/**
+ * Has every file looked after that a router was started with. What certificates, keys and kubeconfig hold is checked again
+ * when one of them changes, and taken into use, whole or not at all. A changed configuration file is checked and told:
+ * its settings take a restart.
+ */
+export function watchRouterFiles(
+  started: ServeConfig,
+  users: FileUsers,
+  source: ConfigurationSource,
+  watch: CredentialWatch,
+  logger: Logger,
+): void {
+  const files = filesOf(started);
+  watch.add({
+    name: 'certificates, keys and kubeconfig',
+    files,
+    async apply(textOf) {
+      const config = await source.read(new Map(files.map((file) => [file.path, textOf(file)])));
+      const credentials = credentialsOf(config);
+      const readCluster = await users.prepareSync?.(config);
+      users.live.replace(credentials, users);
+      readCluster?.();
+    },
+  });
+  if (source.file !== undefined) {
+    const file: WatchedFile = { name: 'config', ...source.file, isDocument: true };
+    watch.add({
+      name: 'the configuration file',
+      files: [file],
+      isOnlyChecked: true,
+      async apply(textOf) {
+        const changes = await source.changes(textOf(file));
+        users.onSettingsChanged(changes);
+        const { path } = file;
+        if (changes.length > 0) {
+          logger.warn(
+            { path, settings: changes },
+            'The configuration file has changed since the start: restart to use it',
+          );
+        } else logger.info({ path }, 'The configuration file says what is in use');
+      },
+    });
+  }
+  if (source.manifest !== undefined) {
+    const { path, text, check } = source.manifest;
+    const file: WatchedFile = { name: 'kube-apiserver-manifest', path, text, isDocument: true };
+    watch.add({
+      name: 'the manifest of kube-apiserver',
+      files: [file],
+      isOnlyChecked: true,
+      apply: (textOf) => check(textOf(file)),
+    });
+  }
+}
+
+function filesOf(config: ServeConfig): readonly WatchedFile[] {
+  const { serving, clientCa, requestHeader, proxyClient, peerCa, local, snapshot, assertionKeys } = config;
+  const { access } = config.embeddedSync ?? {};
+  const localCa = local?.ca.path === peerCa?.path ? undefined : local?.ca;
+  return [
+    ...pem('tls-cert-file', serving.certificate),
+    ...pem('tls-private-key-file', serving.privateKey),
+    ...config.namedServing.flatMap(({ certificate, privateKey }) => [
+      ...pem('tls-sni-cert-key', certificate),
+      ...pem('tls-sni-cert-key', privateKey),
+    ]),
+    ...pem('client-ca-file', clientCa),
+    ...pem('requestheader-client-ca-file', requestHeader?.clientCa),
+    ...pem('proxy-client-cert-file', proxyClient?.certificate),
+    ...pem('proxy-client-key-file', proxyClient?.privateKey),
+    ...pem('peer-ca-file', peerCa),
+    ...pem('local-server-ca-file', localCa),
+    ...(snapshot.keys === undefined ? [] : [{ name: 'snapshot-keys', ...snapshot.keys }]),
+    ...(access !== undefined && 'kubeconfig' in access
+      ? [{ name: 'kubeconfig', ...access.kubeconfig, isDocument: true }]
+      : []),
+    ...(assertionKeys === undefined ? [] : [{ name: 'assertion-keys', ...assertionKeys }]),
+  ];
+}
+
+function pem(name: string, file: PemFile | undefined): WatchedFile[] {
+  return file === undefined ? [] : [{ name, path: file.path, text: file.pem }];
+}
+
+export interface ConfigurationSource {
+  /** The configuration file as it was read at start; `undefined` without one. */
+  readonly file: { readonly path: string; readonly text: string } | undefined;
+  readonly manifest?:
+    | {
+        readonly path: string;
+        readonly text: string;
+        /** @throws {Error} why the router cannot go on by what the manifest says now */
+        check(text: string): void;
+      }
+    | undefined;
+  /**
+   * The settings of the start, with what the files that they name hold now, checked as at the start.
+   * @param texts by path. Others are read.
+   * @throws {Error} with every error
+   */
+  read(texts: ReadonlyMap<string, string>): Promise<ServeConfig>;
+  /**
+   * What a restart would change, now that the configuration file says something else.
+   * @throws {Error} with every error that a start with this text would have, each with its line and its path
+   */
+  changes(text: string): Promise<readonly SettingChange[]>;
 }

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { type FileGroup, FileReloader, type WatchedFile } from './file-reloader.ts';
+import { type FileGroup, FileReloader, type WatchedFile } from './credential-watch.ts';
 
 const noon = Date.UTC(2026, 0, 31, 12);
 

@@ -1,18 +1,19 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import {
+  Http2Error,
+  type LineHandler,
+  RequestHeadTooLargeError,
+  UnprocessedRequestError,
+} from '../../http2/client/dispatched-request.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
-import { TransportError } from '../../request/destination.ts';
+import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import type { ByteCounter } from '../../request/request-record.ts';
 import type { OnResponseHead, SendResult } from '../../request/transport.ts';
+import { errorCode, errorMessage } from '../../runtime/errors.ts';
 import { contentLength, type ResponseSink } from '../exchange/response-sink.ts';
-import { toTransportError } from './transport-errors.ts';
-
-/** Controls the destination's side of an exchange, once its request is being written. */
-interface ResponseSource {
-  pause(): void;
-  resume(): void;
-  /** Resets the HTTP/2 stream, or closes the HTTP/1.1 connection. */
-  abort(reason: Error): void;
-}
+import { invalidResponse, LineCount, refuseOtherCodings, responseProgressed } from './http1-pool.ts';
 
 interface ExchangeOptions {
   readonly origin: string;
@@ -22,9 +23,7 @@ interface ExchangeOptions {
   readonly headTimeout: number;
   /** Called once after `headTimeout`: on `false` the exchange keeps waiting. Default: it fails. */
   readonly givesUp?: (() => boolean) | undefined;
-  /** The request's body: reading it may have begun. */
   readonly body?: { readonly opened: boolean } | undefined;
-  /** Called if the destination broke off a response: its health should be checked. */
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
 }
 
@@ -33,10 +32,11 @@ const maximumDiscarded = 64 * 1024;
 const discardMilliseconds = 5_000;
 
 /**
- * One request to one destination and its response, over either protocol. The destination's side reports head, data, end
- * and errors; the client's side drains or goes away. Each event takes effect once.
+ * One request to one destination and its response. Dispatchers report the destination's side: our HTTP/2 client lines and
+ * lent pieces, undici's pool its own events. The sink reports the client's: it drains or goes away. Each event takes
+ * effect once.
  */
-export class Exchange {
+export class Exchange implements LineHandler {
   /** Resolves with the head of the response. @throws {TransportError} */
   readonly result: Promise<SendResult>;
   readonly #origin: string;
@@ -50,21 +50,23 @@ export class Exchange {
   readonly #resolve: (result: SendResult) => void;
   readonly #reject: (error: TransportError) => void;
   readonly #timer: NodeJS.Timeout | undefined;
-  /** Set with the head, if bytes are counted. */
   #bytes: ByteCounter | undefined;
   #state: 'waiting' | 'responding' | 'over' = 'waiting';
-  #source: ResponseSource | undefined;
+  /** Since the request is being written: from then on it may have arrived. */
+  #source: Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'> | undefined;
   #discardTimer: NodeJS.Timeout | undefined;
+  #heads: LineCount | undefined;
+  #isWhole = false;
 
   constructor(options: ExchangeOptions) {
-    const { origin, sink, onResponseHead, headTimeout, body, onBrokenOff } = options;
-    this.#origin = origin;
+    const { sink, headTimeout } = options;
+    this.#origin = options.origin;
     this.#sink = sink;
-    this.#onResponseHead = onResponseHead;
+    this.#onResponseHead = options.onResponseHead;
     this.#headTimeout = headTimeout;
     this.#givesUp = options.givesUp;
-    this.#body = body;
-    this.#onBrokenOff = onBrokenOff;
+    this.#body = options.body;
+    this.#onBrokenOff = options.onBrokenOff;
     const { promise, resolve, reject } = Promise.withResolvers<SendResult>();
     this.result = promise;
     this.#resolve = resolve;
@@ -77,28 +79,43 @@ export class Exchange {
     );
   }
 
-  /** Counts what waits for the client. */
   get held(): HeldBytes | undefined {
     return this.#sink.held;
   }
 
-  /** The exchange was cancelled or has ended: the request must not be sent. */
   get isOver(): boolean {
     return this.#state === 'over';
   }
 
-  /** The request is about to be written: from here on it may have arrived. */
-  started(source: ResponseSource): void {
-    this.#source = source;
-  }
-
-  /** A chunk of the request's body was read from the client, which restarts the time-out. */
   progressed(): void {
     this.#timer?.refresh();
   }
 
-  /** The final head of the response. The caller ignores interim ones (1xx). */
-  head(status: number, statusMessage: string, headers: RawHeaders): void {
+  onRequestStart(source: Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>): void {
+    // An error here drops the request before a byte is written, and keeps the connection.
+    if (this.isOver) throw cancelled();
+    this.#source = source;
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+    statusMessage = '',
+  ): void {
+    this.#heads ??= new LineCount();
+    const lines = rawLines(controller.rawHeaders ?? headers);
+    this.#heads.add(lines);
+    // With an error here undici fails the request and closes the connection.
+    if (this.#heads.areTooLarge) throw invalidResponse('its head is too large');
+    // 1xx: the final head follows (RFC 9110 section 15.2).
+    if (status < 200) return;
+    responseProgressed();
+    refuseOtherCodings(lines);
+    this.onResponseLines(status, lines, statusMessage);
+  }
+
+  onResponseLines(status: number, headers: RawHeaders, statusMessage = ''): void {
     if (this.#state !== 'waiting') return;
     const sink = this.#sink;
     const onResponseHead = this.#onResponseHead as OnResponseHead;
@@ -119,7 +136,7 @@ export class Exchange {
       this.#resolve(outcome);
     } catch (error) {
       // A head that the sink refuses (invalid bytes) counts as an invalid response.
-      this.fail(
+      this.#fail(
         new TransportError('InvalidResponse', `${this.#origin}: the head of the response is invalid`, {
           mayHaveBeenProcessed: true,
           cause: error,
@@ -129,24 +146,26 @@ export class Exchange {
     }
   }
 
-  data(chunk: Uint8Array): void {
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    responseProgressed();
     // undici's parser reports an empty chunk each time it is resumed with nothing to parse. Pausing for it, and being
     // resumed by its reader, would loop for ever.
-    if (this.#state !== 'responding' || chunk.byteLength === 0) return;
-    this.#bytes?.add(chunk.byteLength);
-    if (!this.#sink.write(chunk)) this.#source?.pause();
+    if (chunk.byteLength > 0) this.onResponsePiece(chunk);
   }
 
-  /** As `data`, for bytes that are overwritten as soon as it returns. */
-  lend(chunk: Uint8Array): void {
-    if (this.#state !== 'responding' || chunk.byteLength === 0) return;
-    this.#bytes?.add(chunk.byteLength);
-    const sink = this.#sink;
-    const hasRoom = sink.lend === undefined ? sink.write(Buffer.from(chunk)) : sink.lend(chunk);
-    if (!hasRoom) this.#source?.pause();
+  onResponsePiece(piece: Uint8Array): void {
+    if (this.#state !== 'responding') return;
+    this.#bytes?.add(piece.byteLength);
+    if (!this.#sink.write(piece)) this.#source?.pause();
   }
 
-  end(): void {
+  onResponseEnd(controller?: Dispatcher.DispatchController): void {
+    responseProgressed();
+    this.#isWhole = true;
+    // Trailers are dropped: Kubernetes sends none, and HTTP/1.1 clients would have to ask for them.
+    const trailers = new LineCount();
+    trailers.add(rawLines(controller?.rawTrailers));
+    if (trailers.areTooLarge) throw invalidResponse('its trailers are too large');
     clearTimeout(this.#discardTimer);
     if (this.#state !== 'responding') return;
     this.#finish();
@@ -154,17 +173,24 @@ export class Exchange {
     this.#sink.release();
   }
 
-  fail(error: unknown): void {
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#fail(error);
+    // undici's pool would reuse the connection of a complete response: an error in its parser closes it.
+    if (this.#isWhole) throw error;
+  }
+
+  notSent(error: Error): void {
+    this.#fail(error);
+  }
+
+  #fail(error: unknown): void {
     clearTimeout(this.#discardTimer);
     if (this.#state === 'over') return;
     const sink = this.#sink;
     const begun = this.#state === 'responding';
     this.#finish();
     sink.release();
-    const transportError = toTransportError(error, {
-      origin: this.#origin,
-      sent: this.#source !== undefined,
-    });
+    const transportError = toTransportError(error, this.#origin, this.#source !== undefined);
     // Too late for a status: the response breaks off, so that the client cannot take a part for the whole.
     if (begun) {
       sink.breakOff(transportError);
@@ -184,28 +210,21 @@ export class Exchange {
   }
 
   #timedOut(): void {
-    if (this.#givesUp?.() === false) return;
-    const source = this.#source;
-    this.fail(
-      new TransportError('Timeout', `${this.#origin}: no response within ${this.#headTimeout} ms`, {
-        mayHaveBeenProcessed: source !== undefined,
-      }),
-    );
-    source?.abort(cancelled());
+    if (this.#givesUp?.() !== false) this.#cancel('Timeout', `no response within ${this.#headTimeout} ms`);
   }
 
   #clientGone(): void {
-    if (this.#state === 'over') return;
-    const waiting = this.#state === 'waiting';
+    if (this.#state !== 'over') this.#cancel('ClientGone', 'the client went away');
+  }
+
+  #cancel(code: TransportErrorCode, message: string): void {
+    const isWaiting = this.#state === 'waiting';
     const source = this.#source;
     this.#finish();
     this.#sink.release();
-    if (waiting) {
-      this.#reject(
-        new TransportError('ClientGone', `${this.#origin}: the client went away`, {
-          mayHaveBeenProcessed: source !== undefined,
-        }),
-      );
+    if (isWaiting) {
+      const mayHaveBeenProcessed = source !== undefined;
+      this.#reject(new TransportError(code, `${this.#origin}: ${message}`, { mayHaveBeenProcessed }));
     }
     source?.abort(cancelled());
   }
@@ -217,5 +236,57 @@ export class Exchange {
 }
 
 function cancelled(): Error {
-  return new Error('the exchange was cancelled');
+  return new Error('the request was cancelled');
+}
+
+/** Header lines as byte strings. undici's pool has them as bytes; other dispatchers may only have an object. */
+function rawLines(given: Dispatcher.DispatchController['rawHeaders']): string[] {
+  const lines: string[] = [];
+  if (Array.isArray(given)) {
+    for (const part of given) lines.push(typeof part === 'string' ? part : part.toString('latin1'));
+    return lines;
+  }
+  for (const [name, value] of Object.entries(given ?? {})) {
+    for (const each of Array.isArray(value) ? value : [value]) if (each !== undefined) lines.push(name, each);
+  }
+  return lines;
+}
+
+/** OpenSSL's codes for a destination that rejects our client certificate. TLS 1.3 reports it after the handshake. */
+const certificateRefused =
+  /^ERR_SSL_(TLSV13_ALERT_CERTIFICATE_REQUIRED|TLSV1_ALERT_UNKNOWN_CA|TLSV1_ALERT_ACCESS_DENIED|TLSV1_ALERT_DECRYPT_ERROR|SSLV3_ALERT_(BAD|UNSUPPORTED|EXPIRED|REVOKED|UNKNOWN)_?CERTIFICATE|SSLV3_ALERT_CERTIFICATE_(EXPIRED|REVOKED|UNKNOWN)|SSLV3_ALERT_HANDSHAKE_FAILURE)$/;
+
+/** Codes of undici, and of Node for a head that it cannot write. undici uses one of them for two Content-Lengths, too. */
+const invalidResponseCodes: ReadonlySet<string> = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'ERR_INVALID_CHAR',
+]);
+
+/**
+ * Converts an error of undici, the HTTP/2 client or node:tls.
+ * @param origin of the destination, for the message
+ * @param sent writing the request had begun
+ */
+export function toTransportError(error: unknown, origin: string, sent: boolean): TransportError {
+  if (error instanceof TransportError) return error;
+  if (error instanceof UnprocessedRequestError) return toTransportError(error.cause, origin, false);
+  const cause = errorCode(error);
+  return new TransportError(transportErrorCode(cause, error), `${origin}: ${errorMessage(error)}`, {
+    // A destination that rejects our certificate has read no request.
+    mayHaveBeenProcessed: sent && !certificateRefused.test(cause),
+    cause: error,
+  });
+}
+
+function transportErrorCode(code: string, error: unknown): TransportErrorCode {
+  if (error instanceof RequestHeadTooLargeError) return 'RequestHeaderFieldsTooLarge';
+  if (error instanceof Http2Error) return error.isInvalidResponse ? 'InvalidResponse' : 'ConnectionClosed';
+  if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'TLSFailed';
+  if (code === 'ETIMEDOUT' || /^UND_ERR_\w+_TIMEOUT$/.test(code)) return 'Timeout';
+  if (code.startsWith('HPE_') || invalidResponseCodes.has(code)) return 'InvalidResponse';
+  if (!(error instanceof Error)) return 'ConnectionClosed';
+  // undici's messages for an unrequested 100 Continue or 101 Switching Protocols (client-h1.js).
+  const isInvalid = error.name === 'HTTPParserError' || /^bad (response|upgrade)$/.test(error.message);
+  return isInvalid ? 'InvalidResponse' : 'ConnectionClosed';
 }

@@ -1,17 +1,96 @@
 import type { TLSSocket } from 'node:tls';
 import { type Dispatcher, Pool } from 'undici';
+import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import type { OpenHttp1 } from '../../http2/client/http2-pool.ts';
 import { requestLines } from '../../http2/fields/header-fields.ts';
-import { maximumHeaderBytes } from '../exchange/serving-limits.ts';
-import { limitResponses } from './limited-responses.ts';
+import { TransportError } from '../../request/destination.ts';
+
+/**
+ * Limits for the heads and trailers of a server's response, the same for HTTP/1.1 and HTTP/2. The head and all interim
+ * heads (1xx) count together; trailers, which are dropped, count separately. Beyond a limit the client gets a 502, or a
+ * response that breaks off after its head.
+ */
+
+export const maximumResponseLines = 4_096;
+
+/**
+ * Bytes. kube-apiserver's own heads have less than 5 KiB, warnings included; the subresource `proxy` leads to other
+ * servers. undici and Node allow 16 KiB, Envoy 60 KiB, Go 10 MiB. With 1 MiB of trailers of one byte each, 20 responses
+ * blocked the event loop for five seconds.
+ */
+export const maximumResponseHeaderBytes = 64 * 1_024;
+
+export class LineCount {
+  #lines = 0;
+  #bytes = 0;
+
+  get areTooLarge(): boolean {
+    return this.#lines > maximumResponseLines || this.#bytes > maximumResponseHeaderBytes;
+  }
+
+  add(lines: RawHeaders): void {
+    this.#lines += 1 + lines.length / 2;
+    for (const part of lines) this.#bytes += part.length;
+  }
+}
+
+/** The least bytes that a piece counts as: undici copies an incomplete line with each piece that extends it. */
+const leastPiece = 256;
+
+interface Reading {
+  /** Bytes since the final head or the last content. */
+  withoutContent: number;
+}
+
+/** The connection that was read last: undici parses a piece and emits its events before it reads another. */
+let lastRead: Reading | undefined;
+
+/**
+ * Closes a connection of undici's pool if a response has too much before its head or after its content. undici's own
+ * limit (client-h1.js, `trackHeader`) does not stop its parser: each further line of the piece costs a new error with its
+ * stack, a third of a second for 128 KiB of short lines. So pieces are counted before undici gets them.
+ * `responseProgressed` must be called for each final head, content and end.
+ */
+function limitResponses(socket: TLSSocket): TLSSocket {
+  const reading: Reading = { withoutContent: 0 };
+  const read = socket.read.bind(socket);
+  socket.read = (size) => {
+    lastRead = reading;
+    if (reading.withoutContent > maximumResponseHeaderBytes) {
+      socket.destroy(invalidResponse('its head or its trailers are too long'));
+      return null;
+    }
+    const piece: Buffer | null = read(size);
+    if (piece !== null) reading.withoutContent += Math.max(piece.length, leastPiece);
+    return piece;
+  };
+  return socket;
+}
+
+export function responseProgressed(): void {
+  if (lastRead !== undefined) lastRead.withoutContent = 0;
+}
+
+/**
+ * Refuses transfer codings other than `chunked`. A parser decodes the chunks only, and the header is dropped: the content
+ * would be forwarded still encoded (RFC 9112 section 6.1).
+ * @throws {TransportError} `InvalidResponse`
+ */
+export function refuseOtherCodings(headers: RawHeaders): void {
+  const codings = allHeaders(headers, 'transfer-encoding');
+  if (codings.length > 1 || (codings[0] ?? 'chunked').trim().toLowerCase() !== 'chunked') {
+    throw invalidResponse('it has a Transfer-Encoding other than chunked');
+  }
+}
+
+export function invalidResponse(reason: string): TransportError {
+  return new TransportError('InvalidResponse', `the response is not valid HTTP/1.1: ${reason}`, {
+    mayHaveBeenProcessed: true,
+  });
+}
 
 interface Http1PoolOptions {
   readonly origin: string;
-  /** Open connections at most; a watch occupies one. */
-  readonly connections: number;
-  /** Milliseconds that an idle connection is kept; less than servers keep it, so that they do not close first. */
-  readonly keepAliveTimeout: number;
-  /** Opens a connection with HTTP/1.1. */
   readonly connect: () => Promise<TLSSocket>;
 }
 
@@ -24,7 +103,6 @@ const methodsWithContent: ReadonlySet<string> = new Set(['PATCH', 'POST', 'PUT']
  */
 const maximumHandshakes = 16;
 
-/** Makes undici's pool for a server without HTTP/2. */
 export function http1Pool(options: Http1PoolOptions): OpenHttp1 {
   return (firstSocket) => new Http1Pool(options, firstSocket);
 }
@@ -39,21 +117,22 @@ export function http1Pool(options: Http1PoolOptions): OpenHttp1 {
  */
 class Http1Pool extends Pool {
   #handshakes = 0;
-  /** Requests that wait because there is no idle connection and `maximumHandshakes` is reached. */
   readonly #waiting: (() => void)[] = [];
 
   constructor(options: Http1PoolOptions, firstSocket: () => TLSSocket | undefined) {
-    const { origin, connections, keepAliveTimeout, connect } = options;
+    const { origin, connect } = options;
     super(origin, {
-      connections,
+      // A watch occupies one.
+      connections: 4_096,
       // One request at a time on a connection: with pipelining a watch would block all that follow.
       pipelining: 1,
       allowH2: false,
       // undici's 300 s would end a quiet watch; the exchange has its own timer up to the head.
       bodyTimeout: 0,
       headersTimeout: 0,
-      keepAliveTimeout,
-      maxHeaderSize: maximumHeaderBytes,
+      // Less than servers keep it, so that they do not close first.
+      keepAliveTimeout: 30_000,
+      maxHeaderSize: 1024 * 1024,
       // undici's own connector takes the TLS server name from the request's Host; ours is that of the destination.
       connect: (_options, callback) => {
         const first = firstSocket();
@@ -103,12 +182,10 @@ class Http1Pool extends Pool {
   override destroy(error: Error | null, callback: () => void): void;
   override destroy(...given: never[]): Promise<void> {
     const destroyed = super.destroy(...(given as unknown as [Error | null]));
-    // Waiting requests fail because the pool is destroyed.
     for (const dispatch of this.#waiting.splice(0)) dispatch();
     return destroyed;
   }
 
-  /** Whether a request finds an idle connection, or may open one. */
   get #mayDispatch(): boolean {
     return this.#handshakes < maximumHandshakes || this.stats.free > 0;
   }

@@ -1,23 +1,84 @@
+import type { OnReadOpts } from 'node:net';
 import { Readable } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import type { Dispatcher } from 'undici';
 import type { ConnectionEnd } from '../../health/connection-closer.ts';
-import { type Destination, TransportError } from '../../request/destination.ts';
-import { type InboundRequest, isRead } from '../../request/inbound.ts';
+import { Http2Pool, type Http2PoolOptions } from '../../http2/client/http2-pool.ts';
+import { defaultHttp2ServerLimits } from '../../http2/server/server-session.ts';
+import { type Destination, leadsTo, TransportError } from '../../request/destination.ts';
+import type { InboundRequest } from '../../request/inbound.ts';
+import { isRead } from '../../request/inbound.ts';
 import type { OnResponseHead, OutboundRequest, SendResult, Transport } from '../../request/transport.ts';
 import { NodeInboundRequest } from '../exchange/node-inbound.ts';
 import { LongRunningResponse, type OpenStreams } from '../exchange/open-streams.ts';
 import { BodySource, BodyStream } from '../exchange/request-body.ts';
 import { type ResponseSink, WebResponseSink } from '../exchange/response-sink.ts';
-import {
-  type ConnectionEvents,
-  type ConnectionLimits,
-  DestinationDispatchers,
-  type DispatcherFor,
-  leadsTo,
-  mutualTlsDispatchers,
-} from './destination-dispatchers.ts';
+import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { Exchange } from './exchange.ts';
-import { ExchangeHandler } from './exchange-handler.ts';
+import { http1Pool } from './http1-pool.ts';
 import { TlsDialer, type TlsDialerOptions, type TransportCredentials } from './tls-dialer.ts';
+
+/**
+ * Makes the dispatcher for the requests to one destination.
+ * @param presentFrontProxyCertificate whether its connections present the certificate with which a destination trusts
+ *   the X-Remote headers; requests with and without it never share a connection
+ */
+export type DispatcherFor = (destination: Destination, presentFrontProxyCertificate: boolean) => Dispatcher;
+
+/** What a server sends ahead has to be held if the client does not read. */
+const windowGrowth = {
+  maximum: defaultHttp2ServerLimits.maximumStreamWindow,
+  hasRoomFor: (bytes: number) => memoryForOthers.hasRoomFor(bytes),
+};
+
+interface ConnectionEvents {
+  /** Called if one sent GOAWAY, or broke off a response. */
+  readonly onBrokenOff?: ((origin: string) => void) | undefined;
+  /** Called if one closed a connection without GOAWAY, or sends nothing on it any more. */
+  readonly onConnectionLost?: ((origin: string) => void) | undefined;
+}
+
+function mutualTlsDispatchers(
+  dialer: TlsDialer,
+  limits: NodeTransportOptions['limits'],
+  { onBrokenOff, onConnectionLost }: ConnectionEvents,
+): DispatcherFor {
+  return (destination, presentFrontProxyCertificate) => {
+    const { origin } = destination;
+    const connect = async (
+      protocols: readonly ('h2' | 'http/1.1')[],
+      onread?: OnReadOpts,
+    ): Promise<TLSSocket> => {
+      const socket = await dialer.dial({ destination, presentFrontProxyCertificate, protocols, onread });
+      whenLost(socket, () => onConnectionLost?.(origin));
+      return socket;
+    };
+    return new Http2Pool(origin, {
+      connect: (onread) => connect(['h2', 'http/1.1'], onread),
+      http1: http1Pool({ origin, connect: () => connect(['http/1.1']) }),
+      ...limits,
+      settingsTimeout: dialer.connectTimeout,
+      limits: { windowGrowth },
+      onGoAway: () => onBrokenOff?.(origin),
+      onSilence: () => onConnectionLost?.(origin),
+    });
+  };
+}
+
+function whenLost(socket: TLSSocket, onLost: () => void): void {
+  let isReported = false;
+  const report = (): void => {
+    if (!isReported) onLost();
+    isReported = true;
+  };
+  socket.once('end', () => {
+    if (!socket.writableEnded && !socket.destroyed) report();
+  });
+  // Only errors of the system have `syscall`; those with which we destroy a connection have none.
+  socket.once('error', (error) => {
+    if ('syscall' in error) report();
+  });
+}
 
 export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents {
   /**
@@ -30,14 +91,20 @@ export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents
    * (`OutboundRequest.othersLeft`); 0: never. Default 0. It replaces `headTimeout` for such requests.
    */
   readonly readSilence?: number;
-  readonly limits?: Partial<ConnectionLimits>;
+  /** Of HTTP/2 connections to one destination. */
+  readonly limits?: Pick<Http2PoolOptions, 'streamsPerConnection' | 'spreadAt' | 'connections'>;
   /**
    * Makes the dispatcher for a destination, which is closed when the destination is out of use. It must verify the server.
    * Default: HTTP/2 or undici's HTTP/1.1 pool over mutual TLS, with `credentials`, `guard` and the time-outs above.
    */
   readonly dispatcherFor?: DispatcherFor | undefined;
-  /** Has the responses to long-running requests for a shutdown. */
   readonly openStreams?: OpenStreams | undefined;
+}
+
+interface InUse {
+  readonly destination: Destination;
+  readonly presentFrontProxyCertificate: boolean;
+  readonly dispatcher: Dispatcher;
 }
 
 /**
@@ -47,23 +114,19 @@ export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents
 export class NodeTransport implements Transport {
   /** For upgrades, which need a connection of their own. */
   readonly dialer: TlsDialer;
+  readonly #options: NodeTransportOptions;
   readonly #headTimeout: number;
-  readonly #readSilence: number;
-  readonly #openStreams: OpenStreams | undefined;
-  readonly #onBrokenOff: ((origin: string) => void) | undefined;
-  readonly #dispatchers: DestinationDispatchers;
+  readonly #dispatcherFor: DispatcherFor;
+  /** By origin. Each has few, and comparing them costs less than making a key for every request. */
+  readonly #byOrigin = new Map<string, InUse[]>();
+  readonly #retired = new Set<Dispatcher>();
   #closed = false;
 
-  /** @throws if a certificate or key cannot be read */
   constructor(options: NodeTransportOptions) {
     this.dialer = new TlsDialer(options);
-    this.#openStreams = options.openStreams;
-    this.#onBrokenOff = options.onBrokenOff;
+    this.#options = options;
     this.#headTimeout = options.headTimeout ?? 60_000;
-    this.#readSilence = options.readSilence ?? 0;
-    this.#dispatchers = new DestinationDispatchers(
-      options.dispatcherFor ?? mutualTlsDispatchers(this.dialer, options.limits ?? {}, options),
-    );
+    this.#dispatcherFor = options.dispatcherFor ?? mutualTlsDispatchers(this.dialer, options.limits, options);
   }
 
   send(
@@ -82,8 +145,9 @@ export class NodeTransport implements Transport {
     const sink = this.#sinkFor(outbound, inbound);
     const { longRunning, othersLeft, method } = outbound;
     if (longRunning) return this.exchange(outbound, sink, onResponseHead, 0, source);
-    const givesUp = this.#readSilence > 0 && isRead(method) && !source ? othersLeft : undefined;
-    const headTimeout = givesUp === undefined ? this.#headTimeout : this.#readSilence;
+    const { readSilence = 0 } = this.#options;
+    const givesUp = readSilence > 0 && isRead(method) && !source ? othersLeft : undefined;
+    const headTimeout = givesUp === undefined ? this.#headTimeout : readSilence;
     return this.exchange(outbound, sink, onResponseHead, headTimeout, source, givesUp);
   }
 
@@ -108,7 +172,7 @@ export class NodeTransport implements Transport {
       headTimeout,
       givesUp,
       body: source,
-      onBrokenOff: outbound.passesThrough === true ? undefined : this.#onBrokenOff,
+      onBrokenOff: outbound.passesThrough === true ? undefined : this.#options.onBrokenOff,
     });
     // One turn of the event loop later a short body has mostly arrived, and is sent in one piece with the head.
     if (source?.isAwaited === true) setImmediate(() => this.#begin(outbound, exchange, source));
@@ -119,20 +183,35 @@ export class NodeTransport implements Transport {
   #begin(outbound: OutboundRequest, exchange: Exchange, source: BodySource | undefined): void {
     if (exchange.isOver) return;
     if (this.#closed) {
-      exchange.fail(new Error('the transport is closed'));
+      exchange.notSent(new Error('the transport is closed'));
       return;
     }
     const { destination, presentFrontProxyCertificate, method, target, headers } = outbound;
-    const dispatcher = this.#dispatchers.to(destination, presentFrontProxyCertificate);
+    const dispatcher = this.#dispatcherTo(destination, presentFrontProxyCertificate);
     const body = source === undefined ? null : new BodyStream(source, () => exchange.progressed());
     // undici's type is not readonly, but undici does not change the lines.
     const options = { origin: destination.origin, path: target, method, headers: headers as string[], body };
-    dispatcher.dispatch(options, new ExchangeHandler(exchange));
+    dispatcher.dispatch(options, exchange);
+  }
+
+  #dispatcherTo(destination: Destination, presentFrontProxyCertificate: boolean): Dispatcher {
+    const atOrigin = this.#byOrigin.get(destination.origin);
+    const known = atOrigin?.find(
+      (each) =>
+        each.presentFrontProxyCertificate === presentFrontProxyCertificate &&
+        leadsTo(each.destination, destination),
+    );
+    if (known !== undefined) return known.dispatcher;
+    const dispatcher = this.#dispatcherFor(destination, presentFrontProxyCertificate);
+    const added = { destination, presentFrontProxyCertificate, dispatcher };
+    if (atOrigin === undefined) this.#byOrigin.set(destination.origin, [added]);
+    else atOrigin.push(added);
+    return dispatcher;
   }
 
   /** Closes the connections to all other origins after their requests in flight. */
   retain(origins: ReadonlySet<string>): void {
-    this.#dispatchers.retireUnless(({ origin }) => origins.has(origin));
+    this.#retire(({ origin }) => !origins.has(origin));
   }
 
   /**
@@ -141,7 +220,7 @@ export class NodeTransport implements Transport {
    */
   retainDestinations(destinations: Iterable<Destination>): void {
     const inUse = [...destinations];
-    this.#dispatchers.retireUnless((each) => inUse.some((destination) => leadsTo(each, destination)));
+    this.#retire((each) => !inUse.some((destination) => leadsTo(each, destination)));
   }
 
   /**
@@ -149,8 +228,9 @@ export class NodeTransport implements Transport {
    * `when-idle` lets them end. Tunnels of upgrades stay open.
    */
   endConnections(destination: Destination, how: ConnectionEnd): void {
-    if (how === 'when-idle') this.#dispatchers.retireTo(destination);
-    else this.#dispatchers.destroyTo(destination);
+    const isOver = (each: Destination): boolean => leadsTo(each, destination);
+    if (how === 'when-idle') this.#retire(isOver);
+    else for (const dispatcher of this.#takeOut(isOver)) destroy(dispatcher);
   }
 
   /**
@@ -159,24 +239,49 @@ export class NodeTransport implements Transport {
    */
   updateCredentials(credentials: TransportCredentials): void {
     this.dialer.update(credentials);
-    this.#dispatchers.retireUnless(() => false);
+    this.#retire(() => true);
   }
 
   /** Closes all connections for good. Shut the server down first. */
   close(): void {
     this.#closed = true;
-    this.#dispatchers.destroy();
+    for (const dispatcher of [...this.#takeOut(() => true), ...this.#retired]) destroy(dispatcher);
+  }
+
+  #takeOut(isOver: (destination: Destination) => boolean): Dispatcher[] {
+    const over: Dispatcher[] = [];
+    for (const [origin, all] of this.#byOrigin) {
+      const left = all.filter(({ destination }) => !isOver(destination));
+      for (const each of all) if (!left.includes(each)) over.push(each.dispatcher);
+      if (left.length === 0) this.#byOrigin.delete(origin);
+      else this.#byOrigin.set(origin, left);
+    }
+    return over;
+  }
+
+  #retire(isOver: (destination: Destination) => boolean): void {
+    for (const dispatcher of this.#takeOut(isOver)) {
+      this.#retired.add(dispatcher);
+      const forget = (): boolean => this.#retired.delete(dispatcher);
+      // Closing fails only if it was destroyed meanwhile.
+      dispatcher.close().then(forget, forget);
+    }
   }
 
   #sinkFor(outbound: OutboundRequest, inbound: InboundRequest): ResponseSink {
     // Without a server (tests, libraries) the response is a web `Response`.
     if (!(inbound instanceof NodeInboundRequest)) return new WebResponseSink(inbound.signal);
     const sink = inbound.responseSink();
-    const streams = this.#openStreams;
+    const streams = this.#options.openStreams;
     return streams === undefined || !outbound.longRunning
       ? sink
       : new LongRunningResponse(sink, outbound, streams);
   }
+}
+
+function destroy(dispatcher: Dispatcher): void {
+  // Each of its requests gets an error. It rejects only if it was closed before.
+  dispatcher.destroy().catch(() => {});
 }
 
 const webBodySources = new WeakMap<InboundRequest, BodySource | 'none'>();

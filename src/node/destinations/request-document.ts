@@ -82,7 +82,6 @@ export async function requestDocument(transport: NodeTransport, request: Documen
   }
 }
 
-/** @returns `undefined` beyond the limit; the rest is not read then */
 async function bytesOf({ body }: Response, limit: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;

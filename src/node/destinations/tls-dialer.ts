@@ -1,13 +1,105 @@
+import { type LookupAddress, type LookupOptions, lookup as resolveName } from 'node:dns';
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net';
-import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
-import { type Destination, TransportError } from '../../request/destination.ts';
-import { errorMessage } from '../../runtime/errors.ts';
-import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
-import type { DialObserver } from '../exchange/connection-observer.ts';
-import { guardedLookup, type ResolveName, refusedAddress } from './guarded-lookup.ts';
-import { checkServerIdentity } from './server-identity.ts';
+import {
+  checkServerIdentity as checkNames,
+  connect,
+  createSecureContext,
+  type PeerCertificate,
+  type SecureContext,
+  type TLSSocket,
+} from 'node:tls';
+import type { Destination } from '../../request/destination.ts';
+import { TransportError } from '../../request/destination.ts';
+import { errorCode, errorMessage } from '../../runtime/errors.ts';
+import { type AddressPolicy, checkIpAddress } from '../../snapshot/addresses/address-policy.ts';
+import { parseIpAddress } from '../../snapshot/addresses/addresses.ts';
 
-/** What we trust, and our own certificate; PEM. */
+/** Resolves a name to all of its addresses. Default: `node:dns`; tests use a hostile one. */
+export type ResolveName = (
+  name: string,
+  options: LookupOptions & { readonly all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/** Why `address` may not be dialled; `undefined` when it may. */
+export function refusedAddress(address: string, policy: AddressPolicy): string | undefined {
+  // A zone (`fe80::1%eth0`) does not change the kind of the address.
+  const ip = parseIpAddress(address.split('%', 1)[0] ?? '');
+  return ip === undefined ? 'is not an IP address' : checkIpAddress(ip, policy);
+}
+
+/**
+ * A `lookup` for sockets that returns only addresses the policy allows, and an error if a name has none. The name was
+ * checked with the snapshot; its addresses are checked here, in the same lookup that is dialled, so that the name cannot
+ * be pointed elsewhere in between (DNS rebinding; in CVE-2022-3294 the dial did not repeat the check).
+ */
+export function guardedLookup(policy: AddressPolicy, resolve: ResolveName = resolveName): LookupFunction {
+  return (name, options, callback) => {
+    resolve(name, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) {
+        callback(error, '');
+        return;
+      }
+      const allowed = addresses.filter(({ address }) => refusedAddress(address, policy) === undefined);
+      const [first] = allowed;
+      if (first === undefined) {
+        const why = addresses
+          .map(({ address }) => `${address} ${refusedAddress(address, policy)}`)
+          .join('; ');
+        callback(new Error(`no address of the name may be dialled: ${why}`), '');
+      } else if (options.all === true) {
+        callback(null, allowed);
+      } else {
+        callback(null, first.address, first.family);
+      }
+    });
+  };
+}
+
+/**
+ * Checks the name in a server's certificate: `checkServerIdentity` of every outgoing TLS connection. Only a subjectAltName
+ * names a server (RFC 9525 section 6.1), as in Go's crypto/x509, and so in kube-apiserver and kubectl. Without a DNS name
+ * Node would accept the Common Name, for which authorities do not enforce the rules of host names.
+ *
+ * @param name the host name or IP address that the certificate must carry
+ * @returns what is wrong with it
+ */
+export function checkServerIdentity(name: string, certificate: PeerCertificate): Error | undefined {
+  const error = checkNames(name, { ...certificate, subject: { ...certificate.subject, CN: '' } });
+  if (error === undefined) return undefined;
+  const kind = isIP(name) === 0 ? 'DNS' : 'IP';
+  // A quoted name of another kind could contain the same text (CVE-2021-44532). Only the message depends on this.
+  const isNamed = new RegExp(`(?:^|, )${kind === 'IP' ? 'IP Address' : kind}:`).test(
+    certificate.subjectaltname ?? '',
+  );
+  if (!isNamed) {
+    error.message = `its certificate has no ${kind} name in its subjectAltName, and a Common Name is not accepted: issue a certificate with the subjectAltName ${kind}:${name}`;
+  }
+  return error;
+}
+
+/** What OpenSSL calls a chain that ends in no trusted CA depends on what the server sends of it (X509_verify_cert). */
+const codes: ReadonlySet<string> = new Set([
+  'CERT_SIGNATURE_FAILURE',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/**
+ * What to do about a connection that failed because the server's certificate is of none of the CAs that are trusted;
+ * `undefined` where it failed for another reason. Pure.
+ * @param authoritiesFrom what names those CAs: a flag, or a field of a file
+ */
+export function untrustedCertificateAdvice(error: unknown, authoritiesFrom: string): string | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (codes.has(errorCode(cause))) return `Its certificate is of another CA: see ${authoritiesFrom}`;
+  }
+  return undefined;
+}
+
 export interface TransportCredentials {
   /** `--peer-ca-file`: verifies the serving certificates of the local server and of peers. */
   readonly peerCertificateAuthorities: string;
@@ -20,13 +112,18 @@ interface DialOptions {
   readonly presentFrontProxyCertificate: boolean;
   /** In order of preference (RFC 7301). */
   readonly protocols: readonly ('h2' | 'http/1.1')[];
-  /** Aborts the dial when the client goes away. */
   readonly signal?: AbortSignal | undefined;
   /** Receives the bytes without a stream and without a buffer for each piece (`onread` of node:net). */
   readonly onread?: OnReadOpts | undefined;
 }
 
-/** Which addresses may be dialled. */
+/** Is told of connections to destinations, for metrics. Must not throw. */
+export interface DialObserver {
+  /** @param milliseconds for name resolution, TCP and TLS. The connection is open until the socket's `close`. */
+  connected(destination: Destination, socket: TLSSocket, milliseconds: number): void;
+  failed(destination: Destination, error: TransportError): void;
+}
+
 interface DialGuard {
   /** For destinations of a snapshot, checked at each dial; the local server's address is configured. */
   readonly addressPolicy: AddressPolicy;
@@ -42,13 +139,10 @@ export interface TlsDialerOptions {
   readonly tlsHandshakeTimeout?: number;
   /** Which addresses may be dialled. Default: every one. */
   readonly guard?: DialGuard;
-  /** Is told of connections, for metrics. */
   readonly dialObserver?: DialObserver | undefined;
 }
 
-/** Opens TLS connections to destinations with the current credentials, and verifies the servers. */
 export class TlsDialer {
-  /** As in the options; for new connections. */
   readonly connectTimeout: number;
   readonly #tlsHandshakeTimeout: number | undefined;
   readonly #observer: DialObserver | undefined;
@@ -56,10 +150,8 @@ export class TlsDialer {
   readonly #lookup: LookupFunction | undefined;
   #credentials: TransportCredentials;
   #peerContexts: PeerContexts;
-  /** For servers with a CA bundle of their own, by the bundle; oldest first. */
   #bundleContexts = new Map<string, SecureContext>();
 
-  /** @throws if a certificate or key cannot be read */
   constructor(options: TlsDialerOptions) {
     const { credentials, connectTimeout = 10_000, tlsHandshakeTimeout, guard, dialObserver } = options;
     this.#observer = dialObserver;
@@ -206,13 +298,11 @@ const tcpKeepAliveDelay = 30_000;
 /** One is in use at any time; its file may change. */
 const maximumBundleContexts = 4;
 
-/** For connections that are verified with the peer CA bundle. */
 interface PeerContexts {
   readonly withCertificate: SecureContext;
   readonly withoutCertificate: SecureContext;
 }
 
-/** @throws if a certificate or key cannot be read */
 function newPeerContexts(credentials: TransportCredentials): PeerContexts {
   const { peerCertificateAuthorities } = credentials;
   return {

@@ -127,7 +127,7 @@ test('many streams spread over several HTTP/2 connections, each below its limit'
     watches.push(outgoing);
   });
   // Only HTTP/2 connections are counted here: none is tried for reads.
-  const limits = { spreadAt: 4, streamsPerConnection: 8, http2Connections: 3 };
+  const limits = { spreadAt: 4, streamsPerConnection: 8, connections: 3 };
   const transport = newTransport(context, { limits });
   const responses: Response[] = [];
   for (let index = 0; index < 24; index++) responses.push(await send(transport, peer.destination));

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UnprocessedRequestError } from '../../http2/client/dispatched-request.ts';
 import { TransportError } from '../../request/destination.ts';
-import { toTransportError } from './transport-errors.ts';
+import { toTransportError } from './exchange.ts';
 
-const sent = { origin: 'https://10.0.0.1:6443', sent: true };
+const toError = (error: unknown, sent = true): TransportError =>
+  toTransportError(error, 'https://10.0.0.1:6443', sent);
 const withCode = (code: string, message = 'failed'): Error => Object.assign(new Error(message), { code });
 
 test('a destination that refuses our certificate after a TLS 1.3 handshake has processed nothing', () => {
@@ -16,14 +17,14 @@ test('a destination that refuses our certificate after a TLS 1.3 handshake has p
     'ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN',
     'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
   ]) {
-    const error = toTransportError(withCode(alert), sent);
+    const error = toError(withCode(alert));
     assert.equal(error.code, 'TLSFailed', alert);
     assert.equal(error.mayHaveBeenProcessed, false, alert);
   }
 });
 
 test('any other TLS error in the middle of a connection says nothing about what arrived', () => {
-  const error = toTransportError(withCode('ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC'), sent);
+  const error = toError(withCode('ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC'));
   assert.equal(error.code, 'TLSFailed');
   assert.equal(error.mayHaveBeenProcessed, true);
 });
@@ -39,25 +40,25 @@ test('each kind of failure has its code', () => {
     UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'InvalidResponse',
   };
   for (const [code, expected] of Object.entries(codes)) {
-    assert.equal(toTransportError(withCode(code), sent).code, expected, code);
+    assert.equal(toError(withCode(code)).code, expected, code);
   }
-  assert.equal(toTransportError(new Error('bad upgrade'), sent).code, 'InvalidResponse');
-  assert.equal(toTransportError('no error at all', sent).code, 'ConnectionClosed');
+  assert.equal(toError(new Error('bad upgrade')).code, 'InvalidResponse');
+  assert.equal(toError('no error at all').code, 'ConnectionClosed');
 });
 
 test('before a byte was written, or when refused, nothing arrived', () => {
   const error = withCode('ECONNRESET');
-  assert.equal(toTransportError(error, { ...sent, sent: false }).mayHaveBeenProcessed, false);
-  const refused = toTransportError(new UnprocessedRequestError(error), sent);
+  assert.equal(toError(error, false).mayHaveBeenProcessed, false);
+  const refused = toError(new UnprocessedRequestError(error));
   assert.equal(refused.mayHaveBeenProcessed, false);
   assert.equal(refused.cause, error);
 });
 
 test('the message names the destination, for logs, and keeps the cause', () => {
   const cause = withCode('ECONNRESET', 'read ECONNRESET');
-  const error = toTransportError(cause, sent);
+  const error = toError(cause);
   assert.equal(error.message, 'https://10.0.0.1:6443: read ECONNRESET');
   assert.equal(error.cause, cause);
   const already = new TransportError('Timeout', 'slow', { mayHaveBeenProcessed: true });
-  assert.equal(toTransportError(already, sent), already);
+  assert.equal(toError(already), already);
 });

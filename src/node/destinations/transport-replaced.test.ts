@@ -76,14 +76,14 @@ test('a short response that is not wanted and does not come is given up after fi
       onResponseHead: replace,
       headTimeout: 0,
     });
-    exchange.started({ pause: () => {}, resume: () => {}, abort: () => aborted++ });
-    exchange.head(404, '', ['Content-Length', '9']);
-    exchange.data(new Uint8Array(3));
+    exchange.onRequestStart({ pause: () => {}, resume: () => {}, abort: () => aborted++ });
+    exchange.onResponseLines(404, ['Content-Length', '9']);
+    exchange.onResponsePiece(new Uint8Array(3));
     return exchange;
   };
   discarding();
-  discarding().end();
-  discarding().fail(new Error('closed'));
+  discarding().onResponseEnd();
+  discarding().onResponseError(undefined, new Error('closed'));
   context.mock.timers.tick(4_999);
   assert.equal(aborted, 0);
   context.mock.timers.tick(1);

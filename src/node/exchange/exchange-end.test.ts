@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ExchangeEnd } from './exchange-end.ts';
+import { ExchangeEnd } from './node-inbound.ts';
 
 test('the end of an exchange is told to everyone, in order, and once', () => {
   const told: string[] = [];

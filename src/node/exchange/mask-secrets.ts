@@ -1,6 +1,5 @@
 const mask = '[masked]';
 
-/** Field and header names whose values are never logged. */
 const secretName =
   /^(?:(?:proxy-)?authorization|(?:set-)?cookie|passw(?:or)?d|secret|assertion|credentials?|signature|(?:x-)?api-?key|.*[_-]?token|client_?secret|private_?key|d|sec-websocket-protocol|mixed-version-proxy-identity|cf-access-jwt-assertion|x-amz-.*)$/i;
 
@@ -68,7 +67,6 @@ function maskList(list: readonly unknown[], depth: number): unknown[] {
   });
 }
 
-/** The message of an error and of its causes. */
 function describeError(error: Error): string {
   const { cause } = error;
   const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';

@@ -9,8 +9,7 @@ import { serverOf } from '../../../test/support/responses-by-hand.ts';
 import { type RequestObserver, RequestRecord } from '../../request/request-record.ts';
 import type { HandlerEnvironment } from '../../request/router.ts';
 import { createRouterServer } from '../serving/server.ts';
-import { nodeInbound } from './node-inbound.ts';
-import { RequestDeadlines } from './request-deadlines.ts';
+import { nodeInbound, RequestDeadlines } from './node-inbound.ts';
 
 /** Responses with the target as the adapter gives it. */
 function appOfTargets(): Hono<HandlerEnvironment> {

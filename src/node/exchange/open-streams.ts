@@ -10,7 +10,6 @@ export interface OpenStream {
   endSoon?(): void;
   /** Whether it would now be routed to another server. Default: no. */
   readonly isMisplaced?: (() => boolean) | undefined;
-  /** Ends it at once. */
   cut(): void;
 }
 
@@ -30,7 +29,6 @@ const slice = 100;
  */
 export class OpenStreams {
   readonly #streams = new Set<OpenStream>();
-  /** The batches that are still to be ended. `undefined` before shutdown. */
   #batches: OpenStream[][] | undefined;
   #timer: NodeJS.Timeout | undefined;
   #misplacedTimer: NodeJS.Timeout | undefined;
@@ -39,7 +37,6 @@ export class OpenStreams {
     return this.#streams.size;
   }
 
-  /** Adds a stream. One that is opened during shutdown is ended like the others. */
   opened(stream: OpenStream): void {
     this.#streams.add(stream);
     if (this.#batches === undefined) return;
@@ -51,7 +48,6 @@ export class OpenStreams {
     this.#streams.delete(stream);
   }
 
-  /** Ends them cleanly, each at a random time within `over`. */
   end(options: EndOptions): void {
     if (this.#batches !== undefined) return;
     this.#batches = options.over < slice ? [] : batchesOf(this.#streams, options);
@@ -71,7 +67,6 @@ export class OpenStreams {
     this.#misplacedTimer = this.#endInTurn(batchesOf(misplaced, options), isMisplaced).unref();
   }
 
-  /** Ends all of them at once. */
   cut(): void {
     clearInterval(this.#timer);
     clearInterval(this.#misplacedTimer);
@@ -79,7 +74,6 @@ export class OpenStreams {
     for (const stream of [...this.#streams]) stream.cut();
   }
 
-  /** Takes one batch after the other out of `batches`, and ends those of its streams that are still to end then. */
   #endInTurn(batches: OpenStream[][], isToEnd: (stream: OpenStream) => boolean): NodeJS.Timeout {
     const timer = setInterval(() => {
       const batch = batches.shift() ?? [];
@@ -90,7 +84,6 @@ export class OpenStreams {
   }
 }
 
-/** Deals streams out at random, to one batch for each slice of `over`. */
 function batchesOf(
   streams: Iterable<OpenStream>,
   { over, random = Math.random }: EndOptions,

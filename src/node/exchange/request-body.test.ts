@@ -3,7 +3,8 @@ import { PassThrough } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { BodySource, BodyStream, KeptBytes, maximumKept } from './request-body.ts';
+import { type Holding, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
+import { BodySource, BodyStream, maximumKept } from './request-body.ts';
 
 const whole = (): boolean => false;
 
@@ -98,6 +99,31 @@ describe('a body is left to be streamed, untouched,', () => {
 /** Reads `source` to its end, as a destination over a stream does. */
 const readAll = (source: BodySource): Promise<Buffer> => buffer(new BodyStream(source, () => {}));
 
+/** A budget, and what a client that presented a certificate holds of it. */
+function holding(maximum: number): { readonly budget: MemoryBudget; readonly held: Holding } {
+  const budget = new MemoryBudget(maximum);
+  return { budget, held: budget.verified.content({ giveUp: () => assert.fail('the request ends') }) };
+}
+
+test('what waits for the destination is counted until it is taken, or dropped', async () => {
+  const { budget, held } = holding(10_000_000);
+  const read = (): BodyStream => {
+    const stream = new PassThrough();
+    stream.write('x'.repeat(3_000));
+    const body = new BodyStream(new BodySource(() => stream, whole, undefined, held), () => {});
+    body.read(0);
+    return body;
+  };
+  const taken = read();
+  const dropped = read();
+  await setImmediate();
+  assert.equal(budget.bytes, 6_000);
+  assert.equal(String(taken.read()).length, 3_000);
+  assert.equal(budget.bytes, 3_000);
+  dropped.destroy();
+  assert.equal(budget.bytes, 0);
+});
+
 describe('a body that is kept', () => {
   test('is given a second time from its first byte on, in one piece where it came so', () => {
     const source = new BodySource(() => arrived('{"kind":"Pod"}'), whole, 14);
@@ -153,19 +179,33 @@ describe('a body that is kept', () => {
     assert.equal(forgotten.rewind(), false);
   });
 
-  test('counts against what all together may keep, until it is forgotten', async () => {
-    const budget = new KeptBytes(20);
-    const sources: BodySource[] = [];
+  test('counts against the memory for others, until it is forgotten', async () => {
+    const { budget, held } = holding(320);
     const keepOne = async (): Promise<BodySource> => {
-      const source = new BodySource(() => arrived('x'.repeat(10)), whole, undefined, budget);
+      const source = new BodySource(() => arrived('x'.repeat(10)), whole, undefined, held);
       source.keep();
       await readAll(source);
       return source;
     };
-    sources.push(await keepOne(), await keepOne());
+    const sources: BodySource[] = [];
+    for (let made = 0; made < 20; made++) sources.push(await keepOne());
+    assert.equal(budget.bytes, 170);
+    // A piece may take a sixteenth of what is left.
     assert.equal((await keepOne()).rewind(), false);
-    sources.pop()?.forget();
+    for (const source of sources) source.forget();
+    assert.equal(budget.bytes, 0);
     assert.equal((await keepOne()).rewind(), true);
+  });
+
+  test('goes where memory is short, and its request goes on', async () => {
+    const { budget, held } = holding(1_000);
+    const source = new BodySource(() => arrived('x'.repeat(30)), whole, undefined, held);
+    source.keep();
+    await readAll(source);
+    budget.verified.add(900);
+    await setImmediate();
+    assert.equal(budget.bytes, 900);
+    assert.equal(source.rewind(), false);
   });
 
   test('flows on for the next reader where nothing of it had arrived for the first one', async () => {
@@ -183,16 +223,16 @@ describe('a body that is kept', () => {
   });
 
   test('is given as often as it is needed, and kept all the while', async () => {
-    const budget = new KeptBytes(10);
-    const source = new BodySource(() => arrived('x'.repeat(10)), whole, undefined, budget);
+    const { budget, held } = holding(1_000);
+    const source = new BodySource(() => arrived('x'.repeat(10)), whole, undefined, held);
     source.keep();
     for (let attempt = 0; attempt < 3; attempt++) {
       assert.equal((await readAll(source)).length, 10);
       assert.equal(source.rewind(), true);
     }
-    assert.equal(budget.take(1), false);
+    assert.equal(budget.bytes, 10);
     source.forget();
-    assert.equal(budget.take(10), true);
+    assert.equal(budget.bytes, 0);
   });
 
   test('that nobody has read yet needs no keeping', () => {

@@ -1,7 +1,6 @@
-import { totalmem } from 'node:os';
-import { constrainedMemory } from 'node:process';
 import { Readable } from 'node:stream';
 import type { RequestBody } from '../../http2/client/dispatched-request.ts';
+import type { Holding } from '../../http2/sockets/held-bytes.ts';
 
 /**
  * A body up to this size is sent in one piece if it has arrived completely, as most objects have. It fits into one HTTP/2
@@ -12,44 +11,22 @@ const maximumWhole = 16 * 1024;
 /** Bytes of one body that are kept until its response begins. A larger body is streamed and cannot be sent twice. */
 export const maximumKept = 1024 * 1024;
 
-/** Bytes that all bodies together may keep. */
-export class KeptBytes {
-  #left: number;
-
-  constructor(maximum: number) {
-    this.#left = maximum;
-  }
-
-  /** @returns false if there is no room */
-  take(bytes: number): boolean {
-    if (bytes > this.#left) return false;
-    this.#left -= bytes;
-    return true;
-  }
-
-  giveBack(bytes: number): void {
-    this.#left += bytes;
-  }
-}
-
-const memory = Math.min(totalmem(), constrainedMemory() || Number.POSITIVE_INFINITY);
-/** A thirty-second of the memory that this process may use. */
-const keptByAll = new KeptBytes(Math.max(16 * maximumKept, memory / 32));
-
 /**
  * The body of one inbound request. It is read once, for one destination, unless it is kept: then it can be rewound for
- * another attempt.
+ * another attempt. What is kept is counted, and is the first to go where memory is short: no request ends for that.
  */
 export class BodySource {
   readonly #open: () => Readable;
   readonly #isCutShort: () => boolean;
   readonly #announcedLength: number | undefined;
-  readonly #budget: KeptBytes;
+  /** Counts what waits for the destination. Left out: nothing is counted. */
+  readonly held: Holding | undefined;
+  #keptBytes: Holding | undefined;
+  #length = 0;
   #opening: Readable | undefined;
   #opened = false;
   /** What was read so far; `undefined` if it is not kept. */
   #kept: Uint8Array[] | undefined;
-  #keptBytes = 0;
   #reader: { stop(): void } | undefined;
 
   /**
@@ -60,15 +37,14 @@ export class BodySource {
     open: () => Readable,
     isCutShort: () => boolean = () => false,
     announcedLength?: number,
-    budget: KeptBytes = keptByAll,
+    held?: Holding,
   ) {
-    this.#budget = budget;
+    this.held = held;
     this.#open = open;
     this.#isCutShort = isCutShort;
     this.#announcedLength = announcedLength;
   }
 
-  /** At the end of the body: whether it is incomplete. */
   get isCutShort(): boolean {
     return this.#isCutShort();
   }
@@ -87,14 +63,17 @@ export class BodySource {
 
   /** Keeps the bytes that are read from now on, within the limits, until `forget`. */
   keep(): void {
-    if (!this.#opened) this.#kept = [];
+    if (this.#opened) return;
+    this.#kept = [];
+    this.#keptBytes ??= this.held?.share.content({ giveUp: () => this.forget() });
   }
 
   /** Drops what was kept: there will be no other attempt. */
   forget(): void {
-    this.#budget.giveBack(this.#keptBytes);
-    this.#keptBytes = 0;
+    this.#keptBytes?.end();
+    this.#keptBytes = undefined;
     this.#kept = undefined;
+    this.#length = 0;
   }
 
   /**
@@ -110,19 +89,17 @@ export class BodySource {
     return true;
   }
 
-  /** The reader got a chunk from the stream. */
   passed(chunk: Uint8Array): void {
     if (this.#kept === undefined) return;
-    const bytes = chunk.byteLength;
-    if (this.#keptBytes + bytes > maximumKept || !this.#budget.take(bytes)) {
+    this.#length += chunk.byteLength;
+    if (this.#length > maximumKept || this.held?.share.hasRoomFor(chunk.byteLength) === false) {
       this.forget();
       return;
     }
-    this.#keptBytes += bytes;
+    this.#keptBytes?.add(chunk.byteLength);
     this.#kept.push(chunk);
   }
 
-  /** What was read before `rewind`: comes before the stream of `open`. */
   get alreadyRead(): readonly Uint8Array[] {
     return this.#kept ?? [];
   }
@@ -157,7 +134,6 @@ export class BodySource {
     return bytes;
   }
 
-  /** The client's stream, shared by all readers. */
   get #stream(): Readable {
     this.#opening ??= this.#open();
     return this.#opening;
@@ -179,8 +155,8 @@ export class BodyStream extends Readable implements RequestBody {
   readonly #onProgress: () => void;
   #stream: Readable | undefined;
   #isStopped = false;
+  #counted = 0;
 
-  /** @param onProgress called for each chunk read from the client */
   constructor(source: BodySource, onProgress: () => void) {
     super();
     this.#source = source;
@@ -189,7 +165,6 @@ export class BodyStream extends Readable implements RequestBody {
     this.on('error', () => {});
   }
 
-  /** A short body that has arrived completely: it is sent in one piece with the head. */
   takeWhole(): Uint8Array | undefined {
     return this.#stream === undefined ? this.#source.takeWhole() : undefined;
   }
@@ -201,7 +176,9 @@ export class BodyStream extends Readable implements RequestBody {
   readonly #onData = (chunk: Uint8Array): void => {
     this.#onProgress();
     this.#source.passed(chunk);
-    if (!this.push(chunk)) this.#stream?.pause();
+    const hasRoom = this.push(chunk);
+    this.#count();
+    if (!hasRoom) this.#stream?.pause();
   };
   readonly #onEnd = (): void => {
     const stream = this.#stream;
@@ -218,6 +195,18 @@ export class BodyStream extends Readable implements RequestBody {
     this.destroy(new Error('the client closed the connection before the end of the request body'));
   };
 
+  #count(): void {
+    const waiting = this.destroyed ? 0 : this.readableLength;
+    this.#source.held?.add(waiting - this.#counted);
+    this.#counted = waiting;
+  }
+
+  override read(size?: number): ReturnType<Readable['read']> {
+    const piece = super.read(size);
+    this.#count();
+    return piece;
+  }
+
   override _read(): void {
     if (this.#stream !== undefined) {
       if (!this.#isStopped) this.#stream.resume();
@@ -227,7 +216,6 @@ export class BodyStream extends Readable implements RequestBody {
     this.#stream = this.#source.open(this);
     this.#stream.on('data', this.#onData).on('end', this.#onEnd);
     this.#stream.on('close', this.#onClose).on('error', this.#onClose);
-    // The reader before has paused it.
     this.#stream.resume();
     // An HTTP/2 stream without content ends even if it is not read.
     if (this.#stream.readableEnded) this.#onEnd();
@@ -235,7 +223,6 @@ export class BodyStream extends Readable implements RequestBody {
     else if (this.#stream.destroyed) process.nextTick(this.#onClose);
   }
 
-  /** Stops reading from the client: another reader takes over. */
   stop(): void {
     const stream = this.#stream;
     if (stream === undefined) return;
@@ -247,6 +234,7 @@ export class BodyStream extends Readable implements RequestBody {
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     if (!this.#isStopped) this.stop();
+    this.#count();
     callback(error);
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { collectGarbage, inMegabytes, oldSpace } from '../../../test/support/security/memory.ts';
-import { RequestDeadlines } from './request-deadlines.ts';
+import { RequestDeadlines } from './node-inbound.ts';
 
 /** Deadlines on a clock that is moved by hand. */
 function startDeadlines(context: TestContext, timeout: number, onExpired?: (requests: number) => void) {

@@ -3,20 +3,18 @@ import { hasContent, mayHaveLength } from '../../http2/fields/header-fields.ts';
 import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import { type Outcome, passedOnResponse } from '../../request/transport.ts';
 
-/** Writes the response to one request. */
 export interface ResponseSink {
-  /** Counts what waits for the client. */
   readonly held?: HeldBytes | undefined;
   /** Watches the client: when it can take more, and when it has gone. Undone by `release`. */
   attach(onDrain: () => void, onGone: () => void): void;
-  /** Stops watching the client. */
   release(): void;
   /** Writes the head. @throws if it is invalid; nothing was written then. */
   start(status: number, statusMessage: string, headers: RawHeaders): Outcome;
-  /** @returns false when the client is slower: wait for `onDrain`. */
+  /**
+   * @param chunk may be overwritten as soon as this returns
+   * @returns false when the client is slower: wait for `onDrain`
+   */
   write(chunk: Uint8Array): boolean;
-  /** As `write`, for bytes that are overwritten as soon as it returns. Without it they are copied for `write`. */
-  lend?(chunk: Uint8Array): boolean;
   end(): void;
   /** Breaks the response off: the client must not take a part for the whole. */
   breakOff(error: Error): void;
@@ -41,7 +39,6 @@ export class WebResponseSink implements ResponseSink {
   #onDrain: () => void = () => {};
   #onGone: () => void = () => {};
 
-  /** @param signal of whoever reads the response */
   constructor(signal: AbortSignal) {
     this.#signal = signal;
   }
@@ -91,7 +88,7 @@ export class WebResponseSink implements ResponseSink {
   write(chunk: Uint8Array): boolean {
     // Nothing reads it: enqueued, it would stop the destination for ever.
     if (!this.#hasContent) return true;
-    this.#controller?.enqueue(chunk);
+    this.#controller?.enqueue(Buffer.from(chunk));
     return (this.#controller?.desiredSize ?? 0) > 0;
   }
 

@@ -59,7 +59,6 @@ async function readStored(path: string, isUnsigned: boolean): Promise<StoredSnap
   try {
     const { size, uid, mode } = await file.stat();
     if (isUnsigned) requireOwnFile(path, uid, mode);
-    // A larger file cannot be accepted, and is not read.
     if (size > storedSnapshotLimit)
       throw new Error(`${path} is larger than ${storedSnapshotLimit} bytes: it is not a snapshot.`);
     return parseStoredSnapshotText(await file.readFile('utf8'));

@@ -3,7 +3,7 @@ import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { makeDirectory } from './make-directory.ts';
+import { makeDirectory } from './write-whole-file.ts';
 
 test('a directory is made with those above it, for its owner alone, and may be there already', async (context) => {
   const root = await temporaryDirectory(context);

@@ -63,7 +63,6 @@ function fieldText(name: string, value: unknown): string {
   return time === undefined ? JSON.stringify(value) : (time.toJSON() ?? JSON.stringify(value));
 }
 
-/** Converts a JSON log line to text: level and time, message, then `name=value` pairs. */
 function textLine(json: string): string {
   const { level, ts, msg, v: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const time = new Date(Number(ts)).toISOString();

@@ -4,9 +4,14 @@ import { test } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { parseScrape } from '../../../test/support/prometheus-text.ts';
 import { type Destination, TransportError } from '../../request/destination.ts';
-import { ConnectionMetrics, type TlsFailureCause, tlsFailureCause } from './connection-metrics.ts';
-import { DestinationSeriesIndex } from './destination-series.ts';
-import { createMetricRegistry, expose } from './metric-registry.ts';
+import { createMetricRegistry } from './catalogue.ts';
+import {
+  ConnectionMetrics,
+  DestinationSeriesIndex,
+  type TlsFailureCause,
+  tlsFailureCause,
+} from './connection-metrics.ts';
+import { expose } from './metric-family.ts';
 
 const rows: readonly (readonly [code: string, cause: TlsFailureCause])[] = [
   ['SELF_SIGNED_CERT_IN_CHAIN', 'unknown_ca'],

@@ -1,12 +1,135 @@
 import type { TLSSocket } from 'node:tls';
 import type { Relief } from '../../http2/sockets/held-bytes.ts';
 import type { Destination, TransportError } from '../../request/destination.ts';
+import { leadsTo } from '../../request/destination.ts';
 import { errorCode } from '../../runtime/errors.ts';
-import type { DialObserver, ServerObserver } from '../exchange/connection-observer.ts';
-import type { DestinationSeriesIndex } from './destination-series.ts';
-import type { MetricRegistry } from './metric-registry.ts';
+import type { DialObserver } from '../destinations/tls-dialer.ts';
+import type { MetricRegistry } from './catalogue.ts';
+import { codeLabel, type HistogramSeries, NumberSeries } from './metric-family.ts';
 
-/** Counts connections of clients and connections to destinations. */
+type DestinationFamilies = MetricRegistry['destinations'];
+
+class DestinationSeries {
+  readonly #id: string;
+  readonly #kind: Destination['kind'];
+  readonly #families: DestinationFamilies;
+  readonly #byCode = new Map<number, NumberSeries>();
+  #duration: HistogramSeries | undefined;
+  #isExposed = true;
+
+  constructor({ id, kind }: Destination, families: DestinationFamilies) {
+    this.#id = id;
+    this.#kind = kind;
+    this.#families = families;
+  }
+
+  retire(): void {
+    this.#isExposed = false;
+  }
+
+  responded(status: number, seconds: number): void {
+    if (!this.#isExposed) return;
+    this.#duration ??= this.#families.destinationDuration.with(this.#id, this.#kind);
+    this.#duration.observe(seconds);
+    let series = this.#byCode.get(status);
+    if (series === undefined) {
+      series = this.#families.destinationRequests.with(this.#id, this.#kind, codeLabel(status));
+      this.#byCode.set(status, series);
+    }
+    series.add();
+  }
+
+  failed(error: string): void {
+    if (!this.#isExposed) return;
+    this.#families.destinationErrors.with(this.#id, this.#kind, error).add();
+  }
+
+  connected(seconds: number, protocol: string): NumberSeries {
+    if (!this.#isExposed) return new NumberSeries('');
+    this.#families.connectDuration.with(this.#id, this.#kind).observe(seconds);
+    return this.#families.destinationConnections.with(this.#id, this.#kind, protocol);
+  }
+
+  connectFailed(cause: string): void {
+    if (!this.#isExposed) return;
+    this.#families.connectErrors.with(this.#id, this.#kind, cause).add();
+  }
+}
+
+/** The series of all destinations. A destination that leaves the snapshot loses its series. */
+export class DestinationSeriesIndex {
+  readonly #families: DestinationFamilies;
+  readonly #byKind = {
+    local: new Map<string, DestinationSeries>(),
+    peer: new Map<string, DestinationSeries>(),
+  };
+  #retained: readonly Destination[] | undefined;
+
+  constructor(families: DestinationFamilies) {
+    this.#families = families;
+  }
+
+  of(destination: Destination): DestinationSeries {
+    const byId = this.#byKind[destination.kind];
+    let series = byId.get(destination.id);
+    if (series === undefined) {
+      series = new DestinationSeries(destination, this.#families);
+      const { id, kind } = destination;
+      if (this.#retained?.some((kept) => kept.id === id && kept.kind === kind) === false) series.retire();
+      else byId.set(id, series);
+    }
+    return series;
+  }
+
+  tellInFlight(inFlight: (id: string) => number): void {
+    for (const { id, kind } of this.#retained ?? []) {
+      this.#families.destinationInflight.with(id, kind).set(inFlight(id));
+    }
+  }
+
+  /**
+   * Of a connection: those of the destination that it leads to now. Connections are shared by all that is sent there and
+   * kept when a server gets another ID, so the one that it was opened for may be another. `undefined` where it leads to
+   * none, as when a router is asked for its status.
+   */
+  at(destination: Destination): DestinationSeries | undefined {
+    // Known before there is any table.
+    if (destination.kind === 'local') return this.of(destination);
+    const found = this.#retained?.find(
+      (each) => each.kind === destination.kind && leadsTo(each, destination),
+    );
+    return found && this.of(found);
+  }
+
+  retain(destinations: readonly Destination[]): void {
+    this.#retained = destinations;
+    const kept = new Set(destinations.map(({ kind, id }) => `${kind} ${id}`));
+    for (const [kind, byId] of Object.entries(this.#byKind)) {
+      for (const [id, series] of byId) {
+        if (kept.has(`${kind} ${id}`)) continue;
+        series.retire();
+        byId.delete(id);
+      }
+    }
+    const ids = new Set(destinations.map(({ id }) => id));
+    for (const family of Object.values(this.#families)) {
+      const [first, second]: readonly string[] = family.definition.labels;
+      if (first !== 'destination') continue;
+      family.remove((id = '', kind = '') => !(second === 'kind' ? kept.has(`${kind} ${id}`) : ids.has(id)));
+    }
+  }
+}
+
+/** Is told of connections of clients, for metrics. Must not throw. */
+export interface ServerObserver {
+  /** A client's handshake succeeded; the connection is open until the socket's `close`. */
+  secured(socket: TLSSocket): void;
+  handshakeFailed(error: Error): void;
+  /** A client sent invalid or ambiguous HTTP/1.1, which was refused. */
+  malformed(): void;
+  relieved(relief: Relief): void;
+}
+
 export class ConnectionMetrics implements ServerObserver, DialObserver {
   readonly #state: MetricRegistry['state'];
   readonly #destinations: DestinationSeriesIndex;
@@ -54,13 +177,10 @@ function protocolOf({ alpnProtocol }: TLSSocket): string {
   return alpnProtocol === 'h2' ? 'h2' : 'http/1.1';
 }
 
-/** Why a TLS handshake failed, in causes that an operator treats differently. */
 export type TlsFailureCause =
   /** One side does not trust the authority of the other side's certificate. */
   | 'unknown_ca'
-  /** Expired, or not valid yet. */
   | 'expired_cert'
-  /** The certificate does not have the expected name. */
   | 'hostname_mismatch'
   /** The other side rejects our certificate, or requires one. */
   | 'client_certificate_refused'
@@ -85,7 +205,6 @@ const causes: readonly (readonly [codes: RegExp, cause: TlsFailureCause])[] = [
   [/ECONNRESET|EPIPE|ECONNABORTED|UNEXPECTED_EOF/, 'closed'],
 ];
 
-/** @param error of a socket or of its cause. Pure. */
 export function tlsFailureCause(error: unknown): TlsFailureCause {
   const code = errorCode(error);
   for (const [codes, cause] of causes) if (codes.test(code)) return cause;

@@ -1,9 +1,10 @@
+import { negotiateMediaType, parseAccept } from '../../apimachinery/accept.ts';
+
 /** Kubernetes' stability levels of metrics (component-base metrics): ALPHA may change, STABLE will not. */
 type StabilityLevel = 'ALPHA' | 'STABLE';
 
 type MetricType = 'counter' | 'gauge' | 'histogram';
 
-/** One metric, as it is documented and registered. */
 export interface MetricDefinition<
   Labels extends readonly string[] = readonly string[],
   Type extends MetricType = MetricType,
@@ -61,23 +62,18 @@ export function helpOf({ stability, help }: Pick<MetricDefinition, 'stability' |
   return `[${stability}] ${help}`;
 }
 
-/** One line of a scrape. */
 export interface Sample {
-  /** Added to the metric's name. */
   readonly suffix: '' | '_bucket' | '_sum' | '_count';
-  /** `name="value",…`, escaped; empty without labels. */
   readonly labels: string;
   readonly upperBound?: number;
   readonly value: number;
 }
 
-/** A metric with its current samples. */
 export interface ExposedFamily {
   readonly definition: MetricDefinition;
   samples(): Iterable<Sample>;
 }
 
-/** The series of a metric for one set of label values. */
 interface Series {
   readonly labels: string;
   samples(): Iterable<Sample>;
@@ -89,7 +85,6 @@ interface Series {
  */
 const maximumSeries = 5_000;
 
-/** Replaces label values that are too many, or that a client could choose. */
 export const otherLabel = 'other';
 
 /**
@@ -110,7 +105,6 @@ abstract class MetricFamily<Labels extends readonly string[], Cell extends Serie
 
   protected abstract create(labels: string): Cell;
 
-  /** The series with these label values; makes it if it is new. */
   with(...values: LabelValues<Labels>): Cell {
     const key = values.join('\0');
     const known = this.#series.get(key);
@@ -125,14 +119,12 @@ abstract class MetricFamily<Labels extends readonly string[], Cell extends Serie
     return made;
   }
 
-  /** Removes series. @param isGone called with the label values, in order */
   remove(isGone: (...values: readonly string[]) => boolean): void {
     for (const key of this.#series.keys()) {
       if (isGone(...key.split('\0'))) this.#series.delete(key);
     }
   }
 
-  /** Removes all series, for gauges that are set at each scrape. */
   clear(): void {
     this.#series.clear();
   }
@@ -142,7 +134,6 @@ abstract class MetricFamily<Labels extends readonly string[], Cell extends Serie
   }
 }
 
-/** A counter or a gauge. */
 export class NumberSeries implements Series {
   readonly labels: string;
   value = 0;
@@ -202,7 +193,6 @@ export class HistogramSeries implements Series {
   }
 }
 
-/** Counters and gauges. */
 export class NumberFamily<Labels extends readonly string[]> extends MetricFamily<Labels, NumberSeries> {
   protected create(labels: string): NumberSeries {
     return new NumberSeries(labels);
@@ -215,7 +205,6 @@ export class HistogramFamily<Labels extends readonly string[]> extends MetricFam
   }
 }
 
-/** `name="value",…` as in both text formats. */
 export function labelText(names: readonly string[], values: readonly string[]): string {
   return names.map((name, index) => `${name}="${escapeLabelValue(values[index] ?? '')}"`).join(',');
 }
@@ -226,4 +215,78 @@ export function labelText(names: readonly string[], values: readonly string[]): 
  */
 function escapeLabelValue(value: string): string {
   return value.toWellFormed().replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
+}
+
+const codes = new Map(Array.from({ length: 500 }, (_, index) => [index + 100, String(index + 100)]));
+
+export function codeLabel(status: number): string {
+  return codes.get(status) ?? otherLabel;
+}
+
+type ExpositionFormat = 'text' | 'openmetrics';
+
+const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
+  text: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+};
+
+/**
+ * The format that a scraper prefers by its Accept header. If it accepts neither, it gets the older one, which is more
+ * useful to an operator than a 406.
+ */
+export function negotiateFormat(accept: string | undefined): ExpositionFormat {
+  const chosen = negotiateMediaType(parseAccept(accept), [
+    { mediaType: 'text/plain', format: 'text' as const },
+    { mediaType: 'application/openmetrics-text', format: 'openmetrics' as const },
+  ]);
+  return chosen?.offer.format ?? 'text';
+}
+
+interface Exposition {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+export function expose(families: Iterable<ExposedFamily>, format: ExpositionFormat): Exposition {
+  const lines: string[] = [];
+  for (const family of families) appendFamily(lines, family, format);
+  if (format === 'openmetrics') lines.push('# EOF');
+  return { contentType: contentTypes[format], text: `${lines.join('\n')}\n` };
+}
+
+function appendFamily(lines: string[], family: ExposedFamily, format: ExpositionFormat): void {
+  const { definition } = family;
+  const isCounter = definition.type === 'counter';
+  // OpenMetrics 1.0: the name of a counter's family has no `_total`, that of its sample has.
+  const bare = format === 'openmetrics' && isCounter;
+  const familyName = bare ? definition.name.replace(/_total$/, '') : definition.name;
+  lines.push(`# HELP ${familyName} ${escapeHelp(helpOf(definition), format)}`);
+  lines.push(`# TYPE ${familyName} ${definition.type}`);
+  for (const sample of family.samples()) lines.push(sampleLine(definition.name, sample, format));
+}
+
+function sampleLine(
+  name: string,
+  { suffix, labels, upperBound, value }: Sample,
+  format: ExpositionFormat,
+): string {
+  const bound = upperBound === undefined ? '' : `le="${boundText(upperBound, format)}"`;
+  const all = labels === '' || bound === '' ? labels + bound : `${labels},${bound}`;
+  return `${name}${suffix}${all === '' ? '' : `{${all}}`} ${numberText(value)}`;
+}
+
+/** OpenMetrics requires canonical numbers as bounds: `1.0`. To Prometheus both are the same series. */
+function boundText(bound: number, format: ExpositionFormat): string {
+  return format === 'openmetrics' && Number.isInteger(bound) ? `${bound}.0` : numberText(bound);
+}
+
+function numberText(value: number): string {
+  if (value === Number.POSITIVE_INFINITY) return '+Inf';
+  if (value === Number.NEGATIVE_INFINITY) return '-Inf';
+  return String(value);
+}
+
+function escapeHelp(help: string, format: ExpositionFormat): string {
+  const escaped = help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+  return format === 'openmetrics' ? escaped.replaceAll('"', '\\"') : escaped;
 }

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { labelOf, parseScrape } from '../../../test/support/prometheus-text.ts';
-import { HistogramFamily, NumberFamily } from './metric-family.ts';
-import { expose, negotiateFormat } from './metric-registry.ts';
+import { expose, HistogramFamily, NumberFamily, negotiateFormat } from './metric-family.ts';
 
 const counter = (help = 'Things.') =>
   new NumberFamily({

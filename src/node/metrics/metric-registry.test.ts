@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { metricCatalogue } from './metric-registry.ts';
+import { metricCatalogue } from './catalogue.ts';
 
 const metrics = metricCatalogue.flatMap((section) => section.metrics);
 

@@ -9,8 +9,9 @@ import type { InboundRequest } from '../../request/inbound.ts';
 import { RequestRecord } from '../../request/request-record.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { DestinationSeriesIndex } from './destination-series.ts';
-import { createMetricRegistry, expose } from './metric-registry.ts';
+import { createMetricRegistry } from './catalogue.ts';
+import { DestinationSeriesIndex } from './connection-metrics.ts';
+import { expose } from './metric-family.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
 const table = buildRoutingTable(

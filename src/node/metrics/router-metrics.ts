@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { HealthEndpoint } from '../../own-paths/health.ts';
 import type { MetricsSource, Scrape } from '../../own-paths/metrics-endpoints.ts';
@@ -17,31 +18,73 @@ import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts
 import type { SyncObserver } from '../../sync/sync-observer.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
-import { ConnectionMetrics } from './connection-metrics.ts';
-import { DestinationSeriesIndex } from './destination-series.ts';
-import type { ExposedFamily } from './metric-family.ts';
 import {
   createMetricRegistry,
-  expose,
   type MetricRegistry,
   type MetricsPath,
-  negotiateFormat,
-} from './metric-registry.ts';
-import { processFamilies, watchProcess } from './process-metrics.ts';
+  processCatalogue,
+  syncServerStates,
+} from './catalogue.ts';
+import { ConnectionMetrics, DestinationSeriesIndex } from './connection-metrics.ts';
+import { type ExposedFamily, expose, labelText, negotiateFormat, type Sample } from './metric-family.ts';
 import { RequestMetrics } from './request-metrics.ts';
-import { syncServerStates } from './state-catalogue.ts';
 
-/** All metrics of one router, and the two endpoints that expose them. */
+/** Made once: it observes garbage collection and the event loop of the process, and cannot be stopped. */
+let registry: Registry | undefined;
+
+/** Milliseconds between two samples of the delay of the event loop. */
+const eventLoopMonitoringPrecision = 20;
+
+async function processFamilies(): Promise<readonly ExposedFamily[]> {
+  if (registry === undefined) {
+    registry = new Registry();
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision });
+  }
+  const collected = new Map(
+    (await registry.getMetricsAsJSON()).map((metric) => [metric.name, metric.values]),
+  );
+  return processCatalogue.flatMap((definition) => {
+    const values = collected.get(definition.name);
+    if (values === undefined) return [];
+    const samples = values.map((value) => sampleOf(definition.name, value));
+    return [{ definition, samples: () => samples }];
+  });
+}
+
+/** Starts to observe, so that the first scrape has values. */
+function watchProcess(): void {
+  void processFamilies();
+}
+
+interface PromClientValue {
+  readonly value: number;
+  readonly metricName?: string;
+  readonly labels: Readonly<Partial<Record<string, string | number>>>;
+}
+
+function sampleOf(name: string, { value, metricName = name, labels }: PromClientValue): Sample {
+  const { le, ...others } = labels;
+  const names = Object.keys(others);
+  const suffix = metricName.slice(name.length);
+  return {
+    suffix: suffix === '_bucket' || suffix === '_sum' || suffix === '_count' ? suffix : '',
+    labels: labelText(
+      names,
+      names.map((label) => String(others[label])),
+    ),
+    ...(le === undefined ? {} : { upperBound: le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le) }),
+    value,
+  };
+}
+
 export class RouterMetrics implements MetricsSource, HealthObserver {
   readonly requests: RequestObserver;
-  /** For the server and the dialer. */
   readonly connections: ConnectionMetrics;
   readonly #registry: MetricRegistry = createMetricRegistry();
   readonly #destinations: DestinationSeriesIndex;
   readonly #sources: StateSources;
   #countedSnapshot: Snapshot | undefined;
 
-  /** @param sources not asked before the first scrape, but for the table */
   constructor(config: Pick<ServeConfig, 'featureGateEnabled' | 'commandLine'>, sources: StateSources) {
     this.#destinations = new DestinationSeriesIndex(this.#registry.destinations);
     this.requests = new RequestMetrics({
@@ -60,7 +103,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     watchProcess();
   }
 
-  /** A new routing table is in use. @param destinations all that requests may be sent to */
   tableInUse(table: RoutingTable, destinations: readonly Destination[]): void {
     this.#destinations.retain(destinations);
     // A renewal puts a table in use too: it has the same snapshot.
@@ -75,7 +117,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     snapshotContent.with(contentHash(table)).set(1);
   }
 
-  /** A new configuration is in use: routers with the same hash are configured alike. */
   configured({ commandLine }: Pick<ServeConfig, 'commandLine'>): void {
     const { configInfo } = this.#registry.state;
     configInfo.clear();
@@ -98,7 +139,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.destinations.healthChanges.with(id, to).add();
   };
 
-  /** For the sync job in this router. */
   readonly sync: SyncObserver = {
     serverRead: ({ seconds, result }) => this.#registry.sync.reads.with(result).observe(seconds),
     // Each is counted as what the receiver made of it.
@@ -141,21 +181,16 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
   }
 }
 
-/** What a scrape reads. */
 interface StateSources {
   readonly table: () => RoutingTable | undefined;
   readonly credentialFiles: CredentialFiles;
   readonly needsRestart: SettingsState['needsRestart'];
-  /** `undefined` where snapshots are pushed. */
   readonly embeddedSync: () => EmbeddedSyncStatus | undefined;
-  /** Requests in flight at a server. */
   readonly inFlight: (id: string) => number;
-  /** Second tries that the budget allows now. */
   readonly retryBudget: () => number;
   readonly health: () => readonly ServerHealthReport[];
 }
 
-/** Sets the gauges of the router's state. @param now milliseconds since the epoch */
 function updateStateMetrics(
   { state, destinations }: MetricRegistry,
   sources: StateSources,

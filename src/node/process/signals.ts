@@ -1,6 +1,5 @@
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
-/** A signal that asks the process to end. */
 export type ShutdownSignal = (typeof signals)[number];
 
 /**

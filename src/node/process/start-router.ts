@@ -1,9 +1,18 @@
+import { type AppOptions, createApp } from '../../app.ts';
 import { prewarmDiscovery } from '../../discovery/documents.ts';
+import type { Authenticator } from '../../identity/authenticator.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
+import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
+import { adminEndpoints } from '../../own-paths/metrics-endpoints.ts';
 import { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
-import type { SettingChange } from '../../own-paths/status/status-sources.ts';
+import type {
+  EmbeddedSyncStatus,
+  SettingChange,
+  SettingsState,
+} from '../../own-paths/status/status-sources.ts';
 import { RetryBudget } from '../../proxy/delivery/other-servers.ts';
 import { destinationsOf, ServerLoad } from '../../proxy/delivery/server-choice.ts';
+import { createRouter } from '../../proxy/router.ts';
 import { newPseudonym } from '../../request/headers.ts';
 import { comingPreference, ledByPreference, preferredMinor } from '../../routing/preferred-version.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -12,23 +21,124 @@ import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { assertionAuthenticator } from '../callers/node-authenticators.ts';
+import type { SyncObserver } from '../../sync/sync-observer.ts';
+import {
+  assertionAuthenticator,
+  isTokenGateway,
+  nodeAuthenticators,
+  refuseAuthenticated,
+} from '../callers/node-authenticators.ts';
 import type { RunningRouter, ServeConfig } from '../configuration/serve-config.ts';
-import { CredentialWatch } from '../credentials/credential-watch.ts';
-import { credentialsOf, localDestination } from '../credentials/credentials.ts';
-import { LiveCredentials } from '../credentials/live-credentials.ts';
-import { type ConfigurationSource, watchRouterFiles } from '../credentials/watch-router-files.ts';
+import { CredentialWatch, type ExpiringCertificate } from '../credentials/credential-watch.ts';
+import {
+  type ConfigurationSource,
+  credentialsOf,
+  LiveCredentials,
+  localDestination,
+  watchRouterFiles,
+} from '../credentials/credentials.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
+import { nodeInbound } from '../exchange/node-inbound.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
-import { followServers, ownServerCheck } from '../health/followed-servers.ts';
+import { accessLog, accessLogVerbosity } from '../logging/access-log.ts';
 import { RouterMetrics } from '../metrics/router-metrics.ts';
 import { advertisedServer } from '../serving/default-interface.ts';
 import { startAdminServer } from '../serving/endpoint-server.ts';
+import type { RequestHandlerOptions } from '../serving/request-handler.ts';
 import { createRouterServer } from '../serving/server.ts';
+import { type UpgradeListener, upgradeListener } from '../upgrades/upgrade.ts';
+import { followServers, ownServerCheck } from './followed-servers.ts';
 import { createLocalServerId } from './local-server-id.ts';
-import { embeddedSyncOf, type OpenEmbeddedSync } from './open-embedded-sync.ts';
-import { createRouterHandlers } from './router-handlers.ts';
 import { TrafficControl } from './traffic-control.ts';
+
+export interface EmbeddedSyncParts {
+  readonly receiver: SnapshotReceiver;
+  /** The router's name in `Via`, so that it refuses a question of its own that comes back to it. */
+  readonly pseudonym: string;
+  readonly observer: SyncObserver | undefined;
+  readonly logger: Logger;
+}
+
+export interface EmbeddedSync {
+  /**
+   * Makes ready what a configuration says, without any effect yet.
+   * @returns how to go by it from now on
+   * @throws {Error} when its kubeconfig cannot be used
+   */
+  prepare(config: ServeConfig): Promise<() => void>;
+  hurry(): void;
+  status(): EmbeddedSyncStatus;
+  /** The certificate and the token of its kubeconfig, as they are now, where they say when they expire. */
+  expiring(): Promise<readonly ExpiringCertificate[]>;
+  stop(): Promise<void>;
+}
+
+/** Makes one. It stands above this folder (src/sync/node/embedded-sync.ts), so the caller that starts the router passes it in. */
+export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;
+
+export function embeddedSyncOf(
+  { embeddedSync }: ServeConfig,
+  open: OpenEmbeddedSync | undefined,
+  parts: EmbeddedSyncParts,
+): EmbeddedSync | undefined {
+  if (embeddedSync === undefined) return undefined;
+  if (open === undefined) throw new TypeError('To read a cluster, startRouter needs openEmbeddedSync.');
+  return open(parts);
+}
+
+interface RouterHandlers {
+  readonly fetch: RequestHandlerOptions['fetch'];
+  readonly onUpgrade: UpgradeListener;
+  readonly admin: (request: Request) => Response | Promise<Response>;
+}
+
+interface RouterParts {
+  readonly app: AppOptions & {
+    readonly transport: NodeTransport;
+    readonly metrics: MetricsSource;
+    readonly logger: Logger;
+  };
+  readonly assertionAuthenticator: Authenticator | undefined;
+  readonly credentials: LiveCredentials;
+  readonly settings: SettingsState;
+  readonly traffic: TrafficControl;
+}
+
+export function createRouterHandlers(
+  config: ServeConfig,
+  { app: given, assertionAuthenticator, credentials, settings, traffic }: RouterParts,
+): RouterHandlers {
+  const { transport, logger, observers = [] } = given;
+  const options = {
+    ...given,
+    ...nodeAuthenticators(config, assertionAuthenticator),
+    inbound: nodeInbound,
+    observers: config.logging.verbosity >= accessLogVerbosity ? [...observers, accessLog(logger)] : observers,
+    // Not the configured one: the snapshot may already have the server under another ID.
+    preferredVersion: config.preferredVersion,
+    enabled: config.featureGateEnabled,
+    gate: traffic.gate,
+    isShuttingDown: () => traffic.isShuttingDown,
+    settings,
+  };
+  const plain = createRouter(options);
+  const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
+  const app = createApp({ ...options, router });
+  const admin = adminEndpoints(options);
+  return {
+    fetch: app.fetch,
+    admin: (request) => admin.fetch(request),
+    onUpgrade: upgradeListener({
+      router,
+      dialer: transport.dialer,
+      clientCertificateOf: credentials.clientCertificateOf,
+      headTimeout: config.timeouts.request,
+      openStreams: traffic.openStreams,
+      deadlines: traffic.deadlines,
+      logger,
+    }),
+  };
+}
 
 export interface StartOptions {
   /** Where the configuration comes from, and is read again when its files change. Default: they are not looked at again. */
@@ -69,7 +179,6 @@ export async function startRouter(
 
 type Opened = (() => void | Promise<void>)[];
 
-/** The last opened first. */
 async function closeAll(opened: Opened): Promise<void> {
   for (const close of opened.toReversed()) await close();
 }

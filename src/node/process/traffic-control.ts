@@ -3,28 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RequestGate } from '../../proxy/request-gate.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
+import { RequestDeadlines } from '../exchange/node-inbound.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';
-import { RequestDeadlines } from '../exchange/request-deadlines.ts';
 import { usableMemory } from '../exchange/serving-limits.ts';
 import type { RouterServer } from '../serving/server.ts';
 
 /** Share of the grace period in which watches are ended. The rest is for those in the middle of an event. */
 const spread = 0.8;
 
-/** File descriptors below which a router in front of a whole cluster runs out of them. */
 const fewOpenFiles = 4_096;
 
-/**
- * Everything that bounds what clients can ask for: how long requests take, how many there are, how they end. Its
- * counts are there for metrics.
- */
 export class TrafficControl {
   readonly gate: RequestGate;
   readonly deadlines: RequestDeadlines;
   readonly openStreams = new OpenStreams();
   readonly #logger: Logger;
   readonly #config: ServeConfig;
-  /** Connections of clients at most. */
   readonly maxConnections: number;
   #shutdown: Promise<void> | undefined;
 
@@ -63,7 +57,6 @@ export class TrafficControl {
     return this.#shutdown !== undefined;
   }
 
-  /** Ends the router as configured; called again, it is the same shutdown. */
   shutDown(server: Pick<RouterServer, 'drain' | 'close'>): Promise<void> {
     this.#shutdown ??= this.#endGracefully(server);
     return this.#shutdown;
@@ -97,7 +90,6 @@ export class TrafficControl {
 
 /** File descriptors for other uses than clients' connections: the process's own files, listening sockets, reloads. */
 const reserved = 256;
-/** If the system does not tell the limit. */
 const fallback = 10_000;
 
 /**
@@ -115,7 +107,6 @@ function readOpenFilesLimit(): number | undefined {
   try {
     return openFilesLimit(readFileSync('/proc/self/limits', 'utf8'));
   } catch {
-    // Systems without /proc.
     return undefined;
   }
 }

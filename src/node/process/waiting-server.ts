@@ -35,7 +35,6 @@ export async function startWaitingServer(
     fetch,
     disableHttp2Serving: config.disableHttp2Serving,
     tls: credentials.server,
-    // Nobody is asked who they are.
     clientCertificateOf: () => ({}),
     logger,
   });

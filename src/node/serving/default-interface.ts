@@ -11,10 +11,8 @@ interface InterfaceAddress {
   readonly internal: boolean;
 }
 
-/** The host's addresses, and the interfaces of its default routes. */
 export interface HostNetwork {
   readonly addresses: readonly InterfaceAddress[];
-  /** In the order of the routing table. */
   readonly defaultRouteInterfaces: readonly string[];
 }
 
@@ -82,7 +80,6 @@ export function defaultRouteInterfaces(ipv4Table: string, ipv6Table: string): st
   return [...names];
 }
 
-/** Reads the host's interfaces and routing tables. */
 export function readHostNetwork(): HostNetwork {
   const addresses: InterfaceAddress[] = [];
   for (const [name, entries] of Object.entries(networkInterfaces())) {
@@ -106,7 +103,6 @@ function readIfPresent(path: string): string {
   }
 }
 
-/** The settings that can name the address, already checked to be IP addresses and ports. */
 interface AddressSettings {
   readonly peerAdvertiseIp: string | undefined;
   readonly peerAdvertisePort: number | undefined;

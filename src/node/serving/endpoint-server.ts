@@ -8,7 +8,6 @@ import { defaultTlsParameters, type ServeConfig, type TlsParameters } from '../c
 import { isLoopback } from './default-interface.ts';
 import { certificateError, listenError } from './server-error.ts';
 
-/** A serving certificate with its chain, and its key; PEM. */
 interface EndpointTls extends Partial<TlsParameters> {
   readonly certificate: string;
   readonly key: string;
@@ -22,17 +21,14 @@ interface EndpointServerOptions {
   /** Left out: plain HTTP. */
   readonly tls?: EndpointTls | undefined;
   readonly fetch: (request: Request) => Response | Promise<Response>;
-  /** The flag to name in an error of the address. */
   readonly flag: `--${string}`;
 }
 
-/** A server for a process's own endpoints, used by a kubelet and monitoring. */
 export interface EndpointServer {
   /** `http://host:port` or `https://host:port`. */
   readonly origin: string;
   /** For new connections. @throws {ServerError} `InvalidServingCertificate`; the old pair stays in use then */
   setCertificate(tls: EndpointTls): void;
-  /** Also destroys open connections. */
   close(): Promise<void>;
 }
 

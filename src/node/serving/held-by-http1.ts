@@ -1,8 +1,49 @@
-import type { ServerResponse } from 'node:http';
+import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import { headMemory } from '../../http2/fields/header-fields.ts';
-import type { BudgetShare, HeldBytes, Holder, Holding } from '../../http2/sockets/held-bytes.ts';
-import type { Http1Message } from './http1-message.ts';
+import { headMemory, linesForLogs } from '../../http2/fields/header-fields.ts';
+import type { BudgetShare, Holder, Holding } from '../../http2/sockets/held-bytes.ts';
+
+/** What frames a chunk besides its length in hexadecimal (RFC 9112 section 7.1). */
+const chunkFraming = 4;
+const lastChunk = 5;
+/** `GET / HTTP/1.1`: two spaces, the version, the line's end; and the empty line behind the head. */
+const aroundRequestLine = 14;
+
+export class Http1Message extends IncomingMessage {
+  #contentBytes = 0;
+  #isChunked: boolean | undefined;
+
+  /** Bytes of the head: exact where each line has one space behind its colon, as clients write it. */
+  get headBytes(): number {
+    const { method = '', url = '', rawHeaders } = this;
+    let bytes = method.length + url.length + aroundRequestLine;
+    for (const part of rawHeaders) bytes += part.length;
+    // Each line has a colon, a space and its end.
+    return bytes + 2 * rawHeaders.length;
+  }
+
+  get contentBytes(): number {
+    return this.#contentBytes;
+  }
+
+  override push(chunk: unknown, encoding?: BufferEncoding): boolean {
+    this.#isChunked ??= this.headers['transfer-encoding'] !== undefined;
+    if (chunk instanceof Uint8Array) {
+      this.#contentBytes += chunk.length;
+      if (this.#isChunked) this.#contentBytes += chunk.length.toString(16).length + chunkFraming;
+    } else if (chunk === null && this.#isChunked) this.#contentBytes += lastChunk;
+    return super.push(chunk, encoding);
+  }
+
+  /** Drops the lines of the head but the one by which clients are told apart in logs, everywhere they are known. */
+  forgetHead(): void {
+    const lines = this.rawHeaders;
+    const kept = linesForLogs(lines);
+    lines.length = 0;
+    lines.push(...kept);
+    this.headers = {};
+  }
+}
 
 /**
  * Counts what is held for HTTP/1.1 clients. Node tells nothing of an incomplete head or of a client that does not read, so
@@ -11,11 +52,9 @@ import type { Http1Message } from './http1-message.ts';
  */
 export class HeldByHttp1 {
   readonly #interval: number;
-  /** Oldest first. */
   readonly #connections = new Map<TLSSocket, Http1Connection>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param interval milliseconds between two looks */
   constructor(interval: number) {
     this.#interval = interval;
   }
@@ -39,7 +78,7 @@ export class HeldByHttp1 {
    * A request is about to be handled.
    * @returns where to count what is held for it; `undefined` if there is no memory for it
    */
-  begin(message: Http1Message, response: ServerResponse): HeldBytes | undefined {
+  begin(message: Http1Message, response: ServerResponse): Holding | undefined {
     return this.#connections.get(message.socket as TLSSocket)?.begin(message, response);
   }
 
@@ -54,13 +93,11 @@ class Http1Connection implements Holder {
   /** An incomplete head, and requests sent ahead. */
   readonly #ahead: Holding;
   readonly #content: Holding;
-  /** Bytes of the content that Node holds, when it was looked at last. */
   #contentInNode = 0;
   /** Bytes of the connection before the content of the current request. */
   #position: number;
   #message: Http1Message | undefined;
   #response: ServerResponse | undefined;
-  /** Memory of the head of a request without a response. */
   #headBytes = 0;
   #written = 0;
 
@@ -76,7 +113,7 @@ class Http1Connection implements Holder {
     this.#socket.destroy();
   }
 
-  begin(message: Http1Message, response: ServerResponse): HeldBytes | undefined {
+  begin(message: Http1Message, response: ServerResponse): Holding | undefined {
     this.#answered();
     this.#position += (this.#message?.contentBytes ?? 0) + message.headBytes;
     this.#message = message;

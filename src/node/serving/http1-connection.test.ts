@@ -6,7 +6,7 @@ import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
 import { everyoneVerified } from '../../../test/support/node-server.ts';
 import { get, type Handled, serverOf } from '../../../test/support/responses-by-hand.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
-import { RequestDeadlines } from '../exchange/request-deadlines.ts';
+import { RequestDeadlines } from '../exchange/node-inbound.ts';
 
 test('requests of one connection are answered one after the other, in their order, however they come', async (context) => {
   const { port, handled } = await serverOf(context);

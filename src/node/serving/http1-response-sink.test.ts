@@ -25,7 +25,7 @@ test('a body that comes whole arrives byte for byte', async (context) => {
   const body = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
   const bytes = await bytesOf(context, (response) => {
     response.start(200, 'OK', head(256));
-    response.lend(body);
+    response.write(body);
     // What was lent is somebody else's from here on.
     body.fill(0);
     response.end();
@@ -38,7 +38,7 @@ test('a body that comes whole is lent as plain bytes, too, and from the middle o
   const shared = new Uint8Array(Buffer.from('before whole behind'));
   const bytes = await bytesOf(context, (response) => {
     response.start(200, 'OK', head(5));
-    response.lend(shared.subarray(7, 12));
+    response.write(shared.subarray(7, 12));
     response.end();
   });
   assert.equal(headAndBody(bytes)[1], 'whole');
@@ -47,7 +47,7 @@ test('a body that comes whole is lent as plain bytes, too, and from the middle o
 test('nothing arrives of a response that is given up while its body is held', async (context) => {
   const bytes = await bytesOf(context, (response) => {
     response.start(200, 'OK', head(5));
-    response.lend(Buffer.from('whole'));
+    response.write(Buffer.from('whole'));
     response.release();
     response.breakOff();
     response.flush();
@@ -59,7 +59,7 @@ for (const status of [204, 304]) {
   test(`a ${status} has no body, whatever it announces`, async (context) => {
     const bytes = await bytesOf(context, (response) => {
       response.start(status, '', head(5));
-      response.lend(Buffer.from('whole'));
+      response.write(Buffer.from('whole'));
       response.end();
     });
     assert.equal(headAndBody(bytes)[1], '');
@@ -84,23 +84,23 @@ function noted(context: TestContext, headers: string[]) {
 
 test('an event of a watch is written at once', (context) => {
   const { written, response } = noted(context, []);
-  response.lend(Buffer.from('event'));
+  response.write(Buffer.from('event'));
   assert.deepEqual(written, ['event']);
 });
 
 test('the short beginning of a long response is written with what follows in the same turn', async (context) => {
   const { written, response } = noted(context, head(40_000));
-  response.lend(Buffer.alloc(4_000, 'a'));
-  response.lend(Buffer.alloc(16_000, 'b'));
+  response.write(Buffer.alloc(4_000, 'a'));
+  response.write(Buffer.alloc(16_000, 'b'));
   await turn();
   assert.deepEqual(written, ['a'.repeat(4_000) + 'b'.repeat(16_000)]);
-  response.lend(Buffer.alloc(20_000, 'c'));
+  response.write(Buffer.alloc(20_000, 'c'));
   response.end();
   assert.deepEqual(written.slice(1), ['c'.repeat(20_000)]);
 });
 
 test('a short response is not gathered', (context) => {
   const { written, response } = noted(context, head(10));
-  response.lend(Buffer.from('short'));
+  response.write(Buffer.from('short'));
   assert.deepEqual(written, ['short']);
 });

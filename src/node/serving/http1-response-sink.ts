@@ -19,7 +19,6 @@ const headWaitMilliseconds = 5;
 /** Bytes. Up to this size a copy of a lent piece is cheaper than a reused buffer. */
 const maximumCopied = 4_096;
 
-/** Writes a response to the HTTP/1.1 connection of its request. */
 export class Http1ResponseSink implements ResponseSink {
   readonly #outgoing: ServerResponse;
   /** Dropped in `attach`: an open watch must not keep its request in memory. */
@@ -29,21 +28,17 @@ export class Http1ResponseSink implements ResponseSink {
   #awaitsDrain = false;
   #bodyBegun = false;
   #hasContent = true;
-  /** The Content-Length, if there is one. */
   #length: number | undefined;
-  /** Bytes of it that were not written yet. */
   #left = 0;
   /**
    * A short body that arrived in one piece, as a byte string, until its end. Node then writes head, body and end in one
    * piece instead of three.
    */
   #wholeBody: string | undefined;
-  /** Made for the first large piece. */
   #gathered: GatheredWrites | undefined;
 
   readonly held: HeldBytes | undefined;
 
-  /** @param held counts what the client does not read */
   constructor(
     outgoing: ServerResponse,
     inbound: Required<Pick<InboundRequest, 'onFinished'>>,
@@ -90,7 +85,6 @@ export class Http1ResponseSink implements ResponseSink {
     process.nextTick(afterTick, this);
   }
 
-  /** Whether the head was not sent yet. */
   get isHeadPending(): boolean {
     return !this.#bodyBegun || this.#wholeBody !== undefined;
   }
@@ -112,12 +106,6 @@ export class Http1ResponseSink implements ResponseSink {
   }
 
   write(chunk: Uint8Array): boolean {
-    if (!this.#hasContent || !this.#isWithinLength(chunk)) return true;
-    this.#begin();
-    return this.#writeNow(chunk);
-  }
-
-  lend(chunk: Uint8Array): boolean {
     if (!this.#hasContent || !this.#isWithinLength(chunk)) return true;
     const length = this.#length ?? 0;
     if (!this.#bodyBegun && chunk.length === this.#length && length <= maximumCopied) {

@@ -5,33 +5,23 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.ts';
 import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/server-stream.ts';
-import type { HeldBytes, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
+import type { HeldBytes, Holding, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
 import { type Outcome, sent, sentElsewhere } from '../../request/transport.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
-import {
-  maximumHeaderBytes,
-  maximumHeaderLines,
-  maximumStreamWindow,
-  type ServerLimits,
-  streamWindow,
-} from '../exchange/serving-limits.ts';
-import { headTooLargeResponse } from './client-error.ts';
-import { errorResponse, type RequestHandlerOptions } from './request-handler.ts';
+import type { ServerLimits } from '../exchange/serving-limits.ts';
+import { errorResponse, headTooLargeResponse, type RequestHandlerOptions } from './request-handler.ts';
 
 interface Http2ServerOptions extends NodeInboundOptions, Pick<RequestHandlerOptions, 'fetch' | 'logger'> {
   readonly limits: ServerLimits;
   readonly memory: MemoryBudget;
-  /** Whether the client presented a certificate that was verified. */
   readonly isVerified: (socket: TLSSocket) => boolean;
-  /** Called for each request: whether its connection must get a GOAWAY. */
   readonly isToEnd: () => boolean;
 }
 
-/** Serves HTTP/2 with the router's fetch handler, limits and Kubernetes Status responses. */
 export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
-  const { fetch, clientCertificateOf, deadlines, isVerified, isToEnd, memory } = options;
+  const { fetch, clientCertificateOf, deadlines, isVerified, isToEnd, limits, memory } = options;
   const { logger = silentLogger } = options;
   const inboundOptions = { clientCertificateOf, deadlines };
   return serveHttp2({
@@ -45,13 +35,7 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
     host: 'localhost',
     isVerified,
     memory,
-    limits: {
-      ...options.limits,
-      streamWindow,
-      maximumStreamWindow,
-      maximumHeaderLines,
-      maximumHeaderBytes,
-    },
+    limits,
     errorHandler: (error) => errorResponse(error, logger),
     refusal(status) {
       if (status === 431) return headTooLargeResponse();
@@ -65,7 +49,6 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
   });
 }
 
-/** A request over HTTP/2. */
 export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
   protected readonly carrier: IncomingStream;
   readonly respond: (response: Response) => void;
@@ -94,7 +77,7 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
     return this.carrier.isClosed;
   }
 
-  get held(): HeldBytes {
+  get held(): Holding {
     return this.carrier.held;
   }
 
@@ -129,7 +112,6 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
   }
 }
 
-/** Writes a response to the HTTP/2 stream of its request. */
 class Http2ResponseSink implements ResponseSink, ResponseWriter {
   readonly #stream: IncomingStream;
   #onDrain: (() => void) | undefined;
@@ -169,10 +151,6 @@ class Http2ResponseSink implements ResponseSink, ResponseWriter {
   }
 
   write(chunk: Uint8Array): boolean {
-    return this.#stream.write(chunk);
-  }
-
-  lend(chunk: Uint8Array): boolean {
     return this.#stream.write(chunk);
   }
 

@@ -1,18 +1,86 @@
-import { constants } from 'node:crypto';
+import { constants, X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
-import { createSecureContext, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls';
+import {
+  createSecureContext,
+  type SecureContext,
+  type SecureContextOptions,
+  type TLSSocket,
+  type TlsOptions,
+} from 'node:tls';
 import { defaultTlsParameters, type TlsParameters } from '../configuration/serve-config.ts';
-import { maximumHeaderBytes, maximumHeaderLines, type ServerLimits } from '../exchange/serving-limits.ts';
-import { Http1Message } from './http1-message.ts';
-import { NamedCertificates, type NamedPair } from './named-certificates.ts';
+import type { ServerLimits } from '../exchange/serving-limits.ts';
+import { Http1Message } from './held-by-http1.ts';
 import { certificateError } from './server-error.ts';
 
-/** The serving pairs, PEM, and the options of `clientCertificateTlsOptions`. */
+export interface NamedPair {
+  readonly cert: string;
+  readonly key: string;
+  /** Host names, also `*.example.com`. None: those of the certificate. */
+  readonly names: readonly string[];
+}
+
+/** The certificates that clients get who ask for a name (RFC 6066 section 3). */
+class NamedCertificates {
+  #contexts: ReadonlyMap<string, SecureContext> = new Map();
+
+  replace(pairs: readonly NamedPair[], options: SecureContextOptions): void {
+    const contexts = new Map(
+      pairs.map((pair) => [pair, createSecureContext({ ...options, cert: pair.cert, key: pair.key })]),
+    );
+    this.#contexts = byName(pairs, (pair) => contexts.get(pair) as SecureContext);
+  }
+
+  readonly choose: NonNullable<TlsOptions['SNICallback']> = (name, done) =>
+    done(null, certificateFor(name, this.#contexts));
+}
+
+/**
+ * What each name gets, as kube-apiserver has it (k8s.io/apiserver
+ * pkg/server/dynamiccertificates/named_certificates.go): names that were given come before those of certificates, and of
+ * equals the earlier pair. Pure.
+ */
+export function byName<Value>(
+  pairs: readonly NamedPair[],
+  valueFor: (pair: NamedPair) => Value,
+): ReadonlyMap<string, Value> {
+  const given = pairs.flatMap((pair) => pair.names.map((name) => [name, pair] as const));
+  const own = pairs
+    .filter(({ names }) => names.length === 0)
+    .flatMap((pair) => namesOf(pair.cert).map((name) => [name, pair] as const));
+  const values = new Map<string, Value>();
+  for (const [name, pair] of [...given, ...own]) {
+    const key = name.toLowerCase();
+    if (!values.has(key)) values.set(key, valueFor(pair));
+  }
+  return values;
+}
+
+/** The name itself, else a wildcard for its first label (Go's `tls.Config.getCertificate`). Pure. */
+export function certificateFor<Value>(name: string, values: ReadonlyMap<string, Value>): Value | undefined {
+  const key = name.toLowerCase();
+  return values.get(key) ?? values.get(key.replace(/^[^.]*/, '*'));
+}
+
+/** Addresses are left out: no client asks for one (RFC 6066 section 3). */
+function namesOf(chain: string): readonly string[] {
+  const certificate = new X509Certificate(chain);
+  const commonName: unknown = certificate.toLegacyObject().subject?.CN;
+  const alternatives = (certificate.subjectAltName ?? '')
+    .split(', ')
+    .flatMap((each) => (each.startsWith('DNS:') ? [each.slice(4)] : []));
+  // Of several common names the last one counts in Go.
+  const own = [commonName].flat().slice(-1).map(String);
+  return [...own.filter((name) => !/^[\d.]+$/.test(name)), ...alternatives].filter((name) =>
+    hostName.test(name),
+  );
+}
+
+const hostName = /^(?:\*|(?:\*\.)?[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*)$/i;
+
 export type ServerTlsOptions = Required<Pick<TlsOptions, 'cert' | 'key'>> &
   Pick<TlsOptions, 'requestCert' | 'rejectUnauthorized' | 'ca' | 'secureOptions'> &
   Partial<TlsParameters> & {
-    /** For clients who ask for one of their names. Default: none. */
     readonly namedPairs?: readonly NamedPair[];
   };
 
@@ -29,9 +97,7 @@ function secureContextOf({
 }
 
 interface HttpsServerListeners {
-  /** A request over HTTP/1.1. */
   readonly onRequest: (incoming: Http1Message, outgoing: ServerResponse) => void;
-  /** Which requests with `Upgrade` are upgrades; all others are ordinary ones. */
   readonly isUpgrade: (incoming: IncomingMessage) => boolean;
   /** A connection that negotiated HTTP/2. Default: HTTP/2 is not offered. */
   readonly onHttp2Connection?: ((socket: TLSSocket) => void) | undefined;
@@ -52,18 +118,19 @@ export function newHttpsServer(
   limits: ServerLimits,
   { onRequest, ...listeners }: HttpsServerListeners,
 ): RouterHttpsServer {
-  const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval, requestTimeout } = limits;
+  const { keepAliveTimeout, headersTimeout, connectionsCheckingInterval } = limits;
   // `insecureHTTPParser` stays off: the parser refuses ambiguous requests.
   const options: ServerOptions<typeof Http1Message> = {
     IncomingMessage: Http1Message,
-    maxHeaderSize: maximumHeaderBytes,
+    maxHeaderSize: limits.maximumHeaderBytes,
     ...secureContextOf(tls),
     ALPNProtocols: listeners.onHttp2Connection === undefined ? ['http/1.1'] : ['h2', 'http/1.1'],
     handshakeTimeout: limits.tlsHandshakeTimeout,
     keepAliveTimeout,
     headersTimeout,
     connectionsCheckingInterval,
-    requestTimeout,
+    // Node's 300,000 would cut long-running requests with a body; `RequestDeadlines` knows which have a limit.
+    requestTimeout: 0,
     // `issueOfHead` checks it: after Node's own refusal the next request on the connection would be processed.
     requireHostHeader: false,
     // A request without a body (RFC 9112 section 6.3) needs no stream that is read to its end.
@@ -82,14 +149,13 @@ export function newHttpsServer(
     named.replace(namedPairs, secureContextOf(tls));
     const server = createServer(options, onRequest);
     // There is no option for it. Without it Node refuses the 1,000th line (measured).
-    server.maxHeadersCount = maximumHeaderLines;
+    server.maxHeadersCount = limits.maximumHeaderLines;
     separateHttp2(server, listeners);
     return {
       server,
       setSecureContext(next) {
         try {
           const context = secureContextOf(next);
-          // Checked before anything is taken.
           createSecureContext(context);
           named.replace(next.namedPairs ?? [], context);
           server.setSecureContext(context);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { parseIpAddress } from '../../snapshot/addresses/addresses.ts';
-import { isLocalServerAddress, leadsToLocalServer } from './local-server-address.ts';
+import { isLocalServerAddress, leadsToLocalServer } from '../process/local-server-id.ts';
 
 const ofHost = ['127.0.0.1', '10.0.0.1', 'fd00::1', 'fe80::1'].map(parseIpAddress);
 const ca = { path: '', pem: '' };

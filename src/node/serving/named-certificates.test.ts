@@ -5,9 +5,13 @@ import { type ConnectionOptions, connect } from 'node:tls';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { frontProxyAuthority, servingAuthority } from '../../../test/support/node-exchange.ts';
 import { mirror, servingTls, startServer } from '../../../test/support/node-server.ts';
-import { readClientAuthorities } from '../callers/client-authorities.ts';
-import { ClientCertificateReader, clientCertificateTlsOptions } from '../callers/client-certificate.ts';
-import { byName, certificateFor, type NamedPair } from './named-certificates.ts';
+import {
+  ClientCertificateReader,
+  clientCertificateTlsOptions,
+  readClientAuthorities,
+} from '../callers/client-certificate.ts';
+
+import { byName, certificateFor, type NamedPair } from './https-server.ts';
 
 async function pairOf(
   commonName: string,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
-import { OneAtATime } from './one-at-a-time.ts';
+import { OneAtATime } from './server.ts';
 
 test('a request that arrives after its connection has ended is not processed', () => {
   const pipelines = new OneAtATime();

@@ -1,35 +1,107 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Readable } from 'node:stream';
+import { Socket } from 'node:net';
+import type { Duplex, Readable } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { statusParts, statusResponse } from '../../apimachinery/status.ts';
-import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
+import type { Holding } from '../../http2/sockets/held-bytes.ts';
 import { announcesBody } from '../../request/inbound.ts';
 import { sentElsewhere } from '../../request/transport.ts';
-import { errorMessage } from '../../runtime/errors.ts';
+import { errorCode, errorMessage } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import type { ServerObserver } from '../exchange/connection-observer.ts';
-import { issueOfHead } from '../exchange/http1-request-head.ts';
+import { issueOfHead, writeLastResponse } from '../exchange/http1-heads.ts';
 import { type NodeBindings, type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
 import type { ResponseSink } from '../exchange/response-sink.ts';
+import type { ServerObserver } from '../metrics/connection-metrics.ts';
 import { Http1ResponseSink } from './http1-response-sink.ts';
+
+function explain(code: string): string {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'the header of the request is too large';
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'the request did not arrive in time';
+  return 'the request is not valid HTTP';
+}
+
+/** RFC 6585 section 5. */
+export function headTooLargeResponse(): Response {
+  return statusResponse('RequestHeaderFieldsTooLarge', explain('HPE_HEADER_OVERFLOW'));
+}
+
+/** Whether bytes came after a request with `Connection: close`: they are ignored (RFC 9112 section 9.6). */
+export function isAfterLastRequest(error: Error): boolean {
+  return errorCode(error) === 'HPE_CLOSED_CONNECTION';
+}
+
+/** Whether the parser refused what a client sent, as opposed to an error of the connection. */
+export function isHttpError(error: Error): boolean {
+  return errorCode(error).startsWith('HPE_');
+}
+
+/** Connections with their last response; the parser reports an error for each further piece of the request. */
+const ending = new WeakSet<Duplex>();
+
+/**
+ * Responds to invalid HTTP with a 400 Status, or 431, and closes. Ambiguous requests (both Content-Length and
+ * Transfer-Encoding, bare LF, folded lines) end here, too.
+ *
+ * @param current the response in progress on this connection, if there is one
+ */
+export function respondToClientError(
+  error: Error,
+  socket: Duplex,
+  current: ServerResponse | undefined,
+): void {
+  if (ending.has(socket)) return;
+  const code = errorCode(error);
+  const spokeHttp = isHttpError(error) || code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  // After a failed handshake there is no HTTP, and a second head must not be written into a body.
+  const isResponding = current?.headersSent === true && !current.writableFinished;
+  // Without a request there is no response: the client could take it for that to its next request.
+  const hasSentNothing = socket instanceof Socket && socket.bytesRead === 0;
+  if (!spokeHttp || isResponding || hasSentNothing || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  ending.add(socket);
+  socket.on('error', () => {});
+  const response =
+    code === 'HPE_HEADER_OVERFLOW' ? headTooLargeResponse() : statusResponse('BadRequest', explain(code));
+  writeLastResponse(socket, response).catch(() => socket.destroy());
+}
+
+/** Node keeps it on the socket; its types leave it out. */
+type OverSocket = TLSSocket & { readonly _parent?: Socket | null };
+
+export function connectionBelow(socket: TLSSocket): Socket | undefined {
+  return (socket as OverSocket)._parent ?? undefined;
+}
+
+/** The response of Go's servers, and so of kube-apiserver (net/http, `conn.serve`). */
+const response = 'HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n';
+
+/** Tells a client that speaks HTTP without TLS so, in HTTP: a connection that ends without a word tells it nothing. */
+export function refusePlainHttp(error: Error, socket: TLSSocket): void {
+  if (errorCode(error) !== 'ERR_SSL_HTTP_REQUEST') return;
+  const connection = connectionBelow(socket);
+  if (!connection?.writable) return;
+  connection.write(response);
+  // Not `end`: a client that never ends its half would keep the connection.
+  connection.destroySoon();
+}
 
 export interface RequestHandlerOptions extends NodeInboundOptions {
   /** The app's `fetch`; `bindings.inbound` is the request as it was received (see `nodeInbound`). */
   readonly fetch: (request: Request, bindings: NodeBindings) => Response | Promise<Response>;
-  /** Is told of connections, for metrics. */
   readonly observer?: ServerObserver | undefined;
-  /** Default: logs nothing. */
   readonly logger?: Logger;
 }
 
 /** Passes the inbound request through the adapter. A `WeakMap` instead would cost garbage collection. */
 type InboundResponse = ServerResponse & { inbound: Http1Inbound };
 
-/** Handles HTTP/1.1 requests with the fetch handler. */
 export function requestHandler(
   options: RequestHandlerOptions,
-): (incoming: IncomingMessage, outgoing: ServerResponse, held: HeldBytes | undefined) => void {
+): (incoming: IncomingMessage, outgoing: ServerResponse, held: Holding | undefined) => void {
   const { fetch, observer, logger = silentLogger } = options;
   const listener = getRequestListener(
     (request, bindings) => {
@@ -86,7 +158,6 @@ function refuseForMemory(outgoing: ServerResponse): void {
 
 const tooMuchHeld = 'The router has no memory for this request now, please try again later.';
 
-/** Limits for reading the rest of an upload after its response. */
 const drainBytes = 64 * 1024 * 1024;
 const drainMilliseconds = 5_000;
 
@@ -111,10 +182,9 @@ function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse):
   });
 }
 
-/** A request over HTTP/1.1 or 1.0. */
 class Http1Inbound extends NodeInboundRequest {
   protected readonly carrier: IncomingMessage;
-  readonly held: HeldBytes;
+  readonly held: Holding;
   /** A response for which the fetch handler has not waited. */
   later: Response | undefined;
   readonly #outgoing: ServerResponse;
@@ -124,7 +194,7 @@ class Http1Inbound extends NodeInboundRequest {
   constructor(
     incoming: IncomingMessage,
     outgoing: ServerResponse,
-    held: HeldBytes,
+    held: Holding,
     options: NodeInboundOptions,
     write: () => void,
   ) {
@@ -182,7 +252,6 @@ class Http1Inbound extends NodeInboundRequest {
   }
 }
 
-/** The response if the handler threw. */
 export function errorResponse(error: unknown, logger: Logger): Response {
   if (error instanceof RequestError) {
     return statusResponse('BadRequest', `invalid request: ${errorMessage(error)}`);

@@ -12,7 +12,6 @@ export type ServerErrorCode =
   /** The serving certificate or its key cannot be read, or they do not belong together. */
   | 'InvalidServingCertificate';
 
-/** Why the server cannot serve. The message says what to change. */
 export class ServerError extends CodedError<ServerErrorCode> {
   override readonly name = 'ServerError';
   constructor(code: ServerErrorCode, message: string, cause: unknown) {
@@ -20,10 +19,6 @@ export class ServerError extends CodedError<ServerErrorCode> {
   }
 }
 
-/**
- * Converts an error of `listen`.
- * @param flag that sets the address
- */
 export function listenError(error: Error, host: string, port: number, flag: `--${string}`): ServerError {
   const code = errorCode(error);
   const where = joinHostPort(host, port);
@@ -45,7 +40,6 @@ export function listenError(error: Error, host: string, port: number, flag: `--$
   return new ServerError('ListenFailed', `cannot listen on ${where}: ${error.message}`, error);
 }
 
-/** Converts an error of OpenSSL about a certificate or key. */
 export function certificateError(error: unknown): ServerError {
   const detail = errorMessage(error);
   const message = `the serving certificate and its key cannot be used (--tls-cert-file, --tls-private-key-file): ${detail}`;

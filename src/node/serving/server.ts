@@ -1,27 +1,209 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { MemoryBudget } from '../../http2/sockets/held-bytes.ts';
+import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import type { ServerObserver } from '../exchange/connection-observer.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
+import type { ServerObserver } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
-import { isAfterLastRequest, isHttpError, refusePlainHttp, respondToClientError } from './client-error.ts';
 import { HeldByHttp1 } from './held-by-http1.ts';
 import { routerHttp2Server } from './http2-server.ts';
 import { newHttpsServer, type ServerTlsOptions } from './https-server.ts';
-import { OneAtATime } from './one-at-a-time.ts';
-import { type RequestHandlerOptions, requestHandler } from './request-handler.ts';
-import { limitConnections, reliefLog, ServerConnections } from './server-connections.ts';
+import {
+  connectionBelow,
+  isAfterLastRequest,
+  isHttpError,
+  type RequestHandlerOptions,
+  refusePlainHttp,
+  requestHandler,
+  respondToClientError,
+} from './request-handler.ts';
 import { listenError } from './server-error.ts';
+
+/**
+ * The open connections of a server. Knows which of them can be closed without cutting off a response. Node's
+ * `closeIdleConnections` keeps connections with a partial head, and those whose TLS handshake never ends.
+ */
+class ServerConnections {
+  readonly #pipelines: OneAtATime;
+  readonly #sockets = new Set<Socket>();
+  readonly #secured = new WeakSet<Socket>();
+  readonly #http1 = new Set<Duplex>();
+  #ending = false;
+
+  constructor(pipelines: OneAtATime) {
+    this.#pipelines = pipelines;
+  }
+
+  opened(socket: Socket): void {
+    if (this.#ending) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+  }
+
+  secured(socket: TLSSocket): void {
+    const below = connectionBelow(socket);
+    if (below !== undefined) this.#secured.add(below);
+    if (socket.alpnProtocol === 'h2') return;
+    this.#http1.add(socket);
+    socket.once('close', () => this.#http1.delete(socket));
+  }
+
+  /** The caller will end this HTTP/1.1 connection itself. */
+  handedOver(socket: Duplex): void {
+    this.#http1.delete(socket);
+  }
+
+  /**
+   * Closes idle HTTP/1.1 connections, and sends `Connection: close` with responses whose head was not written yet.
+   */
+  announceClose(): void {
+    for (const socket of this.#http1) {
+      const response = this.#pipelines.responseOn(socket);
+      if (response?.headersSent === false) response.shouldKeepAlive = false;
+    }
+    // A client without a request so far may be about to send one: that response will have `Connection: close`.
+    this.endIdle((socket) => this.#pipelines.responseOn(socket) !== undefined);
+  }
+
+  end(): void {
+    this.#ending = true;
+    for (const socket of this.#sockets) if (!this.#secured.has(socket)) socket.destroy();
+    this.endIdle();
+  }
+
+  endIdle(mayEnd: (socket: Duplex) => boolean = () => true): void {
+    for (const socket of this.#http1) {
+      if (!mayEnd(socket)) continue;
+      // After an early response the upload is still read: on a TCP reset the client would lose the response.
+      const isUploading = this.#pipelines.lastRequestOn(socket)?.complete === false;
+      if (!this.#pipelines.isBusy(socket) && !isUploading) socket.destroy();
+    }
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+/** Milliseconds between two warnings. */
+const warningInterval = 10_000;
+
+/**
+ * Closes each connection beyond `maximum` at once: a load balancer then tries another router, and connected clients keep
+ * the file descriptors that their requests need.
+ * @param maximum 0: no limit
+ */
+function limitConnections(server: Server, maximum: number, logger: Logger): void {
+  let lastWarning = Number.NEGATIVE_INFINITY;
+  let turnedAway = 0;
+  server.on('drop', () => {
+    turnedAway += 1;
+    const now = performance.now();
+    if (now - lastWarning < warningInterval) return;
+    lastWarning = now;
+    logger.warn(
+      { maximum: server.maxConnections, turnedAway },
+      'Connections are refused: raise the limit of open files (ulimit -n, LimitNOFILE=), or add routers',
+    );
+  });
+  server.maxConnections = maximum > 0 ? maximum : Number.POSITIVE_INFINITY;
+}
+
+function reliefLog(memory: MemoryBudget, logger: Logger): (relief: Relief) => void {
+  let lastWarning = Number.NEGATIVE_INFINITY;
+  const counts = { refused: 0, ended: 0 };
+  return (relief) => {
+    counts[relief] += 1;
+    const now = performance.now();
+    if (now - lastWarning < warningInterval) return;
+    lastWarning = now;
+    logger.warn(
+      { heldBytes: memory.bytes, ...counts },
+      'Too many bytes are held for clients and servers that do not go on: requests are refused, or what waits is ended. Give the router more memory, or find who sends without reading',
+    );
+  };
+}
+
+/** Requests that may wait on one HTTP/1.1 connection; as many as concurrent HTTP/2 streams. */
+const maximumWaiting = 100;
+
+interface Pipeline {
+  /** The response in progress, or the last one. */
+  current: ServerResponse;
+  last: ServerResponse;
+  waiting: number;
+}
+
+/**
+ * Handles the requests of each HTTP/1.1 connection one after the other, as Go's server does.
+ *
+ * A client may pipeline requests (RFC 9112 section 9.3.2), and Node emits all of them at once. Then a request after a
+ * refused one would be processed although its connection ends, and one connection could have any number of concurrent
+ * requests, which the limit of streams prevents in HTTP/2.
+ */
+export class OneAtATime {
+  readonly #pipelines = new WeakMap<Duplex, Pipeline>();
+
+  responseOn(socket: Duplex): ServerResponse | undefined {
+    return this.#pipelines.get(socket)?.current;
+  }
+
+  lastRequestOn(socket: Duplex): IncomingMessage | undefined {
+    return this.#pipelines.get(socket)?.last.req;
+  }
+
+  isBusy(socket: Duplex): boolean {
+    const pipeline = this.#pipelines.get(socket);
+    return pipeline !== undefined && !isOver(pipeline.last);
+  }
+
+  /** Calls `handle` after all earlier responses on the connection, if it is still open then. */
+  run(incoming: IncomingMessage, outgoing: ServerResponse, handle: () => void): void {
+    const { socket } = incoming;
+    // After the last response, while the connection is being closed: no response could be sent.
+    if (!socket.writable) return;
+    const pipeline = this.#pipelines.get(socket);
+    if (pipeline === undefined) {
+      this.#pipelines.set(socket, { current: outgoing, last: outgoing, waiting: 0 });
+      handle();
+      return;
+    }
+    const previous = pipeline.last;
+    pipeline.last = outgoing;
+    if (isOver(previous)) {
+      pipeline.current = outgoing;
+      handle();
+      return;
+    }
+    pipeline.waiting++;
+    if (pipeline.waiting > maximumWaiting) {
+      socket.destroy();
+      return;
+    }
+    previous.once('close', () => {
+      pipeline.waiting--;
+      // The connection ended with that response: later requests are not processed.
+      if (!socket.writable) return;
+      pipeline.current = outgoing;
+      handle();
+    });
+  }
+}
+
+function isOver(response: ServerResponse): boolean {
+  return response.writableFinished || response.destroyed;
+}
 
 export interface RouterServerOptions extends RequestHandlerOptions {
   readonly tls: ServerTlsOptions;
   /** From `upgradeListener`. Default: an upgrade request is handled as an ordinary one. */
   readonly onUpgrade?: UpgradeListener;
   readonly limits?: Partial<ServerLimits>;
-  /** Clients are offered HTTP/1.1 only. Default false. */
   readonly disableHttp2Serving?: boolean | undefined;
   /**
    * Probability that an HTTP/2 request causes a GOAWAY, so that clients reconnect and spread over the servers behind a
@@ -30,11 +212,9 @@ export interface RouterServerOptions extends RequestHandlerOptions {
   readonly goawayChance?: number;
   /** Bytes that may be held for others. Default: the budget of the process, a part of the memory that it may use. */
   readonly heldForOthers?: number;
-  /** Is told of connections, for metrics. */
   readonly observer?: ServerObserver | undefined;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
-  /** Default: logs nothing. */
   readonly logger?: Logger;
 }
 

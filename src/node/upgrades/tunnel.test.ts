@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { OpenStreams } from '../exchange/open-streams.ts';
-import { tunnel } from './tunnel.ts';
+import { tunnel } from './upgrade.ts';
 
 /** A side that takes no byte. */
 function neverReads(): Duplex {

@@ -4,15 +4,15 @@ import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw
 import { requestLines } from '../../http2/fields/header-fields.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import type { OutboundRequest } from '../../request/transport.ts';
+import { toTransportError } from '../destinations/exchange.ts';
 import {
   invalidResponse,
   LineCount,
   maximumResponseHeaderBytes,
   maximumResponseLines,
   refuseOtherCodings,
-} from '../destinations/limited-responses.ts';
+} from '../destinations/http1-pool.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
-import { toTransportError } from '../destinations/transport-errors.ts';
 
 /** 101: `socket` speaks the new protocol now; `firstBytes` arrived with the head. */
 export interface SwitchedUpgrade {
@@ -87,7 +87,7 @@ export async function dialUpgrade(
   };
   const fail = (error: unknown): void => {
     settled();
-    reject(toTransportError(error, { origin: destination.origin, sent: true }));
+    reject(toTransportError(error, destination.origin, true));
     socket.destroy();
   };
   signal.addEventListener('abort', clientGone);
@@ -136,7 +136,6 @@ function switchesTo(token: string, headers: RawHeaders): boolean {
   return named.length === 1 && named[0] === token.toLowerCase();
 }
 
-/** The lines of the request with those of our own hop. `Host` names the destination. */
 function upgradeLines(outbound: OutboundRequest, token: string): string[] {
   const lines = requestLines(outbound.headers);
   // Without a Content-Length Node would announce a chunked body for a POST.

@@ -4,8 +4,8 @@ import { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { RequestRecord } from '../../request/request-record.ts';
-import { RequestDeadlines } from '../exchange/request-deadlines.ts';
-import { UpgradeInbound } from './upgrade-inbound.ts';
+import { RequestDeadlines } from '../exchange/node-inbound.ts';
+import { UpgradeInbound } from './upgrade.ts';
 
 test('an upgrade that times out before its response gets a 504, and its dial ends', async (context) => {
   const clock = { now: 0 };

@@ -1,29 +1,193 @@
 import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { allHeaders, firstHeader, type RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { refuseDeclinedUpgrade } from '../../proxy/delivery/judge-response.ts';
 import { handleRequest } from '../../proxy/router.ts';
-import { cleanResponseHeaders, withAuditIdForClient } from '../../request/headers.ts';
+import { cleanResponseHeaders, withAuditId, withAuditIdForClient } from '../../request/headers.ts';
+import type { ConnectionInfo, InboundRequest } from '../../request/inbound.ts';
 import { refuseUpgradeOfOwnPath } from '../../request/own-path-target.ts';
+import type { RequestRecord } from '../../request/request-record.ts';
 import type { AdmittedRequest, Router } from '../../request/router.ts';
 import { type Outcome, ownResponse, type SendResult, type Sent, sent } from '../../request/transport.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
-import { issueOfHead } from '../exchange/http1-request-head.ts';
-import type { NodeInboundOptions } from '../exchange/node-inbound.ts';
-import type { OpenStreams } from '../exchange/open-streams.ts';
-import { responseHead, writeLastResponse } from '../exchange/raw-response.ts';
-import { relayDeclinedResponse, tunnel } from './tunnel.ts';
+import { endAfterResponse, issueOfHead, responseHead, writeLastResponse } from '../exchange/http1-heads.ts';
+import {
+  ExchangeEnd,
+  type ExpiringRequest,
+  type NodeInboundOptions,
+  type RequestDeadlines,
+  timedOutResponse,
+} from '../exchange/node-inbound.ts';
+import type { OpenStream, OpenStreams } from '../exchange/open-streams.ts';
 import { dialUpgrade, type SwitchedUpgrade } from './upgrade-dial.ts';
-import { UpgradeInbound } from './upgrade-inbound.ts';
+
+/** Time for one side to read the last bytes after the other side has closed. */
+const lastBytesMilliseconds = 10_000;
+
+/**
+ * Relays bytes in both directions with back-pressure and without an idle time-out. When one side ends, the other is ended
+ * after the last bytes were written; an error ends both at once.
+ * @param openStreams has the tunnel for a shutdown, until both sides are closed
+ */
+export function tunnel(client: Duplex, destination: Duplex, openStreams?: OpenStreams): void {
+  connect(client, destination);
+  connect(destination, client);
+  if (openStreams === undefined) return;
+  const opened: OpenStream = {
+    // The router cannot see the protocol in a tunnel, so it cannot end it cleanly.
+    cut() {
+      destination.destroy();
+      endWhenWritten(client);
+    },
+  };
+  openStreams.opened(opened);
+  const closed = (): void => {
+    if (client.closed && destination.closed) openStreams.closed(opened);
+  };
+  client.once('close', closed);
+  destination.once('close', closed);
+}
+
+function connect(from: Duplex, to: Duplex): void {
+  from.on('error', () => to.destroy());
+  from.once('close', () => {
+    if (to.destroyed) return;
+    endWhenWritten(to);
+    // A side that never reads would keep its connection for ever.
+    const timer = setTimeout(() => to.destroy(), lastBytesMilliseconds);
+    to.once('close', () => clearTimeout(timer));
+  });
+  from.pipe(to);
+}
+
+function endWhenWritten(socket: Duplex): void {
+  if (socket instanceof Socket) socket.destroySoon();
+  else socket.end();
+}
+
+/**
+ * Relays the response of a destination that did not switch (an error, or a watch that was requested with `Upgrade`), and
+ * ends both connections. What the client sends meanwhile is discarded: the destination would read it as requests of the
+ * router (CVE-2018-1002105).
+ *
+ * When one side closes, the other is closed, too: an endless response would otherwise keep the destination's connection
+ * and a file descriptor after its client has left.
+ * @param headers header lines of the response, without those of its framing
+ */
+async function relayDeclinedResponse(
+  client: Duplex,
+  response: IncomingMessage,
+  headers: RawHeaders,
+  openStreams: OpenStreams | undefined,
+): Promise<void> {
+  const opened: OpenStream = {
+    cut() {
+      response.destroy();
+      client.destroy();
+    },
+  };
+  openStreams?.opened(opened);
+  client.once('close', () => {
+    openStreams?.closed(opened);
+    response.destroy();
+  });
+  // Read and discarded, so that the end of the connection is seen.
+  client.resume();
+  client.write(responseHead(response.statusCode ?? 0, response.statusMessage ?? '', headers));
+  try {
+    await pipeline(response, client, { end: false });
+  } catch {
+    client.destroy();
+    return;
+  }
+  endAfterResponse(client);
+}
+
+export class UpgradeInbound implements InboundRequest, ExpiringRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: RawHeaders;
+  readonly connection: ConnectionInfo;
+  readonly signal: AbortSignal;
+  auditId: string | undefined;
+  record: RequestRecord | undefined;
+  readonly #socket: Duplex;
+  readonly #deadlines: RequestDeadlines | undefined;
+  readonly #controller = new AbortController();
+  readonly #end = new ExchangeEnd();
+  #hasResponse = false;
+  #liftDeadline: (() => void) | undefined;
+
+  constructor(incoming: IncomingMessage, socket: Duplex, options: NodeInboundOptions) {
+    this.method = incoming.method ?? 'GET';
+    this.target = incoming.url ?? '';
+    this.headers = incoming.rawHeaders;
+    this.connection = {
+      remoteAddress: incoming.socket.remoteAddress,
+      ...options.clientCertificateOf(incoming),
+    };
+    this.#socket = socket;
+    this.#deadlines = options.deadlines;
+    this.signal = this.#controller.signal;
+    // One listener on the socket for all: Node warns of a leak from eleven on.
+    socket.once('close', this.#end.reached);
+    this.onFinished(() => {
+      this.liftDeadline();
+      this.#controller.abort(new Error('the client closed the connection'));
+    });
+  }
+
+  body(): null {
+    return null;
+  }
+
+  /**
+   * Must be called before a response is written; only the first caller may write.
+   * @returns false if there is a response already, or the client has gone
+   */
+  takeResponse(): boolean {
+    if (this.#hasResponse || this.#socket.destroyed) return false;
+    this.#hasResponse = true;
+    return true;
+  }
+
+  limitDuration(): void {
+    if (!this.#socket.destroyed) this.#liftDeadline = this.#deadlines?.add(this);
+  }
+
+  liftDeadline(): void {
+    this.#liftDeadline?.();
+  }
+
+  expire(): void {
+    if (this.#socket.destroyed) return;
+    this.record?.turnedAway('RequestTimeout');
+    if (!this.takeResponse()) {
+      this.#socket.destroy();
+      return;
+    }
+    // What an upgrade has begun must not be begun twice, not even by GET.
+    const { code, headers, body } = timedOutResponse(false);
+    this.record?.responded(code);
+    void writeLastResponse(this.#socket, withAuditId(new Response(body, { status: code, headers }), this));
+    this.#controller.abort(new Error('the request took longer than the request time-out'));
+  }
+
+  onFinished(listener: () => void): void {
+    if (this.#socket.destroyed) listener();
+    else this.#end.add(listener);
+  }
+}
 
 export interface UpgradeOptions extends NodeInboundOptions {
   readonly router: Router;
   readonly dialer: TlsDialer;
   /** Milliseconds until a destination's response to the upgrade; open tunnels have no limit. Default 60,000. */
   readonly headTimeout?: number;
-  /** Has the open tunnels and responses for a shutdown. Default: none. */
   readonly openStreams?: OpenStreams | undefined;
   readonly logger?: Logger;
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { EmbeddedSync, EmbeddedSyncParts } from '../../node/process/open-embedded-sync.ts';
-import { isLocalServerAddress } from '../../node/serving/local-server-address.ts';
+import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
+import type { EmbeddedSync, EmbeddedSyncParts } from '../../node/process/start-router.ts';
 import type { EmbeddedSyncStatus } from '../../own-paths/status/status-sources.ts';
 import { newPseudonym } from '../../request/headers.ts';
 import { errorMessage } from '../../runtime/errors.ts';

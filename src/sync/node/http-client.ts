@@ -1,8 +1,7 @@
 import { Agent, type Dispatcher, request } from 'undici';
 import * as v from 'valibot';
 import type { PemPair } from '../../node/credentials/credentials.ts';
-import { checkServerIdentity } from '../../node/destinations/server-identity.ts';
-import { untrustedCertificateAdvice } from '../../node/destinations/untrusted-certificate.ts';
+import { checkServerIdentity, untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.ts';
 import { ReadError, unreachable } from '../server-documents.ts';
 
 /** How a server is verified, and how the sync job authenticates there. */

@@ -1,6 +1,6 @@
 import { createApp } from '../../../src/app.ts';
 import { parseAssertionKeys } from '../../../src/identity/assertion/assertion-keys.ts';
-import { PeerAssertionAuthenticator } from '../../../src/identity/assertion/peer-assertion.ts';
+import { PeerAssertionAuthenticator } from '../../../src/identity/assertion/verify-assertion.ts';
 import { X509Authenticator } from '../../../src/identity/x509.ts';
 import { NodeTransport } from '../../../src/node/destinations/node-transport.ts';
 import { type ConnectionInfo, inboundFromRequest } from '../../../src/request/inbound.ts';

@@ -1,4 +1,4 @@
-import { metricCatalogue } from '../../../src/node/metrics/metric-registry.ts';
+import { metricCatalogue } from '../../../src/node/metrics/catalogue.ts';
 import { createSyncMetrics } from '../../../src/sync/node/process-endpoints.ts';
 
 /** Labels that Prometheus itself puts to what it scrapes. */

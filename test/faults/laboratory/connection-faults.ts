@@ -58,7 +58,7 @@ export const connectionFaults: readonly Fault[] = [
     tls: { pair: roguePair },
   },
   // TLS 1.3 tells a client after its handshake is over; Node tells it nothing at all. Over HTTP/2 no request is sent
-  // before the server has spoken. Where an alert comes, nothing has arrived either (`src/node/destinations/transport-errors.ts`).
+  // before the server has spoken. Where an alert comes, nothing has arrived either (`src/node/destinations/exchange.ts`).
   closesOtherConnections('not-arrived', 'h2'),
   closesOtherConnections('unanswered', 'http/1.1'),
 ];

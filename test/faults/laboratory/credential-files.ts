@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { PemFile, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
-import type { ConfigurationSource } from '../../../src/node/credentials/watch-router-files.ts';
+import type { ConfigurationSource } from '../../../src/node/credentials/credentials.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** Certificates and keys where a router can read them again. */

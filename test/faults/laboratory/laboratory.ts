@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { RunningRouter, ServeConfig } from '../../../src/node/configuration/serve-config.ts';
-import type { ConfigurationSource } from '../../../src/node/credentials/watch-router-files.ts';
+import type { ConfigurationSource } from '../../../src/node/credentials/credentials.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { PeerAssertionError } from '../../../src/identity/assertion/peer-assertion-error.ts';
 import { createAssertionSigner } from '../../../src/identity/assertion/sign-assertion.ts';
-import { AssertionVerifier } from '../../../src/identity/assertion/verify-assertion.ts';
+import { AssertionVerifier, PeerAssertionError } from '../../../src/identity/assertion/verify-assertion.ts';
+
 import { jane, janesRequest, pinned, signedAt, speaker } from '../../support/assertions.ts';
 import { fuzz } from '../fuzz-target.ts';
 

@@ -17,7 +17,6 @@ import type { HealthConfig } from '../configuration/serve-config.ts';
 
 interface FollowedServersOptions extends AskOptions {
   readonly config: HealthConfig;
-  /** A gateway has none. */
   readonly local: Destination | undefined;
   readonly endConnections: (destination: Destination, how: ConnectionEnd) => void;
   /** A server says of itself what the snapshot does not say, for the first time. Default: nobody can do anything. */
@@ -25,10 +24,8 @@ interface FollowedServersOptions extends AskOptions {
   readonly logger: Logger;
 }
 
-/** Keeps the health of a router's servers up to date until it is stopped. */
 interface FollowedServers {
   readonly health: ServerHealth;
-  /** Follows the local server, and the peers of `table` once there is one. */
   follow(table: RoutingTable | undefined): void;
   /**
    * A response of the server at this origin broke off, or it sent GOAWAY: it is probed at once. Does nothing for an
@@ -40,7 +37,6 @@ interface FollowedServers {
   stop(): void;
 }
 
-/** Connects state, probes and the closing of connections. Nothing is probed before the first `follow`. */
 export function followServers(options: FollowedServersOptions): FollowedServers {
   const { local, endConnections, onChanged, logger, config } = options;
   const health = new ServerHealth(config);
@@ -63,7 +59,6 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
   const monitor = new HealthMonitor({ health, probe, interval: () => config.interval, clock: systemClock });
   let destinations: ReadonlyMap<string, Destination> = new Map();
   let current: RoutingTable | undefined;
-  /** What servers have last said of themselves that the snapshot does not say. */
   const words = new Map<string, ServerWord>();
   health.observe({
     changed({ id, to, cause }) {
@@ -120,7 +115,6 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
   };
 }
 
-/** IDs in one log line at most. */
 const namedIds = 10;
 
 function advice(serverId: string): string {

@@ -1,0 +1,459 @@
+import type { DropReason } from '../../request/request-record.ts';
+import {
+  counter,
+  gauge,
+  HistogramFamily,
+  histogram,
+  type MetricDefinition,
+  NumberFamily,
+  stable,
+} from './metric-family.ts';
+
+/**
+ * kube-apiserver's buckets of request durations, in seconds (k8s.io/apiserver pkg/endpoints/metrics/metrics.go), so that
+ * its panels and alert rules can be used for the router.
+ */
+const requestBuckets = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
+
+/** The router's own work on one request is a fraction of a millisecond. */
+const ownWorkBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1];
+
+/** kube-apiserver's labels of a request, without `component` and `dry_run`, which the router does not know. */
+const requestLabels = ['verb', 'group', 'version', 'resource', 'subresource', 'scope'] as const;
+
+const dropReasons: readonly DropReason[] = [
+  'Overloaded',
+  'ServerNotReady',
+  'PreferredVersionUnavailable',
+  'RequestTimeout',
+];
+
+/**
+ * Metrics of requests. Those of upstream's peer proxy have the same names, labels and meaning. The names of
+ * kube-apiserver's general request metrics are not used: the API server counts the same request, and a sum over
+ * `apiserver_request_total`, used for service level objectives, would count it twice.
+ */
+const requestCatalogue = {
+  reroutedRequests: counter(
+    'apiserver_rerouted_request_total',
+    'Requests that were sent to a peer because the local API server does not serve them, by the code that the client got; counted when they are over. Code 0: the client went away before. Empty group, version and resource: a discovery or OpenAPI document.',
+    ['code', 'group', 'version', 'resource'],
+  ),
+  peerProxyErrors: counter(
+    'apiserver_peer_proxy_errors_total',
+    'Requests for a peer that could not be sent: endpoint_resolution (no peer that serves it has a usable address) or proxy_transport (the request to the peer could not be built). A peer that does not respond counts as a rerouted request with code 503 and in mixed_version_proxy_destination_errors_total.',
+    ['type', 'group', 'version', 'resource'],
+  ),
+  noPeerDiscovery: counter(
+    'aggregator_discovery_nopeer_requests_total',
+    "Discovery requests that ask for the local server's own view (profile=nopeer).",
+    [],
+  ),
+  aggregatedDiscoveryHits: counter(
+    'aggregator_discovery_peer_aggregated_cache_hits_total',
+    'Requests for aggregated discovery that got a merged document that was there already.',
+    [],
+  ),
+  aggregatedDiscoveryMisses: counter(
+    'aggregator_discovery_peer_aggregated_cache_misses_total',
+    'Requests for aggregated discovery for which the document had to be merged: the first one of its kind after a new snapshot, unless it was made ahead.',
+    [],
+  ),
+  requests: counter(
+    'mixed_version_proxy_requests_total',
+    "Requests that got a response, by what they ask for and the code of the client's response; counted when they are over. Group, version and resource are other where the snapshot does not know them, and empty for requests that name no resource.",
+    [...requestLabels, 'code'],
+  ),
+  // Not by resource: a histogram has 25 series for each set of labels, and kube-apiserver has that one already.
+  requestDuration: histogram(
+    'mixed_version_proxy_request_duration_seconds',
+    'Time from the head of a request to the end of its response. Long-running requests (watch, log, exec and the like) are left out.',
+    ['verb', 'scope'],
+    requestBuckets,
+  ),
+  responseBytes: counter(
+    'mixed_version_proxy_response_bytes_total',
+    "Bytes of the bodies that destinations sent, counted while they are passed on, long-running requests included. Compressed ones count as they are. The router's own responses, merged documents and tunnels are left out.",
+    requestLabels,
+  ),
+  routingDuration: histogram(
+    'mixed_version_proxy_routing_duration_seconds',
+    "Time from the head of a request until it is handed to the first destination: the router's own share of its duration.",
+    [],
+    ownWorkBuckets,
+  ),
+  requestAborts: counter(
+    'mixed_version_proxy_request_aborts_total',
+    'Requests that ended without the head of a response: the client went away, or the connection broke.',
+    ['verb'],
+  ),
+  droppedRequests: counter(
+    'mixed_version_proxy_dropped_requests_total',
+    `Requests that the router turned away for its own sake, by reason: ${dropReasons.join(', ')}.`,
+    ['reason'],
+    dropReasons,
+  ),
+  otherVersionRequests: counter(
+    'mixed_version_proxy_other_version_requests_total',
+    'Requests that went to a server of another version than the preferred one, of which none could be asked, by age: newer, or older, which may have lost fields.',
+    ['age'],
+    ['newer', 'older'],
+  ),
+  inflightRequests: gauge(
+    'mixed_version_proxy_current_inflight_requests',
+    'Requests being handled now, by kind: readOnly, mutating, longRunning.',
+    ['request_kind'],
+    ['readOnly', 'mutating', 'longRunning'],
+  ),
+  longRunningRequests: gauge(
+    'mixed_version_proxy_longrunning_requests',
+    'Long-running requests (watch, log, exec and the like) that are open now.',
+    requestLabels,
+  ),
+  tunnels: gauge(
+    'mixed_version_proxy_open_tunnels',
+    'Upgraded connections (exec, attach, port-forward) that are open now.',
+    [],
+  ),
+  upgrades: counter(
+    'mixed_version_proxy_upgrades_total',
+    'Connections that were upgraded. Upgrades that were refused are requests with another code than 101.',
+    [],
+  ),
+  decisions: counter(
+    'mixed_version_proxy_decisions_total',
+    'Where requests were sent (local, peer, unavailable) and the reason for it.',
+    ['decision', 'reason'],
+  ),
+  authenticatedRequests: counter(
+    'mixed_version_proxy_authenticated_requests_total',
+    'Requests by how the caller was established; passthrough: not here, its own credentials go on to the API server. Refused credentials are requests with code 401.',
+    ['authenticator'],
+  ),
+} satisfies Record<string, MetricDefinition>;
+
+/** `destination` is the ID in the snapshot, `kind` is local or peer. A destination that leaves loses its series. */
+const destinationLabels = ['destination', 'kind'] as const;
+
+/** Milliseconds to seconds, doubling, as k3s' load balancer measures dials. */
+const connectBuckets = [
+  0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384,
+];
+
+const destinationCatalogue = {
+  destinationRequests: counter(
+    'mixed_version_proxy_destination_requests_total',
+    "Responses of destinations by their own code, which is not always the client's.",
+    [...destinationLabels, 'code'],
+  ),
+  destinationErrors: counter(
+    'mixed_version_proxy_destination_errors_total',
+    'Attempts at destinations that did not respond, by error: ConnectFailed, TLSFailed, ConnectionClosed, Timeout, ClientGone, InvalidResponse, RequestHeaderFieldsTooLarge, AssertionTooLarge, InternalError.',
+    [...destinationLabels, 'error'],
+  ),
+  destinationInflight: gauge(
+    'mixed_version_proxy_destination_inflight_requests',
+    'Requests in flight at a destination, long-running ones included.',
+    destinationLabels,
+  ),
+  destinationDuration: histogram(
+    'mixed_version_proxy_destination_response_duration_seconds',
+    'Time from handing a request to a destination to the head of its response, connecting included.',
+    destinationLabels,
+    requestBuckets,
+  ),
+  health: gauge(
+    'mixed_version_proxy_destination_health',
+    '1 for the status that a server has now: unknown, healthy, unhealthy.',
+    ['destination', 'status'],
+  ),
+  healthChanges: counter(
+    'mixed_version_proxy_destination_health_changes_total',
+    'Changes of a server to a status: unknown, healthy, unhealthy.',
+    ['destination', 'status'],
+  ),
+  probes: counter(
+    'mixed_version_proxy_destination_probes_total',
+    'Health probes of a server by outcome: ready, changed, alive, not-ready, unreachable.',
+    ['destination', 'outcome'],
+  ),
+  putAside: counter(
+    'mixed_version_proxy_destination_put_aside_total',
+    'Times that a server got no more requests until its /readyz said that it is ready, because a connection to it was refused or broke.',
+    ['destination'],
+  ),
+  secondTries: counter(
+    'mixed_version_proxy_second_tries_total',
+    'Requests that were sent to a second destination, by what came of the first: an error as in destination_errors_total, or NotServed for a 404 by which it turned out not to have the resource.',
+    ['cause'],
+    ['NotServed', 'ConnectFailed', 'ConnectionClosed', 'Timeout'],
+  ),
+  retryBudget: gauge(
+    'mixed_version_proxy_retry_budget',
+    'Second tries that the retry budget allows at this moment. Below 1 there is none.',
+    [],
+  ),
+  connectDuration: histogram(
+    'mixed_version_proxy_destination_connect_duration_seconds',
+    'Time to open a connection to a destination: name, TCP and TLS.',
+    destinationLabels,
+    connectBuckets,
+  ),
+  connectErrors: counter(
+    'mixed_version_proxy_destination_connect_errors_total',
+    'Connections to a destination that could not be opened, by cause: the error code, and for TLS unknown_ca, expired_cert, hostname_mismatch, client_certificate_refused, protocol_mismatch or other.',
+    [...destinationLabels, 'cause'],
+  ),
+  destinationConnections: gauge(
+    'mixed_version_proxy_destination_connections',
+    'Open connections to a destination, by protocol: h2, http/1.1.',
+    [...destinationLabels, 'protocol'],
+  ),
+} satisfies Record<string, MetricDefinition>;
+
+const fileLabels = ['flag', 'path'] as const;
+
+const stateCatalogue = {
+  peerDiscoverySyncErrors: counter(
+    'apiserver_peer_discovery_sync_errors_total',
+    'Errors of what is known of peers: hostport_resolution (a server of a new snapshot has no usable address). lease_list and fetch_discovery stay 0: leases are listed, and discovery is read, by the sync job.',
+    ['type'],
+    ['lease_list', 'hostport_resolution', 'fetch_discovery'],
+  ),
+  snapshotGeneration: gauge(
+    'mixed_version_proxy_snapshot_generation',
+    'Generation of the snapshot in use. 0 while there is none.',
+    [],
+  ),
+  snapshotContent: gauge(
+    'mixed_version_proxy_snapshot_content_info',
+    '1, with a hash of what the snapshot in use says of the cluster: the same on all routers that know the same, whatever generation each has. Absent while there is none.',
+    ['hash'],
+  ),
+  snapshotAge: gauge(
+    'mixed_version_proxy_snapshot_age_seconds',
+    'Time since the snapshot in use was made or last renewed. Absent while there is none.',
+    [],
+  ),
+  snapshotServers: gauge(
+    'mixed_version_proxy_snapshot_servers',
+    'API servers of the snapshot by state: current, stale (the sync job cannot read it), departed (it has left in order and may come back), without_address.',
+    ['state'],
+  ),
+  snapshotPushes: counter(
+    'mixed_version_proxy_snapshot_pushes_total',
+    'Pushed snapshots and renewals by result: accepted, renewed, unchanged, or the reason of the refusal (Unsigned, UnknownKey, BadSignature, TooLarge, Invalid, NotNewer, InternalError).',
+    ['result'],
+    ['accepted', 'renewed', 'unchanged'],
+  ),
+  discoveryConflicts: gauge(
+    'mixed_version_proxy_discovery_conflicts',
+    'Resources that servers describe in ways that exclude each other, in the merged discovery documents.',
+    [],
+  ),
+  documentProblems: gauge(
+    'mixed_version_proxy_document_problems',
+    "Servers' discovery documents and OpenAPI indexes that are missing in the merged ones, or not up to date there.",
+    [],
+  ),
+  certificateExpiration: gauge(
+    'mixed_version_proxy_certificate_expiration_timestamp_seconds',
+    'When the first certificate in a file, or a token of the kubeconfig, expires, in seconds since the epoch.',
+    fileLabels,
+  ),
+  certificateLifetime: gauge(
+    'mixed_version_proxy_certificate_lifetime_seconds',
+    'How long that certificate or token is valid in all.',
+    fileLabels,
+  ),
+  credentialReloadFailed: gauge(
+    'mixed_version_proxy_credential_file_reload_failed',
+    '1 while a changed certificate, key or configuration file cannot be used and its old content stays in use, else 0.',
+    fileLabels,
+  ),
+  credentialLastReload: gauge(
+    'mixed_version_proxy_credential_file_last_reload_timestamp_seconds',
+    'When a changed certificate, key or configuration file was last taken into use, in seconds since the epoch. 0: it is as it was at start.',
+    fileLabels,
+  ),
+  clientConnections: gauge(
+    'mixed_version_proxy_client_connections',
+    'Open connections of clients, by protocol: h2, http/1.1.',
+    ['protocol'],
+  ),
+  tlsHandshakes: counter(
+    'mixed_version_proxy_tls_handshakes_total',
+    'TLS handshakes that clients finished, by protocol: h2, http/1.1.',
+    ['protocol'],
+  ),
+  tlsHandshakeErrors: counter(
+    'mixed_version_proxy_tls_handshake_errors_total',
+    'TLS handshakes with clients that failed, by cause: unknown_ca, expired_cert, hostname_mismatch, client_certificate_refused, protocol_mismatch, closed, other.',
+    ['cause'],
+  ),
+  malformedRequests: counter(
+    'mixed_version_proxy_malformed_http_requests_total',
+    'What clients on HTTP/1.1 sent that is no valid HTTP, or could be read in two ways. It is refused before it is a request.',
+    [],
+  ),
+  memoryReliefs: counter(
+    'mixed_version_proxy_memory_reliefs_total',
+    'What was done because too many bytes are held for others, by action: a request was refused (429, REFUSED_STREAM), or what waits was ended.',
+    ['action'],
+    ['refused', 'ended'],
+  ),
+  heldBytes: gauge(
+    'mixed_version_proxy_held_bytes',
+    'Bytes held for others: incomplete heads, heads of requests without a response, content that nobody has taken.',
+    [],
+  ),
+  buildInfo: gauge(
+    'mixed_version_proxy_build_info',
+    '1, with the version of the router and of Node.js in the labels.',
+    ['version', 'node_version'],
+  ),
+  configInfo: gauge(
+    'mixed_version_proxy_config_info',
+    '1, with the SHA-256 of all flags in use, defaults included, without the contents of files.',
+    ['hash'],
+  ),
+  settingsNeedingRestart: gauge(
+    'mixed_version_proxy_settings_needing_restart',
+    'Settings that the configuration file gives another value than the one in use, which takes a restart.',
+    [],
+  ),
+  featureEnabled: gauge(
+    'kubernetes_feature_enabled',
+    "Whether a feature gate is on (1) or off (0), under the name of Kubernetes' own metric.",
+    ['name', 'stage'],
+  ),
+} satisfies Record<string, MetricDefinition>;
+
+/** Exposed at /metrics/slis (KEP-3466) with upstream's names, to be scraped often. */
+const sliCatalogue = {
+  healthcheck: stable(
+    gauge(
+      'kubernetes_healthcheck',
+      'Result of a health check: 1 is healthy, 0 is not. Type is the endpoint: healthz, livez, readyz.',
+      ['name', 'type'],
+    ),
+  ),
+  healthchecks: stable(
+    counter(
+      'kubernetes_healthchecks_total',
+      'Results of health checks, each time they are asked for, by status: success, error.',
+      ['name', 'type', 'status'],
+    ),
+  ),
+} satisfies Record<string, MetricDefinition>;
+
+/** kube-apiserver's bounds for short requests (pkg/endpoints/metrics), up to the read time-out. */
+export const readBuckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 5, 10, 15] as const;
+
+/** Metrics of reading a cluster, of a sync job and of a router that does it for itself: the same under both. */
+export const syncCatalogue = {
+  servers: gauge(
+    'mixed_version_proxy_sync_servers',
+    'API servers by state: current, stale (unreadable, last known set stands), departed (it has left and may come back), unknown.',
+    ['state'],
+  ),
+  lastRound: gauge(
+    'mixed_version_proxy_sync_last_round_timestamp_seconds',
+    'End of the last round of readings, seconds since the epoch.',
+    [],
+  ),
+  reads: histogram(
+    'mixed_version_proxy_sync_read_duration_seconds',
+    'Duration of reading one API server whole, by result: success, failure.',
+    ['result'],
+    readBuckets,
+  ),
+} satisfies Record<string, MetricDefinition>;
+
+export const syncServerStates = ['current', 'stale', 'departed', 'unknown'] as const;
+
+/**
+ * The default metrics of prom-client that are exposed. Left out: lists of active handles and requests, which visit every
+ * open socket at each scrape, gauges with names of counters, and a mean that is NaN after a scrape.
+ */
+export const processCatalogue: readonly MetricDefinition[] = [
+  counter('process_cpu_user_seconds_total', 'CPU time of the process in user mode.', []),
+  counter('process_cpu_system_seconds_total', 'CPU time of the process in the kernel.', []),
+  counter('process_cpu_seconds_total', 'CPU time of the process.', []),
+  gauge('process_start_time_seconds', 'Start of the process, in seconds since the epoch.', []),
+  gauge('process_resident_memory_bytes', 'Resident memory of the process.', []),
+  gauge('process_virtual_memory_bytes', 'Virtual memory of the process.', []),
+  gauge('process_open_fds', 'Open file descriptors.', []),
+  gauge('process_max_fds', 'File descriptors that the process may open.', []),
+  gauge('nodejs_eventloop_lag_p50_seconds', 'Median delay of the event loop since the last scrape.', []),
+  gauge(
+    'nodejs_eventloop_lag_p99_seconds',
+    '99th percentile of the delay of the event loop since the last scrape.',
+    [],
+  ),
+  gauge('nodejs_eventloop_lag_max_seconds', 'Longest delay of the event loop since the last scrape.', []),
+  gauge('nodejs_heap_size_total_bytes', "Size of V8's heap.", []),
+  gauge('nodejs_heap_size_used_bytes', "Used part of V8's heap.", []),
+  gauge('nodejs_external_memory_bytes', 'Memory outside of the heap that JavaScript objects hold.', []),
+  gauge('nodejs_heap_space_size_total_bytes', "Size of each of the spaces of V8's heap.", ['space']),
+  gauge('nodejs_heap_space_size_used_bytes', "Used part of each of the spaces of V8's heap.", ['space']),
+  histogram(
+    'nodejs_gc_duration_seconds',
+    'Pauses of garbage collection by kind: major, minor, incremental, weakcb.',
+    ['kind'],
+    [0.001, 0.01, 0.1, 1, 2, 5],
+  ),
+].map(stable);
+
+export type MetricsPath = '/metrics' | '/metrics/slis';
+
+interface CatalogueSection {
+  readonly heading: string;
+  readonly path: MetricsPath;
+  readonly metrics: readonly MetricDefinition[];
+}
+
+/**
+ * All metrics of the router. They are registered from this list, docs/reference/metrics.md is generated from it, and tests
+ * compare a scrape with it.
+ */
+export const metricCatalogue: readonly CatalogueSection[] = [
+  { heading: 'Requests', path: '/metrics', metrics: Object.values(requestCatalogue) },
+  { heading: 'Destinations', path: '/metrics', metrics: Object.values(destinationCatalogue) },
+  { heading: 'Snapshot, files, connections', path: '/metrics', metrics: Object.values(stateCatalogue) },
+  { heading: 'Reading the cluster', path: '/metrics', metrics: Object.values(syncCatalogue) },
+  { heading: 'Process', path: '/metrics', metrics: processCatalogue },
+  { heading: 'Health checks', path: '/metrics/slis', metrics: Object.values(sliCatalogue) },
+];
+
+type FamilyOf<Definition extends MetricDefinition> = Definition['type'] extends 'histogram'
+  ? HistogramFamily<Definition['labels']>
+  : NumberFamily<Definition['labels']>;
+
+type FamiliesOf<Catalogue extends Readonly<Record<string, MetricDefinition>>> = {
+  readonly [Name in keyof Catalogue]: FamilyOf<Catalogue[Name]>;
+};
+
+export type MetricRegistry = ReturnType<typeof createMetricRegistry>;
+
+export function createMetricRegistry() {
+  return {
+    requests: familiesOf(requestCatalogue),
+    destinations: familiesOf(destinationCatalogue),
+    state: familiesOf(stateCatalogue),
+    sync: familiesOf(syncCatalogue),
+    slis: familiesOf(sliCatalogue),
+  };
+}
+
+function familiesOf<Catalogue extends Readonly<Record<string, MetricDefinition>>>(
+  catalogue: Catalogue,
+): FamiliesOf<Catalogue> {
+  const families = Object.entries(catalogue).map(([name, definition]) => [
+    name,
+    definition.type === 'histogram' ? new HistogramFamily(definition) : new NumberFamily(definition),
+  ]);
+  return Object.fromEntries(families) as FamiliesOf<Catalogue>;
+}
