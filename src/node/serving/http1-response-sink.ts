@@ -27,6 +27,8 @@ export class Http1ResponseSink implements ResponseSink {
   #onGone: (() => void) | undefined;
   #awaitsDrain = false;
   #bodyBegun = false;
+  /** Without the body. */
+  #isHeadSent = false;
   #hasContent = true;
   #length: number | undefined;
   #left = 0;
@@ -96,7 +98,10 @@ export class Http1ResponseSink implements ResponseSink {
   flush(): void {
     const body = this.#takeWholeBody();
     if (body !== undefined) this.#outgoing.write(body, 'latin1');
-    else if (!this.#bodyBegun) this.#outgoing.flushHeaders();
+    else if (!this.#bodyBegun) {
+      this.#isHeadSent = true;
+      this.#outgoing.flushHeaders();
+    }
   }
 
   #takeWholeBody(): string | undefined {
@@ -108,7 +113,8 @@ export class Http1ResponseSink implements ResponseSink {
   write(chunk: Uint8Array): boolean {
     if (!this.#hasContent || !this.#isWithinLength(chunk)) return true;
     const length = this.#length ?? 0;
-    if (!this.#bodyBegun && chunk.length === this.#length && length <= maximumCopied) {
+    const isWhole = !this.#bodyBegun && chunk.length === this.#length;
+    if (isWhole && !this.#isHeadSent && length <= maximumCopied) {
       this.#bodyBegun = true;
       this.#wholeBody = byteString(chunk);
       return true;
