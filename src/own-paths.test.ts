@@ -112,7 +112,7 @@ test('explain sees what requests see of a local server that was lost, before it 
   };
   assert.equal((await explain()).reason, 'ServedLocally');
   health.connectionLost(localId);
-  assert.deepEqual([health.isUnhealthy(localId), health.isAvoided(localId)], [false, true]);
+  assert.deepEqual([health.statusOf(localId), health.mayBeAsked(localId)], ['healthy', 'last']);
   const { decision, reason } = await explain();
   assert.deepEqual([decision, reason], ['peer', 'LocalServerDown']);
   await app.request(`https://router.example${path}`);

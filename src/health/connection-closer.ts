@@ -9,7 +9,7 @@ export type ConnectionEnd =
   | 'when-idle';
 
 interface ConnectionCloserOptions {
-  readonly health: Pick<ServerHealth, 'isUnhealthy' | 'reports'>;
+  readonly health: Pick<ServerHealth, 'statusOf' | 'reports'>;
   readonly end: (id: string, how: ConnectionEnd) => void;
 }
 
@@ -36,7 +36,8 @@ export class ConnectionCloser implements HealthObserver {
     if (health.reports().every(({ status }) => status === 'unhealthy')) return;
     for (const [postponed, why] of this.#postponed) {
       // A server that left the snapshot is no longer followed; its connections end with its address.
-      if (health.isUnhealthy(postponed)) end(postponed, why === 'not-ready' ? 'when-idle' : 'at-once');
+      if (health.statusOf(postponed) === 'unhealthy')
+        end(postponed, why === 'not-ready' ? 'when-idle' : 'at-once');
     }
     this.#postponed.clear();
   }

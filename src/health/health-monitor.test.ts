@@ -48,11 +48,11 @@ test('a failing server is probed five times as often, until it is back', async (
   outcomes.set('a', 'unreachable');
   monitor.follow([server('a')]);
   await clock.advance(3 * hasty);
-  assert.equal(health.isUnhealthy('a'), true);
+  assert.equal(health.statusOf('a'), 'unhealthy');
   assert.deepEqual(times(), [0, hasty, 2 * hasty, 3 * hasty]);
   outcomes.set('a', 'ready');
   await clock.advance(2 * hasty);
-  assert.equal(health.isHealthy('a'), true);
+  assert.equal(health.statusOf('a'), 'healthy');
   await clock.advance(interval - 1);
   assert.equal(times().length, 6);
 });
@@ -112,7 +112,7 @@ test('a server whose connection was lost is looked at sooner and more often, unt
   const begun = hasty + interval / 2;
   await clock.advance(2 * quick);
   assert.deepEqual(times().slice(2), [begun, begun + quick, begun + 2 * quick]);
-  assert.equal(health.missing('a'), 'readiness');
+  assert.equal(health.whyNot('a'), 'readiness');
   // Nobody waits for one that has been away for long: as often as any unhealthy server then.
   await clock.advance(60_000);
   const before = times().length;
@@ -120,7 +120,7 @@ test('a server whose connection was lost is looked at sooner and more often, unt
   assert.equal(times().length - before, 10);
   outcomes.set('a', 'ready');
   await clock.advance(hasty);
-  assert.equal(health.missing('a'), undefined);
+  assert.equal(health.whyNot('a'), undefined);
 });
 
 test('a server that has left the snapshot loses its probes and its state', async (context) => {

@@ -181,7 +181,7 @@ function afterFailedProbe(state: HealthState, signal: HealthSignal, now: number)
  * Milliseconds after a lost connection for which a server that does not say that it is ready is taken for one that
  * starts. A kube-apiserver takes a few seconds; one whose `/readyz` fails for longer has another reason to.
  */
-const startDuration = 60_000;
+export const startDuration = 60_000;
 
 /**
  * What is missing of a server that was lost, and gets nothing until it is known again, even where no other server could
@@ -212,8 +212,8 @@ export function isToBeVerified({ lost, isVerified }: HealthState, now: number): 
   return lost === undefined ? isVerified !== true : now - lost.at < startDuration;
 }
 
-/** Whether it was lost a short while ago, so that it is worth asking often. */
-export function isLostLately({ lost }: HealthState, now: number): boolean {
+/** Whether it was lost a short while ago. */
+function isLostLately({ lost }: HealthState, now: number): boolean {
   return lost !== undefined && now - lost.since < startDuration;
 }
 

@@ -101,10 +101,10 @@ test('requests that find no connection make a peer unhealthy, those without a re
   const { app: broken } = await app({ health, transport: failingFor(['peer-3'], true) });
   const budgets = 'https://router.example/apis/policy/v1/poddisruptionbudgets';
   assert.equal((await broken.request(budgets)).status, 503);
-  assert.deepEqual([health.isUnhealthy('peer-3'), doubts], [false, ['peer-3']]);
+  assert.deepEqual([health.statusOf('peer-3'), doubts], ['healthy', ['peer-3']]);
   const { app: refused } = await app({ health, transport: failingFor(['peer-3']) });
   assert.equal((await refused.request(budgets)).status, 503);
-  assert.equal(health.isUnhealthy('peer-3'), true);
+  assert.equal(health.statusOf('peer-3'), 'unhealthy');
 });
 
 test('while the local server is down, peers answer what they serve, marked as rerouted', async () => {

@@ -25,7 +25,7 @@ function followed(...ids: string[]) {
 test('observers are told of each change once, never of what changes nothing', () => {
   const { health, changes, probes } = followed('a');
   probes('a', 'ready', 'ready', 'unreachable', 'unreachable', 'unreachable', 'unreachable', 'unreachable');
-  assert.equal(health.isUnhealthy('a'), true);
+  assert.equal(health.statusOf('a'), 'unhealthy');
   probes('a', 'ready', 'ready', 'ready');
   assert.deepEqual(changes, [
     { id: 'a', from: 'unknown', to: 'healthy', cause: undefined },
@@ -42,8 +42,8 @@ test('a request without a connection counts and asks for a probe; one without a 
     health.notConnected('a');
     health.notResponded('b');
   }
-  assert.equal(health.isUnhealthy('a'), true);
-  assert.equal(health.isUnhealthy('b'), false);
+  assert.equal(health.statusOf('a'), 'unhealthy');
+  assert.notEqual(health.statusOf('b'), 'unhealthy');
   assert.deepEqual(doubts, ['a', 'b', 'a', 'b', 'a', 'b']);
 });
 
@@ -52,24 +52,24 @@ test('a lost server is put aside until a probe clears it, and who waits for that
   const put: string[] = [];
   health.observe({ lost: (id) => put.push(id) });
   health.connectionLost('a');
-  assert.equal(health.isAvoided('a'), false, 'who is never probed could never come back');
+  assert.equal(health.mayBeAsked('a'), 'first', 'who is never probed could never come back');
   health.probing('a');
   health.probed('a', 'ready', 1);
   health.connectionLost('a');
   health.connectionLost('a');
-  assert.deepEqual([health.isAvoided('a'), health.missing('a'), put], [true, undefined, ['a']]);
+  assert.deepEqual([health.mayBeAsked('a'), health.whyNot('a'), put], ['last', undefined, ['a']]);
   const waiting = health.settled('a');
   assert.ok(waiting);
   health.probing('a');
   health.probed('a', 'not-ready', 1);
   await waiting;
-  assert.equal(health.missing('a'), 'readiness');
+  assert.deepEqual([health.mayBeAsked('a'), health.whyNot('a')], ['not', 'readiness']);
   assert.deepEqual([...health.notKnown()], [['a', 'readiness']]);
   assert.equal(health.notKnown(), health.notKnown());
   assert.equal(health.settled('a'), undefined);
   health.probing('a');
   health.probed('a', 'ready', 1);
-  assert.deepEqual([health.isAvoided('a'), health.missing('a')], [false, undefined]);
+  assert.deepEqual([health.mayBeAsked('a'), health.whyNot('a')], ['first', undefined]);
 });
 
 test('what is not known ends by itself where nobody learns more', () => {
@@ -101,7 +101,7 @@ test('a server that is not followed has no health, and nothing that is met of it
   health.notResponded('metrics-server.kube-system');
   health.responded('metrics-server.kube-system');
   assert.deepEqual([health.reports(), doubts, changes], [[], [], []]);
-  assert.equal(health.isUnhealthy('a'), false);
+  assert.notEqual(health.statusOf('a'), 'unhealthy');
   assert.equal(health.weight('a'), 1);
 });
 

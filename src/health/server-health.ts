@@ -10,7 +10,6 @@ import {
   healthAfterResponse,
   initialHealth,
   isInDoubt,
-  isLostLately,
   isToBeVerified,
   missingFor,
   missingKnowledge,
@@ -38,6 +37,13 @@ export interface ServerHealthReport {
   /** `undefined`: it has not been probed. */
   readonly lastProbe: LastProbe | undefined;
 }
+
+/**
+ * Whether a server may be asked: `first`, as any other; `last`, where no other is left, since its `/readyz` may be wrong;
+ * `not` before it is known again: a server that has ended and is not ready yet would refuse what it should not, and its
+ * false 403 ends a client's work, where a 503 with Retry-After has it ask again.
+ */
+export type MayBeAsked = 'first' | 'last' | 'not';
 
 /** What the last probe of a server said. */
 export interface LastProbe {
@@ -168,16 +174,6 @@ export class ServerHealth {
     if (next !== state) this.#set(id, next);
   }
 
-  isUnhealthy(id: string): boolean {
-    return this.#states.get(id)?.status === 'unhealthy';
-  }
-
-  /** Whether it gets requests only when no other server is left. */
-  isAvoided(id: string): boolean {
-    const state = this.#states.get(id);
-    return state !== undefined && (state.status === 'unhealthy' || state.lost !== undefined);
-  }
-
   /** Another process runs it than the one that the snapshot speaks of: it gets nothing before it has been verified. */
   changedHands(id: string): void {
     const state = this.#states.get(id);
@@ -192,11 +188,24 @@ export class ServerHealth {
     if (state !== undefined) this.#set(id, afterReading(state));
   }
 
-  /** What is missing before it gets requests again; `undefined` of a server that is known, as nearly always. */
-  missing(id: string): MissingKnowledge | undefined {
+  /** Whether it may be asked. */
+  mayBeAsked(id: string): MayBeAsked {
     const state = this.#states.get(id);
-    // No look at the clock, then.
+    if (state === undefined) return 'first';
+    // Nearly always: no look at the clock, then.
+    if (state.lost === undefined) return state.status === 'unhealthy' ? 'last' : 'first';
+    return missingKnowledge(state, this.#monotonic()) === undefined ? 'last' : 'not';
+  }
+
+  /** Why it may not be asked: what is missing before it gets requests again. `undefined` of one that may. */
+  whyNot(id: string): MissingKnowledge | undefined {
+    const state = this.#states.get(id);
     return state?.lost === undefined ? undefined : missingKnowledge(state, this.#monotonic());
+  }
+
+  /** `unknown` also of a server that is not followed. */
+  statusOf(id: string): HealthStatus {
+    return this.#states.get(id)?.status ?? 'unknown';
   }
 
   /** Whether it has ever said of itself what the snapshot said of it. */
@@ -249,12 +258,6 @@ export class ServerHealth {
     return lost !== undefined && this.#monotonic() - lost.since < milliseconds;
   }
 
-  /** Whether it was lost less than a minute ago: asked often, it is back in use soon. */
-  isLostLately(id: string): boolean {
-    const state = this.#states.get(id);
-    return state?.lost !== undefined && isLostLately(state, this.#monotonic());
-  }
-
   /** Whether a probe has to find out whether it serves what the snapshot says of it (`'changed'`: it does not). */
   isToBeVerified(id: string): boolean {
     const state = this.#states.get(id);
@@ -264,10 +267,6 @@ export class ServerHealth {
   /** Whether probes tell how it is. */
   isProbed(id: string): boolean {
     return this.#probed.has(id);
-  }
-
-  isHealthy(id: string): boolean {
-    return this.#states.get(id)?.status === 'healthy';
   }
 
   isInDoubt(id: string): boolean {

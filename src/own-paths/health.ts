@@ -132,7 +132,7 @@ function filesCheck(files: CredentialFiles, settings: SettingsState | undefined)
 }
 
 interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'local'> {
-  readonly health: Pick<ServerHealth, 'isHealthy' | 'missing' | 'reports'>;
+  readonly health: Pick<ServerHealth, 'statusOf' | 'whyNot' | 'reports'>;
 }
 
 /**
@@ -150,9 +150,10 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
     name: serversCheckName,
     check({ byPeer }) {
       const serverId = options.local?.id;
-      const missing = serverId === undefined ? undefined : health.missing(serverId);
+      const missing = serverId === undefined ? undefined : health.whyNot(serverId);
       const refusesPeers = missing !== undefined && missing !== 'served-set';
-      if (serverId !== undefined && health.isHealthy(serverId) && !(byPeer && refusesPeers)) return undefined;
+      if (serverId !== undefined && health.statusOf(serverId) === 'healthy' && !(byPeer && refusesPeers))
+        return undefined;
       const peersCount = serverId === undefined || !byPeer;
       if (peersCount && health.reports().some(({ status }) => status === 'healthy')) return undefined;
       return peersCount

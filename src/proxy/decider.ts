@@ -91,7 +91,10 @@ export function isLocalServerDown({
   health,
 }: Pick<RouterSettings, 'local' | 'load' | 'health'>): boolean {
   const serverId = local?.id;
-  return serverId !== undefined && (load.isAvoided(serverId) || health?.isAvoided(serverId) === true);
+  return (
+    serverId !== undefined &&
+    (load.isAvoided(serverId) || (health?.mayBeAsked(serverId) ?? 'first') !== 'first')
+  );
 }
 
 const known = new WeakMap<

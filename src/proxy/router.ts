@@ -70,13 +70,22 @@ function served(
 ): Outcome | Promise<Outcome> {
   const requestInfo = router.accept(inbound);
   if ('response' in requestInfo) return requestInfo;
-  const decideAndServe = (caller: Caller | ResponseToSend) => {
-    if (caller.kind === 'response') return caller;
-    const decision = router.decide(inbound, requestInfo, caller);
-    return serve({ inbound, requestInfo, caller, decision });
-  };
   const caller = router.identify(inbound);
-  return caller instanceof Promise ? caller.then(decideAndServe) : decideAndServe(caller);
+  return caller instanceof Promise
+    ? caller.then((known) => decidedAndServed(inbound, requestInfo, known, router, serve))
+    : decidedAndServed(inbound, requestInfo, caller, router, serve);
+}
+
+function decidedAndServed(
+  inbound: InboundRequest,
+  requestInfo: RequestInfo,
+  caller: Caller | ResponseToSend,
+  router: Pick<Router, 'decide'>,
+  serve: Serve,
+): Outcome | Promise<Outcome> {
+  if (caller.kind === 'response') return caller;
+  const decision = router.decide(inbound, requestInfo, caller);
+  return serve({ inbound, requestInfo, caller, decision });
 }
 
 /**
@@ -108,16 +117,15 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
 
   /** Who calls. */
   function identify(inbound: InboundRequest): ReturnType<Router['identify']> {
-    const identified = (caller: Caller): Caller => {
-      if (inbound.record !== undefined) inbound.record.caller = caller;
-      return caller;
-    };
-    const refused = (error: unknown): ResponseToSend => ownResponse(refuseCaller(inbound, error, logger));
     try {
       const caller = askAuthenticators(inbound, authenticators);
-      return caller instanceof Promise ? caller.then(identified, refused) : identified(caller);
+      if (!(caller instanceof Promise)) return identified(inbound, caller);
+      return caller.then(
+        (known) => identified(inbound, known),
+        (error: unknown) => refuseCaller(inbound, error, logger),
+      );
     } catch (error) {
-      return refused(error);
+      return refuseCaller(inbound, error, logger);
     }
   }
 
@@ -174,13 +182,18 @@ function refuseTarget(error: RequestInfoError): Response {
     : statusResponse('BadRequest', error.message);
 }
 
-function refuseCaller(inbound: InboundRequest, error: unknown, logger: Logger): Response {
+function identified(inbound: InboundRequest, caller: Caller): Caller {
+  if (inbound.record !== undefined) inbound.record.caller = caller;
+  return caller;
+}
+
+function refuseCaller(inbound: InboundRequest, error: unknown, logger: Logger): ResponseToSend {
   if (!(error instanceof AuthenticationError)) throw error;
   const { remoteAddress } = inbound.connection;
   logger.info({ error: error.message, remoteAddress, 'audit-ID': auditIdOf(inbound) }, 'Unauthorized');
   // The message names the class of error for the operator; kubectl shows it. It never holds what helps an attacker
   // (contents of credentials, keys, addresses).
-  return statusResponse('Unauthorized', `Unauthorized: ${error.message}`);
+  return ownResponse(statusResponse('Unauthorized', `Unauthorized: ${error.message}`));
 }
 
 /** Takes admitted requests to API servers and brings their responses. */

@@ -73,7 +73,10 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   const { othersThanLocal, isServedByDepartedServer } = options;
   const state: ServerState = {
     inFlight: (id) => load.inFlight(id),
-    isAvoided: (id) => load.isAvoided(id) || health?.isAvoided(id) === true,
+    mayBeAsked(id) {
+      const may = health?.mayBeAsked(id) ?? 'first';
+      return may === 'first' && load.isAvoided(id) ? 'last' : may;
+    },
     weight: (id) => health?.weight(id) ?? 1,
   };
 
@@ -82,8 +85,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     options.monotonicClock,
     () => options.routingTable.current()?.snapshot,
   );
-  const isNotKnown = (id: string): boolean => health?.missing(id) !== undefined;
-  const choice = new ServerChoice({ state, random, isNotKnown, local });
+  const choice = new ServerChoice({ state, random, local });
 
   /** Asked when a server has been silent for long. */
   function mayTryAnother(candidates: Candidates, tried?: RoutingServer): boolean {
@@ -200,12 +202,12 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const left = candidates.candidates.filter((candidate) => !asked.includes(candidate));
     const next = choice.choose({ ...candidates, candidates: left }, asked.at(-1));
     if (next === undefined || asked.includes(next.server)) return undefined;
-    return onlyHealthy && state.isAvoided(next.server.id) ? undefined : next;
+    return onlyHealthy && state.mayBeAsked(next.server.id) !== 'first' ? undefined : next;
   }
 
   function deliverToLocal(request: AdmittedRequest, destination: Destination, send: Send): Promise<Outcome> {
     // By the decision no server can take its place.
-    const missing = health?.missing(destination.id);
+    const missing = health?.whyNot(destination.id);
     const isDecidedByServed = missing !== 'served-set' || !anyServerResponds.has(request.decision.reason);
     if (missing !== undefined && isDecidedByServed) return Promise.resolve(notReady(request));
     const settled = health?.settled(destination.id);

@@ -16,7 +16,7 @@ const server = (id: string): RoutingServer => ({
 const [a, b, c] = [server('a'), server('b'), server('c')];
 const state = (inFlight: Record<string, number>, avoided: readonly string[] = []): ServerState => ({
   inFlight: (id) => inFlight[id] ?? 0,
-  isAvoided: (id) => avoided.includes(id),
+  mayBeAsked: (id) => (avoided.includes(id) ? 'last' : 'first'),
   weight: () => 1,
 });
 

@@ -34,10 +34,11 @@ const byVersion = (changes: Partial<VersionChoice> = {}): Candidates => ({
 });
 
 function choiceWith({ avoided = [], restarting = [] }: Record<string, readonly string[]>) {
+  const mayBeAsked = (id: string) =>
+    restarting.includes(id) ? 'not' : avoided.includes(id) ? 'last' : 'first';
   return new ServerChoice({
-    state: { inFlight: () => 0, isAvoided: (id) => avoided.includes(id), weight: () => 1 },
+    state: { inFlight: () => 0, mayBeAsked, weight: () => 1 },
     random: () => 0,
-    isNotKnown: (id) => restarting.includes(id),
     local: undefined,
   });
 }

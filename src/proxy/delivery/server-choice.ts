@@ -1,3 +1,4 @@
+import type { MayBeAsked } from '../../health/server-health.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { OtherVersion } from '../../request/inbound.ts';
 import type { VersionChoice } from '../../routing/decision.ts';
@@ -24,8 +25,6 @@ export interface Choice {
 interface ServerChoiceOptions {
   readonly state: ServerState;
   readonly random: () => number;
-  /** Whether it was lost and is not known again: it may refuse what it would normally serve, or serve something else. */
-  readonly isNotKnown: (id: string) => boolean;
   /** Left out in the gateway form. */
   readonly local: Destination | undefined;
 }
@@ -48,9 +47,10 @@ export class ServerChoice {
     except?: RoutingServer,
   ): Choice | undefined {
     const first =
-      (isInOrder ? this.#firstHealthy(candidates, except) : undefined) ?? this.#usable(candidates, except);
+      (isInOrder ? candidates.find((each) => each !== except && this.#isFirst(each)) : undefined) ??
+      this.#usable(candidates, except);
     if (versions === undefined) return first && this.#choiceOf(first);
-    if (first !== undefined && !this.#options.state.isAvoided(first.id)) {
+    if (first !== undefined && this.#isFirst(first)) {
       return this.#choiceOf(first, versions, versions.asked);
     }
     let last = first && this.#choiceOf(first, versions, versions.asked);
@@ -58,7 +58,7 @@ export class ServerChoice {
       if (versions.neverOlder && isOlder(minor, versions.preferred)) continue;
       const other = this.#usable(reachable, except);
       if (other === undefined) continue;
-      if (!this.#options.state.isAvoided(other.id)) return this.#choiceOf(other, versions, minor);
+      if (this.#isFirst(other)) return this.#choiceOf(other, versions, minor);
       last ??= this.#choiceOf(other, versions, minor);
     }
     return last;
@@ -73,24 +73,13 @@ export class ServerChoice {
     );
   }
 
-  #firstHealthy(candidates: readonly RoutingServer[], except?: RoutingServer): RoutingServer | undefined {
-    const { state, isNotKnown } = this.#options;
-    return candidates.find(
-      (candidate) => candidate !== except && !state.isAvoided(candidate.id) && !isNotKnown(candidate.id),
-    );
+  #isFirst({ id }: RoutingServer): boolean {
+    return this.#options.state.mayBeAsked(id) === 'first';
   }
 
-  /**
-   * One that is known. A server that has ended and is not ready yet would refuse what it should not: its false 403 ends a
-   * client's work, a 503 with Retry-After has it ask again. Every other unhealthy server is used when nothing else is
-   * left, for its `/readyz` may be wrong.
-   */
   #usable(candidates: readonly RoutingServer[], except?: RoutingServer): RoutingServer | undefined {
-    const { state, random, isNotKnown } = this.#options;
-    const chosen = chooseServer(candidates, state, random, except);
-    if (chosen === undefined || !isNotKnown(chosen.id)) return chosen;
-    const usable = candidates.filter((candidate) => candidate !== except && !isNotKnown(candidate.id));
-    return chooseServer(usable, state, random);
+    const { state, random } = this.#options;
+    return chooseServer(candidates, state, random, except);
   }
 
   #choiceOf(server: RoutingServer, versions?: VersionChoice, minor?: string): Choice {
@@ -165,16 +154,15 @@ export class ServerLoad {
 /** What the choice looks at. */
 export interface ServerState {
   inFlight(id: string): number;
-  /** Unhealthy: taken only when nothing else is left. */
-  isAvoided(id: string): boolean;
+  mayBeAsked(id: string): MayBeAsked;
   /** Share of its part that it is to get, in (0, 1]; below 1 for a server that has just recovered. */
   weight(id: string): number;
 }
 
 /**
  * One of `candidates`: of two drawn at random the one with fewer requests in flight (Mitzenmacher, "The
- * Power of Two Choices in Randomized Load Balancing"). Servers to be avoided count only when all are, so
- * that bad luck with health never empties the pool; one in its slow start is passed over in proportion. Allocates
+ * Power of Two Choices in Randomized Load Balancing"). Servers that may be asked last count
+ * only when all are such; one in its slow start is passed over in proportion. Allocates
  * nothing, however many candidates there are.
  *
  * @param random in [0, 1)
@@ -190,9 +178,9 @@ export function chooseServer(
   if (first === undefined || candidates.length === 1) return first;
   const second = draw(candidates, state, random, except, first);
   if (second === undefined) return first;
-  const firstIsAvoided = state.isAvoided(first.id);
+  const firstMay = state.mayBeAsked(first.id);
   // The first was drawn from the preferred ones if there are any; the second may have had to do without.
-  if (firstIsAvoided !== state.isAvoided(second.id)) return firstIsAvoided ? second : first;
+  if (firstMay !== state.mayBeAsked(second.id)) return firstMay === 'first' ? first : second;
   return state.inFlight(second.id) < state.inFlight(first.id) ? second : first;
 }
 
@@ -211,8 +199,9 @@ function draw(
   for (let step = 0; step < candidates.length; step++) {
     const candidate = candidates[(start + step) % candidates.length];
     if (candidate === undefined || candidate === except || candidate === drawn) continue;
-    if (state.isAvoided(candidate.id)) {
-      avoided ??= candidate;
+    const may = state.mayBeAsked(candidate.id);
+    if (may !== 'first') {
+      if (may === 'last') avoided ??= candidate;
       continue;
     }
     const weight = state.weight(candidate.id);
