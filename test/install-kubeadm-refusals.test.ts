@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -16,7 +16,16 @@ test('it refuses, and changes nothing, where the other port is taken', async (co
   for (const args of [['--dry-run'], []]) {
     const { errors } = await node.install(...args);
     assert.match(errors, /something listens on \d+ already: give another with --kube-apiserver-port/);
+    const beside = await node.installBeside(`--port=${node.otherPort}`, ...args);
+    assert.match(beside.errors, /something listens on \d+ already: give another with --port/);
   }
+  assert.match((await node.installBeside(`--port=${node.port}`)).errors, /or that one with --take-port/);
+  await node.write(
+    routerPaths.configuration,
+    await readFile(join(import.meta.dirname, '../deploy/static-pod/config.yaml'), 'utf8'),
+  );
+  assert.match((await node.installBeside()).errors, /has the router listen on 7443: set serving\.port/);
+  await rm(join(node.root, 'etc/mixed-version-proxy'), { recursive: true });
   assert.deepEqual(await node.files(), node.before);
 });
 

@@ -16,6 +16,66 @@ import { temporaryDirectory } from './support/temporary-directory.ts';
 
 const leases = { group: 'coordination.k8s.io', resource: 'leases' };
 
+test('the first step moves no port: a router beside kube-apiserver, which knows nothing of it, and one command takes it off', async (context) => {
+  const node = await controlPlaneNode(context);
+  const dryRun = await node.installBeside('--dry-run');
+  assert.equal(dryRun.errors, '');
+  assert.doesNotMatch(dryRun.output, /\+\+\+ \S*(?:kube-apiserver\.yaml|patches)|Endpoint/);
+  assert.deepEqual(await node.files(), node.before);
+  const { errors, output } = await node.installBeside();
+  assert.equal(errors, '');
+  const told = `installed: the router is ready on ${node.routerPort}, beside kube-apiserver on ${node.port}. Next: point the load balancer to port ${node.routerPort}`;
+  assert.ok(output.includes(told), output);
+  const untouched = await node.files();
+  assert.equal(untouched[kubeApiServerManifest], node.before[kubeApiServerManifest]);
+  assert.match((await node.run([])).output, /^nothing to do: the router is installed, and ready/);
+  assert.equal((await node.run(['--image=registry.example/other:1'])).errors, '');
+  assert.match(await node.text(routerPaths.manifest), /other:1/);
+  const undone = await node.undo();
+  assert.equal(undone.errors, '');
+  assert.match(
+    undone.output,
+    new RegExp(`removed: kube-apiserver is ready on ${node.port} and nothing on ${node.routerPort}`),
+  );
+  assert.deepEqual(await node.files(), node.before);
+  assert.deepEqual(node.started, [
+    `kube-apiserver.yaml:${node.port}`,
+    `mixed-version-proxy.yaml:${node.routerPort}`,
+    `mixed-version-proxy.yaml:${node.routerPort}`,
+  ]);
+});
+
+test('the second step takes the port over, with what was changed by hand meanwhile, and what fails of it goes back to the first', async (context) => {
+  const node = await controlPlaneNode(context);
+  await node.installBeside();
+  const configuration = `${await node.text(routerPaths.configuration)}# by hand\n`;
+  await node.write(routerPaths.configuration, configuration, 0o644);
+  const beside = await node.files();
+  node.unready.add(`mixed-version-proxy.yaml:${node.port}`);
+  const failed = await node.run(['--take-port', impatient]);
+  assert.match(failed.errors, /everything has been put back/);
+  assert.deepEqual(await node.files(), beside);
+  assert.deepEqual(node.started.slice(-2).sort(), [
+    `kube-apiserver.yaml:${node.port}`,
+    `mixed-version-proxy.yaml:${node.routerPort}`,
+  ]);
+  node.unready.clear();
+  assert.equal((await node.run(['--take-port'])).errors, '');
+  assert.equal(
+    await node.text(routerPaths.configuration),
+    configuration.replace(`port: ${node.routerPort}`, `port: ${node.port}`),
+  );
+  assert.deepEqual(node.started.slice(-2), [
+    `kube-apiserver.yaml:${node.otherPort}`,
+    `mixed-version-proxy.yaml:${node.port}`,
+  ]);
+  // It keeps it, named or not.
+  assert.match((await node.run([])).output, /^nothing to do/);
+  assert.match((await node.run(['--port=7443'])).errors, /this one takes port/);
+  assert.equal((await node.undo()).errors, '');
+  assert.deepEqual(await node.files(), node.before);
+});
+
 test('one command puts a router on the port that clients know, and one takes it off: every file is as before', async (context) => {
   const node = await controlPlaneNode(context);
   const { errors, output } = await node.install();
@@ -275,7 +335,7 @@ test('half an installation is finished by the next one, or taken back, whenever 
           await node.node.write(change);
         },
       };
-      const { errors } = await node.run([`--image=${image}`], cutOff);
+      const { errors } = await node.run([`--image=${image}`, '--take-port'], cutOff);
       assert.match(errors, /killed/, String(writes));
       // What was being written then.
       await node.write('/etc/mixed-version-proxy/.mixed-version-proxy-reader.kubeconfig', '#');

@@ -113,8 +113,8 @@ test('it sees the host’s files under their own paths, and writes only beside t
   );
 });
 
-test('its probes ask the router on the port that clients know, and those of kube-apiserver the other one', () => {
-  const on = (path: string) => ({ host: '127.0.0.1', path, port: 6443, scheme: 'HTTPS' });
+test('its probes ask the router on its own port, and those of a kube-apiserver that has moved the other one', () => {
+  const on = (path: string) => ({ host: '127.0.0.1', path, port: 7443, scheme: 'HTTPS' });
   assert.deepEqual(container.startupProbe.httpGet, on('/livez'));
   assert.deepEqual(container.livenessProbe.httpGet, on('/livez'));
   assert.deepEqual(container.readinessProbe.httpGet, on('/readyz'));

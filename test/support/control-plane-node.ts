@@ -74,7 +74,7 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     cluster.store.create({ group: '', resource: 'nodes' }, { apiVersion: 'v1', kind: 'Node', ...node });
   }
   const root = join(cluster.directory, 'node');
-  const [port, otherPort] = [await freePort(), await freePort()];
+  const [port, otherPort, routerPort] = [await freePort(), await freePort(), await freePort()];
   const manifest = kubeadmManifest({
     pki: '/etc/kubernetes/pki',
     securePort: port,
@@ -141,7 +141,11 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     text: (path: string) => readFile(join(root, path), 'utf8'),
     node: kubeadmNode({ root, kubeadm }),
     run,
-    install: (...args: string[]) => run([`--image=${image}`, ...args]),
+    /** The router takes the port of kube-apiserver. */
+    install: (...args: string[]) => run([`--image=${image}`, '--take-port', ...args]),
+    /** The router has a port of its own. */
+    installBeside: (...args: string[]) => run([`--image=${image}`, `--port=${routerPort}`, ...args]),
+    routerPort,
     undo: (...args: string[]) => run(['--undo', ...args]),
   };
 }

@@ -23,9 +23,15 @@ const flags = section('Flags:', {
   image: setting('image', text('image'), {
     description: 'Image of the router. Required for the first installation.',
   }),
+  port: setting('port', wholeNumber(1, 65_535, 'port'), {
+    description: 'The port of the router beside kube-apiserver. Default: 7443, or the one it has.',
+  }),
+  takePort: setting('take-port', boolean, {
+    description: 'Move kube-apiserver to another port, and give its port to the router.',
+  }),
   kubeApiServerPort: setting('kube-apiserver-port', wholeNumber(1, 65_535, 'port'), {
     default: 6444,
-    description: 'The port that kube-apiserver moves to.',
+    description: 'The port that kube-apiserver moves to with --take-port.',
   }),
   kubeconfig: setting('kubeconfig', file, {
     default: '/etc/kubernetes/admin.conf',
@@ -47,15 +53,19 @@ type InstallOptions = v.InferOutput<typeof flags>;
 export function installCommand(node: KubeadmNode = kubeadmNode()): Command {
   return {
     description:
-      'Move the kube-apiserver of this node to another port, also for later kubeadm upgrades, and start a router as a static pod on the port that clients know. Run it as root, on one node at a time: it refuses while another control-plane node is not ready. Everything is put back when something does not become ready. It can be repeated.',
+      'Start a router as a static pod beside the kube-apiserver of this node, on a port of its own: nothing of kube-apiserver changes, and clients come through the router once the load balancer points to it. With --take-port, as a second step, kube-apiserver moves to another port, also for later kubeadm upgrades, and the router takes the port that clients know; that refuses while another control-plane node is not ready. Run it as root, one node at a time. Everything is put back when something does not become ready. It can be repeated.',
     examples: [
       {
         comment: 'See every change, without making one.',
         line: 'install kubeadm --image=registry.example/mixed-version-proxy:0.1.0 --dry-run',
       },
       {
-        comment: 'Make them.',
+        comment: 'Make them: a router on port 7443, beside kube-apiserver.',
         line: 'install kubeadm --image=registry.example/mixed-version-proxy:0.1.0',
+      },
+      {
+        comment: 'Afterwards, if kubelets and the components of the node are to come through it, too.',
+        line: 'install kubeadm --take-port',
       },
       { comment: 'Put everything back.', line: 'install kubeadm --undo' },
     ],
@@ -81,8 +91,8 @@ export function installCommand(node: KubeadmNode = kubeadmNode()): Command {
 }
 
 async function run(options: InstallOptions, context: CommandContext, node: KubeadmNode): Promise<void> {
-  const { image, kubeApiServerPort, kubeconfig, timeout } = options;
-  const wish = { image, kubeApiServerPort };
+  const { image, port, kubeApiServerPort, kubeconfig, timeout } = options;
+  const wish = { image, port, takesPort: options.takePort === true, kubeApiServerPort };
   const site: InstallationSite = {
     node,
     controlPlane: () => controlPlaneOf(kubeconfig, node),

@@ -6,7 +6,13 @@ import { refuseUnlessPossible } from './installation-checks.ts';
 import type { InstallationSite } from './installation-site.ts';
 import { isMade, type Journal, planUndo, presentFiles, readJournal, writeJournal } from './journal.ts';
 import type { KubeadmNode } from './kubeadm-node.ts';
-import { changesOf, type InstallationPlan, type InstallationWish, planInstallation } from './kubeadm-plan.ts';
+import {
+  changesOf,
+  hasTakenPort,
+  type InstallationPlan,
+  type InstallationWish,
+  planInstallation,
+} from './kubeadm-plan.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
 import type { MirrorPod } from './objects/mirror-pod.ts';
 import { recordedChanges, refuseAndPutBack, takeBackChange, tidyUp } from './recorded-changes.ts';
@@ -24,17 +30,18 @@ export async function dryRunOfInstallation(wish: InstallationWish, site: Install
   const { plan, journal } = await planOf(wish, site.node);
   const controlPlane = await site.controlPlane();
   const ports = async () => {
-    const isEverywhere = (await controlPlane.othersNotReady(wish.kubeApiServerPort)).length === 0;
-    return servicePortChanges(controlPlane, isEverywhere ? wish.kubeApiServerPort : plan.port);
+    if (!hasTakenPort(plan)) return [];
+    const isEverywhere = (await controlPlane.othersNotReady(plan.kubeApiServerPort)).length === 0;
+    return servicePortChanges(controlPlane, isEverywhere ? plan.kubeApiServerPort : plan.port);
   };
   const changes = changesOf(plan);
   if (changes.length === 0) {
-    const reason = await reasonNotStarted(controlPlane, { name: 'mixed-version-proxy', port: plan.port });
+    const reason = await reasonNotStarted(controlPlane, routerOf(plan));
     if (reason !== undefined) throw new InstallationRefused(reason);
     return diffText(await ports());
   }
   const turn = await controlPlane.turnChange(turns * site.timeout);
-  await refuseUnlessPossible(plan, wish, site, controlPlane, journal !== undefined);
+  await refuseUnlessPossible(plan, site, controlPlane, journal !== undefined);
   return diffText([turn, ...(await controlPlane.rightsChanges()), ...changes, ...(await ports())]);
 }
 
@@ -42,7 +49,9 @@ export async function dryRunOfInstallation(wish: InstallationWish, site: Install
 export async function dryRunOfUndo(site: InstallationSite): Promise<string> {
   const journal = await journalOf(site.node);
   if (journal === undefined) return '';
-  const ports = await servicePortChanges(await site.controlPlane(), journal.port);
+  const ports = hasTakenPort(journal)
+    ? await servicePortChanges(await site.controlPlane(), journal.port)
+    : [];
   return diffText([...(await undoOf(journal, site.node)), ...ports]);
 }
 
@@ -52,8 +61,8 @@ function servicePortChanges(controlPlane: ControlPlane, port: number): Promise<r
 }
 
 /**
- * Moves kube-apiserver to its other port and puts a router on the one that clients know. All is put back when one of
- * them does not become ready.
+ * Puts a router beside kube-apiserver, or moves that to its other port and puts the router on the one that clients know.
+ * All is put back when one of them does not become ready.
  * @throws {InstallationRefused} when nothing has been changed, or everything has been put back
  */
 export async function install(wish: InstallationWish, site: InstallationSite): Promise<void> {
@@ -61,35 +70,37 @@ export async function install(wish: InstallationWish, site: InstallationSite): P
   const { plan, journal } = await planOf(wish, node);
   const controlPlane = await site.controlPlane();
   if (changesOf(plan).length === 0) {
-    const router = { name: 'mixed-version-proxy', port: plan.port } as const;
-    await waitUntil(site.timeout, () => reasonNotStarted(controlPlane, router));
-    await settleService(controlPlane, wish, plan);
-    await say(`nothing to do: the router is installed, and ready on ${plan.port}`);
+    await waitUntil(site.timeout, () => reasonNotStarted(controlPlane, routerOf(plan)));
+    await settleService(controlPlane, plan);
+    await say(`nothing to do: the router is installed, and ready on ${plan.routerPort}`);
     return;
   }
   const reason = await controlPlane.takeTurn(turns * site.timeout);
   if (reason !== undefined) throw new InstallationRefused(reason);
   try {
-    await installInTurn(wish, site, plan, journal, controlPlane);
+    await installInTurn(site, plan, journal, controlPlane);
   } finally {
     await controlPlane.endTurn();
   }
 }
 
+function routerOf({ routerPort }: Pick<InstallationPlan, 'routerPort'>): AwaitedPod {
+  return { name: 'mixed-version-proxy', port: routerPort };
+}
+
 async function installInTurn(
-  wish: InstallationWish,
   site: InstallationSite,
   plan: InstallationPlan,
   journal: Journal | undefined,
   controlPlane: ControlPlane,
 ): Promise<void> {
   const { node, say } = site;
-  await refuseUnlessPossible(plan, wish, site, controlPlane, journal !== undefined);
+  await refuseUnlessPossible(plan, site, controlPlane, journal !== undefined);
   await controlPlane.grantRights();
   const preparations = await withKubeconfig(plan.preparations, node, controlPlane);
   const recorded = recordedChanges(
     routerPaths.journal,
-    journal ?? { version: 1, port: plan.port, files: [] },
+    { version: 1, port: plan.port, routerPort: plan.routerPort, files: journal?.files ?? [] },
     node,
     say,
   );
@@ -100,28 +111,32 @@ async function installInTurn(
     const isOfManifest = ({ hash }: MirrorPod) => hash !== before?.hash;
     await untilStarted(controlPlane, { ...pod, isOfManifest }, site);
   };
-  const router = { name: 'mixed-version-proxy', port: plan.port } as const;
+  const router = routerOf(plan);
   const isReplacing = plan.router?.before !== undefined;
   const present = await controlPlane.mirrorOf(router.name);
-  const worked = plan.kubeApiServer === undefined && (await controlPlane.notReady(plan.port)) === undefined;
+  // A kube-apiserver that has to move although the router has its port was moved back by somebody: that is not what was.
+  const isWhole = journal !== undefined && (plan.kubeApiServer === undefined || !hasTakenPort(journal));
+  const worked = isWhole && (await controlPlane.notReady(journal.routerPort)) === undefined;
   try {
     for (const change of preparations) await recorded.make(change);
-    await start({ name: 'kube-apiserver', port: wish.kubeApiServerPort }, plan.kubeApiServer);
+    await start({ name: 'kube-apiserver', port: plan.kubeApiServerPort }, plan.kubeApiServer);
     await start({ ...router, isReplacing }, plan.router);
   } catch (cause) {
     await refuseAndPutBack(
       cause,
       () =>
-        journal !== undefined && worked
-          ? putBackRouter(recorded.changes(), journal, present, controlPlane, site)
+        worked
+          ? putBackRun(recorded.changes(), journal, present, controlPlane, site)
           : putBack(recorded.journal(), controlPlane, site),
       'install kubeadm --undo',
       say,
     );
   }
-  await settleService(controlPlane, wish, plan);
+  await settleService(controlPlane, plan);
   await say(
-    `installed: the router is ready on ${plan.port}, kube-apiserver on ${wish.kubeApiServerPort}. From now on: kubeadm upgrade … --patches /etc/kubernetes/patches`,
+    hasTakenPort(plan)
+      ? `installed: the router is ready on ${plan.port}, kube-apiserver on ${plan.kubeApiServerPort}. From now on: kubeadm upgrade … --patches /etc/kubernetes/patches`
+      : `installed: the router is ready on ${plan.routerPort}, beside kube-apiserver on ${plan.port}. Next: point the load balancer to port ${plan.routerPort} of this node, with a health check of HTTPS /readyz. The way back: point it to ${plan.port}`,
   );
 }
 
@@ -143,42 +158,53 @@ export async function undo(site: InstallationSite): Promise<void> {
   } finally {
     await controlPlane.endTurn();
   }
+  const what = hasTakenPort(journal) ? '' : ` and nothing on ${journal.routerPort}`;
   await site.say(
-    `removed: kube-apiserver is ready on ${journal.port}. The ClusterRole, Roles and bindings mixed-version-proxy-reader stay for other nodes`,
+    `removed: kube-apiserver is ready on ${journal.port}${what}. The ClusterRole, Roles and bindings mixed-version-proxy-reader stay for other nodes`,
   );
 }
 
-async function putBack(
-  journal: Journal,
-  controlPlane: ControlPlane,
-  { node, say, timeout }: InstallationSite,
-): Promise<void> {
+async function putBack(journal: Journal, controlPlane: ControlPlane, site: InstallationSite): Promise<void> {
+  const { node, say } = site;
   for (const change of await undoOf(journal, node)) {
     // The router ends its requests first; kube-apiserver cannot have the port before that.
     if (change.path === kubeAdmManifest && journal.files.some(({ path }) => path === routerPaths.manifest)) {
-      await say(`waiting until ${journal.port} is free`);
-      await waitUntil(timeout, async () =>
-        (await node.isTaken(journal.port)) ? `something still listens on ${journal.port}` : undefined,
-      );
+      await untilFree(journal.port, site);
     }
     await takeBackChange(change, node, say);
   }
+  if (!hasTakenPort(journal)) await untilFree(journal.routerPort, site);
   await tidyUp(routerPaths.journal, journal, node);
+  await untilKubeApiServerIsBack(journal, controlPlane, site);
+  await node.write({ path: routerPaths.journal, after: undefined, mode: 0o600 });
+}
+
+async function untilFree(port: number, { node, say, timeout }: InstallationSite): Promise<void> {
+  await say(`waiting until ${port} is free`);
+  await waitUntil(timeout, async () =>
+    (await node.isTaken(port)) ? `something still listens on ${port}` : undefined,
+  );
+}
+
+async function untilKubeApiServerIsBack(
+  journal: Journal,
+  controlPlane: ControlPlane,
+  { say, timeout }: InstallationSite,
+): Promise<void> {
   await say(`waiting for kube-apiserver on ${journal.port}`);
   await waitUntil(timeout, async () => {
     const reason = await controlPlane.notReady(journal.port);
     // The one that ends leaves its port behind, and none that starts changes it.
-    await leadService(controlPlane, journal.port);
+    if (hasTakenPort(journal)) await leadService(controlPlane, journal.port);
     return reason;
   });
-  await node.write({ path: routerPaths.journal, after: undefined, mode: 0o600 });
 }
 
 /**
- * A router that worked gets its place back: what was before it is older than what this run has changed.
- * @param present its mirror before this run; `undefined` where the API did not tell: then its port alone does
+ * What worked before this run gets its place back: what was there before the first run is older.
+ * @param present the router's mirror before this run; `undefined` where the API did not tell: then its port alone does
  */
-async function putBackRouter(
+async function putBackRun(
   changes: readonly FileChange[],
   journal: Journal,
   present: MirrorPod | undefined,
@@ -186,11 +212,13 @@ async function putBackRouter(
   site: InstallationSite,
 ): Promise<void> {
   for (const change of changes.toReversed()) {
+    const moves = change.path === kubeAdmManifest;
+    if (moves) await untilFree(journal.port, site);
     await takeBackChange({ ...change, before: change.after, after: change.before }, site.node, site.say);
+    if (moves) await untilKubeApiServerIsBack({ ...journal, routerPort: journal.port }, controlPlane, site);
   }
   const router: AwaitedPod = {
-    name: 'mixed-version-proxy',
-    port: journal.port,
+    ...routerOf(journal),
     isReplacing: true,
     ...(present && { isOfManifest: ({ hash }: MirrorPod) => hash === present.hash }),
   };
@@ -198,13 +226,10 @@ async function putBackRouter(
   await writeJournal(routerPaths.journal, journal, site.node);
 }
 
-async function settleService(
-  controlPlane: ControlPlane,
-  { kubeApiServerPort }: InstallationWish,
-  { port }: InstallationPlan,
-): Promise<void> {
-  const isEverywhere = await controlPlane.isReadyEverywhere(kubeApiServerPort).catch(() => false);
-  await leadService(controlPlane, isEverywhere ? kubeApiServerPort : port);
+async function settleService(controlPlane: ControlPlane, plan: InstallationPlan): Promise<void> {
+  if (!hasTakenPort(plan)) return;
+  const isEverywhere = await controlPlane.isReadyEverywhere(plan.kubeApiServerPort).catch(() => false);
+  await leadService(controlPlane, isEverywhere ? plan.kubeApiServerPort : plan.port);
 }
 
 /**
@@ -228,7 +253,7 @@ async function planOf(
     kubeconfig !== undefined &&
     isMade(journal, routerPaths.kubeconfig, kubeconfig) &&
     (await isDueForRenewal(kubeconfig));
-  return { plan: planInstallation(wish, files, journal?.port, renews), journal };
+  return { plan: planInstallation(wish, files, { journal, renewsKubeconfig: renews }), journal };
 }
 
 /** Past two thirds of its life. kubeadm renews it with none of its own: it is not in /etc/kubernetes. */
@@ -261,9 +286,12 @@ function filesOf(node: KubeadmNode, journal: Journal | undefined): Promise<Reado
 
 /** What kubeadm has written anew since, such as kube-apiserver in another version, is kept, and moved back to its port. */
 async function undoOf(journal: Journal, node: KubeadmNode): Promise<readonly FileChange[]> {
-  return planUndo(journal, await filesOf(node, journal), (path, present, before) =>
+  const changes = planUndo(journal, await filesOf(node, journal), (path, present, before) =>
     path === kubeAdmManifest ? movedBack(present, before, journal.port) : undefined,
   );
+  // The router leaves the port first, also where it was there before kube-apiserver moved.
+  const isRouter = ({ path }: FileChange) => path === routerPaths.manifest;
+  return [...changes.filter(isRouter), ...changes.filter((change) => !isRouter(change))];
 }
 
 /** Byte for byte what was there before, if it is still that which has been moved, be it once or several times. */

@@ -8,7 +8,7 @@ import { readServeInput } from '../serve/serve-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { InstallationSite } from './installation-site.ts';
-import { changesOf, type InstallationPlan, type InstallationWish } from './kubeadm-plan.ts';
+import { changesOf, hasTakenPort, type InstallationPlan } from './kubeadm-plan.ts';
 import { routerPaths } from './router-files.ts';
 import { InstallationRefused } from './wait-until.ts';
 
@@ -19,18 +19,21 @@ import { InstallationRefused } from './wait-until.ts';
  */
 export async function refuseUnlessPossible(
   plan: InstallationPlan,
-  { kubeApiServerPort }: InstallationWish,
   site: InstallationSite,
   controlPlane: ControlPlane,
   isInstalled: boolean,
 ): Promise<void> {
-  const reasons = (await controlPlane.othersNotReady(plan.port)).map(
-    (reason) => `${reason}: one node at a time, while all others are ready`,
-  );
-  if (plan.kubeApiServer !== undefined && (await site.node.isTaken(kubeApiServerPort))) {
-    reasons.push(
-      `something listens on ${kubeApiServerPort} already: give another with --kube-apiserver-port`,
-    );
+  // A router beside kube-apiserver takes nothing from anybody.
+  const others = hasTakenPort(plan) ? await controlPlane.othersNotReady(plan.port) : [];
+  const reasons = others.map((reason) => `${reason}: one node at a time, while all others are ready`);
+  const isTaken = (port: number, flag: string) =>
+    reasons.push(`something listens on ${port} already: give another with ${flag}`);
+  if (plan.kubeApiServer !== undefined && (await site.node.isTaken(plan.kubeApiServerPort))) {
+    isTaken(plan.kubeApiServerPort, '--kube-apiserver-port');
+  }
+  const isFirst = plan.router !== undefined && plan.router.before === undefined;
+  if (isFirst && !hasTakenPort(plan) && (await site.node.isTaken(plan.routerPort))) {
+    isTaken(plan.routerPort, '--port');
   }
   if (reasons.length > 0) throw new InstallationRefused(reasons.join('\n'));
   await refuseUnlessRouterCanStart(plan, site, controlPlane, isInstalled);
@@ -58,7 +61,12 @@ async function refuseUnlessRouterCanStart(
   // A kube-apiserver that does not run, such as one that kubeadm has moved back onto the router's port, has no identity
   // Lease and no endpoint: a repeated run starts it, and the router waits for its ID.
   const router = { configuration: routerPaths.configuration, readFile, maySkipServerId: isInstalled };
-  await checkedConfiguration(router, context);
+  const { securePort } = await checkedConfiguration(router, context);
+  if (securePort !== plan.routerPort) {
+    throw new InstallationRefused(
+      `${routerPaths.configuration} has the router listen on ${securePort}: set serving.port to ${plan.routerPort} there`,
+    );
+  }
 }
 
 function hostPathsOf(pod: string): (path: string) => string | undefined {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type Journal, parseJournal, planUndo, withChange } from './journal.ts';
 
 const path = '/etc/kubernetes/patches/kube-apiserver.yaml';
-const empty: Journal = { version: 1, port: 6443, files: [] };
+const empty: Journal = { version: 1, port: 6443, routerPort: 6443, files: [] };
 const changed = withChange(empty, { path, before: 'old', after: 'new', mode: 0o644 });
 
 test('what was there before the first change is what is put back', () => {

@@ -6,8 +6,10 @@ import { InstallationRefused } from './wait-until.ts';
 
 const journalSchema = v.object({
   version: v.literal(1),
-  /** The port that clients know. */
+  /** The port that clients know: kube-apiserver's before anything was installed. */
   port: v.number(),
+  /** The router's: the same where it has taken that port. */
+  routerPort: v.number(),
   files: v.array(
     v.object({
       path: v.string(),

@@ -1,41 +1,61 @@
+import { parseDocument } from 'yaml';
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import { changeTo, type FileChange } from './file-change.ts';
+import type { Journal } from './journal.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
 import { flagPatch, probePatch, routerConfiguration, routerManifest, routerPaths } from './router-files.ts';
 import { InstallationRefused } from './wait-until.ts';
+
+/** The router's own port where it leaves kube-apiserver its. */
+const besidePort = 7443;
 
 /** What is to be on the node. */
 export interface InstallationWish {
   /** Image of the router; `undefined`: the one that the router's static pod has already. */
   readonly image: string | undefined;
-  /** Where kube-apiserver goes. */
+  /** Whether the router takes the port that clients know. One that has it keeps it in any case. */
+  readonly takesPort: boolean;
+  /** The router's beside kube-apiserver; `undefined`: as it is installed, at first 7443. */
+  readonly port: number | undefined;
+  /** Where kube-apiserver goes if the router takes its port. */
   readonly kubeApiServerPort: number;
 }
 
 /** Changes in the order in which they are made: kube-apiserver leaves its port before the router takes it. */
 export interface InstallationPlan {
-  /** The port that clients know: kube-apiserver's until now, the router's from now on. */
+  /** The port that clients know: kube-apiserver's until something was installed. */
   readonly port: number;
+  readonly routerPort: number;
+  readonly kubeApiServerPort: number;
   readonly preparations: readonly FileChange[];
   readonly kubeApiServer: FileChange | undefined;
   readonly router: FileChange | undefined;
 }
 
+/** Whether the router has the port that clients know. */
+export function hasTakenPort({ port, routerPort }: Pick<InstallationPlan, 'port' | 'routerPort'>): boolean {
+  return port === routerPort;
+}
+
 /** Stands for the kubeconfig in a plan until kubeadm has made it. */
 const kubeconfigToBeMade = '(made by kubeadm)\n';
+
+/** What an earlier run has left. */
+interface Installed {
+  readonly journal: Journal | undefined;
+  /** The kubeconfig that it made is near its end. */
+  readonly renewsKubeconfig: boolean;
+}
 
 /**
  * What has to change on a node of kubeadm. Pure.
  * @param files what is there, by path
- * @param installedPort the port that clients know, where an installation has recorded it
- * @param renewsKubeconfig the one that an installation made is near its end
  * @throws {InstallationRefused}
  */
 export function planInstallation(
-  { image, kubeApiServerPort }: InstallationWish,
+  wish: InstallationWish,
   files: ReadonlyMap<string, string>,
-  installedPort: number | undefined,
-  renewsKubeconfig: boolean,
+  { journal, renewsKubeconfig }: Installed,
 ): InstallationPlan {
   const manifest = files.get(kubeAdmManifest);
   if (manifest === undefined) {
@@ -43,27 +63,50 @@ export function planInstallation(
       `${kubeAdmManifest} is not there: this is no control-plane node of kubeadm. Run it on one, as root`,
     );
   }
-  const { present, moved } = movedManifest(manifest, kubeApiServerPort);
-  const port = installedPort ?? present;
-  if (port === kubeApiServerPort) {
+  const takesPort = wish.takesPort || (journal !== undefined && hasTakenPort(journal));
+  const { present, moved } = movedManifest(manifest, takesPort ? wish.kubeApiServerPort : undefined);
+  const port = journal?.port ?? present;
+  const routerPort = takesPort ? port : (wish.port ?? journal?.routerPort ?? besidePort);
+  if (takesPort && wish.port !== undefined) {
+    throw new InstallationRefused(
+      `--port is for a router beside kube-apiserver, and this one takes port ${port}: leave --port out, or --undo first`,
+    );
+  }
+  if (takesPort && port === wish.kubeApiServerPort) {
     throw new InstallationRefused(
       `kube-apiserver listens on ${port} already, and nothing has recorded which port clients use: give another with --kube-apiserver-port, or move it back first`,
+    );
+  }
+  if (!takesPort && routerPort === present) {
+    throw new InstallationRefused(
+      `kube-apiserver listens on ${present}: give the router another port with --port, or that one with --take-port`,
     );
   }
   /** Somebody's own, once it is there. */
   const made = (path: string, after: string, mode: number, isSecret?: boolean) =>
     files.has(path) ? [] : changeTo(files, path, after, mode, isSecret);
-  const [router] = changeTo(files, routerPaths.manifest, manifestOf(image, files, port), 0o600);
+  const [router] = changeTo(files, routerPaths.manifest, manifestOf(wish.image, files, routerPort), 0o600);
   const [kubeApiServer] = changeTo(files, kubeAdmManifest, moved, 0o600);
   return {
     port,
+    routerPort,
+    kubeApiServerPort: takesPort ? wish.kubeApiServerPort : present,
     preparations: [
       ...(renewsKubeconfig
         ? changeTo(files, routerPaths.kubeconfig, kubeconfigToBeMade, 0o600, true)
         : made(routerPaths.kubeconfig, kubeconfigToBeMade, 0o600, true)),
-      ...made(routerPaths.configuration, routerConfiguration(port), 0o644),
-      ...changeTo(files, routerPaths.flagPatch, flagPatch(kubeApiServerPort), 0o644),
-      ...changeTo(files, routerPaths.probePatch, probePatch(kubeApiServerPort), 0o644),
+      ...changeTo(
+        files,
+        routerPaths.configuration,
+        configurationOf(files.get(routerPaths.configuration), routerPort, journal),
+        0o644,
+      ),
+      ...(takesPort
+        ? [
+            ...changeTo(files, routerPaths.flagPatch, flagPatch(wish.kubeApiServerPort), 0o644),
+            ...changeTo(files, routerPaths.probePatch, probePatch(wish.kubeApiServerPort), 0o644),
+          ]
+        : []),
     ],
     kubeApiServer,
     router,
@@ -75,20 +118,44 @@ export function changesOf({ preparations, kubeApiServer, router }: InstallationP
   return [...preparations, kubeApiServer, router].filter((change) => change !== undefined);
 }
 
-function movedManifest(manifest: string, to: number): { readonly present: number; readonly moved: string } {
+/** Somebody's own, once it is there, but for the port of one that an earlier run made. */
+function configurationOf(present: string | undefined, port: number, journal: Journal | undefined): string {
+  if (present === undefined) return routerConfiguration(port);
+  const isMade = journal?.files.some(
+    ({ path, before }) => path === routerPaths.configuration && before === null,
+  );
+  const before = parseDocument(present).getIn(['serving', 'port']);
+  if (isMade !== true || before === port) return present;
+  // As text, so that nothing else changes: the port stands on a line of its own in what was written first.
+  const moved = present.replace(new RegExp(`^(\\s+port: )${before}$`, 'm'), `$1${port}`);
+  if (parseDocument(moved).getIn(['serving', 'port']) === port) return moved;
+  throw new InstallationRefused(
+    `${routerPaths.configuration}: set serving.port to ${port} by hand, and install again`,
+  );
+}
+
+/** @param to absent: it stays where it is */
+function movedManifest(manifest: string, to: number | undefined) {
   try {
-    return { present: securePortOf(manifest), moved: moveKubeApiServer(manifest, to) };
+    const present = securePortOf(manifest);
+    return { present, moved: moveKubeApiServer(manifest, to ?? present) };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     throw new InstallationRefused(`${kubeAdmManifest} ${error.message}`, { cause: error });
   }
 }
 
-function manifestOf(image: string | undefined, files: ReadonlyMap<string, string>, port: number): string {
+function manifestOf(given: string | undefined, files: ReadonlyMap<string, string>, port: number): string {
   const present = files.get(routerPaths.manifest);
+  const image = given ?? (present === undefined ? undefined : imageIn(present));
   if (image !== undefined) return routerManifest(image, port);
-  if (present !== undefined) return present;
   throw new InstallationRefused(
     'give --image: the image of the router, by digest, from a registry that this node reaches',
   );
+}
+
+function imageIn(manifest: string): string {
+  const image = parseDocument(manifest).getIn(['spec', 'containers', 0, 'image']);
+  if (typeof image === 'string') return image;
+  throw new InstallationRefused(`${routerPaths.manifest} names no image: give --image`);
 }
