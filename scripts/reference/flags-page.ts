@@ -1,6 +1,5 @@
 import type { FlagDefinition } from '../../src/cli/flags/flag.ts';
 import { serveFlags } from '../../src/cli/flags/serve-flags.ts';
-import { syncFlags } from '../../src/cli/flags/sync-flag-groups.ts';
 import { subcommands } from '../../src/cli/run-command-line.ts';
 import type { Command } from '../../src/cli/terminal/command.ts';
 import { flagGroups, flagTerm } from '../../src/cli/terminal/help.ts';
@@ -53,9 +52,9 @@ function table(command: string, heading: string, settings: readonly Setting[]): 
 }
 
 /** The key of a flag in the command's configuration file; empty where it has none. */
-function keyOf(command: string, { flag }: Setting): string {
-  const flags: readonly FlagDefinition[] =
-    command === 'serve' ? serveFlags : command === 'sync' ? syncFlags : [];
+function keyOf(command: string, { flag, path: [first, ...rest] }: Setting): string {
+  if (command === 'sync') return first === 'call' ? '' : `\`${[first, ...rest].join('.')}\``;
+  const flags: readonly FlagDefinition[] = command === 'serve' ? serveFlags : [];
   const { key } = flags.find(({ name }) => name === flag) ?? {};
   return key === undefined ? '' : `\`${key}\``;
 }

@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { type ConfigurableFlagGroup, descriptionOf, type FlagDefinition } from '../flags/flag.ts';
 import { type ServeFlagName, serveFlagGroups } from '../flags/serve-flags.ts';
-import { type SyncFlagName, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 
 /** The version of the file format; of other kinds of this program, too. */
 export const configurationVersion = 'mixed-version-proxy/v1alpha1';
@@ -20,12 +19,6 @@ export interface ConfigurationKind<Name extends string = string> extends Configu
 export const routerConfiguration: ConfigurationKind<ServeFlagName> = configurationKind(
   'RouterConfiguration',
   serveFlagGroups,
-);
-
-/** Of `sync`. */
-export const syncConfiguration: ConfigurationKind<SyncFlagName> = configurationKind(
-  'SyncConfiguration',
-  syncFlagGroups,
 );
 
 /**

@@ -4,13 +4,9 @@ import type { FlagDefinition, RawOptions } from './flag.ts';
 import { boolean, list, text } from './flag-types.ts';
 import { FlagValues } from './flag-values.ts';
 import { serveFlags } from './serve-flags.ts';
-import { syncFlags } from './sync-flag-groups.ts';
 
 describe('the flags of a command', () => {
-  for (const [command, flags] of [
-    ['serve', serveFlags],
-    ['sync', syncFlags],
-  ] as const) {
+  for (const [command, flags] of [['serve', serveFlags]] as const) {
     it(`of ${command} need flags that it has, and are useless with flags that it has`, () => {
       const known = new Set<string>(flags.map(({ name }) => name));
       const named = flags.flatMap(({ needs = [], uselessWith = [] }: FlagDefinition) => [

@@ -19,8 +19,17 @@ import {
   shownText,
 } from '../../node/configuration/setting.ts';
 import { fieldPath, quoted } from '../../runtime/validation.ts';
+import { type CommandContext, readInputFile } from '../terminal/command-context.ts';
 import { similarName } from '../terminal/similar-name.ts';
-import { faultsOf, type GivenValue } from './read-settings.ts';
+import {
+  faultsOf,
+  type GivenValue,
+  type GivenValues,
+  givenByFlags,
+  type RawFlags,
+  type SettingIssue,
+  Settings,
+} from './read-settings.ts';
 
 /** The version of the file format; of other kinds of this program, too. */
 export const configurationVersion = 'mixed-version-proxy/v1alpha1';
@@ -268,4 +277,53 @@ function nodeAt(node: unknown, keys: readonly (string | number)[]): unknown {
   if (isSeq(node) && typeof key === 'number') return nodeAt(node.items[key], rest);
   if (isMap(node)) return nodeAt(node.items.find((pair) => keyOf(pair) === key)?.value, rest);
   return node;
+}
+
+/** What a command was given by flags and by its configuration file. */
+interface Given {
+  readonly file: ConfigurationFile | undefined;
+  /** Flags win, setting by setting, as in Kubernetes' own components. */
+  readonly layers: readonly GivenValues[];
+  /**
+   * A line for each error: those of the file, and of `issues` those that are certain: where something cannot be read,
+   * an error about what is missing may come of what was meant for it.
+   * @param isKnown whether every flag is known. One that is not may be any other, misspelt. Default: it is
+   */
+  report<Root extends SectionSchema>(
+    settings: Settings<Root>,
+    issues: readonly SettingIssue[],
+    isKnown?: boolean,
+  ): readonly string[];
+}
+
+/**
+ * Reads the file that `--config` names, if it is given.
+ * @param root all settings of the command
+ * @throws {CommandFailure} exit code 2 when the file cannot be read
+ */
+export function readGiven(
+  context: CommandContext,
+  kind: ConfigurationKind,
+  root: SectionSchema,
+  raw: RawFlags,
+): Given {
+  const flags = givenByFlags(root, raw);
+  const path = raw['config']?.at(-1);
+  const file =
+    path === undefined
+      ? undefined
+      : parseConfigurationFile(path, readInputFile(context, '--config', path), kind);
+  // A flag that this call has no use for is a mistake; in a file, which is the same for all calls, it is not.
+  const useless = new Set(new Settings(root, [flags], context.readFile).useless());
+  const inFile = [...(file?.values ?? [])].filter(([flag]) => !useless.has(flag));
+  return {
+    file,
+    layers: [flags, new Map(inFile)],
+    report: (settings, issues, isKnown = true) => [
+      ...(file?.issues ?? []),
+      ...issues
+        .filter(({ isOfMissing }) => isOfMissing !== true || (isKnown && (file?.issues ?? []).length === 0))
+        .map((issue) => settings.located(issue)),
+    ],
+  };
 }

@@ -105,8 +105,15 @@ export class Settings<Root extends SectionSchema> {
     return given !== undefined && !isOff;
   }
 
-  source(flag: FlagOf<Root>): Source | undefined {
-    return this.#given.get(flag)?.source;
+  /** The message of an issue, with the place that the value comes from. */
+  located({ flag, message }: SettingIssue): string {
+    const source = this.#given.get(flag.slice(2))?.source;
+    if (source?.kind === 'file') {
+      return `${source.file}:${source.line}:${source.column}: ${source.path}: ${message}`;
+    }
+    return source?.kind === 'found'
+      ? `${message} (found: ${source.text}; give another with ${flag})`
+      : message;
   }
 
   require(flag: FlagOf<Root>, why?: string): void {
@@ -254,11 +261,4 @@ function nested(
       return within.map(({ input }) => [key, input]);
     }),
   );
-}
-
-/** The message of an issue, with the place that the value comes from. */
-export function located({ flag, message }: SettingIssue, source: Source | undefined): string {
-  if (source?.kind === 'file')
-    return `${source.file}:${source.line}:${source.column}: ${source.path}: ${message}`;
-  return source?.kind === 'found' ? `${message} (found: ${source.text}; give another with ${flag})` : message;
 }

@@ -8,7 +8,7 @@ import { plannedSync } from '../../../test/support/sync-plan.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { generateSigningKey } from '../../snapshot/signing/seal.ts';
 import type { SyncOptions } from '../../sync/node/sync-options.ts';
-import type { SyncArguments } from '../flags/sync-flag-groups.ts';
+import type { SyncFlags } from './plan-sync.ts';
 
 const { privateJwk } = await generateSigningKey('EdDSA');
 const files = new Map([
@@ -16,16 +16,16 @@ const files = new Map([
   ['signing-key.json', JSON.stringify(privateJwk)],
 ]);
 
-function liveOptions(given: SyncArguments): SyncOptions {
+function liveOptions(given: SyncFlags): SyncOptions {
   const { plan, issues } = plannedSync(given, files);
   assert.equal(issues, '');
   assert.ok(plan.kind === 'live');
   return plan.options;
 }
 
-const issuesOf = (given: SyncArguments): string => plannedSync(given, files).issues;
+const issuesOf = (given: SyncFlags): string => plannedSync(given, files).issues;
 
-const pushing: SyncArguments = { target: ['https://10.0.0.1:7443'], 'signing-key': ['signing-key.json'] };
+const pushing: SyncFlags = { target: ['https://10.0.0.1:7443'], 'signing-key': ['signing-key.json'] };
 
 test('a kubeconfig is enough to find and to reach the servers', () => {
   const given = { ...pushing, kubeconfig: ['admin.conf'], context: ['blue'] };

@@ -7,7 +7,7 @@ import { runCommand } from '../../../test/support/command-context.ts';
 import { plannedSync } from '../../../test/support/sync-plan.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/seal.ts';
 import { parseDuration } from '../flags/flag-types.ts';
-import type { SyncArguments } from '../flags/sync-flag-groups.ts';
+import type { SyncFlags } from './plan-sync.ts';
 
 const files = new Map<string, string>([
   ['ca.crt', 'CA'],
@@ -28,7 +28,7 @@ after(() => rm(directory, { recursive: true, force: true }));
 
 const run = (args: readonly string[]) => runCommand(files, args);
 
-const complete: SyncArguments = {
+const complete: SyncFlags = {
   server: ['cp-a=https://10.0.0.1:6443', 'cp-b=https://[fd00::2]:6443'],
   'peer-ca-file': ['ca.crt'],
   'client-cert-file': ['sync.crt'],
@@ -38,7 +38,7 @@ const complete: SyncArguments = {
 };
 
 /** Flags to change; `undefined` leaves one out. */
-type Changes = { readonly [Name in keyof SyncArguments]: SyncArguments[Name] | undefined };
+type Changes = { readonly [Name in keyof SyncFlags]: SyncFlags[Name] | undefined };
 
 function planned(changes: Changes) {
   const given = Object.entries({ ...complete, ...changes }).filter(([, values]) => values !== undefined);
@@ -91,7 +91,7 @@ describe('the flags of sync', () => {
 
   it('report every error at once', () => {
     const issues = issuesOf({
-      server: ['cp-a', 'cp-b=http://10.0.0.2', 'cp-c=https://10.0.0.3', 'cp-c=https://10.0.0.4'],
+      server: ['cp-a', 'cp-b=http://10.0.0.2', 'cp-c=https://10.0.0.3'],
       'peer-ca-file': undefined,
       'client-cert-file': ['missing.crt'],
       target: ['10.0.0.1'],
@@ -100,16 +100,20 @@ describe('the flags of sync', () => {
     });
     for (const expected of [
       /--server must be id=https:\/\/host:port, not "cp-a"/,
-      /--server "http:\/\/10\.0\.0\.2" must begin with https/,
-      /--server names cp-c twice/,
+      /--server of cp-b must begin with https:\/\/, not "cp-b=http:\/\/10\.0\.0\.2"/,
       /--peer-ca-file is required/,
       /--client-cert-file: cannot read missing\.crt/,
-      /--target "10\.0\.0\.1" must begin with https/,
+      /--target must begin with https:\/\/, not "10\.0\.0\.1"/,
       /--departed-server-grace must be a duration/,
       /--unsigned needs --out/,
     ]) {
       assert.match(issues, expected);
     }
+  });
+
+  it('refuse two servers of one ID', () => {
+    const server = ['cp-c=https://10.0.0.3', 'cp-c=https://10.0.0.4'];
+    assert.equal(issuesOf({ server }), '--server names cp-c twice');
   });
 
   it('ask for what is missing, each where it is needed', () => {

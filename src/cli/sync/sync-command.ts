@@ -4,14 +4,18 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { ProcessEndpoints } from '../../sync/node/process-endpoints.ts';
 import type { SyncLoop } from '../../sync/sync-loop.ts';
 import type { SyncOnceResult } from '../../sync/sync-once.ts';
-import { sectionsOf } from '../flags/flag.ts';
-import { type SyncArguments, syncCallFlagGroup, syncFlagGroups } from '../flags/sync-flag-groups.ts';
 import { readSnapshotKeysInput } from '../snapshot/snapshot-input.ts';
 import { type Command, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
-import type { LiveSync, OfflineSync, RecordSync } from './sync-flags.ts';
-import { readSyncInput } from './sync-input.ts';
+import {
+  type LiveSync,
+  type OfflineSync,
+  type RecordSync,
+  readSyncInput,
+  type SyncFlags,
+} from './plan-sync.ts';
+import { syncFlags } from './sync-settings.ts';
 
 export const syncCommand: Command = {
   description:
@@ -41,14 +45,14 @@ export const syncCommand: Command = {
       line: 'sync --from test/fixtures/kubernetes-1.25-1.26 --out snapshot.json --unsigned',
     },
   ],
-  flags: sectionsOf([syncCallFlagGroup, ...syncFlagGroups]),
+  flags: [syncFlags],
   run(given, context) {
     if (given.issues.length > 0) throw new CommandFailure(2, given.issues, { hint: helpHint });
     return runSyncCommand(given.flags, context);
   },
 };
 
-async function runSyncCommand(given: SyncArguments, context: CommandContext): Promise<ExitCode> {
+async function runSyncCommand(given: SyncFlags, context: CommandContext): Promise<ExitCode> {
   const { plan, logging, snapshotKeys: path } = readSyncInput(given, context);
   const logger = createPinoLogger(logging, { write: context.writeError });
   if (plan.kind === 'offline') return syncOffline(plan, context);

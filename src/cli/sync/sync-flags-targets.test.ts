@@ -1,18 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { messagesOf, syncFlagValues } from '../../../test/support/sync-plan.ts';
-import type { SyncArguments } from '../flags/sync-flag-groups.ts';
-import { readSyncTargets } from './sync-flags.ts';
+import { plannedSync } from '../../../test/support/sync-plan.ts';
+import { generateSigningKey } from '../../snapshot/signing/seal.ts';
+import type { SyncFlags } from './plan-sync.ts';
 
-function read(given: SyncArguments, files: Readonly<Record<string, string>> = {}) {
-  const stored = new Map(Object.entries(files));
-  const flags = syncFlagValues(given, stored);
-  return { targets: readSyncTargets(flags), issues: messagesOf(flags), stored };
+const { privateJwk } = await generateSigningKey('EdDSA');
+
+/** As a job that finds its servers itself. */
+function planned(given: SyncFlags, files: Readonly<Record<string, string>> = {}) {
+  const stored = new Map(Object.entries({ ...files, 'key.json': JSON.stringify(privateJwk) }));
+  const { plan, issues } = plannedSync(
+    { 'in-cluster': ['true'], 'signing-key': ['key.json'], ...given },
+    stored,
+  );
+  assert.ok(plan.kind === 'live');
+  return { ...plan, issues, stored };
 }
 
 describe('the target flags of sync', () => {
-  it('name routers and Workers', async () => {
-    const { targets, issues, stored } = read(
+  it('name routers and Workers', () => {
+    const { options, issues, stored } = planned(
       {
         target: ['https://10.0.0.1:7443'],
         'target-server-name': ['router.example.com'],
@@ -21,39 +28,56 @@ describe('the target flags of sync', () => {
       },
       { token: 'first\n' },
     );
-    assert.deepEqual(issues, []);
-    assert.deepEqual(targets.routers, [
+    assert.equal(issues, '');
+    assert.deepEqual(options.routers, [
       { url: 'https://10.0.0.1:7443', serverName: 'router.example.com' },
       { url: 'https://router.example.workers.dev', publicAuthorities: true },
     ]);
-    assert.equal(await targets.routerBearerToken?.(), 'first');
+    assert.equal(options.routerBearerToken?.(), 'first');
     // Rotated: the file counts as it is when it is needed.
     stored.set('token', 'second');
-    assert.equal(await targets.routerBearerToken?.(), 'second');
+    assert.equal(options.routerBearerToken?.(), 'second');
     // Into something that no header can carry: Node's own words would name no file.
     stored.set('token', 'SECRET\u0000');
-    assert.throws(() => targets.routerBearerToken?.(), {
+    assert.throws(() => options.routerBearerToken?.(), {
       message: '--target-token-file: token must hold one token and nothing else',
     });
   });
 
   it('say what is missing', () => {
     assert.match(
-      read({ 'worker-target': ['https://w.example.com'] }).issues.join(),
+      planned({ 'worker-target': ['https://w.example.com'] }).issues,
       /--worker-target needs --target-token-file/,
     );
   });
 
   it('refuse a file that holds no token, without showing it', () => {
-    const noise = read(
+    const noise = planned(
       { 'target-token-file': ['noise'] },
       { noise: '{"password": "hunter2"}\nmore' },
-    ).issues.join();
+    ).issues;
     assert.match(noise, /--target-token-file: noise must hold one token and nothing else/);
     assert.doesNotMatch(noise, /hunter2/);
-    assert.match(
-      read({ 'target-token-file': ['empty'] }, { empty: '\n' }).issues.join(),
-      /must hold one token/,
-    );
+    assert.match(planned({ 'target-token-file': ['empty'] }, { empty: '\n' }).issues, /must hold one token/);
+  });
+});
+
+describe('the endpoints of a sync job', () => {
+  const pushing = { out: ['snapshot'] };
+
+  it('are on loopback unless told otherwise', () => {
+    assert.deepEqual(planned(pushing).endpoints, { address: '127.0.0.1', port: 7469 });
+  });
+
+  it('take address and port, and can be turned off', () => {
+    const { endpoints, issues } = planned({ ...pushing, 'bind-address': ['::'], 'health-port': ['80'] });
+    assert.deepEqual([endpoints, issues], [{ address: '::', port: 80 }, '']);
+    assert.equal(planned({ ...pushing, 'health-port': ['0'] }).endpoints, undefined);
+  });
+
+  it('name every error', () => {
+    const { issues } = planned({ ...pushing, 'bind-address': ['localhost'], 'health-port': ['70000'] });
+    assert.match(issues, /--health-port must be a port .*, not 70000/);
+    assert.match(issues, /--bind-address must be an IP address, not "localhost"/);
   });
 });

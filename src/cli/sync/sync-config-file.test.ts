@@ -5,11 +5,10 @@ import { before, describe, it } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { commandContext, runCommand } from '../../../test/support/command-context.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/seal.ts';
-import { type SyncArguments, syncFlagGroups } from '../flags/sync-flag-groups.ts';
-import { readSyncInput } from '../sync/sync-input.ts';
+import { parseConfigurationFile } from '../settings/configuration-file.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
-import { type ConfigurationSection, syncConfiguration } from './configuration-kind.ts';
-import { parseConfiguration } from './parse-configuration.ts';
+import { readSyncInput, type SyncFlags } from './plan-sync.ts';
+import { syncSettings } from './sync-settings.ts';
 
 const header = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: SyncConfiguration\n';
 const complete = `${header}apiServers:
@@ -47,14 +46,14 @@ function filesWith(text: string): Map<string, string> {
   ]);
 }
 
-function read(text: string, given: SyncArguments = {}) {
+function read(text: string, given: SyncFlags = {}) {
   return readSyncInput(
     { config: ['/etc/sync/sync.yaml'], ...given },
     commandContext(filesWith(text)).context,
   );
 }
 
-function issuesOf(text: string, given: SyncArguments = {}): readonly string[] {
+function issuesOf(text: string, given: SyncFlags = {}): readonly string[] {
   try {
     read(text, given);
   } catch (error) {
@@ -66,21 +65,13 @@ function issuesOf(text: string, given: SyncArguments = {}): readonly string[] {
 }
 
 describe('sync --config', () => {
-  it('has a key for every flag of sync but those of one call', () => {
-    const names = (section: ConfigurationSection): string[] =>
-      [...section.members.values()].flatMap((member) =>
-        'members' in member ? names(member) : [member.name],
-      );
-    const all = syncFlagGroups.flatMap(({ flags }): string[] => flags.map(({ name }) => name));
-    assert.deepEqual(names(syncConfiguration).toSorted(), all.toSorted());
-  });
-
   it('is in docs/guides/sync.md as it is taken', () => {
     const page = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/sync.md'), 'utf8');
     const example = /```yaml\n([^`]*kind: SyncConfiguration\n[^`]*)```/.exec(page)?.[1] ?? '';
-    const parsed = parseConfiguration(example, syncConfiguration);
-    assert.ok(parsed.ok, JSON.stringify(parsed));
-    assert.ok(parsed.values.length > 5);
+    const kind = { kind: 'SyncConfiguration', settings: syncSettings };
+    const { issues, values } = parseConfigurationFile('sync.yaml', example, kind);
+    assert.deepEqual(issues, []);
+    assert.ok(values.size > 5);
   });
 
   it('runs a sync job by the file alone, with paths relative to its folder', () => {
@@ -127,7 +118,7 @@ describe('sync --config', () => {
       ),
       [
         '/etc/sync/sync.yaml:5:3: apiServers.cafile is no key of this configuration; did you mean caFile?',
-        '/etc/sync/sync.yaml:8:60: snapshot.departedServerGrace must be a duration such as 10s or 1m30s, not "often"',
+        '/etc/sync/sync.yaml:8:60: snapshot.departedServerGrace must be a duration such as 15m, or 0s for none, not "often"',
       ],
     );
     const issues = issuesOf(
@@ -135,7 +126,7 @@ describe('sync --config', () => {
     );
     assert.deepEqual(issues.toSorted(), [
       '/etc/sync/sync.yaml:5:11: apiServers.caFile: --peer-ca-file: cannot read /etc/sync/none.crt: ENOENT: no such file or directory',
-      '/etc/sync/sync.yaml:9:20: endpoints.port: --health-port must be a port between 1 and 65535, or 0 for none, not "80800"',
+      '/etc/sync/sync.yaml:9:20: endpoints.port must be a port between 1 and 65535, or 0 for none, not 80800',
     ]);
   });
 

@@ -1,0 +1,221 @@
+import type { JWK } from 'jose';
+import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
+import type { FlagOf } from '../../node/configuration/setting.ts';
+import { isBearerToken } from '../../runtime/bearer-token.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { signingKeyOf } from '../../snapshot/signing/seal.ts';
+import type { ListedServer, ReadingOptions, SyncOptions } from '../../sync/node/sync-options.ts';
+import { readGiven } from '../settings/configuration-file.ts';
+import { type RawFlags, Settings } from '../settings/read-settings.ts';
+import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
+import { syncFlags, syncSettings } from './sync-settings.ts';
+
+/** What was given to `sync`. */
+export type SyncFlags = RawFlags<FlagOf<typeof syncFlags>>;
+type SyncSettings = Settings<typeof syncFlags>;
+
+/** A snapshot made offline, of a folder of recorded responses. */
+export interface OfflineSync {
+  readonly kind: 'offline';
+  readonly folder: string;
+  readonly file: { readonly file: string; readonly unsigned: boolean };
+  readonly servers: readonly ListedServer[];
+  readonly signingKey: JWK | undefined;
+  readonly cluster: string | undefined;
+}
+
+/** A sync job that reads running servers. */
+export interface LiveSync {
+  readonly kind: 'live';
+  readonly once: boolean;
+  readonly options: SyncOptions;
+  /** Where the process's endpoints are to be; `undefined`: nowhere. */
+  readonly endpoints: { readonly address: string; readonly port: number } | undefined;
+}
+
+/** A recording of running servers. */
+export interface RecordSync {
+  readonly kind: 'record';
+  readonly folder: string;
+  readonly options: ReadingOptions;
+}
+
+type SyncPlan = OfflineSync | LiveSync | RecordSync;
+
+/**
+ * Checks all that `sync` was called with: flags, configuration file, and the files that they name.
+ * @throws {CommandFailure} exit code 2, one line for every error.
+ */
+export function readSyncInput(flags: SyncFlags, context: CommandContext) {
+  const given = readGiven(context, { kind: 'SyncConfiguration', settings: syncSettings }, syncFlags, flags);
+  const settings = new Settings(syncFlags, given.layers, context.readFile);
+  const plan = planSync(settings);
+  // Of files that could not be read nothing more is to be told.
+  if (settings.issues.length === 0 && plan.kind !== 'offline') checkPemFiles(settings);
+  const lines = given.report(settings, settings.issues);
+  if (lines.length > 0) throw new CommandFailure(2, lines);
+  const { logging, snapshot } = settings.values;
+  /** `snapshotKeys`: the file of `--snapshot-keys`. */
+  return { plan, logging, snapshotKeys: snapshot.keysFile };
+}
+
+/** Turns the settings into what is to be done. To be done only where they have no issues afterwards. */
+export function planSync(settings: SyncSettings): SyncPlan {
+  settings.check();
+  const { call, snapshot, apiServers } = settings.values;
+  if (settings.isGiven('out') && snapshot.unsigned !== true && !settings.isGiven('signing-key')) {
+    settings.issue('out', '--out needs --signing-key, or --unsigned for a file to look at', true);
+  }
+  // Left out, a snapshot of recorded responses does not run out, unlike one that is delivered.
+  const common = {
+    servers: apiServers.servers ?? [],
+    signingKey: readSigningKey(settings),
+    cluster: snapshot.cluster,
+  };
+  const file = { file: snapshot.outFile ?? '', unsigned: snapshot.unsigned === true };
+  if (settings.isGiven('from')) return { kind: 'offline', folder: call.from ?? '', file, ...common };
+  const clientCertificate = readClientCertificate(settings);
+  if (!settings.isGiven('record')) return planLive(settings, common, clientCertificate);
+  if (!settings.isGiven('server')) settings.issue('server', serverIsRequired);
+  const { certificateAuthorities = '', authoritiesFrom } = readPeerAuthorities(settings);
+  return {
+    kind: 'record',
+    folder: call.record ?? '',
+    options: { servers: common.servers, certificateAuthorities, authoritiesFrom, clientCertificate },
+  };
+}
+
+const serverIsRequired = '--server is required, for example --server cp-a=https://10.0.0.1:6443';
+
+function planLive(
+  settings: SyncSettings,
+  common: Pick<SyncOptions, 'servers' | 'signingKey' | 'cluster'>,
+  clientCertificate: SyncOptions['clientCertificate'],
+): LiveSync {
+  const { call, apiServers, snapshot, routers, endpoints } = settings.values;
+  const { kubeconfig, context } = apiServers;
+  const inCluster = apiServers.inCluster === true;
+  if (settings.isGiven('kubeconfig') && inCluster) {
+    settings.issue('in-cluster', '--kubeconfig and --in-cluster name two clusters: keep one');
+  }
+  const isFound = settings.isGiven('kubeconfig') || inCluster;
+  if (!settings.isGiven('server') && !isFound) {
+    settings.issue('server', `${serverIsRequired}; or --kubeconfig or --in-cluster, to find the servers`);
+  }
+  const hasTargets = settings.isGiven('target') || settings.isGiven('worker-target');
+  if (!settings.isGiven('out') && !hasTargets) {
+    settings.issue('target', '--target or --out is required: where snapshots go');
+  }
+  if (settings.isGiven('worker-target') && !settings.isGiven('target-token-file')) {
+    const why = 'a Worker sees no client certificate of yours';
+    settings.issue('worker-target', `--worker-target needs --target-token-file: ${why}`, true);
+  }
+  const usesOwnAuthorities = isFound && !settings.isGiven('peer-ca-file');
+  const { targets = [], workerTargets = [], serverName } = routers;
+  const once = call.once === true;
+  const hasEndpoints = !once && endpoints.port !== 0;
+  return {
+    kind: 'live',
+    once,
+    endpoints: hasEndpoints ? { address: endpoints.bindAddress, port: endpoints.port } : undefined,
+    options: {
+      ...common,
+      kubernetes:
+        kubeconfig === undefined ? (inCluster ? { inCluster } : undefined) : { kubeconfig, context },
+      ...(usesOwnAuthorities ? {} : readPeerAuthorities(settings)),
+      clientCertificate,
+      routerCertificateAuthorities: settings.file('target-ca-file', routers.caFile)?.text,
+      routerBearerToken: readTargetToken(settings),
+      routers: [
+        ...targets.map((url) => ({ url, serverName })),
+        ...workerTargets.map((url) => ({ url, publicAuthorities: true })),
+      ],
+      files:
+        snapshot.outFile === undefined
+          ? []
+          : [{ file: snapshot.outFile, unsigned: snapshot.unsigned === true }],
+      stateFile: snapshot.stateFile,
+      departedServerGraceMilliseconds: snapshot.departedServerGrace,
+    },
+  };
+}
+
+function readPeerAuthorities(
+  settings: SyncSettings,
+): Pick<SyncOptions, 'certificateAuthorities' | 'authoritiesFrom'> {
+  settings.require('peer-ca-file');
+  const file = settings.file('peer-ca-file', settings.values.apiServers.caFile);
+  return { certificateAuthorities: file?.text, authoritiesFrom: file && `--peer-ca-file (${file.path})` };
+}
+
+function readClientCertificate(settings: SyncSettings): SyncOptions['clientCertificate'] {
+  const { certFile, keyFile } = settings.values.client;
+  if (settings.isGiven('client-cert-file') || settings.isGiven('client-key-file')) {
+    settings.require('client-cert-file');
+    settings.require('client-key-file');
+    const certificate = settings.file('client-cert-file', certFile)?.text;
+    const key = settings.file('client-key-file', keyFile)?.text;
+    return certificate === undefined || key === undefined ? undefined : { certificate, key };
+  }
+  // A kubeconfig may bring a certificate; whether it does is seen when it is loaded.
+  const knowsOtherWay = settings.isGiven('target-token-file') || settings.isGiven('kubeconfig');
+  if (settings.isGiven('target') && !knowsOtherWay) {
+    const others = '--client-cert-file and --client-key-file, or --target-token-file';
+    settings.issue('target', `--target needs ${others}: routers take nothing from strangers`, true);
+  }
+  return undefined;
+}
+
+function readSigningKey(settings: SyncSettings): JWK | undefined {
+  const file = settings.file('signing-key', settings.values.snapshot.signingKeyFile);
+  if (file === undefined) return undefined;
+  try {
+    const jwk = JSON.parse(file.text) as JWK;
+    signingKeyOf(jwk);
+    return jwk;
+  } catch (error) {
+    // The JSON parser's message would quote the file, which is secret.
+    const reason = error instanceof SyntaxError ? 'it is not JSON' : errorMessage(error);
+    return settings.issue('signing-key', `--signing-key: ${file.path} cannot be used: ${reason}`);
+  }
+}
+
+/** Read at start, so that a wrong path is an error then, and again for each request, since tokens are rotated. */
+function readTargetToken(settings: SyncSettings): (() => string) | undefined {
+  const flag = 'target-token-file';
+  const file = settings.file(flag, settings.values.routers.tokenFile);
+  if (file === undefined) return undefined;
+  const { path, text } = file;
+  const wrong = `--${flag}: ${path} must hold one token and nothing else`;
+  if (!isBearerToken(text.trim())) settings.issue(flag, wrong);
+  return () => {
+    const token = settings.readFile(path).trim();
+    if (!isBearerToken(token)) throw new TypeError(wrong);
+    return token;
+  };
+}
+
+/** Reports what is no certificate or key: left to TLS, an error would name neither the file nor its flag. */
+function checkPemFiles(settings: SyncSettings): void {
+  const { apiServers, routers, client } = settings.values;
+  type PemFlag = 'peer-ca-file' | 'target-ca-file' | 'client-cert-file' | 'client-key-file';
+  const pemOf = (flag: PemFlag, path: string | undefined) => {
+    const file = settings.file(flag, path);
+    return file && { pem: file.text, source: file.path };
+  };
+  const check = (flag: PemFlag, parse: () => unknown): void => {
+    try {
+      parse();
+    } catch (error) {
+      if (!(error instanceof CertificatePemError)) throw error;
+      settings.issue(flag, `--${flag}: ${error.message}`);
+    }
+  };
+  const authorities = pemOf('peer-ca-file', apiServers.caFile);
+  if (authorities) check('peer-ca-file', () => parseCertificates(authorities));
+  const ofRouters = pemOf('target-ca-file', routers.caFile);
+  if (ofRouters) check('target-ca-file', () => parseCertificates(ofRouters));
+  const certificate = pemOf('client-cert-file', client.certFile);
+  const key = pemOf('client-key-file', client.keyFile);
+  if (certificate && key) check('client-cert-file', () => parsePair(certificate, key));
+}
