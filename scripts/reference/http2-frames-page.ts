@@ -27,7 +27,7 @@ const introduction = [
   '',
   '<!-- Written by `npm run generate` from server/client-budgets.ts. Change those, not this page. -->',
   '',
-  'What each frame of an HTTP/2 client does, by its type and the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)), and which budget limits it. The code uses the same table; `src/http2/server/client-frame-rules.test.ts` tries every cell. Memory: [limits](../../docs/reference/limits.md).',
+  'What each frame of an HTTP/2 client does, by its type and the state of its stream ([RFC 9113 section 5.1](https://www.rfc-editor.org/rfc/rfc9113#section-5.1)), and which budget limits it. The code uses the same table; `src/http2/server/client-budgets.test.ts` tries every cell. Memory: [limits](../../docs/reference/limits.md).',
   '',
 ];
 

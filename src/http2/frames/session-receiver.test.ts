@@ -1,10 +1,87 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
 import { frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
 import { serverFrameRules } from '../client/client-session.ts';
 import { Http2Error } from './frame.ts';
 import { FrameOutput } from './frame-output.ts';
-import { type ReceivingStream, SessionReceiver } from './session-receiver.ts';
+import { type ReceivingStream, SessionReceiver, StreamTable } from './session-receiver.ts';
+
+const newStream = (id: number): { readonly id: number } => ({ id });
+
+/** As a client opens them: ascending, none twice. */
+const identifiers = Array.from({ length: 40 }, (_, index) => 2 * index + 1);
+
+test('whatever comes and goes, it holds what a Map would, the oldest first', () => {
+  // A number closes that stream, if it is there.
+  const steps = fc.array(fc.oneof(fc.constant('open' as const), fc.constantFrom(...identifiers)), {
+    maxLength: 80,
+  });
+  fc.assert(
+    fc.property(steps, (steps) => {
+      const expected = new Map<number, { readonly id: number }>();
+      const table = new StreamTable();
+      let opened = 0;
+      for (const step of steps) {
+        if (step === 'open') {
+          const stream = newStream(identifiers[opened++ % identifiers.length] ?? 1);
+          if (expected.has(stream.id)) continue;
+          expected.set(stream.id, stream);
+          table.add(stream);
+        } else {
+          expected.delete(step);
+          table.delete(step);
+        }
+        assert.equal(table.size, expected.size);
+        for (const id of identifiers) assert.equal(table.get(id), expected.get(id));
+        assert.deepEqual(
+          table.all().map(({ id }) => id),
+          [...expected.keys()].sort((one, other) => one - other),
+        );
+      }
+    }),
+  );
+});
+
+test('stream 0, the connection itself, is never in it, nor is what was closed', () => {
+  const table = new StreamTable();
+  table.add(newStream(1));
+  table.add(newStream(3));
+  table.delete(1);
+  assert.equal(table.get(0), undefined);
+  assert.equal(table.get(1), undefined);
+  table.delete(1);
+  assert.equal(table.size, 1);
+});
+
+test('streams may be closed and opened while all are gone through', () => {
+  const table = new StreamTable();
+  for (const id of [1, 3, 5]) table.add(newStream(id));
+  const met: number[] = [];
+  for (const { id } of table.all()) {
+    met.push(id);
+    table.delete(id);
+    table.add(newStream(id + 6));
+  }
+  assert.deepEqual(met, [1, 3, 5]);
+  assert.deepEqual(
+    table.all().map(({ id }) => id),
+    [7, 9, 11],
+  );
+});
+
+test('thousands of streams come and go, and those that are open are found', () => {
+  const table = new StreamTable();
+  for (let id = 1; id < 20_001; id += 2) {
+    table.add(newStream(id));
+    if (id > 4) table.delete(id - 4);
+  }
+  assert.deepEqual(
+    table.all().map(({ id }) => id),
+    [19_997, 19_999],
+  );
+  assert.equal(table.get(19_999)?.id, 19_999);
+});
 
 const { none } = frameFlag;
 

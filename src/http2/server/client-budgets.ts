@@ -171,7 +171,7 @@ const streamClosed = streamError(errorCode.streamClosed);
 
 /**
  * What each frame of a client does, and which budget counts it. src/http2/frames.md shows this table;
- * `client-frame-rules.test.ts` tests every cell.
+ * `client-budgets.test.ts` tests every cell.
  */
 export const clientFrameRules: FrameRules = {
   DATA: {

@@ -1,16 +1,92 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { describe, test } from 'node:test';
+import { createAuthority } from '../../../test/support/certificates.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import {
   credentials,
   frontProxyAuthority,
   type PeerOutgoing,
+  type Protocol,
   servingAuthority,
   startPeer,
   startRawPeer,
 } from '../../../test/support/node-exchange.ts';
 import { failureOf, get, newTransport, send } from '../../../test/support/node-transport.ts';
+import type { DestinationTrust } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
+
+test('attack: requests that are given up by the thousand do not end the watch of another client', async (context) => {
+  let watch: PeerOutgoing | undefined;
+  const peer = await startPeer(context, 'h2', (incoming, outgoing) => {
+    outgoing.on('error', () => {});
+    outgoing.write('first ');
+    if (incoming.url === '/watch') watch = outgoing;
+  });
+  // All on one connection, as far as its limits allow.
+  const transport = newTransport(context, { limits: { spreadAt: 100 } });
+  const watching = await send(transport, peer.destination, get(), { target: '/watch' });
+  for (let batch = 0; batch < 26; batch++) {
+    await Promise.all(
+      Array.from({ length: 50 }, async () => {
+        const response = await send(transport, peer.destination);
+        await response.body?.cancel();
+      }),
+    );
+  }
+  assert.ok(watch?.stream?.session?.destroyed === false);
+  // The resets went out on several connections, each below what its server puts up with.
+  assert.equal(peer.connections(), 3);
+  const closed = once(watch, 'close');
+  watch.end('last');
+  assert.equal(await watching.text(), 'first last');
+  await closed;
+});
+
+const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
+
+describe('credentials that change while a connection is being opened', () => {
+  for (const protocol of protocols) {
+    test(`leave no request unanswered: ${protocol}`, async (context) => {
+      const peer = await startPeer(context, protocol, (_incoming, outgoing) => outgoing.end('answered'));
+      const transport = newTransport(context);
+      const before = [send(transport, peer.destination), send(transport, peer.destination)];
+      // At once: no packet has gone out yet.
+      transport.updateCredentials(credentials);
+      const after = send(transport, peer.destination);
+      for (const response of await Promise.all([...before, after])) {
+        assert.equal(await response.text(), 'answered');
+      }
+    });
+
+    test(`leave no connection behind: ${protocol}`, async (context) => {
+      const peer = await startPeer(context, protocol, (_incoming, outgoing) => outgoing.end('answered'));
+      const transport = newTransport(context);
+      const waiting = send(transport, peer.destination);
+      transport.updateCredentials(credentials);
+      await (await waiting).text();
+      await eventually(() => peer.connections() === 1 && peer.openConnections() === 0);
+    });
+  }
+});
+
+test('attack: many CA bundles never change what peers are checked against', async (context) => {
+  const peer = await startPeer(context, 'h2', () => {});
+  const { dialer } = newTransport(context);
+  const stranger = await createAuthority('stranger');
+  const dial = async (trust: DestinationTrust, presentFrontProxyCertificate: boolean): Promise<void> => {
+    const destination = { ...peer.destination, trust };
+    const socket = await dialer.dial({ destination, presentFrontProxyCertificate, protocols: ['h2'] });
+    socket.destroy();
+  };
+  for (let index = 0; index < 70; index++) {
+    const pem = `${stranger.certificate}# ${index}\n`;
+    assert.equal((await failureOf(dial({ kind: 'ca-bundle', pem }, true))).code, 'TLSFailed');
+  }
+  await dial({ kind: 'peer-ca' }, true);
+  await dial({ kind: 'peer-ca' }, false);
+  await dial({ kind: 'ca-bundle', pem: servingAuthority.certificate }, false);
+});
 
 for (const protocol of ['h2', 'http/1.1'] as const) {
   describe(`a destination on ${protocol}`, () => {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { IncomingMessage } from 'node:http';
 import { createSecureServer } from 'node:http2';
+import { Socket } from 'node:net';
+import { Duplex, PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { drained } from '../../../test/support/drained.ts';
@@ -16,6 +19,116 @@ import {
   upgradeRequest,
 } from '../../../test/support/node-upgrade.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
+import { RequestRecord } from '../../request/request-record.ts';
+import { RequestDeadlines } from '../exchange/node-inbound.ts';
+import { OpenStreams } from '../exchange/open-streams.ts';
+import { isForTunnel, tunnel, UpgradeInbound } from './upgrade.ts';
+
+/** A side that takes no byte. */
+function neverReads(): Duplex {
+  return new Duplex({ read() {}, write() {} });
+}
+
+for (const gone of ['client', 'destination'] as const) {
+  test(`the ${gone} has gone and the other side never reads: its connection ends, too`, async (context) => {
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    const sides = { client: neverReads(), destination: neverReads() };
+    const other = gone === 'client' ? sides.destination : sides.client;
+    const openStreams = new OpenStreams();
+    tunnel(sides.client, sides.destination, openStreams);
+    other.write('on its way');
+    sides[gone].destroy();
+    await once(sides[gone], 'close');
+    assert.equal(other.destroyed, false);
+    assert.equal(openStreams.size, 1);
+
+    context.mock.timers.tick(10_000);
+    assert.equal(other.destroyed, true);
+    await once(other, 'close');
+    assert.equal(openStreams.size, 0);
+  });
+}
+
+test('a shutdown finds a tunnel whose client has gone and whose destination never reads', async () => {
+  const [client, destination] = [neverReads(), neverReads()];
+  const openStreams = new OpenStreams();
+  tunnel(client, destination, openStreams);
+  destination.write('on its way');
+  client.destroy();
+  await once(client, 'close');
+  assert.equal(destination.destroyed, false);
+  openStreams.cut();
+  assert.equal(destination.destroyed, true);
+  await once(destination, 'close');
+  assert.equal(openStreams.size, 0);
+});
+
+test('an upgrade that times out before its response gets a 504, and its dial ends', async (context) => {
+  const clock = { now: 0 };
+  const deadlines = new RequestDeadlines({ timeout: 1_000, clock: () => clock.now });
+  context.after(() => deadlines.stop());
+  const client = new PassThrough();
+  const inbound = new UpgradeInbound(new IncomingMessage(new Socket()), client, {
+    clientCertificateOf: () => ({}),
+    deadlines,
+  });
+  const record = new RequestRecord(inbound, [], () => clock.now);
+  inbound.record = record;
+  inbound.limitDuration();
+  clock.now = 10_000;
+  deadlines.check();
+  assert.equal(inbound.takeResponse(), false);
+  assert.equal(inbound.signal.aborted, true);
+  const text = Buffer.concat(await client.toArray()).toString();
+  assert.match(text, /^HTTP\/1\.1 504 .*"reason":"Timeout"/s);
+  assert.deepEqual([record.dropped, record.status], ['RequestTimeout', 504]);
+});
+
+test('an upgrade that is over, or switched, is no longer ended by its deadline', (context) => {
+  const clock = { now: 0 };
+  const deadlines = new RequestDeadlines({ timeout: 1_000, clock: () => clock.now });
+  context.after(() => deadlines.stop());
+  const client = new PassThrough();
+  const options = { clientCertificateOf: () => ({}), deadlines };
+  const inbound = new UpgradeInbound(new IncomingMessage(new Socket()), client, options);
+  inbound.limitDuration();
+  assert.equal(inbound.takeResponse(), true);
+  inbound.liftDeadline();
+  clock.now = 10_000;
+  deadlines.check();
+  assert.equal(client.destroyed, false);
+  assert.equal(deadlines.expired, 0);
+});
+
+const post = ['Host', 'x', 'Connection', 'Upgrade', 'Content-Length', '0'];
+
+test('websocket and SPDY/3.1 are tunnelled, in any case', () => {
+  for (const token of ['websocket', 'WebSocket', 'SPDY/3.1', 'spdy/3.1']) {
+    assert.ok(isForTunnel({ httpVersion: '1.1', rawHeaders: [...post, 'Upgrade', token] }), token);
+  }
+});
+
+test('h2c, lists, repeated lines, other versions and nothing at all are not', () => {
+  for (const tokens of [
+    ['h2c'],
+    ['websocket, h2c'],
+    ['h2c, websocket'],
+    ['websocket', 'websocket'],
+    ['websocket', 'SPDY/3.1'],
+    ['SPDY/3'],
+    ['websocket/13'],
+    ['TLS/1.0'],
+    [''],
+    [],
+  ]) {
+    const rawHeaders = [...post, ...tokens.flatMap((token) => ['Upgrade', token])];
+    assert.equal(isForTunnel({ httpVersion: '1.1', rawHeaders }), false, tokens.join(' | '));
+  }
+});
+
+test('HTTP/1.0 has no upgrades', () => {
+  assert.equal(isForTunnel({ httpVersion: '1.0', rawHeaders: ['Upgrade', 'websocket'] }), false);
+});
 
 for (const [token, method] of [
   ['SPDY/3.1', 'POST'],
