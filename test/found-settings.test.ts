@@ -138,7 +138,7 @@ test('a kubeconfig whose user may not read the cluster is told, with where its r
   assert.equal(code, 2);
   assert.match(
     errors,
-    /leases returned 40[13] instead of 200.*nobody\.kubeconfig may lack a right: deploy\/sync\/rbac\.yaml/,
+    /leases returned 40[13] instead of 200.*nobody\.kubeconfig may lack a right: deploy\/kubernetes\/reader\.yaml/,
   );
 });
 
@@ -247,7 +247,7 @@ test('a router whose kube-apiserver is given its port again, as by an upgrade wi
   const origin = await served(router);
   const { status } = askRouter(context, origin, cluster);
   const ofManifest = ({ warnings }: { readonly warnings: readonly string[] }) =>
-    warnings.filter((warning) => warning.startsWith('--kube-apiserver-manifest'));
+    warnings.filter((warning) => warning.startsWith('kube-apiserver is to listen'));
   const before = readFileSync(manifest, 'utf8');
   const authority = join(cluster.directory, 'kubernetes', 'pki', 'ca.crt');
   await writeFile(manifest, before.replace(/--secure-port=\d+/, `--secure-port=${port}`));
@@ -259,6 +259,10 @@ test('a router whose kube-apiserver is given its port again, as by an upgrade wi
     /kube-apiserver is to listen on \d+, where the router listens\. kubeadm .* without --patches \S+: then repeat mixed-version-proxy install kubeadm on this node$/,
   );
   assert.match(router.log(), /Reloaded: certificates, keys and kubeconfig/);
+  assert.match(
+    router.log(),
+    /"level":"error".*The router will not reach kube-apiserver where its manifest has it/,
+  );
 
   await writeFile(manifest, before);
   router.signal('SIGHUP');

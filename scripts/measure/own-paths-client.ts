@@ -21,6 +21,7 @@ interface RouterStatusView {
     readonly lastReadAt: string | null;
     readonly servers: readonly { readonly id: string; readonly state: string }[];
   } | null;
+  /** What each says. */
   readonly warnings: readonly string[];
   readonly servers: readonly {
     readonly id: string;
@@ -58,7 +59,12 @@ export function ownPathsClient(
   }
   const get = async <View>(path: string): Promise<View> => JSON.parse(await getText(`v1/${path}`)) as View;
   return {
-    status: () => get('status'),
+    async status() {
+      const view = await get<
+        Omit<RouterStatusView, 'warnings'> & { warnings: readonly { message: string }[] }
+      >('status');
+      return { ...view, warnings: view.warnings.map(({ message }) => message) };
+    },
     explain: (url) => get(`explain?method=GET&url=${encodeURIComponent(url)}`),
     metrics: () => getText('metrics'),
     close: () => agent.destroy(),

@@ -45,12 +45,43 @@ async function readAll(connection: RouterConnection): Promise<ReadRouters> {
   if (status === null) return { routers: [own], notAsked: [] };
   const others = await otherRoutersOf(connection, status);
   const routers = await Promise.all(
-    others.flatMap(({ serverId, origin }) =>
-      origin === undefined ? [] : [readOne({ ...connection, origin, from: undefined }, serverId)],
-    ),
+    others.flatMap(({ serverId, origin, isGuess }) => {
+      if (origin === undefined) return [];
+      const origins = isGuess ? [origin, ...otherPortsOf(origin)] : [origin];
+      return [
+        readFirst(
+          origins.map((each) => ({ ...connection, origin: each, from: undefined })),
+          serverId,
+        ),
+      ];
+    }),
   );
   const notAsked = others.filter(({ origin }) => origin === undefined).map(({ serverId }) => serverId);
   return { routers: [own, ...routers], notAsked };
+}
+
+/** Where `install kubeadm` puts a router: beside kube-apiserver, or in its place. Nodes may differ half way. */
+const installedPorts = [7443, 6443];
+
+function otherPortsOf(origin: string): readonly string[] {
+  return installedPorts
+    .map((port) => origin.replace(/:\d+$/, `:${port}`))
+    .filter((other) => other !== origin);
+}
+
+/** The first of these places that is the router of this server; else what the first one says. */
+async function readFirst(
+  connections: readonly RouterConnection[],
+  serverId: string,
+): Promise<RouterOfServer> {
+  let first: RouterOfServer | undefined;
+  for (const connection of connections) {
+    const read = await readOne(connection, serverId);
+    if (read.status !== null) return read;
+    first ??= read;
+  }
+  if (first === undefined) throw new TypeError('there is a place to ask');
+  return first;
 }
 
 async function otherRoutersOf(connection: RouterConnection, { serverId, servers }: StatusView) {
@@ -60,13 +91,16 @@ async function otherRoutersOf(connection: RouterConnection, { serverId, servers 
   });
   if (table === undefined) {
     // It has none, or does not show it: where the others are is not known.
-    return servers.filter(({ id }) => id !== serverId).map(({ id }) => ({ serverId: id, origin: undefined }));
+    return servers
+      .filter(({ id }) => id !== serverId)
+      .map(({ id }) => ({ serverId: id, origin: undefined, isGuess: false }));
   }
   // Servers behind a gateway need not have routers on its port.
   const own = serverId === null ? undefined : connection.origin.replace('https://', '');
   return otherRouters(table, serverId ?? undefined, own).map(({ server, origin }) => ({
     serverId: server.id,
     origin,
+    isGuess: server.addressSource !== 'advertised',
   }));
 }
 

@@ -3,6 +3,7 @@ import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { durationText } from '../../runtime/time.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
+import { rolloutText } from './rollout.ts';
 import type { Difference, RouterOfServer, RoutersView } from './routers-view.ts';
 import { healthyCount, whoseSnapshot } from './status-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
@@ -32,6 +33,7 @@ export function routersText(
           { text: `${ready} of ${routers.length}`, style: ready === routers.length ? 'good' : 'bad' },
         ],
         ['Not asked:', notAskedText(notAsked)],
+        ['Installed:', rolloutText(routers, notAsked)],
         ['Agree:', agreement(agree, routers, notAsked)],
       ],
       narrow,

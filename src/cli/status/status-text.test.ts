@@ -73,15 +73,15 @@ describe('the text of status', () => {
     const read = { source: 'reader.kubeconfig', lastReadAt: '2026-01-01T00:04:56Z', servers: [] };
     const text = statusText({ ...report, status: { ...status, embeddedSync: read } }, now, plain);
     assert.match(text, /^Snapshot: +generation 42, own, /m);
-    assert.match(text, /^Read by: +this router, by sync\.kubeconfig, last 4 s ago$/m);
+    assert.match(text, /^Read by: +this router, by reader\.kubeconfig, last 4 s ago$/m);
     const none = { ...status, snapshot: null, embeddedSync: { ...read, lastReadAt: null } };
     const unread = statusText({ status: none, cluster: undefined }, now, plain);
-    assert.match(unread, /^Read by: +this router, by sync\.kubeconfig: no server has been read yet$/m);
+    assert.match(unread, /^Read by: +this router, by reader\.kubeconfig: no server has been read yet$/m);
   });
 
   it('says which certificate or token expires first', () => {
     const text = statusText(report, now, plain);
-    assert.match(text, /^Expires: +in 18 days: CN=sync in \/etc\/sync\.kubeconfig \(--kubeconfig\)$/m);
+    assert.match(text, /^Expires: +in 18 days: CN=sync in \/etc\/reader\.kubeconfig \(--kubeconfig\)$/m);
   });
 
   it('names once why the router is not ready', () => {

@@ -28,6 +28,8 @@ export interface FileGroup {
   /** For the logs: `the serving certificate and its key`. */
   readonly name: string;
   readonly files: readonly WatchedFile[];
+  /** What an error is told under. Default: that the old content stays in use. */
+  readonly complaint?: string;
   /** `apply` takes nothing into use, and says itself what there is to say. Default false. */
   readonly isOnlyChecked?: boolean;
   /**
@@ -129,7 +131,7 @@ export class FileReloader {
     this.#set(group, { lastError: stillThere });
     this.#logger.error(
       { files: this.#differing(group), error: stillThere },
-      `Changed files cannot be used, the old content stays in use: ${group.name}`,
+      group.complaint ?? `Changed files cannot be used, the old content stays in use: ${group.name}`,
     );
   }
 

@@ -1,5 +1,5 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
-import type { SettingChange } from '../../own-paths/status/status-sources.ts';
+import { kubeApiServerManifest, type SettingChange } from '../../own-paths/status/status-sources.ts';
 import type { Destination, DestinationTrust } from '../../request/destination.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
@@ -215,9 +215,10 @@ export function watchRouterFiles(
   }
   if (source.manifest !== undefined) {
     const { path, text, check } = source.manifest;
-    const file: WatchedFile = { name: 'kube-apiserver-manifest', path, text, isDocument: true };
+    const file: WatchedFile = { name: kubeApiServerManifest, path, text, isDocument: true };
     watch.add({
       name: 'the manifest of kube-apiserver',
+      complaint: 'The router will not reach kube-apiserver where its manifest has it listen',
       files: [file],
       isOnlyChecked: true,
       apply: (textOf) => check(textOf(file)),

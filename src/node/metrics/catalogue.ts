@@ -278,6 +278,11 @@ const stateCatalogue = {
     'When a changed certificate, key or configuration file was last taken into use, in seconds since the epoch. 0: it is as it was at start.',
     fileLabels,
   ),
+  kubeApiServerMoved: gauge(
+    'mixed_version_proxy_kube_apiserver_moved',
+    '1 while the static pod of the local kube-apiserver is to listen elsewhere than the router reaches it, as after kubeadm upgrade without --patches, else 0. Absent where the router has not found it by its static pod.',
+    [],
+  ),
   clientConnections: gauge(
     'mixed_version_proxy_client_connections',
     'Open connections of clients, by protocol: h2, http/1.1.',

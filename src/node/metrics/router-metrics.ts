@@ -4,10 +4,11 @@ import type { HealthObserver, ServerHealthReport } from '../../health/server-hea
 import type { HealthEndpoint } from '../../own-paths/health.ts';
 import type { MetricsSource, Scrape } from '../../own-paths/metrics-endpoints.ts';
 import { documentStatus } from '../../own-paths/status/router-status.ts';
-import type {
-  CredentialFiles,
-  EmbeddedSyncStatus,
-  SettingsState,
+import {
+  type CredentialFiles,
+  type EmbeddedSyncStatus,
+  kubeApiServerManifest,
+  type SettingsState,
 } from '../../own-paths/status/status-sources.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { RequestObserver } from '../../request/request-record.ts';
@@ -244,7 +245,12 @@ function updateCredentials(state: MetricRegistry['state'], files: CredentialFile
     certificateExpiration.with(`--${name}`, path).set(expires / 1000);
     certificateLifetime.with(`--${name}`, path).set((expires - Date.parse(notBefore)) / 1000);
   }
+  state.kubeApiServerMoved.clear();
   for (const { name, path, lastReload, lastError } of [...certificates, ...files.keyFiles()]) {
+    if (name === kubeApiServerManifest) {
+      state.kubeApiServerMoved.with().set(lastError === null ? 0 : 1);
+      continue;
+    }
     credentialReloadFailed.with(`--${name}`, path).set(lastError === null ? 0 : 1);
     credentialLastReload.with(`--${name}`, path).set(lastReload === null ? 0 : Date.parse(lastReload) / 1000);
   }

@@ -25,6 +25,7 @@ import {
   expiryWarnings,
   type FoundSetting,
   type KeyFileStatus,
+  manifestWarnings,
   reloadWarnings,
   type SettingChange,
   type SettingsState,
@@ -203,6 +204,11 @@ export function routerStatus(
       ...warnings(null, needsRestart.map(describeSettingChange)),
       ...warnings(`${runbook}snapshotrefused`, refusedPushWarnings(routingTable.refusedPush)),
       ...warnings(null, ownServerWarnings(table, serverId)),
+      ...warnings(`${kubeadmPage}#an-upgrade-without---patches`, manifestWarnings(credentialFiles)),
+      ...warnings(
+        `${kubeadmPage}#while-some-nodes-are-done-and-others-not`,
+        halfWayWarnings(table, settings?.found() ?? []),
+      ),
       ...warnings(`${runbook}snapshotold`, oldSnapshotWarnings(table, now, reading !== undefined)),
       ...warnings(
         'docs/guides/preferred-version.md#objects-that-a-server-cannot-decode',
@@ -215,6 +221,8 @@ export function routerStatus(
 
 /** As `runbook_url` of the alerts has it. */
 const runbook = 'docs/guides/runbooks.md#mixedversionproxy';
+
+const kubeadmPage = 'docs/start/install-kubeadm.md';
 
 function warnings(see: string | null, messages: readonly string[]): RouterStatus['warnings'] {
   return messages.map((message) => ({ message, see }));
@@ -360,6 +368,32 @@ export function ownServerWarnings(
   const ids = table.servers.map(({ id }) => JSON.stringify(id));
   const known = [...ids.slice(0, namedIds), ...(ids.length > namedIds ? ['…'] : [])].join(', ');
   return [`the snapshot has no server ${serverId}: compare --server-id with those that it has (${known})`];
+}
+
+/**
+ * A control plane in which the routers of some nodes have taken kube-apiserver's port and those of others have not: the
+ * Service `default/kubernetes` has one port for all API servers (docs/start/install-kubeadm.md). Pure.
+ */
+export function halfWayWarnings(
+  table: RoutingTable | undefined,
+  found: readonly FoundSetting[],
+): readonly string[] {
+  // Given by hand, it may be anything: a forwarded port, another listener.
+  const local = found.find(({ flag }) => flag === '--local-server');
+  const port = local && portOf(local.value);
+  const ofService = (table?.servers ?? []).flatMap(({ addressSource, origin }) =>
+    addressSource === 'endpointslice' && origin !== undefined ? [portOf(origin)] : [],
+  );
+  const [led] = ofService;
+  if (port === undefined || led === undefined || ofService.includes(port)) return [];
+  const what = `the Service default/kubernetes leads pods to port ${led} of every API server, and the kube-apiserver of this node listens on ${port}`;
+  return [
+    `half way: ${what}. Finish on every node with mixed-version-proxy install kubeadm --take-port, or go back with --undo; either sets the port of the Service`,
+  ];
+}
+
+function portOf(origin: string): number {
+  return Number(new URL(origin).port || 443);
 }
 
 /** What was found, with the ID that the snapshot in use has the local server under. Pure. */

@@ -90,10 +90,24 @@ export function daysLeft(notAfter: number, now: number): number {
   return Math.floor((notAfter - now) / day);
 }
 
+/** Name of the manifest among the key files: it is only looked at. */
+export const kubeApiServerManifest = 'kube-apiserver-manifest';
+
+/** Why the router cannot reach kube-apiserver any more by what its manifest says. */
+export function manifestWarnings(files: CredentialFiles): readonly string[] {
+  return files
+    .keyFiles()
+    .flatMap(({ name, lastError }) =>
+      name === kubeApiServerManifest && lastError !== null ? [lastError] : [],
+    );
+}
+
 /** Reloads that failed. Never a reason to take the router out of service: it goes on with what it has. */
 export function reloadWarnings(files: CredentialFiles): readonly string[] {
   return [...files.certificates(), ...files.keyFiles()].flatMap(({ name, path, lastError }) =>
-    lastError === null ? [] : [`--${name}: ${path} was not reloaded, the old one stays in use: ${lastError}`],
+    lastError === null || name === kubeApiServerManifest
+      ? []
+      : [`--${name}: ${path} was not reloaded, the old one stays in use: ${lastError}`],
   );
 }
 
