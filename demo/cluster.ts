@@ -7,18 +7,33 @@ import {
   type KubernetesVersionName,
   startExampleApiServer,
 } from './example-api-server/index.ts';
+import type { SpecFields } from './example-api-server/served-resources.ts';
 
-/** The versions of the demo, oldest first: a control plane in the middle of a long upgrade. */
-const demoVersions: readonly KubernetesVersionName[] = ['1.25', '1.26', '1.36'];
+/** An API server of a demo. */
+export interface DemoServer {
+  /** Of the server, and of the contexts of kubeconfigs that lead to it. */
+  readonly name: string;
+  readonly version: KubernetesVersionName;
+}
 
-/** Starts one example API server for each version, on free loopback ports, over one store as over one etcd. */
-export async function startCluster(certificates: DemoCertificates): Promise<readonly ExampleApiServer[]> {
+/** A control plane in the middle of an upgrade: one server of three is done. */
+export const demoServers: readonly DemoServer[] = [
+  { name: 'control-plane-1', version: '1.36' },
+  { name: 'control-plane-2', version: '1.35' },
+  { name: 'control-plane-3', version: '1.35' },
+];
+
+/** Starts example API servers on free loopback ports, over one store as over one etcd. */
+export async function startCluster(
+  certificates: DemoCertificates,
+  servers: readonly DemoServer[],
+): Promise<readonly ExampleApiServer[]> {
   const shared = await sharedByServers(certificates);
-  const servers: ExampleApiServer[] = [];
-  for (const version of demoVersions) {
-    servers.push(await startExampleApiServer({ ...shared, version, name: `control-plane-${version}` }));
+  const started: ExampleApiServer[] = [];
+  for (const { name, version } of servers) {
+    started.push(await startExampleApiServer({ ...shared, ...settingsOf(version), version, name }));
   }
-  return servers;
+  return started;
 }
 
 /** What all API servers of a cluster have in common: a new store, and whom they trust. */
@@ -34,4 +49,20 @@ export async function sharedByServers(
     requestHeaderCa: await read(frontProxyCa),
     requestHeaderAllowedNames: [frontProxyName],
   };
+}
+
+/** `spec.schedulingGroup` of a Pod came with 1.36, for those who use workloads (KEP-4671). */
+export const newField = 'schedulingGroup';
+const newFields: SpecFields = { 'v1/Pod': [newField] };
+
+/** What servers of a demo are started with beside what is on by default: the cluster uses workloads, which are alpha. */
+export function settingsOf(
+  version: KubernetesVersionName,
+): Pick<ExampleApiServerOptions, 'enabledGroupVersions' | 'addedFields' | 'unknownFields'> {
+  if (version === '1.36') {
+    return { enabledGroupVersions: ['scheduling.k8s.io/v1alpha2'], addedFields: newFields };
+  }
+  return version === '1.35'
+    ? { enabledGroupVersions: ['scheduling.k8s.io/v1alpha1'], unknownFields: newFields }
+    : {};
 }

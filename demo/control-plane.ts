@@ -16,6 +16,7 @@ const closeGrace = 500;
 export interface DemoApiServer {
   readonly name: string;
   readonly serverId: string;
+  readonly version: string;
   /** `https://host:port` */
   readonly url: string;
   close(): Promise<void>;

@@ -4,35 +4,35 @@ import type { RunningDemo } from './run-demo.ts';
 /** What can be typed into the running demo, and what it shows. For a terminal of 80 columns, but for long paths. */
 export function demoGuide({ kubeconfig, directKubeconfig, apiServers, routers }: RunningDemo): string {
   const rows = apiServers.map(
-    ({ version, url }, index) => `  v${version.padEnd(8)}${(routers[index]?.origin ?? '').padEnd(26)}${url}`,
+    ({ name, version, url }, index) =>
+      `  ${name.padEnd(17)}${version.padEnd(9)}${(routers[index]?.origin ?? '').padEnd(25)}${url}`,
   );
   return `
-Three API servers of one cluster, a router in front of each, and the sync job:
+A cluster on its way from 1.35 to 1.36: three API servers, a router in front of
+each, and the sync job.
 
-  ${'context'.padEnd(9)}${'router'.padEnd(26)}API server
+  ${'context'.padEnd(17)}${'version'.padEnd(9)}${'router'.padEnd(25)}API server
 ${rows.join('\n')}
 
-In another terminal, through the router in front of the oldest server:
+In another terminal, through the router in front of a 1.35 server:
 
   export KUBECONFIG=${resolve(kubeconfig)}
-  kubectl get validatingadmissionpolicies                   # only 1.36 serves these
-  kubectl get horizontalpodautoscalers.v2beta2.autoscaling  # only 1.25 serves these
-  kubectl auth whoami                          # a peer knows, and knows who asks
-  kubectl api-resources
-  kubectl --context v1.36 get all              # any router: v1.25, v1.26, v1.36
-  kubectl --context alice@v1.25 auth whoami    # as an ordinary user
+  kubectl get mutatingadmissionpolicies    # only the 1.36 server has these
+  kubectl get workloads.v1alpha1.scheduling.k8s.io   # only 1.35 servers have these
+  kubectl api-resources                    # what all of them have
+  kubectl --context control-plane-1 get workloads.v1alpha1.scheduling.k8s.io
+  kubectl --context alice@control-plane-3 auth whoami    # as another user
 
 What that router knows, in the terminal and as a page:
 
-  ${command()} status
+  ${command()} status --all
   kubectl proxy --port=8001
   http://127.0.0.1:8001/.mixed-version-proxy/
 
 The same without the routers:
 
   export KUBECONFIG=${resolve(directKubeconfig)}
-  kubectl get validatingadmissionpolicies
-  kubectl api-resources
+  kubectl get mutatingadmissionpolicies    # error: the server doesn't have it
 
 Ctrl-C ends it.
 

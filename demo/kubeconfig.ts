@@ -3,8 +3,10 @@ import { stringify } from 'yaml';
 import { type CertificatePaths, writePrivate } from './certificates.ts';
 
 export interface KubeconfigOptions {
-  /** Context name to `https://host:port`. The first one is the current context. */
+  /** Context name to `https://host:port`. */
   readonly servers: Readonly<Record<string, string>>;
+  /** The current context. Default: the first one. */
+  readonly current?: string | undefined;
   /** Path of the PEM bundle that the servers' certificates are checked against. */
   readonly certificateAuthority: string;
   /**
@@ -48,7 +50,7 @@ export async function writeKubeconfig(path: string, options: KubeconfigOptions):
       })),
     ),
     contexts,
-    'current-context': contexts[0]?.name,
+    'current-context': options.current ?? contexts[0]?.name,
   };
   // Folded scalars are valid YAML that some readers of base64 trip over.
   return writePrivate(path, stringify(kubeconfig, { lineWidth: 0 }));

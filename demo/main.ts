@@ -6,8 +6,8 @@ import { runDemoCommand } from './index.ts';
 
 const usage = `Usage: npm start -- [flags]
 
-Runs a cluster in the middle of an upgrade on this machine: example API servers of three Kubernetes versions, a router in
-front of each, and the sync job. It says what to type. Ctrl-C ends it and leaves nothing behind.
+Runs a cluster on its way from Kubernetes 1.35 to 1.36 on this machine: three example API servers, a router in front of
+each, and the sync job. It says what to type. Ctrl-C ends it and leaves nothing behind.
 
   --directory <directory>         Where kubeconfigs, certificates and the log go: a new or empty directory. Default: .demo
   --upgrade                       Upgrade the cluster server by server under a load, half of it through routers, and count

@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type KubernetesObject, numberAt, textAt } from './kubernetes-object.ts';
+import type { KubernetesVersion, Priority } from './kubernetes-versions.ts';
 import { byPriority, type ServedResources } from './served-resources.ts';
 import { type ExampleStore, type StorageKey, withMetadata } from './store.ts';
-import type { Priority } from './tables/priorities.ts';
-import type { KubernetesVersion } from './tables/versions.ts';
 
 const apiServices: StorageKey = { group: 'apiregistration.k8s.io', resource: 'apiservices' };
 const leases: StorageKey = { group: 'coordination.k8s.io', resource: 'leases' };

@@ -3,11 +3,11 @@ import { type Answer, emptyAnswer, objectAnswer } from './answer.ts';
 import { PathNotFoundError } from './api-error.ts';
 import { registeredGroupVersions } from './cluster.ts';
 import type { JsonObject } from './kubernetes-object.ts';
+import type { KubernetesVersion } from './kubernetes-versions.ts';
 import { type Encoding, encodingOf, negotiate, parseAccept } from './negotiation.ts';
 import type { ServedGroupVersion, ServedResource, ServedResources } from './served-resources.ts';
 import { storageVersionOf } from './storage-version.ts';
 import type { ExampleStore } from './store.ts';
-import type { KubernetesVersion } from './tables/versions.ts';
 
 export interface DiscoverySource {
   readonly version: KubernetesVersion;

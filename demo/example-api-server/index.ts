@@ -14,17 +14,17 @@ import {
 import { apiServerId, holdIdentityLease, registerApiServices } from './cluster.ts';
 import { type HttpOptions, type RequestRecord, serve } from './http-server.ts';
 import { serveUpgrade } from './http-upgrade.ts';
+import { type KubernetesVersionName, kubernetesVersions } from './kubernetes-versions.ts';
 import type { ServerContext } from './resource-request.ts';
 import type { SpecFields } from './served-resources.ts';
 import { ServedResources } from './served-resources.ts';
 import type { ExampleStore } from './store.ts';
-import { type KubernetesVersionName, kubernetesVersions } from './tables/versions.ts';
 
 export type { ExampleUser } from './authentication.ts';
 export { apiServerId } from './cluster.ts';
 export type { RequestRecord } from './http-server.ts';
+export type { KubernetesVersionName } from './kubernetes-versions.ts';
 export { ExampleStore, type StoreOptions } from './store.ts';
-export type { KubernetesVersionName } from './tables/versions.ts';
 
 export interface ExampleApiServerOptions extends AuthenticationOptions {
   readonly version: KubernetesVersionName;
@@ -48,6 +48,8 @@ export interface ExampleApiServerOptions extends AuthenticationOptions {
   readonly advertiseAddress?: string;
   /** As with --runtime-config=<group version>=false: `['batch/v1']`. */
   readonly disabledGroupVersions?: readonly string[];
+  /** As with --runtime-config=<group version>=true, for those that are off by default. */
+  readonly enabledGroupVersions?: readonly string[];
   /**
    * Fields of `spec` that only this server knows, by group version and kind: `{ 'autoscaling/v2/HorizontalPodAutoscaler':
    * ['tolerance'] }`. Told in OpenAPI; what is in `spec` is stored as it comes, here and elsewhere.
@@ -101,7 +103,13 @@ export interface ExampleApiServer {
 export async function startExampleApiServer(options: ExampleApiServerOptions): Promise<ExampleApiServer> {
   const { store, name, address = '127.0.0.1', port = 0, hostname = name } = options;
   const version = kubernetesVersions[options.version];
-  const served = new ServedResources(version.table, options.disabledGroupVersions, options.unknownFields);
+  const { disabledGroupVersions = [], enabledGroupVersions = [] } = options;
+  const off = version.offByDefault.filter((groupVersion) => !enabledGroupVersions.includes(groupVersion));
+  const served = new ServedResources(
+    version.table,
+    [...off, ...disabledGroupVersions],
+    options.unknownFields,
+  );
   const server = createServer(options);
   const listening = await listen(server, address, port);
   const authority = `${address.includes(':') ? `[${address}]` : address}:${listening.port}`;

@@ -1,5 +1,5 @@
 import { type Cause, invalid } from './api-error.ts';
-import type { KubernetesVersion } from './tables/versions.ts';
+import type { KubernetesVersion } from './kubernetes-versions.ts';
 
 /**
  * Refuses parameters of a list or a watch that do not go together (k8s.io/apimachinery

@@ -1,8 +1,8 @@
 import type { ExampleUser, UserOfToken } from './authentication.ts';
+import type { KubernetesVersion } from './kubernetes-versions.ts';
 import type { ResourceTarget } from './request-target.ts';
 import type { ServedResource, ServedResources, SpecFields } from './served-resources.ts';
 import type { ExampleStore } from './store.ts';
-import type { KubernetesVersion } from './tables/versions.ts';
 
 /** One server, as its handlers see it. */
 export interface ServerContext {

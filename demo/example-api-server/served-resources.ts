@@ -1,6 +1,11 @@
+import {
+  type GroupVersionTable,
+  groupVersionOf,
+  type Priority,
+  type RecordedResource,
+  type Scope,
+} from './kubernetes-versions.ts';
 import type { StorageKey } from './store.ts';
-import type { ResourceLine, Scope, VersionTable } from './tables/form.ts';
-import { type Priority, priorityOf } from './tables/priorities.ts';
 
 /** Fields of `spec`, all of them text, by group version and kind (`apps/v1/Deployment`). */
 export type SpecFields = Readonly<Record<string, readonly string[]>>;
@@ -48,10 +53,12 @@ export class ServedResources {
   readonly #listeners = new Set<() => void>();
 
   /** @throws {Error} when a group version to leave out is not in the table. */
-  constructor(table: VersionTable, disabled: readonly string[] = [], unknownFields: SpecFields = {}) {
-    const groupVersions = Object.entries(table).map(([name, lines]) =>
-      servedGroupVersion(name, lines, unknownFields),
-    );
+  constructor(
+    table: readonly GroupVersionTable[],
+    disabled: readonly string[] = [],
+    unknownFields: SpecFields = {},
+  ) {
+    const groupVersions = table.map((groupVersion) => servedGroupVersion(groupVersion, unknownFields));
     this.#all = new Map(groupVersions.sort(byPriority).map((one) => [one.groupVersion, one]));
     this.#off = new Set();
     for (const groupVersion of disabled) this.setGroupVersion(groupVersion, false);
@@ -63,7 +70,7 @@ export class ServedResources {
   }
 
   groupVersion(group: string, version: string): ServedGroupVersion | undefined {
-    const name = group === '' ? version : `${group}/${version}`;
+    const name = groupVersionOf(group, version);
     return this.#off.has(name) ? undefined : this.#all.get(name);
   }
 
@@ -90,31 +97,26 @@ export class ServedResources {
 }
 
 function servedGroupVersion(
-  groupVersion: string,
-  lines: readonly ResourceLine[],
+  { group, version, priority, resources }: GroupVersionTable,
   unknownFields: SpecFields,
 ): ServedGroupVersion {
-  const [group, version] = splitGroupVersion(groupVersion);
   return {
     group,
     version,
-    groupVersion,
-    priority: priorityOf(group, version),
-    resources: lines
-      .map((line) => servedResource(group, version, line, unknownFields))
-      // Discovery lists resources by name.
-      .sort((left, right) => (left.resource < right.resource ? -1 : 1)),
+    groupVersion: groupVersionOf(group, version),
+    priority,
+    resources: resources.map((recorded) => servedResource(group, version, recorded, unknownFields)),
   };
 }
 
 function servedResource(
   group: string,
   version: string,
-  line: ResourceLine,
+  { resource, responseKind: { kind }, scope, verbs, ...rest }: RecordedResource,
   unknownFields: SpecFields,
 ): ServedResource {
-  const [resource, kind, scope, verbs, options = {}] = line;
-  const groupVersion = group === '' ? version : `${group}/${version}`;
+  const { shortNames = [], categories = [], subresources = [] } = rest;
+  const groupVersion = groupVersionOf(group, version);
   return {
     group,
     version,
@@ -122,21 +124,16 @@ function servedResource(
     resource,
     kind,
     scope,
-    verbs: verbs.split(','),
-    shortNames: list(options.shortNames),
-    categories: list(options.categories),
-    subresources: (options.subresources ?? [])
-      .map(([name, subresourceVerbs, subresourceKind, kindGroupVersion = '']) => {
-        const [kindGroup, kindVersion] = splitGroupVersion(kindGroupVersion);
-        return {
-          name,
-          kind: subresourceKind ?? kind,
-          kindGroup,
-          kindVersion,
-          verbs: subresourceVerbs.split(','),
-        };
-      })
-      .sort((left, right) => (left.name < right.name ? -1 : 1)),
+    verbs,
+    shortNames,
+    categories,
+    subresources: subresources.map(({ subresource, responseKind, verbs: those }) => ({
+      name: subresource,
+      kind: responseKind.kind,
+      kindGroup: responseKind.group,
+      kindVersion: responseKind.version,
+      verbs: those,
+    })),
     unknownFields: unknownFields[`${groupVersion}/${kind}`] ?? [],
     // Events of core and of events.k8s.io are the same objects in etcd.
     storage: { group: group === 'events.k8s.io' ? '' : group, resource },
@@ -158,8 +155,4 @@ export function byPriority(left: Ordered, right: Ordered): number {
   if (left.priority.group !== right.priority.group) return right.priority.group - left.priority.group;
   if (left.group !== right.group) return left.group < right.group ? -1 : 1;
   return right.priority.version - left.priority.version;
-}
-
-function list(text: string | undefined): readonly string[] {
-  return text === undefined ? [] : text.split(',');
 }

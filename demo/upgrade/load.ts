@@ -1,22 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { newField } from '../cluster.ts';
 import { objectAt } from '../example-api-server/kubernetes-object.ts';
 import { type Counts, judge, noCounts } from './counts.ts';
 import type { UpgradableCluster } from './upgradable-server.ts';
-import {
-  configMaps,
-  disruptionBudgets,
-  newField,
-  newFlowSchemas,
-  oldAutoscalers,
-  serves,
-  type UsedResource,
-} from './versions.ts';
+import { configMaps, newPolicies, oldWorkloads, pods, serves, type UsedResource } from './versions.ts';
 import type { ClientRequest, WayIn } from './way-in.ts';
 
 /** Name of the object of each resource that is there all the time. */
 const fixtureName = 'fixture';
 const readers = 2;
-const discovery = `/apis/${newFlowSchemas.storage.group}`;
+const discovery = `/apis/${newPolicies.storage.group}`;
 /** Milliseconds between two things that a client does. */
 const pauseOfReaders = 150;
 const pauseOfWriters = 400;
@@ -24,7 +17,7 @@ const pauseOfDiscovery = 1_000;
 
 /** Stores what has to be there before clients come. */
 export function storeFixtures({ store }: UpgradableCluster): void {
-  for (const { groupVersion, kind, storage, collection } of [configMaps, oldAutoscalers, newFlowSchemas]) {
+  for (const { groupVersion, kind, storage, collection } of [configMaps, oldWorkloads, newPolicies]) {
     const place = collection.includes('/namespaces/') ? { namespace: 'default' } : {};
     store.create(storage, { apiVersion: groupVersion, kind, metadata: { name: fixtureName, ...place } });
   }
@@ -38,7 +31,7 @@ export class Load {
   readonly #name: string;
   readonly #stop = new AbortController();
   readonly #clients: Promise<void>[];
-  #knowsNewFlowSchemas = false;
+  #knowsNewPolicies = false;
   #made = 0;
 
   /** @param name part of the names of its objects; no other load may have it */
@@ -70,7 +63,7 @@ export class Load {
   async #discover(): Promise<void> {
     const response = await this.#way.ask({ method: 'GET', path: discovery });
     this.counts.requests += 1;
-    if (response?.body.includes(`"${newFlowSchemas.groupVersion}"`)) this.#knowsNewFlowSchemas = true;
+    if (response?.body.includes(`"${newPolicies.groupVersion}"`)) this.#knowsNewPolicies = true;
   }
 
   /** Reads an object of a resource that is served by a server of the cluster, be it stopped. */
@@ -78,39 +71,39 @@ export class Load {
     const { servers } = this.#cluster;
     const readable = [
       configMaps,
-      ...(servers.some(({ version }) => serves(version, oldAutoscalers)) ? [oldAutoscalers] : []),
-      ...(this.#knowsNewFlowSchemas ? [newFlowSchemas] : []),
+      ...(servers.some(({ version }) => serves(version, oldWorkloads)) ? [oldWorkloads] : []),
+      ...(this.#knowsNewPolicies ? [newPolicies] : []),
     ];
     // By chance: in turn, the same resource would go to the same server for ever.
     const resource = readable[Math.floor(Math.random() * readable.length)] ?? configMaps;
     await this.#ask(resource, { method: 'GET', path: `${resource.collection}/${fixtureName}` });
   }
 
-  /** Creates an object with the field that 1.26 has added, puts a label on it, and looks into the store. */
+  /** Creates an object with the field that 1.36 has added, puts a label on it, and looks into the store. */
   async #writeField(): Promise<void> {
     const { store } = this.#cluster;
     this.#made += 1;
     const name = `${this.#name}-${this.#made}`;
-    const path = `${disruptionBudgets.collection}/${name}`;
+    const path = `${pods.collection}/${name}`;
     const hasField = () => {
-      const stored = store.get(disruptionBudgets.storage, 'default', name);
+      const stored = store.get(pods.storage, 'default', name);
       return stored !== undefined && newField in objectAt(stored, 'spec');
     };
-    const created = await this.#ask(disruptionBudgets, {
+    const created = await this.#ask(pods, {
       method: 'POST',
-      path: disruptionBudgets.collection,
+      path: pods.collection,
       body: {
-        apiVersion: disruptionBudgets.groupVersion,
-        kind: disruptionBudgets.kind,
+        apiVersion: pods.groupVersion,
+        kind: pods.kind,
         metadata: { name },
-        spec: { minAvailable: 1, [newField]: 'AlwaysAllow' },
+        spec: { containers: [], [newField]: 'training' },
       },
     });
     // A server that does not know the field says so in a warning: nothing is lost without a word.
     const wasStored = created === 201 && hasField();
     if (created !== 201) return;
     const labels = { 'looked-at': 'yes' };
-    const labelled = await this.#ask(disruptionBudgets, {
+    const labelled = await this.#ask(pods, {
       method: 'PATCH',
       path,
       body: { metadata: { labels } },
@@ -119,7 +112,7 @@ export class Load {
       this.counts.fieldsStored += 1;
       if (!hasField()) this.counts.fieldsLost += 1;
     }
-    await this.#ask(disruptionBudgets, { method: 'DELETE', path });
+    await this.#ask(pods, { method: 'DELETE', path });
   }
 
   async #ask(resource: UsedResource, request: ClientRequest): Promise<number | undefined> {

@@ -3,20 +3,14 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderLines } from '../../src/cli/terminal/styled-text.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
-import { type DemoControlPlane, withControlPlane } from '../control-plane.ts';
-import { writeKubeconfig } from '../kubeconfig.ts';
-import { startDemoSync } from '../sync.ts';
-import { untilReady } from '../until-ready.ts';
+import type { DemoCertificates } from '../certificates.ts';
+import { withDemo } from '../run-demo.ts';
 import { actionsOf } from './keys.ts';
 import { Load, storeFixtures } from './load.ts';
 import { RollingUpgrade } from './rolling-upgrade.ts';
-import {
-  startUpgradableCluster,
-  type UpgradableCluster,
-  type UpgradableServer,
-} from './upgradable-server.ts';
+import { startUpgradableCluster, type UpgradableCluster } from './upgradable-server.ts';
 import { repainted, type UpgradeTerminal } from './upgrade-terminal.ts';
-import { countLines, eventText, type UpgradeEvent, upgradeScreen } from './upgrade-view.ts';
+import { countLines, countsExplained, eventText, type UpgradeEvent, upgradeScreen } from './upgrade-view.ts';
 import { from, to } from './versions.ts';
 import { WayIn } from './way-in.ts';
 
@@ -46,61 +40,37 @@ export async function runUpgradeDemo({
 }: UpgradeDemoOptions): Promise<void> {
   let cluster: UpgradableCluster | undefined;
   terminal.write('Three API servers and three routers are starting …\n');
-  const startServers = async (certificates: DemoControlPlane['certificates']) => {
+  const startServers = async (certificates: DemoCertificates) => {
     cluster = await startUpgradableCluster(certificates, from);
     return cluster.servers;
   };
-  await withControlPlane({ directory, startServers }, async (controlPlane) => {
-    if (cluster === undefined) throw new TypeError('the servers were not started');
-    const { certificates, routers } = controlPlane;
-    await startReading(controlPlane);
-    await untilReady(routers, certificates.clusterCa, signal);
-    if (signal.aborted) return;
-    const tls = {
-      ca: await readFile(certificates.clusterCa, 'utf8'),
-      cert: await readFile(certificates.admin.certificate, 'utf8'),
-      key: await readFile(certificates.admin.privateKey, 'utf8'),
-    };
-    const ways = {
-      throughRouters: new WayIn(origins(routers), tls),
-      straight: new WayIn(
-        cluster.servers.map(({ url }) => url),
-        tls,
-      ),
-    };
-    controlPlane.endWith(() => Promise.all([ways.throughRouters.close(), ways.straight.close()]));
-    const kubeconfig = resolve(controlPlane.path('kubeconfig'));
-    terminal.write(
-      `Three API servers of ${from}, a router in front of each. kubectl --kubeconfig ${kubeconfig} goes through one.\n`,
-    );
-    await upgradeUnderLoad({ cluster, routers, ways, interval, terminal, kubeconfig, signal });
-  });
-}
-
-/** Starts the sync job and writes the kubeconfigs. */
-async function startReading(controlPlane: DemoControlPlane<UpgradableServer>): Promise<void> {
-  const { certificates, apiServers, routers, path } = controlPlane;
-  controlPlane.endWith(
-    await startDemoSync({
-      signingKey: controlPlane.keys.signing,
-      servers: apiServers.map(({ serverId, url, name }) => ({ id: serverId, url, hostname: name })),
-      targets: routers.map(({ origin }) => ({ url: origin })),
-      certificates,
-      logger: controlPlane.logger,
-    }),
+  await withDemo(
+    { directory, startServers, signal },
+    async ({ certificates, routers, ...demo }, { endWith }) => {
+      if (cluster === undefined) throw new TypeError('the servers were not started');
+      const tls = {
+        ca: await readFile(certificates.clusterCa, 'utf8'),
+        cert: await readFile(certificates.admin.certificate, 'utf8'),
+        key: await readFile(certificates.admin.privateKey, 'utf8'),
+      };
+      const ways = {
+        throughRouters: new WayIn(
+          routers.map(({ origin }) => origin),
+          tls,
+        ),
+        straight: new WayIn(
+          cluster.servers.map(({ url }) => url),
+          tls,
+        ),
+      };
+      endWith(() => Promise.all([ways.throughRouters.close(), ways.straight.close()]));
+      const kubeconfig = resolve(demo.kubeconfig);
+      terminal.write(
+        `Three API servers of ${from}, a router in front of each. kubectl --kubeconfig ${kubeconfig} goes through one.\n`,
+      );
+      await upgradeUnderLoad({ cluster, routers, ways, interval, terminal, kubeconfig, signal });
+    },
   );
-  const shared = { certificateAuthority: certificates.clusterCa, users: { admin: certificates.admin } };
-  const named = (urls: readonly string[]) =>
-    Object.fromEntries(apiServers.map(({ name }, index) => [name, urls[index] ?? '']));
-  await writeKubeconfig(path('kubeconfig'), { ...shared, servers: named(origins(routers)) });
-  await writeKubeconfig(path('direct.kubeconfig'), {
-    ...shared,
-    servers: named(apiServers.map(({ url }) => url)),
-  });
-}
-
-function origins(routers: readonly RunningRouter[]): string[] {
-  return routers.map(({ origin }) => origin);
 }
 
 interface UpgradeUnderLoad {
@@ -191,6 +161,6 @@ async function upgradeUnderLoad({
     left.abort();
     close();
     await Promise.allSettled([upgrade.settled(), throughRouters.stop(), straight.stop()]);
-    terminal.write(`\n${renderLines(countLines(counted), terminal.isColored)}`);
+    terminal.write(`\n${renderLines(countLines(counted), terminal.isColored)}${countsExplained}`);
   }
 }

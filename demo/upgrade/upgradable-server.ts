@@ -1,5 +1,5 @@
 import type { DemoCertificates } from '../certificates.ts';
-import { sharedByServers } from '../cluster.ts';
+import { demoServers, settingsOf, sharedByServers } from '../cluster.ts';
 import type { DemoApiServer } from '../control-plane.ts';
 import {
   type ExampleApiServer,
@@ -7,7 +7,7 @@ import {
   type ExampleStore,
   startExampleApiServer,
 } from '../example-api-server/index.ts';
-import { fieldsOf, type UpgradeVersion } from './versions.ts';
+import type { UpgradeVersion } from './versions.ts';
 
 /** One API server of the cluster that stops and returns at its address, in the version it had or in the next. */
 export class UpgradableServer implements DemoApiServer {
@@ -39,7 +39,7 @@ export class UpgradableServer implements DemoApiServer {
     name: string,
     version: UpgradeVersion,
   ): Promise<UpgradableServer> {
-    const first = await startExampleApiServer({ ...shared, ...fieldsOf(version), name, version });
+    const first = await startExampleApiServer({ ...shared, ...settingsOf(version), name, version });
     return new UpgradableServer(shared, name, version, first);
   }
 
@@ -64,7 +64,7 @@ export class UpgradableServer implements DemoApiServer {
     this.#version = version;
     this.#running = await startExampleApiServer({
       ...this.#shared,
-      ...fieldsOf(version),
+      ...settingsOf(version),
       name: this.name,
       version,
       port: this.#port,
@@ -79,8 +79,6 @@ export interface UpgradableCluster {
   readonly servers: readonly UpgradableServer[];
 }
 
-const servers = ['control-plane-1', 'control-plane-2', 'control-plane-3'];
-
 /** Starts three servers of one version over one store, on free loopback ports. */
 export async function startUpgradableCluster(
   certificates: DemoCertificates,
@@ -88,6 +86,6 @@ export async function startUpgradableCluster(
 ): Promise<UpgradableCluster> {
   const shared = await sharedByServers(certificates);
   const started: UpgradableServer[] = [];
-  for (const name of servers) started.push(await UpgradableServer.start(shared, name, version));
+  for (const { name } of demoServers) started.push(await UpgradableServer.start(shared, name, version));
   return { store: shared.store, servers: started };
 }

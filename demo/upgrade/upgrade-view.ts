@@ -91,10 +91,19 @@ export function countLines({
     row('fields lost', ({ fieldsLost, fieldsStored }) =>
       fault(fieldsLost, `${number(fieldsLost)} of ${number(fieldsStored)}`),
     ),
-    row('refused', ({ refused }) => fault(refused)),
-    row('only stopped servers', ({ withoutServer }) => number(withoutServer).padStart(columnWidth)),
+    row('refused or failed', ({ refused }) => fault(refused)),
+    row('no server up for it', ({ withoutServer }) => number(withoutServer).padStart(columnWidth)),
   ];
 }
+
+/** What the rows mean, for who reads nothing but the result. */
+export const countsExplained = `
+  wrong 404           the object exists, and a server that runs serves it
+  field lost          it was stored, and an older server dropped it
+  refused or failed   429, 5xx or no response, though a server could respond
+  no server up for it every server that has the resource was stopped: a router
+                      says 503 (try again), an API server 404 (there is none)
+`;
 
 /** Pure. */
 export function eventText({ at, text }: UpgradeEvent): string {

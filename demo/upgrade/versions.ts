@@ -1,12 +1,11 @@
-import type { SpecFields } from '../example-api-server/served-resources.ts';
+import { kubernetesVersions } from '../example-api-server/kubernetes-versions.ts';
 import { ServedResources, splitGroupVersion } from '../example-api-server/served-resources.ts';
 import type { StorageKey } from '../example-api-server/store.ts';
-import { kubernetesVersions } from '../example-api-server/tables/versions.ts';
 
 /** Neighbours, as API servers of one cluster have to be (Kubernetes' version skew policy). */
-export type UpgradeVersion = '1.25' | '1.26';
-export const from: UpgradeVersion = '1.25';
-export const to: UpgradeVersion = '1.26';
+export type UpgradeVersion = '1.35' | '1.36';
+export const from: UpgradeVersion = '1.35';
+export const to: UpgradeVersion = '1.36';
 
 /** A resource that clients use, in one version of its API. */
 export interface UsedResource {
@@ -20,34 +19,21 @@ export interface UsedResource {
 
 /** Served by both. */
 export const configMaps = usedResource('v1', 'configmaps', 'ConfigMap');
-/** 1.26 has removed this version of the group: what clients use that have not been moved to `autoscaling/v2`. */
-export const oldAutoscalers = usedResource(
-  'autoscaling/v2beta2',
-  'horizontalpodautoscalers',
-  'HorizontalPodAutoscaler',
-);
-/** 1.26 has added this one. */
-export const newFlowSchemas = usedResource(
-  'flowcontrol.apiserver.k8s.io/v1beta3',
-  'flowschemas',
-  'FlowSchema',
+/** 1.36 has removed this version of the group: what clients use that have not been moved to `v1alpha2`. */
+export const oldWorkloads = usedResource('scheduling.k8s.io/v1alpha1', 'workloads', 'Workload');
+/** 1.36 has added this one. */
+export const newPolicies = usedResource(
+  'admissionregistration.k8s.io/v1',
+  'mutatingadmissionpolicies',
+  'MutatingAdmissionPolicy',
   '',
 );
-/** Served by both, with one field more in 1.26. */
-export const disruptionBudgets = usedResource('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget');
-
-/** `spec.unhealthyPodEvictionPolicy`: alpha in 1.26, and turned on here (KEP-3017). */
-export const newField = 'unhealthyPodEvictionPolicy';
-const newFields: SpecFields = { 'policy/v1/PodDisruptionBudget': [newField] };
-
-/** What a server of the version knows of the new field. */
-export function fieldsOf(version: UpgradeVersion): { addedFields?: SpecFields; unknownFields?: SpecFields } {
-  return version === to ? { addedFields: newFields } : { unknownFields: newFields };
-}
+/** Served by both, with one field more in 1.36. */
+export const pods = usedResource('v1', 'pods', 'Pod');
 
 const served = {
-  '1.25': new ServedResources(kubernetesVersions['1.25'].table),
-  '1.26': new ServedResources(kubernetesVersions['1.26'].table),
+  '1.35': new ServedResources(kubernetesVersions['1.35'].table),
+  '1.36': new ServedResources(kubernetesVersions['1.36'].table),
 } satisfies Record<UpgradeVersion, ServedResources>;
 
 /** Whether servers of the version serve the resource. */

@@ -33,9 +33,9 @@ ${rows.join('\n')}
 workerd verifies the caller's token and signs an assertion for the router that it chooses. In another terminal:
 
   export KUBECONFIG=${relative('.', kubeconfig)}
-  kubectl get validatingadmissionpolicies                      # only 1.36 serves these
-  kubectl get horizontalpodautoscalers.v2beta2.autoscaling     # only 1.25 serves this version
-  kubectl auth whoami                                          # 1.25 cannot answer; a peer does, knowing who asked
+  kubectl get mutatingadmissionpolicies                        # only the 1.36 server has these
+  kubectl get workloads.v1alpha1.scheduling.k8s.io             # only 1.35 servers have these
+  kubectl auth whoami                                          # whichever server answers sees who you are
   kubectl --context alice@edge auth whoami                     # as an ordinary user
   kubectl get pods --watch
 

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { aborted } from '../../demo/aborted.ts';
 import { type CertificatePaths, type DemoCertificates, syncJobName } from '../../demo/certificates.ts';
-import { startCluster } from '../../demo/cluster.ts';
+import { type DemoServer, demoServers, startCluster } from '../../demo/cluster.ts';
 import { type DemoControlPlane, withControlPlane } from '../../demo/control-plane.ts';
 import type { ExampleApiServer } from '../../demo/example-api-server/index.ts';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
@@ -21,6 +21,8 @@ const edgeKeysDirectory = 'edge-keys';
 export interface EdgeDemoOptions {
   /** Where kubeconfigs, certificates and logs go: a new or empty directory, removed when the demo ends. */
   readonly directory: string;
+  /** Default: those of `npm start`. */
+  readonly servers?: readonly DemoServer[];
   /** Ends the demo. */
   readonly signal: AbortSignal;
   /** Called once the cluster can be used through the edge. */
@@ -39,17 +41,18 @@ export interface RunningEdgeDemo {
 }
 
 /**
- * Runs the cluster of `runDemo` with a router on workerd in front of it: example API servers of three Kubernetes
+ * Runs the cluster of `runDemo` with a router on workerd in front of it: example API servers of two Kubernetes
  * versions, a Node router in front of each, and in front of those the Worker, which tells them by signed assertions
  * who calls. The sync job pushes the same snapshot to all of them. Resolves when `signal` aborts and everything has
  * stopped and been removed; rejects, with everything stopped, when it cannot start.
  */
 export async function runEdgeDemo(options: EdgeDemoOptions): Promise<void> {
-  const { directory, signal, onReady } = options;
+  const { directory, signal, onReady, servers = demoServers } = options;
+  const startServers = (certificates: DemoCertificates) => startCluster(certificates, servers);
   const routerFlags = async (path: DemoControlPlane['path']) => ({
     'assertion-keys': [await makeAssertionKeys(path(edgeKeysDirectory))],
   });
-  await withControlPlane({ directory, startServers: startCluster, routerFlags }, async (controlPlane) => {
+  await withControlPlane({ directory, startServers, routerFlags }, async (controlPlane) => {
     const { path, certificates, apiServers, routers, endWith } = controlPlane;
     const tokens = await startTokenIssuer(certificates.router);
     endWith(() => tokens.close());
@@ -64,11 +67,11 @@ export async function runEdgeDemo(options: EdgeDemoOptions): Promise<void> {
       await startDemoSync({
         signingKey: controlPlane.keys.signing,
         // Clients of a snapshot reach a server through the router in front of it.
-        servers: apiServers.map(({ serverId, url, version }, index) => ({
+        servers: apiServers.map(({ serverId, url, name }, index) => ({
           id: serverId,
           url: routers[index]?.origin,
           readFrom: url,
-          hostname: version,
+          hostname: name,
         })),
         targets: [...routers, edge].map(({ origin }) => ({ url: origin })),
         certificates,
@@ -102,11 +105,14 @@ async function startDemoEdge(
   });
 }
 
-/** The oldest server is the local one: what it does not serve shows the routing. */
+/** A server of the oldest version is the local one: what it does not serve shows the routing. */
 function localServer(
-  [apiServer]: readonly ExampleApiServer[],
-  [router]: readonly RunningRouter[],
+  apiServers: readonly ExampleApiServer[],
+  routers: readonly RunningRouter[],
 ): { readonly SERVER_ID: string; readonly LOCAL_SERVER: string } {
+  const versions = apiServers.map(({ version }) => version);
+  const oldest = versions.indexOf([...versions].sort()[0] ?? '1.35');
+  const [apiServer, router] = [apiServers[oldest], routers[oldest]];
   if (apiServer === undefined || router === undefined) throw new TypeError('the demo has no servers');
   return { SERVER_ID: apiServer.serverId, LOCAL_SERVER: router.origin };
 }

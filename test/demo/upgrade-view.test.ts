@@ -4,7 +4,7 @@ import { judge, noCounts } from '../../demo/upgrade/counts.ts';
 import { actionsOf } from '../../demo/upgrade/keys.ts';
 import { repainted } from '../../demo/upgrade/upgrade-terminal.ts';
 import { type UpgradeMoment, upgradeScreen } from '../../demo/upgrade/upgrade-view.ts';
-import { newFlowSchemas, oldAutoscalers, serves } from '../../demo/upgrade/versions.ts';
+import { newPolicies, oldWorkloads, serves } from '../../demo/upgrade/versions.ts';
 import { renderLines } from '../../src/cli/terminal/styled-text.ts';
 
 describe('what the clients of an upgrade count', () => {
@@ -25,8 +25,8 @@ describe('what the clients of an upgrade count', () => {
   });
 
   it('each of the two versions serves one resource that the other lacks', () => {
-    assert.deepEqual([serves('1.25', oldAutoscalers), serves('1.26', oldAutoscalers)], [true, false]);
-    assert.deepEqual([serves('1.25', newFlowSchemas), serves('1.26', newFlowSchemas)], [false, true]);
+    assert.deepEqual([serves('1.35', oldWorkloads), serves('1.36', oldWorkloads)], [true, false]);
+    assert.deepEqual([serves('1.35', newPolicies), serves('1.36', newPolicies)], [false, true]);
   });
 });
 
@@ -43,10 +43,10 @@ describe('the keys of an upgrade', () => {
 });
 
 describe('the screen of an upgrade', () => {
-  const server = { version: '1.25', isRunning: true, router: 'https://127.0.0.1:40000' };
+  const server = { version: '1.35', isRunning: true, router: 'https://127.0.0.1:40000' };
   const moment: UpgradeMoment = {
-    from: '1.25',
-    to: '1.26',
+    from: '1.35',
+    to: '1.36',
     elapsed: 75_900,
     servers: [1, 2, 3].map((index) => ({
       ...server,
@@ -85,7 +85,7 @@ describe('the screen of an upgrade', () => {
   it('shows servers, both columns of counts, the time, and the latest events', () => {
     const text = lines.join('\n');
     assert.match(text, /1:15/);
-    assert.match(text, /2 {2}control-plane-2 {2}1\.25 {2}stopped/);
+    assert.match(text, /2 {2}control-plane-2 {2}1\.35 {2}stopped/);
     assert.match(text, /wrong 404s +0 +87\n/);
     assert.match(text, /fields lost +0 of 20 +7 of 18\n/);
     assert.match(text, /0:39 {2}event 39/);

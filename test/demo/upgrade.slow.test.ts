@@ -18,7 +18,7 @@ describe('demo --upgrade', () => {
     for (const server of [1, 2, 3]) {
       assert.match(
         output,
-        new RegExp(`control-plane-${server} stops, to be upgraded\n[^\n]*is up with 1\\.26`),
+        new RegExp(`control-plane-${server} stops, to be upgraded\n[^\n]*is up with 1\\.36`),
       );
     }
     assert.ok(!output.includes('\u001b'));
@@ -36,12 +36,12 @@ describe('demo --upgrade', () => {
     const demo = inTerminal(context, upgradeDemo(directory, '10m'));
     await demo.until(/is upgraded in \d+ s/);
     demo.press('2');
-    await demo.until(/control-plane-2 {2}1\.25 {2}\S*stopped/);
+    await demo.until(/control-plane-2 {2}1\.35 {2}\S*stopped/);
     demo.press('2');
     await demo.until(/control-plane-2 is up again/);
     await demo.until(/control-plane-1 is the next to be upgraded/);
     demo.press('u');
-    await demo.until(/control-plane-1 is up with 1\.26/);
+    await demo.until(/control-plane-1 is up with 1\.36/);
     demo.press('q');
     assert.equal(await demo.ended, 0);
     const output = demo.output();

@@ -4,6 +4,7 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
+import { demoServers } from '../../demo/cluster.ts';
 import { startDemo } from '../support/running-demo.ts';
 import { commandsOf } from './support/command-lines.ts';
 import type { FencedBlock } from './support/markdown-page.ts';
@@ -14,7 +15,7 @@ const widest = 150;
 const isRecorded = ({ language, declarations }: FencedBlock) =>
   language === 'console' && declarations.includes('demo');
 
-const running = await startDemo();
+const running = await startDemo({ servers: demoServers });
 try {
   for (const { path, blocks } of await readPages()) {
     const recorded = blocks.filter(isRecorded);

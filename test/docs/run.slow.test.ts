@@ -3,6 +3,7 @@ import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { demoServers } from '../../demo/cluster.ts';
 import { findKubectls, kubectlMissing } from '../support/kubectl.ts';
 import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
 import { commandsOf, isCommandBlock } from './support/command-lines.ts';
@@ -71,7 +72,7 @@ describe('the commands of the pages, against the demo', {
 }, () => {
   let running: DemoUnderTest;
   before(async () => {
-    running = await startDemo();
+    running = await startDemo({ servers: demoServers });
     for (const name of beside) await symlink(join(root, name), join(running.home, name));
   });
   after(() => running.stop());

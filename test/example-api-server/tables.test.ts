@@ -3,19 +3,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { type DiscoverySource, discoveryAnswer } from '../../demo/example-api-server/discovery.ts';
 import { isJsonObject, type JsonObject, objectAt } from '../../demo/example-api-server/kubernetes-object.ts';
-import { ServedResources } from '../../demo/example-api-server/served-resources.ts';
-import { ExampleStore } from '../../demo/example-api-server/store.ts';
-import { changedTable } from '../../demo/example-api-server/tables/form.ts';
 import {
   type KubernetesVersionName,
   kubernetesVersions,
-} from '../../demo/example-api-server/tables/versions.ts';
+} from '../../demo/example-api-server/kubernetes-versions.ts';
+import { ServedResources } from '../../demo/example-api-server/served-resources.ts';
+import { ExampleStore } from '../../demo/example-api-server/store.ts';
 
 const fixtures = new URL('../fixtures/', import.meta.url);
 
 function sourceOf(name: KubernetesVersionName, disabled: readonly string[] = []): DiscoverySource {
   const version = kubernetesVersions[name];
-  const served = new ServedResources(version.table, disabled);
+  const served = new ServedResources(version.table, [...version.offByDefault, ...disabled]);
   return { version, served, store: new ExampleStore(), address: '127.0.0.1:6443' };
 }
 
@@ -126,11 +125,5 @@ describe('the table of 1.36', () => {
     assert.ok(Array.isArray(resources));
     const deployments = resources.find((resource) => objectAt(resource)['name'] === 'deployments');
     assert.equal(objectAt(deployments)['singularName'], 'deployment');
-  });
-});
-
-describe('a changed table', () => {
-  it('refuses to take away what is not there', () => {
-    assert.throws(() => changedTable({}, { without: ['batch/v2'] }), /not in the table.*batch\/v2/);
   });
 });

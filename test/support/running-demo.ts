@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { DemoServer } from '../../demo/cluster.ts';
 import { type DemoOptions, type RunningDemo, runDemo } from '../../demo/run-demo.ts';
 import { type RunningEdgeDemo, runEdgeDemo } from '../../scripts/edge/run-edge-demo.ts';
 
@@ -15,14 +16,21 @@ export interface DemoUnderTest<Demo = RunningDemo> {
 
 export type EdgeDemoUnderTest = DemoUnderTest<RunningEdgeDemo>;
 
-/** Starts the demo in a directory of its own; resolves once it is ready. */
-export function startDemo(options: Pick<DemoOptions, 'routerFlags'> = {}): Promise<DemoUnderTest> {
-  return start<RunningDemo>((given) => runDemo({ ...options, ...given }));
+/** Versions far apart: there is more that differs than between neighbours. */
+const servers: readonly DemoServer[] = [
+  { name: 'v1.25', version: '1.25' },
+  { name: 'v1.26', version: '1.26' },
+  { name: 'v1.36', version: '1.36' },
+];
+
+/** Starts the demo in a directory of its own, with other versions than it has; resolves once it is ready. */
+export function startDemo(options: Partial<DemoOptions> = {}): Promise<DemoUnderTest> {
+  return start<RunningDemo>((given) => runDemo({ servers, ...options, ...given }));
 }
 
 /** Starts what `npm run dev:edge` starts, likewise. */
 export function startEdgeDemo(): Promise<EdgeDemoUnderTest> {
-  return start<RunningEdgeDemo>(runEdgeDemo);
+  return start<RunningEdgeDemo>((given) => runEdgeDemo({ servers, ...given }));
 }
 
 async function start<Demo>(

@@ -6,7 +6,7 @@ import {
   type ExampleStore,
   type KubernetesVersionName,
 } from '../../../demo/example-api-server/index.ts';
-import { kubernetesVersions } from '../../../demo/example-api-server/tables/versions.ts';
+import { groupVersionOf, kubernetesVersions } from '../../../demo/example-api-server/kubernetes-versions.ts';
 import type { Child } from '../../harness/child-process.ts';
 import { serveStore } from './serve-store.ts';
 import type { ServerProcessConfiguration } from './server-configuration.ts';
@@ -101,7 +101,7 @@ export class ApiServer {
       (life) =>
         life.from <= from &&
         life.until >= until &&
-        kubernetesVersions[life.version].table[groupVersion]?.some(([name]) => name === resource) === true,
+        serves(life.version, groupVersion, resource),
     );
   }
 
@@ -109,4 +109,12 @@ export class ApiServer {
     const life = this.#lives.at(-1);
     if (life !== undefined) life.until = Math.min(life.until, performance.now());
   }
+}
+
+function serves(version: KubernetesVersionName, groupVersion: string, resource: string): boolean {
+  return kubernetesVersions[version].table.some(
+    (one) =>
+      groupVersionOf(one.group, one.version) === groupVersion &&
+      one.resources.some((served) => served.resource === resource),
+  );
 }

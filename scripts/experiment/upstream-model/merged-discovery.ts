@@ -1,5 +1,5 @@
 import type { KubernetesVersionName } from '../../../demo/example-api-server/index.ts';
-import { kubernetesVersions } from '../../../demo/example-api-server/tables/versions.ts';
+import { groupVersionOf, kubernetesVersions } from '../../../demo/example-api-server/kubernetes-versions.ts';
 
 /** Where one model tells another what it serves. */
 export const servedPath = '/experiment/served';
@@ -10,9 +10,9 @@ export type ServedGroupVersions = Readonly<Record<string, readonly string[]>>;
 /** What a version of Kubernetes serves. */
 export function groupVersionsOf(version: KubernetesVersionName): ServedGroupVersions {
   return Object.fromEntries(
-    Object.entries(kubernetesVersions[version].table).map(([groupVersion, lines]) => [
-      groupVersion,
-      lines.map(([resource]) => resource),
+    kubernetesVersions[version].table.map(({ group, version: ofGroup, resources }) => [
+      groupVersionOf(group, ofGroup),
+      resources.map(({ resource }) => resource),
     ]),
   );
 }

@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { aborted } from '../../../demo/aborted.ts';
-import { startCluster } from '../../../demo/cluster.ts';
+import type { DemoCertificates } from '../../../demo/certificates.ts';
+import { demoServers, startCluster } from '../../../demo/cluster.ts';
 import { type DemoControlPlane, withControlPlane } from '../../../demo/control-plane.ts';
 import { serveFlags } from '../../../demo/routers.ts';
 import { validateServeOptions } from '../../../src/cli/serve/validate-serve-options.ts';
@@ -92,7 +93,10 @@ export async function startSurroundings(): Promise<() => Promise<void>> {
   const home = await mkdtemp(join(tmpdir(), 'docstring-examples-'));
   const stop = new AbortController();
   const ready = Promise.withResolvers<void>();
-  const options = { directory: join(home, 'demo'), startServers: startCluster };
+  const options = {
+    directory: join(home, 'demo'),
+    startServers: (certificates: DemoCertificates) => startCluster(certificates, demoServers),
+  };
   const running = withControlPlane(options, async (controlPlane) => {
     current = await surroundingsOf(controlPlane, home, stop.signal);
     ready.resolve();
