@@ -98,10 +98,7 @@ export class ApiServer {
   /** Whether it answered during all of the time and serves the resource. */
   servedDuring(groupVersion: string, resource: string, from: number, until: number): boolean {
     return this.#lives.some(
-      (life) =>
-        life.from <= from &&
-        life.until >= until &&
-        serves(life.version, groupVersion, resource),
+      (life) => life.from <= from && life.until >= until && serves(life.version, groupVersion, resource),
     );
   }
 
