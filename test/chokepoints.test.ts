@@ -120,7 +120,7 @@ const chokepoints = {
   // Also by status and doctor, which ask on connections of their own.
   guardedLookup: {
     definedIn: 'src/node/destinations/tls-dialer.ts',
-    calledIn: ['src/cli/terminal/ask-over-https.ts', 'src/node/destinations/tls-dialer.ts'],
+    calledIn: ['src/node/destinations/https-client.ts', 'src/node/destinations/tls-dialer.ts'],
   },
 } as const;
 
@@ -239,32 +239,28 @@ test('Router.deliver builds every outbound request itself, for the first try and
 
 test('another CA reaches connections in one place, to clients and to servers', () => {
   const place = 'src/node/credentials/credentials.ts';
-  // The sync job has connections and a kubeconfig of its own.
-  assert.deepEqual(placesOf(/\.updateCredentials\(/), [place, 'src/sync/node/open-cluster.ts']);
+  assert.deepEqual(placesOf(/\.updateCredentials\(/), [place]);
   // With the reader of client certificates, which has the new authorities.
   assert.deepEqual(new Set(callersOf('ClientCertificateReader')), new Set([place]));
 });
 
 test('an OutboundRequest is written down in one place', () => {
   // Its flag is what makes a destination believe the X-Remote headers of a connection.
-  const literals = placesOf(/\bpresentFrontProxyCertificate: (?!boolean)/).filter(
-    // The sync job reads documents as itself: there is no caller in it.
-    (file) => !file.startsWith('src/sync/'),
-  );
+  const literals = placesOf(/\bpresentFrontProxyCertificate: (?!boolean)/);
   assert.deepEqual(literals, ['src/proxy/delivery/outbound.ts']);
 });
 
 test('connections to destinations are opened in one place, behind the address policy and the pinned name', () => {
   const clients =
     /\b(?:import|export)\b[^;]*\b(?:connect|request|get|Agent|Client|Pool|fetch)\b[^;]*from '(?:node:(?:net|tls|http|https|http2)|undici)'/;
-  const openers = placesOf(clients).filter((file) => !file.startsWith('src/sync/'));
+  const openers = placesOf(clients);
   assert.deepEqual(openers, [
-    // status and doctor, run by hand: status as its caller, doctor as a user without rights (buildOutboundRequest)
-    // and, behind the address policy, as the sync job.
-    'src/cli/terminal/ask-over-https.ts',
-    // Token issuers' documents, from the URLs of the configuration.
     // A pool of HTTP/1.1 connections that the dialer opens, for `mutualTlsDispatchers`.
     'src/node/destinations/http1-pool.ts',
+    // What is no client's request: the sync job and install as their kubeconfig says, status as its caller, doctor as a
+    // user without rights (buildOutboundRequest) and behind the address policy.
+    'src/node/destinations/https-client.ts',
+    'src/node/destinations/https-client.ts',
     'src/node/destinations/tls-dialer.ts',
     // An upgrade over a socket of the dialer.
     'src/node/upgrades/upgrade-dial.ts',
@@ -287,7 +283,7 @@ test('every TLS connection that leaves checks who the server is by checkServerId
   // These get sockets of the dialer.
   const overTheDialer = ['src/node/destinations/http1-pool.ts'];
   assert.deepEqual(
-    placesOf(tlsClients).filter((file) => !overTheDialer.includes(file)),
+    [...new Set(placesOf(tlsClients))].filter((file) => !overTheDialer.includes(file)),
     modulesNaming('checkServerIdentity'),
   );
   for (const file of modulesNaming('checkServerIdentity')) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ interface Explained {
 
 /**
  * What a recorded server serves, read off the recording by nothing but `JSON.parse`: `batch/v1/jobs`,
- * `v1/pods/log`. Lists that status.txt does not call 200 are not there, whatever `/apis` claims.
+ * `v1/pods/log`. Lists whose file has another status in its name are not there, whatever `/apis` claims.
  */
 function servedPaths(cluster: string, server: string): ReadonlySet<string> {
   const served = new Set<string>();
@@ -41,17 +41,16 @@ function servedPaths(cluster: string, server: string): ReadonlySet<string> {
     for (const { name } of list.resources) served.add(`${groupVersion}/${name}`);
   };
   add('v1', 'api__v1.json');
-  for (const line of read(`${cluster}/${server}/status.txt`).trim().split('\n')) {
-    const [, path = '', code] = line.split(' ');
-    const groupVersion = path.replace('/apis/', '');
-    if (code === '200') add(groupVersion, `apis__${groupVersion.replace('/', '__')}.json`);
+  for (const file of readdirSync(fixture(`${cluster}/${server}/`))) {
+    const [, group, version] = /^apis__([^_]+)__(v[^_.]+)\.json$/.exec(file) ?? [];
+    if (group !== undefined) add(`${group}/${version}`, file);
   }
   return served;
 }
 
 /** Whether the server's recorded OpenAPI v3 index lists exactly the document that is asked for. */
 function holdsDocument(cluster: string, server: string, url: string): boolean {
-  const { paths } = JSON.parse(read(`${cluster}/${server}/openapi_v3.json`)) as {
+  const { paths } = JSON.parse(read(`${cluster}/${server}/openapi__v3.json`)) as {
     paths: Record<string, { serverRelativeURL: string }>;
   };
   const asked = url.replace(/&timeout=\w+/, '');

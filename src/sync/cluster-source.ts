@@ -51,6 +51,8 @@ interface ClusterSourceOptions {
   readonly previous?: Snapshot | undefined;
   readonly clock: Clock;
   readonly timing?: Partial<ClusterTiming> | undefined;
+  /** Called with the servers of each look. */
+  readonly onServers?: ((servers: readonly SyncServer[]) => void) | undefined;
 }
 
 /** The state of the cluster at one moment. */
@@ -152,19 +154,21 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
       const definitions = cluster.customResourceDefinitions.items();
       const parsedServices = cluster.apiServices.items();
       const services = parsedServices && apiServicesOf(parsedServices);
+      const servers = [
+        ...listed.map((server) => {
+          const leased = state.listed.get(server.id);
+          return {
+            ...server,
+            hostname: server.hostname ?? leased?.hostname,
+            incarnation: leased?.holderIdentity,
+            acquiredAt: leased?.acquiredAt,
+          };
+        }),
+        ...state.servers.map((server) => readable(server)),
+      ];
+      options.onServers?.(servers);
       return {
-        servers: [
-          ...listed.map((server) => {
-            const leased = state.listed.get(server.id);
-            return {
-              ...server,
-              hostname: server.hostname ?? leased?.hostname,
-              incarnation: leased?.holderIdentity,
-              acquiredAt: leased?.acquiredAt,
-            };
-          }),
-          ...state.servers.map((server) => readable(server)),
-        ],
+        servers,
         objects: {
           apiServices: services?.apiServices,
           customResourceGroups: definitions && groupVersionsOfCustomResources(definitions),

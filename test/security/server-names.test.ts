@@ -4,11 +4,10 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
-import { askOverHttps } from '../../src/cli/terminal/ask-over-https.ts';
+import { askOverHttps } from '../../src/node/destinations/https-client.ts';
 import { checkServerIdentity, TlsDialer } from '../../src/node/destinations/tls-dialer.ts';
-
 import type { DestinationTrust } from '../../src/request/destination.ts';
-import { kubernetesConnection } from '../../src/sync/node/kubernetes-connection.ts';
+import { ApiClient } from '../../src/sync/node/api-client.ts';
 import { httpsTarget } from '../../src/sync/node/targets.ts';
 import { createAuthority } from '../support/certificates.ts';
 
@@ -64,7 +63,8 @@ const waysOut: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
   'a server with a CA bundle of its own': dialOf('local', { kind: 'ca-bundle', pem: ca }),
   'status and doctor': (port) =>
     askOverHttps({
-      url: `https://127.0.0.1:${port}/readyz`,
+      origin: `https://127.0.0.1:${port}`,
+      path: '/readyz',
       serverName: name,
       certificateAuthorities: ca,
       clientCertificate: undefined,
@@ -73,21 +73,19 @@ const waysOut: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
       longestResponse: 1_000,
     }),
   "the sync job's lists and watches": async (port) => {
-    const connection = kubernetesConnection({
-      access: {
-        server: `https://127.0.0.1:${port}`,
-        credentials: async () => ({
-          certificateAuthorities: ca,
-          clientCertificate: undefined,
-          headers: [],
-          serverName: name,
-        }),
-      },
+    const client = new ApiClient({
+      credentials: async () => ({
+        certificateAuthorities: ca,
+        clientCertificate: undefined,
+        headers: [],
+        serverName: name,
+      }),
     });
     try {
-      await connection.get('/api', 'application/json', signal);
+      const endpoint = { origin: `https://127.0.0.1:${port}`, serverName: name };
+      await client.watching(() => [endpoint]).get('/api', 'application/json', signal);
     } finally {
-      await connection.close();
+      client.close();
     }
   },
   "the sync job's pushes": async (port) => {
@@ -99,7 +97,7 @@ const waysOut: Readonly<Record<string, (port: number) => Promise<unknown>>> = {
     try {
       await target.held(signal);
     } finally {
-      await target.close();
+      target.close();
     }
   },
 };

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { APIGroupDiscovery } from '../../src/apimachinery/discovery-types.ts';
 import { storageVersionName } from '../../src/apimachinery/group-version.ts';
 import { parseAggregated, servedSetFromDiscovery } from '../../src/discovery/forms/aggregated.ts';
@@ -106,15 +106,14 @@ function recordedServer(cluster: RecordedClusterName, id: 'a' | 'b'): RecordedSe
   const folder = new URL(`${cluster}/${id}/`, fixtures);
   const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, folder), 'utf8'));
   const resourceLists = new Map<string, unknown>();
-  const served = servedPaths(folder, id);
   for (const file of readdirSync(folder)) {
-    const path = `/${file.replace(/\.json$/, '').replaceAll('__', '/')}`;
-    // The body of a 404 was recorded too. `/api/v1` has no line in status.txt.
-    if (path === '/api/v1' || served.has(path)) resourceLists.set(path, read(file));
+    // The body of a 404 was recorded too: its file has the status in its name.
+    const [, name] = /^(api__v1|apis__[^_]+__v[^_.]+)\.json$/.exec(file) ?? [];
+    if (name !== undefined) resourceLists.set(`/${name.replaceAll('__', '/')}`, read(file));
   }
   const api = read('api.json');
   const apis = read('apis.json');
-  const hasAggregated = readFileSync(new URL('aggregated_apis.ct', folder), 'utf8').startsWith('200 ');
+  const hasAggregated = existsSync(new URL('aggregated_apis.json', folder));
   return {
     id,
     version: versionOf(read('version.json')),
@@ -123,24 +122,13 @@ function recordedServer(cluster: RecordedClusterName, id: 'a' | 'b'): RecordedSe
     aggregated: hasAggregated
       ? { api: read('aggregated_api.json'), apis: read('aggregated_apis.json') }
       : undefined,
-    openapiV3: read('openapi_v3.json'),
+    openapiV3: read('openapi__v3.json'),
     groups: groupsFromClassic({
       apiVersions: parseAPIVersions(api),
       apiGroupList: parseAPIGroupList(apis),
       apiResourceLists: parsedLists(resourceLists),
     }),
   };
-}
-
-/** Paths that the server answered with 200, from lines such as `a /apis/batch/v1 404`. */
-function servedPaths(folder: URL, id: string): Set<string> {
-  const lines = readFileSync(new URL('status.txt', folder), 'utf8').trim().split('\n');
-  const paths = new Set<string>();
-  for (const line of lines) {
-    const [server, path, code] = line.split(' ');
-    if (server === id && path !== undefined && code === '200') paths.add(path);
-  }
-  return paths;
 }
 
 function parsedLists(lists: ReadonlyMap<string, unknown>): Map<string, ParsedAPIResourceList> {

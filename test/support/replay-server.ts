@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -41,7 +41,7 @@ export async function startReplayServer(
   { chain, privateKey }: CertificatePair,
 ): Promise<ReplayServer> {
   const folder = join(recordedFolder(cluster), id);
-  const plain = plainAnswers(folder, id);
+  const plain = plainAnswers(folder);
   const aggregated = aggregatedAnswers(folder);
   const unknown: Recorded = {
     code: 404,
@@ -63,20 +63,19 @@ export async function startReplayServer(
   return { id, port, url: `https://127.0.0.1:${port}`, answers, close };
 }
 
-function plainAnswers(folder: string, id: string): ReadonlyMap<string, Recorded> {
-  const codes = new Map<string, number>();
-  for (const line of readFileSync(join(folder, 'status.txt'), 'utf8').trim().split('\n')) {
-    const [server, path, code] = line.split(' ');
-    if (server === id && path !== undefined) codes.set(path, Number(code));
-  }
-  const files = readdirSync(folder).filter((file) => /^(api|apis|version)(__.*)?\.json$/.test(file));
-  const answers = files.map((file): [string, Recorded] => {
-    const path = `/${file.replace(/\.json$/, '').replaceAll('__', '/')}`;
-    return [path, json(codes.get(path) ?? 200, readFileSync(join(folder, file), 'utf8'))];
-  });
-  const index = readFileSync(join(folder, 'openapi_v3.json'), 'utf8');
-  return new Map([...answers, ['/openapi/v3', json(200, index)]]);
+/** One file per response, with its status in the name where that is not 200 (test/fixtures/README.md). */
+function plainAnswers(folder: string): ReadonlyMap<string, Recorded> {
+  return new Map(
+    readdirSync(folder).flatMap((file): [string, Recorded][] => {
+      const [, name, code = '200'] =
+        /^((?:apis?|version|openapi)(?:__.*?)?)(?:\.(\d{3}))?\.(?:json|txt)$/.exec(file) ?? [];
+      if (name === undefined) return [];
+      return [[`/${name.replaceAll('__', '/')}`, json(Number(code), read(folder, file))]];
+    }),
+  );
 }
+
+const v2beta1 = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
 
 /** `/api` and `/apis` for who asks for the aggregated form and will have no other, or where the server knows it. */
 function aggregatedAnswers(
@@ -84,9 +83,9 @@ function aggregatedAnswers(
 ): (path: string, accept: string | undefined) => Recorded | undefined {
   const recorded = new Map(
     ['api', 'apis'].map((name) => {
-      const [code = '', contentType = ''] = read(folder, `aggregated_${name}.ct`).trim().split(' ', 2);
-      const body = read(folder, `aggregated_${name}.json`);
-      return [`/${name}`, { code: Number(code), contentType, body }];
+      const file = `aggregated_${name}.json`;
+      const body = existsSync(join(folder, file)) ? read(folder, file) : undefined;
+      return [`/${name}`, body === undefined ? json(406, '') : { code: 200, contentType: v2beta1, body }];
     }),
   );
   const offer = {

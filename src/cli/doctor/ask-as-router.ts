@@ -1,10 +1,10 @@
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { askOverHttps, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { buildOutboundRequest } from '../../proxy/delivery/outbound.ts';
 import { newPseudonym } from '../../request/headers.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
-import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import {
   type ExaminedServer,
   longestResponse,
@@ -59,7 +59,8 @@ export function askAsRouter(config: ServeConfig): AskAsRouter {
       options,
     );
     return askOverHttps({
-      url: `${server.origin}${target}`,
+      origin: server.origin,
+      path: target,
       method,
       body,
       serverName: server.serverName,

@@ -10,7 +10,7 @@ async function seenBy(
   const seen = await askWhoCalls(async ({ method, target }) => {
     const [status, body] = answers[asked.length] ?? assert.fail(`${target} was not expected`);
     asked.push(`${method} ${target}`);
-    return { status, date: undefined, text: typeof body === 'string' ? body : JSON.stringify(body) };
+    return { status, headers: {}, text: typeof body === 'string' ? body : JSON.stringify(body) };
   });
   return { asked, seen };
 }

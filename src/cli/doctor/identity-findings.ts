@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { CertificatePair, ServeConfig } from '../../node/configuration/serve-config.ts';
+import type { HttpsResponse } from '../../node/destinations/https-client.ts';
 import { errorMessage } from '../../runtime/errors.ts';
-import type { HttpsResponse } from '../terminal/ask-over-https.ts';
 import { type AskAsRouter, doctorUser } from './ask-as-router.ts';
 import type { ExaminedServer, Finding, Question } from './finding.ts';
 

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { askOverHttps, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
-import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import type { CommandContext } from '../terminal/command-context.ts';
 import type { Finding } from './finding.ts';
 
@@ -30,17 +30,18 @@ export async function portFinding(
 /** Milliseconds for one response. */
 const responseTimeout = 2_000;
 
-/** URL of a path at the port of the router that this machine runs, or will run. */
-function ownPortUrl({ bindAddress, securePort }: ServeConfig, path: string): string {
+/** Of the port of the router that this machine runs, or will run. */
+function ownOrigin({ bindAddress, securePort }: ServeConfig): string {
   const address = ['0.0.0.0', '::', ''].includes(bindAddress) ? '127.0.0.1' : bindAddress;
-  return `https://${joinHostPort(address, securePort)}${path}`;
+  return `https://${joinHostPort(address, securePort)}`;
 }
 
 /** Asks what listens there. @throws when it does not respond, or does not present the router's own certificate */
 function askOwnPort(config: ServeConfig, path: string): Promise<HttpsResponse> {
   const { pem } = config.serving.certificate;
   return askOverHttps({
-    url: ownPortUrl(config, path),
+    origin: ownOrigin(config),
+    path,
     serverName: nameIn(pem),
     // By whichever CA: the server has to present the router's own certificate.
     certificateAuthorities: pem,

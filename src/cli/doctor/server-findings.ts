@@ -53,7 +53,7 @@ async function tryServer(
   const { id, origin } = server;
   const check = `server ${id}`;
   try {
-    const { status, date, text } = await ask(server, { method: 'GET', target: '/readyz' });
+    const { status, headers, text } = await ask(server, { method: 'GET', target: '/readyz' });
     const ready: Finding =
       status === 200
         ? { check, result: 'ok', message: `${origin} is ready` }
@@ -62,7 +62,7 @@ async function tryServer(
             result: 'warning',
             message: `${origin}/readyz returned ${status}: ${adviceOn(status, text)}`,
           };
-    return { findings: [ready, ...skewOf(check, date, clock())], reached: [server] };
+    return { findings: [ready, ...skewOf(check, headers.date, clock())], reached: [server] };
   } catch (error) {
     const message = `${origin} cannot be reached: ${reasonOf(error)}`;
     return { findings: [{ check, result: 'failed', message }], reached: [] };

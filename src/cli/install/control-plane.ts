@@ -1,10 +1,9 @@
 import * as v from 'valibot';
 import { stringify } from 'yaml';
+import { askOverHttps, failureText, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
-import { failureText } from '../../sync/node/http-client.ts';
-import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import type { TextChange } from './file-change.ts';
 import { type MirrorPod, mirrorPod, mirrorPodPath } from './objects/mirror-pod.ts';
 import { ownPathRights, readerRights } from './objects/reader-rights.ts';
@@ -243,8 +242,7 @@ export class ControlPlane {
     { status, text }: HttpsResponse,
   ): Output {
     const url = `${this.#access.server}${path}`;
-    if (status !== 200)
-      throw new InstallationRefused(`${url} returned ${failureText({ status, body: text })}`);
+    if (status !== 200) throw new InstallationRefused(`${url} returned ${failureText({ status, text })}`);
     const result = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), text);
     if (!result.success) throw new InstallationRefused(`${url} is not what it should be`);
     return result.output;
@@ -266,7 +264,8 @@ export class ControlPlane {
       await this.#access.credentials();
     const body = object === undefined ? undefined : JSON.stringify(object);
     return askOverHttps({
-      url: `${origin ?? this.#access.server}${path}`,
+      origin: origin ?? this.#access.server,
+      path,
       ...(method === undefined ? {} : { method }),
       body,
       // Every API server has that name in its certificate, and so has a router in front of it.

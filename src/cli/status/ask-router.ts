@@ -1,10 +1,10 @@
 import * as v from 'valibot';
+import { askOverHttps, type HttpsResponse } from '../../node/destinations/https-client.ts';
 import { parseStatusView, type StatusView } from '../../own-paths/status/status-view.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { askOverHttps, type HttpsResponse } from '../terminal/ask-over-https.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import { connectionError } from '../terminal/connection-error.ts';
 import { printable } from '../terminal/styled-text.ts';
@@ -42,7 +42,8 @@ async function ask(connection: RouterConnection, path: string): Promise<HttpsRes
   const { origin, headers, serverName, certificateAuthorities, clientCertificate } = connection;
   try {
     return await askOverHttps({
-      url: `${origin}/.mixed-version-proxy/${path}`,
+      origin,
+      path: `/.mixed-version-proxy/${path}`,
       headers: ['accept', 'application/json', ...headers],
       serverName,
       certificateAuthorities,

@@ -4,7 +4,7 @@ import type { FlagOf } from '../../node/configuration/setting.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
-import type { ListedServer, ReadingOptions, SyncOptions } from '../../sync/node/sync-options.ts';
+import type { ListedServer, SyncOptions } from '../../sync/node/sync-options.ts';
 import { readGiven } from '../settings/configuration-file.ts';
 import { type RawFlags, Settings } from '../settings/read-settings.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
@@ -37,7 +37,7 @@ export interface LiveSync {
 export interface RecordSync {
   readonly kind: 'record';
   readonly folder: string;
-  readonly options: ReadingOptions;
+  readonly options: SyncOptions;
 }
 
 type SyncPlan = OfflineSync | LiveSync | RecordSync;

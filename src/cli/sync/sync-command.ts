@@ -1,7 +1,7 @@
+import { readdir } from 'node:fs/promises';
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { ProcessEndpoints } from '../../sync/node/process-endpoints.ts';
 import type { SyncLoop } from '../../sync/sync-loop.ts';
 import type { SyncOnceResult } from '../../sync/sync-once.ts';
 import { readSnapshotKeysInput } from '../snapshot/snapshot-input.ts';
@@ -93,21 +93,27 @@ function reportUnread(readings: SyncOnceResult['readings'], context: CommandCont
 }
 
 async function record({ folder, options }: RecordSync, context: CommandContext): Promise<ExitCode> {
-  const { runRecording } = await import('../../sync/node/recording.ts');
+  const { syncOnce } = await import('../../sync/node/run-sync.ts');
   const stop = new AbortController();
   void context.shutdownSignal().then(() => stop.abort());
   try {
-    const { files, issues } = await runRecording(options, folder, stop.signal);
-    for (const issue of issues) context.writeError(`error: not recorded: ${issue}\n`);
-    context.writeError(`wrote ${countOf(files, 'file')} to ${folder}\n`);
-    return issues.length > 0 ? 1 : 0;
+    // With the schemas of one version as well: doctor compares them with those of another cluster.
+    const result = await syncOnce({ ...options, record: folder, alwaysReadsSchemas: true }, stop.signal);
+    for (const warning of result.warnings) context.writeError(`warning: ${warning}\n`);
+    reportUnread(result.readings, context);
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    context.writeError(
+      `wrote ${countOf(entries.filter((entry) => entry.isFile()).length, 'file')} to ${folder}\n`,
+    );
+    return result.ok ? 0 : 1;
   } catch (cause) {
     throw new CommandFailure(1, [`--record: ${errorMessage(cause)}`], { cause });
   }
 }
 
 async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext): Promise<ExitCode> {
-  const { ClusterAccessError, runSync, syncOnce } = await import('../../sync/node/index.ts');
+  const { runSync, syncOnce } = await import('../../sync/node/run-sync.ts');
+  const { ClusterAccessError, loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
   const stop = new AbortController();
   void context.shutdownSignal().then((signal) => {
     logger.info({ signal }, 'Shutting down');
@@ -115,9 +121,11 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
   });
   try {
     if (plan.once) return reportOnce(await syncOnce(plan.options, stop.signal), context);
-    const { options, onStart, open, close } = await withEndpoints(plan, logger);
+    // Whatever is wrong with the kubeconfig itself is found before anybody is listened to.
+    if (plan.options.kubernetes !== undefined) await loadClusterAccess(plan.options.kubernetes);
+    const { options, onStart, close } = await withEndpoints(plan, logger);
     try {
-      await runSync(options, stop.signal, onStart, open);
+      await runSync(options, stop.signal, onStart);
     } finally {
       await close();
     }
@@ -135,27 +143,21 @@ function clusterFlag({ options: { kubernetes } }: LiveSync): string {
   return kubernetes !== undefined && 'inCluster' in kubernetes ? '--in-cluster' : '--kubeconfig';
 }
 
-/** The process's own endpoints, to be opened before the first round: a kubelet asks from the start. */
+/** With the process's own endpoints, opened before anything is asked: a kubelet probes from the start. */
 async function withEndpoints({ options, endpoints }: LiveSync, logger: Logger) {
-  const nothing = async () => {};
-  if (endpoints === undefined) return { options, onStart: () => {}, open: nothing, close: nothing };
+  if (endpoints === undefined) return { options, onStart: () => {}, close: async () => {} };
   const { createSyncMetrics, startProcessEndpoints } = await import('../../sync/node/process-endpoints.ts');
   const metrics = createSyncMetrics();
   let loop: SyncLoop | undefined;
-  let opened: ProcessEndpoints | undefined;
+  const status = () => loop?.status();
+  const { origin, close } = await startProcessEndpoints({ ...endpoints, metrics, status, logger });
+  logger.info({ origin }, 'Health and metrics');
   return {
     options: { ...options, observer: metrics },
     onStart(started: SyncLoop) {
       loop = started;
     },
-    async open() {
-      const status = () => loop?.status();
-      opened = await startProcessEndpoints({ ...endpoints, metrics, status, logger });
-      logger.info({ origin: opened.origin }, 'Health and metrics');
-    },
-    async close() {
-      await opened?.close();
-    },
+    close,
   };
 }
 

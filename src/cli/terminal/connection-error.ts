@@ -24,7 +24,7 @@ function adviceOn(code: string, { serverName, responseTimeout }: ConnectionSetti
       return 'Nothing listens there: does the server run?';
     case 'ENOTFOUND':
       return 'The name is not known';
-    case 'ABORT_ERR':
+    case 'ETIMEDOUT':
       return `It did not respond within ${responseTimeout / 1000} s: is a firewall in between?`;
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return `See ${serverName}, or issue it a certificate with the name that is asked for`;

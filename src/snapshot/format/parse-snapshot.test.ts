@@ -202,7 +202,7 @@ test('the discovery documents of real servers fit the schema, less the creationT
     };
     discovery.push(...items.map(({ metadata: { name }, versions }) => ({ metadata: { name }, versions })));
   }
-  const { paths } = JSON.parse(await readFile(new URL('openapi_v3.json', folder), 'utf8')) as {
+  const { paths } = JSON.parse(await readFile(new URL('openapi__v3.json', folder), 'utf8')) as {
     paths: Record<string, { serverRelativeURL: string }>;
   };
   const openapiV3 = Object.fromEntries(

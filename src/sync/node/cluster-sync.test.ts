@@ -7,8 +7,9 @@ import type { ClusterTiming } from '../cluster-source.ts';
 import type { SyncParts } from '../round.ts';
 import { createSyncLoop } from '../sync-loop.ts';
 import { runOnce } from '../sync-once.ts';
+import { ApiClient } from './api-client.ts';
 import { loadClusterAccess } from './cluster-access.ts';
-import { openCluster } from './open-cluster.ts';
+import { ApiServers } from './run-sync.ts';
 import type { ListedServer } from './sync-options.ts';
 
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
@@ -20,14 +21,15 @@ async function opened(
   servers: readonly ListedServer[] = [],
   given: Partial<ClusterTiming> = {},
 ) {
-  const cluster = await openCluster({
-    access: await loadClusterAccess({ kubeconfig }),
-    certificateAuthorities: undefined,
-    servers,
-    timing: { backOff: soon, departure: 100, identityBackOff: soon, ...given },
-  });
-  context.after(() => cluster.close());
-  return cluster;
+  const access = await loadClusterAccess({ kubeconfig });
+  const client = new ApiClient(access);
+  context.after(() => client.close());
+  const apiServers = new ApiServers(client, { servers }, access, undefined);
+  const timing = { backOff: soon, departure: 100, identityBackOff: soon, ...given };
+  return {
+    servers: apiServers.listed,
+    source: (previous: Snapshot | undefined) => apiServers.source(access, previous, timing),
+  };
 }
 
 /** Runs the sync job until the test is over. */

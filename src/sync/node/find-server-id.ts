@@ -7,8 +7,8 @@ import {
   withLabelSelector,
   withReadTimeout,
 } from '../server-documents.ts';
+import { ApiClient } from './api-client.ts';
 import { type ClusterAccessOptions, loadClusterAccess } from './cluster-access.ts';
-import { kubernetesConnection } from './kubernetes-connection.ts';
 import type { LocalApiServer } from './sync-options.ts';
 
 /** Milliseconds for each list. */
@@ -47,7 +47,10 @@ export async function findServerId({
   isLocal,
   signal,
 }: FindServerIdOptions): Promise<FoundServerId> {
-  const connection = kubernetesConnection({ access: await loadClusterAccess(access), local });
+  const { server: origin, authoritiesFrom, credentials } = await loadClusterAccess(access);
+  const client = new ApiClient({ credentials });
+  // The kubeconfig's server may be a router.
+  const connection = client.watching(({ serverName }) => [local, { origin, serverName, authoritiesFrom }]);
   try {
     const leases = (
       await Promise.all(
@@ -74,7 +77,7 @@ export async function findServerId({
       `no identity Lease in kube-system is of this host, ${hostname}${among(hosts)}, and ${only} of the Service kubernetes leads to it${among(addresses)}: give --server-id`,
     );
   } finally {
-    await connection.close();
+    client.close();
   }
 }
 

@@ -2,8 +2,9 @@ import { type TestContext, test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
+import { ApiClient } from './api-client.ts';
 import { loadClusterAccess } from './cluster-access.ts';
-import { openCluster } from './open-cluster.ts';
+import { ApiServers } from './run-sync.ts';
 
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
 
@@ -23,20 +24,17 @@ test('the certificate authorities of a kubeconfig count for other servers, too, 
   const stranger = await createAuthority('before the rotation');
   const access = await loadClusterAccess({ kubeconfig: await cluster.kubeconfig('https://127.0.0.1:1') });
   let isRotated = false;
-  const opened = await openCluster({
-    access: {
-      ...access,
-      async credentials() {
-        const credentials = await access.credentials();
-        return isRotated ? credentials : { ...credentials, certificateAuthorities: stranger.certificate };
-      },
+  const client = new ApiClient({
+    async credentials() {
+      const credentials = await access.credentials();
+      return isRotated ? credentials : { ...credentials, certificateAuthorities: stranger.certificate };
     },
-    certificateAuthorities: undefined,
-    servers: [{ id: serverId, address: `127.0.0.1:${port}` }],
-    timing: { backOff: soon },
   });
-  context.after(() => opened.close());
-  const source = opened.source(undefined);
+  context.after(() => client.close());
+  const listed = { servers: [{ id: serverId, address: `127.0.0.1:${port}` }] };
+  const source = new ApiServers(client, listed, access, undefined).source(access, undefined, {
+    backOff: soon,
+  });
   source.look(() => true);
   isRotated = true;
   running(context, (signal) => source.run(signal));

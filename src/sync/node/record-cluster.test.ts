@@ -13,7 +13,8 @@ import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { decide } from '../../routing/decide.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
-import { recordCluster, runRecording, snapshotFromFolder } from './recording.ts';
+import { runOnce } from '../sync-once.ts';
+import { openRecording, snapshotFromFolder } from './recording.ts';
 import { syncOnce } from './run-sync.ts';
 
 const { signal } = new AbortController();
@@ -54,8 +55,8 @@ test('a recorded cluster, read offline, leads to the same decisions as the runni
   );
   const servers = running.map(({ serverId, url }) => ({ id: serverId, url }));
   const folder = join(cluster.directory, 'recording');
-  const recorded = await runRecording({ ...cluster.credentials, servers }, folder, signal);
-  assert.deepEqual(recorded.issues, []);
+  const recorded = await syncOnce({ ...cluster.credentials, servers, record: folder }, signal);
+  assert.equal(recorded.ok, true);
 
   const offline = await snapshotFromFolder(folder);
   assert.ok(offline.ok, JSON.stringify([...offline.readings.values()].filter(({ ok }) => !ok)));
@@ -73,17 +74,6 @@ test('a recorded cluster, read offline, leads to the same decisions as the runni
     offline.snapshot?.servers.map(({ version }) => version),
     live.snapshot?.servers.map(({ version }) => version),
   );
-
-  const shared = (await readdir(folder)).filter((name) => name.endsWith('.json'));
-  assert.deepEqual(shared.sort(), [
-    'apiservices.json',
-    'customresourcedefinitions.json',
-    'endpointslices.json',
-    'leases.json',
-    'storageversions.json',
-  ]);
-  const leases = JSON.parse(await readFile(join(folder, 'leases.json'), 'utf8'));
-  assert.equal(leases.items.length, versions.length);
 });
 
 test('a group version that /apis does not list is recorded when the OpenAPI index names it', async (context) => {
@@ -97,36 +87,50 @@ test('a group version that /apis does not list is recorded when the OpenAPI inde
     '/openapi/v3/apis/batch/v1beta1': {},
   });
   const folder = join(await temporaryDirectory(context), 'recording');
-  await recordCluster({ servers: [{ id: 'a', documents }], folder, signal });
+  const recording = await openRecording(folder);
+  await runOnce(
+    { servers: [{ id: 'a', documents: recording.ofServer('a', documents) }], targets: [] },
+    signal,
+  );
   const { readings } = await snapshotFromFolder(folder);
   const reading = readings.get('a');
   assert.ok(reading?.ok, JSON.stringify(reading));
   assert.deepEqual(reading.set.storageVersions['batch.cronjobs'], ['v1beta1']);
 });
 
-test('a recording holds the recorded form, file for file', async (context) => {
+test('a recording has one file per response, as the fixtures have, with its status in the name', async (context) => {
   const cluster = await syncCluster(context);
   const server = await cluster.startServer({ version: '1.26', name: 'server' });
   const other = await cluster.startServer({ version: '1.25', name: 'other' });
   const folder = join(cluster.directory, 'recording');
   const servers = [server, other].map(({ serverId, url }) => ({ id: serverId, url }));
-  await runRecording({ ...cluster.credentials, servers }, folder, signal);
-  const own = join(folder, server.serverId);
-  const fixture = new URL('../../../test/fixtures/kubernetes-1.25-1.26/b/', import.meta.url);
-  // That recording is older than the documents of group versions in one.
-  const general = (names: readonly string[]) =>
-    names.filter((name) => !/^(apis__|404_|openapi_v3_)/.test(name)).sort();
-  assert.deepEqual(general(await readdir(own)), general(await readdir(fixture)));
-  // What only the other server serves is listed by both, and its 404 is recorded with its code.
-  const status = await readFile(join(own, 'status.txt'), 'utf8');
-  assert.match(status, new RegExp(`^${server.serverId} /apis/autoscaling/v2beta2 404$`, 'm'));
-  assert.match(status, new RegExp(`^${server.serverId} /apis/apps/v1 200$`, 'm'));
-  const openApi = JSON.parse(await readFile(join(own, 'openapi_v3_apis_apps_v1.json'), 'utf8'));
-  assert.equal(typeof openApi.components.schemas, 'object');
-  assert.match(
-    await readFile(join(own, 'aggregated_apis.ct'), 'utf8'),
-    /^200 application\/json;g=apidiscovery\.k8s\.io;v=v2beta1;as=APIGroupDiscoveryList$/m,
+  await syncOnce({ ...cluster.credentials, servers, record: folder }, signal);
+  const own = await readdir(join(folder, server.serverId));
+  for (const file of ['version.json', 'aggregated_apis.json', 'openapi__v3.json', 'apis__apps__v1.json']) {
+    assert.ok(own.includes(file), file);
+  }
+  const openApi = await readFile(join(folder, server.serverId, 'openapi__v3__apis__apps__v1.json'), 'utf8');
+  assert.equal(typeof JSON.parse(openApi).components.schemas, 'object');
+  // What only the other server serves is listed by both.
+  const ofOlder = await readdir(join(folder, other.serverId));
+  assert.ok(ofOlder.includes('apis__flowcontrol.apiserver.k8s.io__v1beta3.404.txt'), ofOlder.join(' '));
+});
+
+test('the cluster of a kubeconfig is recorded as well, its servers each in a folder', async (context) => {
+  const cluster = await syncCluster(context);
+  const server = await cluster.startServer({ version: '1.36', name: 'server' });
+  const folder = join(cluster.directory, 'recording');
+  const kubernetes = { kubeconfig: await cluster.kubeconfig(server) };
+  const live = await syncOnce({ ...cluster.credentials, servers: [], kubernetes, record: folder }, signal);
+  assert.equal(live.ok, true);
+  const offline = await snapshotFromFolder(folder);
+  assert.ok(offline.ok, JSON.stringify([...offline.readings.values()]));
+  assert.deepEqual(
+    Object.keys(offline.snapshot?.servedSets ?? {}),
+    Object.keys(live.snapshot?.servedSets ?? {}),
   );
+  const leases = 'apis__coordination.k8s.io__v1__namespaces__kube-system__leases@';
+  assert.ok((await readdir(folder)).some((file) => file.startsWith(leases)));
 });
 
 test('no request could return a secret, and no credentials are written', async (context) => {
@@ -138,11 +142,8 @@ test('no request could return a secret, and no credentials are written', async (
     onRequest: ({ url }) => urls.push(url),
   });
   const folder = join(cluster.directory, 'recording');
-  await runRecording(
-    { ...cluster.credentials, servers: [{ id: server.serverId, url: server.url }] },
-    folder,
-    signal,
-  );
+  const servers = [{ id: server.serverId, url: server.url }];
+  await syncOnce({ ...cluster.credentials, servers, record: folder }, signal);
   assert.deepEqual(
     urls.filter((url) => /secrets|serviceaccounts|configmaps|token/.test(url)),
     [],
@@ -159,42 +160,31 @@ test('a folder that holds something is left as it is', async (context) => {
   const folder = join(cluster.directory, 'used');
   await mkdir(folder);
   await writeFile(join(folder, 'notes.txt'), 'mine');
-  const servers = [{ id: 'a', documents: fakeServer({}) }];
-  await assert.rejects(recordCluster({ servers, folder, signal }), /is not empty/);
+  await assert.rejects(openRecording(folder), /is not empty/);
   assert.deepEqual(await readdir(folder), ['notes.txt']);
 });
 
-test('documents that cannot be read are named, and the others are recorded', async (context) => {
+test('a server that cannot be read is told, and the others are recorded', async (context) => {
   const cluster = await syncCluster(context);
   const server = await cluster.startServer({ version: '1.26', name: 'server' });
   const folder = join(cluster.directory, 'recording');
-  const down = { id: 'down', url: 'https://127.0.0.1:1' };
-  const { issues, files } = await runRecording(
-    { ...cluster.credentials, servers: [down, { id: server.serverId, url: server.url }] },
-    folder,
-    signal,
-  );
-  assert.ok(files > 10);
-  assert.ok(issues.every((issue) => issue.startsWith('down/')));
-  assert.deepEqual(issues.map((issue) => issue.split(':')[0]).sort(), [
-    'down/aggregated_api.json',
-    'down/aggregated_apis.json',
-    'down/apis.json',
-    'down/openapi_v3.json',
-    'down/version.json',
-  ]);
+  const servers = [
+    { id: 'down', url: 'https://127.0.0.1:1' },
+    { id: server.serverId, url: server.url },
+  ];
+  const { ok, readings } = await syncOnce({ ...cluster.credentials, servers, record: folder }, signal);
+  assert.equal(ok, false);
+  assert.equal(readings.get('down')?.ok, false);
+  await mkdir(join(folder, 'down'));
   const offline = await snapshotFromFolder(folder);
   assert.equal(offline.ok, false);
   assert.equal(offline.readings.get('down')?.ok, false);
   assert.equal(offline.readings.get(server.serverId)?.ok, true);
 });
 
-test('an ID that is no name of a folder writes nothing', async (context) => {
-  const cluster = await syncCluster(context);
-  const documents = fakeServer({ '/api': refusesConnections });
-  const folder = join(cluster.directory, 'recording');
+test('an ID that is no name of a folder is refused', async (context) => {
+  const recording = await openRecording(join(await temporaryDirectory(context), 'recording'));
   for (const id of ['../escape', 'a/b', '', '.']) {
-    await assert.rejects(recordCluster({ servers: [{ id, documents }], folder, signal }), /is not the ID/);
+    assert.throws(() => recording.ofServer(id, fakeServer({ '/api': refusesConnections })), /is not the ID/);
   }
-  assert.equal((await readdir(cluster.directory)).includes('recording'), false);
 });

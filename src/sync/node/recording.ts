@@ -2,379 +2,127 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { isDns1123Subdomain } from '../../apimachinery/names.ts';
-import { parseAPIGroupList, parseAPIVersions } from '../../discovery/forms/classic.ts';
-import { parseOpenApiV3Index } from '../../discovery/own-documents.ts';
-import { errorMessage } from '../../runtime/errors.ts';
-import { createLimiter, systemClock } from '../../runtime/time.ts';
+import { systemClock } from '../../runtime/time.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import type { SnapshotOptions } from '../build-snapshot.ts';
-import { apiEndpointsPath, apiEndpointsSelector } from '../endpoints.ts';
-import { identityLeaseSelectors, leasesPath } from '../leases.ts';
-import {
-  groupVersionPath,
-  indexedGroupVersions,
-  listedGroupVersions,
-  withGroupVersions,
-} from '../read-server.ts';
 import type { SyncParts } from '../round.ts';
 import {
-  listObjectsIfServed,
   ReadError,
   type ServerDocument,
   type ServerDocuments,
-  withLabelSelector,
-  withoutQuery,
+  type WatchConnection,
 } from '../server-documents.ts';
-import {
-  apiServicesPath,
-  type ClusterObjects,
-  customResourceDefinitionsPath,
-  readClusterObjects,
-  sharedGroupVersions,
-} from '../shared-objects.ts';
-import { storageVersionsPath } from '../storage-versions.ts';
 import { runOnce, type SyncOnceResult } from '../sync-once.ts';
 import type { ServerDescription } from '../sync-server.ts';
-import { documentsIn } from '../sync-server.ts';
-import { openServers } from './open-cluster.ts';
-import type { ReadingOptions } from './sync-options.ts';
 import { type FileTargetOptions, fileTarget } from './targets.ts';
 
-interface RecordClusterOptions {
-  readonly servers: readonly { readonly id: string; readonly documents: ServerDocuments }[];
-  /** Created if needed; must be empty. */
-  readonly folder: string;
-  readonly signal: AbortSignal;
-}
-
-interface RecordResult {
-  /** What could not be recorded, and why. Empty: the folder has everything. */
-  readonly issues: readonly string[];
-  /** Files written. */
-  readonly files: number;
-}
-
-/** Documents read at once from one server. */
-const concurrentDocuments = 8;
-
-/** This form has only the server's own resources, on every version that has it (aggregated/wrapper.go). */
-const aggregatedAccept = 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
-
 /**
- * Saves what the sync job reads, in the form of test/fixtures/README.md: for `--from` and for bug reports. It requests
- * only discovery, versions and the objects that routing needs, none of which contain secrets.
- *
- * @throws {TypeError} if the folder is not empty, or a server's ID cannot be the name of a folder; then nothing has been
- *   written
+ * Writes what the sync job reads into a folder, one file per response (test/fixtures/README.md): for `--from` and for bug
+ * reports. The sync job reads discovery, versions and the objects that routing needs, none of which contain secrets, and
+ * no OpenAPI document of a custom resource.
  */
-export async function recordCluster({
-  servers,
-  folder,
-  signal,
-}: RecordClusterOptions): Promise<RecordResult> {
-  for (const { id } of servers) {
-    if (!isDns1123Subdomain(id)) throw new TypeError(`${JSON.stringify(id)} is not the ID of an API server.`);
-  }
+export interface Recording {
+  /** Each server has a folder of its own. */
+  ofServer(id: string, documents: ServerDocuments): ServerDocuments;
+  /** What all servers share. */
+  ofCluster(connection: WatchConnection): WatchConnection;
+}
+
+/** @throws {TypeError} if the folder is not empty */
+export async function openRecording(folder: string): Promise<Recording> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const found = await readdir(folder);
   if (found.length > 0) {
     throw new TypeError(`${folder} is not empty: a recording is written into a folder of its own.`);
   }
-  const issues: string[] = [];
-  let files = 0;
-  const write = async (file: string, text: string) => {
-    // 0600, as for snapshots: it has addresses and versions of the control plane.
-    await writeFile(join(folder, file), text, { flag: 'wx', mode: 0o600 });
-    files++;
+  const byDocuments = new Map<ServerDocuments, ServerDocuments>();
+  const recorded = (into: string, { get }: ServerDocuments): ServerDocuments['get'] => {
+    return async (path, accept, signal) => {
+      const document = await get(path, accept, signal);
+      await mkdir(into, { recursive: true, mode: 0o700 });
+      // 0600, as for snapshots: it has addresses and versions of the control plane.
+      await writeFile(join(into, fileOf(path, document)), document.body, { mode: 0o600 });
+      return document;
+    };
   };
-  const all = servers.map(({ documents }) => documents);
-  const recording: Recording = { objects: readClusterObjects(all, signal), signal, write, issues };
-  await Promise.all([
-    ...sharedLists.map((list) => recordList(list, all, recording)),
-    ...servers.map(async ({ id, documents }) => {
-      await mkdir(join(folder, id), { mode: 0o700 });
-      const writeOwn: Recording['write'] = (file, text) => write(join(id, file), text);
-      await recordServer(id, documents, { ...recording, write: writeOwn });
-    }),
-  ]);
-  return { issues, files };
+  return {
+    ofServer(id, documents) {
+      if (!isDns1123Subdomain(id))
+        throw new TypeError(`${JSON.stringify(id)} is not the ID of an API server.`);
+      // The same object for the same address: another one would be read as another server.
+      const known = byDocuments.get(documents) ?? { get: recorded(join(folder, id), documents) };
+      byDocuments.set(documents, known);
+      return known;
+    },
+    ofCluster: (connection) => ({ ...connection, get: recorded(folder, connection) }),
+  };
 }
 
 /**
- * Records one cluster of running servers. @throws as `recordCluster` does
+ * The name of a response's file: `/apis/apps/v1` is kept in `apis__apps__v1.json`, a 404 for it in `apis__apps__v1.404.json`
+ * or `.txt`, aggregated discovery apart from the classic document under the same path.
  */
-export async function runRecording(
-  options: ReadingOptions,
-  folder: string,
-  signal: AbortSignal,
-): Promise<RecordResult> {
-  const { servers, close } = openServers(options);
-  try {
-    return await recordCluster({ servers, folder, signal });
-  } finally {
-    close();
+function fileOf(path: string, { status, contentType, body }: ServerDocument): string {
+  const isAggregated = /;\s*as=APIGroupDiscoveryList/i.test(contentType);
+  const name = `${isAggregated ? aggregatedPrefix : ''}${nameOf(path)}`;
+  const isJson = /^[^;]*\bjson\b/i.test(contentType) || /^[{[]/.test(body);
+  return `${name}${status === 200 ? '' : `.${status}`}.${isJson ? 'json' : 'txt'}`;
+}
+
+const aggregatedPrefix = 'aggregated_';
+
+/** @throws {ReadError} for a path that no file can be named after */
+function nameOf(pathWithQuery: string): string {
+  const [path = '', query = ''] = pathWithQuery.split('?', 2);
+  if (!/^\/[a-z0-9.-]+(?:\/[a-z0-9.-]+)*$/i.test(path) || path.includes('..')) {
+    throw new ReadError('Unreachable', `${path} is not the path of a recorded document`);
   }
+  // One document of a server is under one path, whatever its hash; the size of pages says nothing.
+  const counted = query.split('&').filter((each) => each !== '' && !/^(?:hash|limit)=/.test(each));
+  const selection = counted.map((each) => `@${each.replaceAll('/', '%2F')}`).join('');
+  return `${path.slice(1).replaceAll('/', '__')}${selection}`;
 }
-
-interface Recording {
-  readonly objects: Promise<ClusterObjects>;
-  readonly signal: AbortSignal;
-  readonly write: (file: string, text: string) => Promise<void>;
-  readonly issues: string[];
-}
-
-/** Records a list from the first server that has it completely. It is no error if no server has it. */
-async function recordList(
-  { paths, file, kind, apiVersion }: SharedList,
-  servers: readonly ServerDocuments[],
-  { signal, write, issues }: Recording,
-): Promise<void> {
-  let issue: string | undefined;
-  for (const documents of servers) {
-    try {
-      const lists = await Promise.all(paths.map((path) => listObjectsIfServed(documents, path, signal)));
-      if (lists.includes(undefined)) continue;
-      const items = lists.flatMap((list) => list?.items ?? []);
-      await write(file, `${JSON.stringify({ kind, apiVersion, metadata: {}, items }, null, 2)}\n`);
-      return;
-    } catch (error) {
-      issue = errorMessage(error);
-    }
-  }
-  if (issue !== undefined) issues.push(`${file}: ${issue}`);
-}
-
-async function recordServer(
-  id: string,
-  documents: ServerDocuments,
-  { objects, signal, write, issues }: Recording,
-): Promise<void> {
-  const get = (path: string, accept = 'application/json') => documents.get(path, accept, signal);
-  const attempt = async (what: string, record: () => Promise<void>) => {
-    try {
-      await record();
-    } catch (error) {
-      issues.push(`${id}/${what}: ${errorMessage(error)}`);
-    }
-  };
-  const complete = async (path: string) => {
-    const document = await get(path);
-    if (document.status !== 200) throw new Error(`${withoutQuery(path)} returned ${document.status}`);
-    await write(recordedFileName(withoutQuery(path)), document.body);
-    return document;
-  };
-  const codes: string[] = [];
-  const limit = createLimiter(concurrentDocuments);
-  const index = complete('/openapi/v3').then(({ body }) => parseOpenApiV3Index(JSON.parse(body)));
-  await Promise.all([
-    attempt('version.json', async () => void (await complete('/version'))),
-    attempt('openapi_v3.json', async () => {
-      const paths = await index;
-      // Only documents that the sync job compares: those of custom resources may be confidential.
-      const { apiServices, customResourceGroups } = await objects;
-      if (apiServices === undefined || customResourceGroups === undefined) return;
-      const shared = sharedGroupVersions(apiServices, customResourceGroups);
-      const own = [...documentsIn(paths)].filter(([groupVersion]) => !shared.has(groupVersion));
-      await Promise.all(
-        own.map(([, url]) => {
-          const file = recordedFileName(withoutQuery(url));
-          return limit(() => attempt(file, async () => void (await complete(url))));
-        }),
-      );
-    }),
-    ...Object.entries(aggregatedFiles).map(([path, name]) =>
-      attempt(`${name}.json`, async () => {
-        const { status, contentType, body } = await get(path, aggregatedAccept);
-        await write(`${name}.json`, body);
-        await write(`${name}.ct`, `${status} ${contentType.replaceAll(' ', '')}\n`);
-      }),
-    ),
-    attempt('apis.json', async () => {
-      const [api, apis, paths] = await Promise.all([
-        complete('/api'),
-        complete('/apis'),
-        index.catch(() => ({})),
-      ]);
-      // A server may serve group versions that `/apis` does not list (`readClassic`).
-      const listed = listedGroupVersions(
-        parseAPIVersions(JSON.parse(api.body)),
-        withGroupVersions(
-          parseAPIGroupList(JSON.parse(apis.body)),
-          indexedGroupVersions({ kind: 'read', paths }),
-        ),
-      );
-      await Promise.all(
-        listed.map(groupVersionPath).map((path) =>
-          limit(() =>
-            attempt(recordedFileName(path), async () => {
-              const { status, body } = await get(path);
-              await write(recordedFileName(path), body);
-              if (path.startsWith('/apis/')) codes.push(`${id} ${path} ${status}`);
-            }),
-          ),
-        ),
-      );
-    }),
-  ]);
-  const lines = codes.sort().map((line) => `${line}\n`);
-  await write('status.txt', lines.join(''));
-}
-
-/** A list that all servers of a cluster share through etcd, and its file in a recording. */
-interface SharedList {
-  readonly file: string;
-  /** The collection, once per selector: the list has the objects of all of them. */
-  readonly paths: readonly string[];
-  readonly kind: string;
-  readonly apiVersion: string;
-}
-
-const sharedLists: readonly SharedList[] = [
-  {
-    file: 'apiservices.json',
-    paths: [apiServicesPath],
-    kind: 'APIServiceList',
-    apiVersion: 'apiregistration.k8s.io/v1',
-  },
-  {
-    file: 'customresourcedefinitions.json',
-    paths: [customResourceDefinitionsPath],
-    kind: 'CustomResourceDefinitionList',
-    apiVersion: 'apiextensions.k8s.io/v1',
-  },
-  {
-    file: 'storageversions.json',
-    paths: [storageVersionsPath],
-    kind: 'StorageVersionList',
-    apiVersion: 'internal.apiserver.k8s.io/v1alpha1',
-  },
-  {
-    file: 'leases.json',
-    // Only the identity Leases of API servers.
-    paths: identityLeaseSelectors.map((selector) => withLabelSelector(leasesPath, selector)),
-    kind: 'LeaseList',
-    apiVersion: 'coordination.k8s.io/v1',
-  },
-  {
-    file: 'endpointslices.json',
-    paths: [withLabelSelector(apiEndpointsPath, apiEndpointsSelector)],
-    kind: 'EndpointSliceList',
-    apiVersion: 'discovery.k8s.io/v1',
-  },
-];
-
-/** For recordings without this file: they are older, of clusters without custom resources. */
-const noCustomResourceDefinitions = '{"kind":"CustomResourceDefinitionList","metadata":{},"items":[]}';
-
-/** Path of an aggregated document to the name of its files, without `.json` and `.ct`. */
-const aggregatedFiles: Readonly<Record<string, string>> = {
-  '/api': 'aggregated_api',
-  '/apis': 'aggregated_apis',
-};
 
 /**
- * The recorded documents of one server, from a cluster's folder with one folder per server (test/fixtures/README.md). A
- * missing file is a document that could not be read. A document that the server does not have has 404 in `status.txt`.
+ * The recorded responses of one server. A missing file is a document that could not be read.
  *
- * @param clusterFolder holds `apiservices.json` and, where recorded, `customresourcedefinitions.json`
+ * @param clusterFolder has what all servers share
  * @param server name of the server's folder
  */
-function recordedDocuments(clusterFolder: string, server: string): ServerDocuments {
-  const folder = join(clusterFolder, server);
-  let codes: Promise<ReadonlyMap<string, number>> | undefined;
+function replayedDocuments(clusterFolder: string, server: string): ServerDocuments {
+  const own = recordedIn(join(clusterFolder, server));
+  const shared = recordedIn(clusterFolder);
   return {
-    async get(pathWithQuery, accept) {
-      const path = withoutQuery(pathWithQuery);
-      if (path === apiServicesPath) return json(200, await read(join(clusterFolder, 'apiservices.json')));
-      if (path === customResourceDefinitionsPath) {
-        const recorded = await readIfPresent(join(clusterFolder, 'customresourcedefinitions.json'));
-        return json(200, recorded ?? noCustomResourceDefinitions);
+    async get(path, accept) {
+      const name = nameOf(path);
+      const names = accept.includes('as=') ? [`${aggregatedPrefix}${name}`, name] : [name];
+      for (const files of [await own, await shared]) {
+        const file = names.flatMap((each) => files.get(each) ?? [])[0];
+        if (file !== undefined) return { ...file, body: await readRecorded(file.path) };
       }
-      const aggregated = await aggregatedDocument(folder, path, accept);
-      if (aggregated !== undefined) return aggregated;
-      codes ??= readCodes(folder);
-      // status.txt has the status of paths below /apis/ only; any other recorded document had 200.
-      const code = (await codes).get(path) ?? 200;
-      return json(code, await read(join(folder, recordedFileName(path))));
+      throw new ReadError('Unreachable', `${join(clusterFolder, server, name)}.json does not exist`);
     },
   };
 }
 
-/**
- * `/apis/apps/v1` is kept in `apis__apps__v1.json`, `/openapi/v3` in `openapi_v3.json`.
- * @throws {ReadError} for a path that no document of a recording has
- */
-function recordedFileName(path: string): string {
-  if (!/^\/[a-z0-9.-]+(?:\/[a-z0-9.-]+)*$/i.test(path) || path.includes('..')) {
-    throw new ReadError('Unreachable', `${path} is not the path of a recorded document`);
+type RecordedFile = Pick<ServerDocument, 'status' | 'contentType'> & { readonly path: string };
+
+/** By name, without status and type. */
+async function recordedIn(folder: string): Promise<ReadonlyMap<string, RecordedFile>> {
+  const files = new Map<string, RecordedFile>();
+  for (const file of await readdir(folder)) {
+    const [, name, status = '200', type] = /^(.*?)(?:\.(\d{3}))?\.(json|txt)$/.exec(file) ?? [];
+    if (name === undefined) continue;
+    const contentType = type === 'json' ? 'application/json' : 'text/plain';
+    files.set(name, { path: join(folder, file), status: Number(status), contentType });
   }
-  return `${path.slice(1).replaceAll('/', path.startsWith('/openapi/') ? '_' : '__')}.json`;
+  return files;
 }
 
-/**
- * Negotiates as kube-apiserver does: the first clause of Accept that was recorded with status 200.
- *
- * Only v2beta1 counts, which has only the server's own resources (aggregated/wrapper.go). The v2 document was recorded
- * without `profile=nopeer`, so from 1.35 on it may have resources of peers.
- */
-async function aggregatedDocument(
-  folder: string,
-  path: string,
-  accept: string,
-): Promise<ServerDocument | undefined> {
-  const name = aggregatedFiles[path];
-  if (name === undefined) return undefined;
-  const recorded = await readIfPresent(join(folder, `${name}.ct`));
-  const [code, contentType = ''] = recorded?.trim().split(' ', 2) ?? [];
-  const version = parameters(contentType).get('v');
-  for (const clause of accept.split(',')) {
-    const wanted = parameters(clause);
-    if (wanted.get('as') === undefined) return undefined;
-    if (code === '200' && version === 'v2beta1' && wanted.get('v') === version) {
-      return { status: 200, contentType, body: await read(join(folder, `${name}.json`)) };
-    }
-  }
-  return { status: 406, contentType: 'application/json', body: '' };
-}
-
-function parameters(mediaType: string): ReadonlyMap<string, string> {
-  const [, ...pairs] = mediaType.split(';');
-  return new Map(
-    pairs.map((pair) => {
-      const [name = '', value = ''] = pair.trim().split('=', 2);
-      return [name.toLowerCase(), value];
-    }),
-  );
-}
-
-/** Lines of the form `<server> <path> <code>`. */
-async function readCodes(folder: string): Promise<ReadonlyMap<string, number>> {
-  const text = await readIfPresent(join(folder, 'status.txt'));
-  const codes = new Map<string, number>();
-  for (const line of text?.split('\n') ?? []) {
-    const [, path, code] = line.trim().split(/\s+/);
-    if (path !== undefined && code !== undefined) codes.set(path, Number(code));
-  }
-  return codes;
-}
-
-/** A 404 of kube-apiserver's mux is plain text; every other recorded document is JSON. */
-function json(status: number, body: string): ServerDocument {
-  const isText = status === 404 && !body.startsWith('{');
-  return { status, contentType: isText ? 'text/plain' : 'application/json', body };
-}
-
-async function read(file: string): Promise<string> {
-  const text = await readIfPresent(file);
-  if (text !== undefined) return text;
-  throw new ReadError('Unreachable', `${file} does not exist`);
-}
-
-async function readIfPresent(file: string): Promise<string | undefined> {
+async function readRecorded(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
     throw new ReadError('Unreachable', `${file} cannot be read`, { cause });
   }
 }
@@ -422,7 +170,7 @@ export async function snapshotFromFolder(
     {
       servers: servers.map((id) => ({
         ...describeServer(id, options.servers?.[id]),
-        documents: recordedDocuments(folder, id),
+        documents: replayedDocuments(folder, id),
       })),
       targets: (options.files ?? []).map(fileTarget),
       signingKey: options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey),

@@ -279,11 +279,19 @@ test('options that cannot work are refused, every error at once', async () => {
   };
   await assert.rejects(
     runSync(options, signal),
-    /only from a client with a certificate.*no signing key.*server a has no address/,
+    /server a has no address.*only from a client with a certificate.*no signing key/,
   );
   await assert.rejects(runSync({ ...base, servers: [] }, signal), /no router and no file/);
   await assert.rejects(
-    runSync({ ...base, signingKey: publicJwk, servers: [], files: [{ file: 'x' }] }, signal),
+    runSync(
+      {
+        ...base,
+        signingKey: publicJwk,
+        servers: [{ id: 'a', url: 'https://a.invalid' }],
+        files: [{ file: 'x' }],
+      },
+      signal,
+    ),
     /must be a private key/,
   );
 });

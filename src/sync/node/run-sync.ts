@@ -1,32 +1,29 @@
 import type { JWK } from 'jose';
 import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
 import { silentLogger } from '../../runtime/logger.ts';
+import { systemClock } from '../../runtime/time.ts';
+import { addressOf } from '../../snapshot/addresses/addresses.ts';
+import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
-import { type AdvertisedAddresses, createAdvertisedAddresses } from '../advertised-addresses.ts';
-import type { ClusterTiming } from '../cluster-source.ts';
+import type { FoundServer } from '../addresses.ts';
+import { createAdvertisedAddresses } from '../advertised-addresses.ts';
+import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster-source.ts';
 import type { SyncParts } from '../round.ts';
+import type { ServerDocuments } from '../server-documents.ts';
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
 import { runOnce, type SyncOnceResult } from '../sync-once.ts';
+import type { ServerDescription, SyncServer } from '../sync-server.ts';
+import { ApiClient, apiServerName, type Endpoint } from './api-client.ts';
 import { type ClusterAccess, loadClusterAccess } from './cluster-access.ts';
-import { openCluster, openServers } from './open-cluster.ts';
-import type { SyncOptions } from './sync-options.ts';
-import { checkSyncOptions } from './sync-options.ts';
+import { openRecording, type Recording } from './recording.ts';
+import { checkSyncOptions, type LocalApiServer, type SyncOptions } from './sync-options.ts';
 import { fileTarget, httpsTarget, previousSnapshot } from './targets.ts';
-
-/** A sync job with open connections. */
-interface PreparedSync {
-  readonly options: SyncParts;
-  /** Closes the connections. Call it after the loop has ended. */
-  close(): Promise<void>;
-}
 
 /**
  * Reads the servers and pushes to the routers until `signal` aborts.
  *
  * @param onStart called with the loop, for its status
- * @param beforeReading called before anything is asked, an exec plugin for credentials included: who probes the process
- *   gets its answers from then on
  * @throws {TypeError} if the options contradict each other
  *
  * @example
@@ -51,23 +48,22 @@ export async function runSync(
   options: SyncOptions,
   signal: AbortSignal,
   onStart: (loop: SyncLoop) => void = () => {},
-  beforeReading: () => Promise<void> = async () => {},
 ): Promise<void> {
-  const access = options.kubernetes && (await loadClusterAccess(options.kubernetes));
-  await beforeReading();
-  const input = await readSyncInput(options, access);
-  const prepared = await openSync(input, signal);
+  const opened = await openSync(options, signal);
   try {
-    const loop = createSyncLoop(prepared.options);
+    const loop = createSyncLoop(opened.parts);
     onStart(loop);
     await loop.run(signal);
   } finally {
-    await prepared.close();
+    opened.close();
   }
 }
 
 /**
- * One round, for CI and cron. @throws as `runOnce` and `runSync` do.
+ * One round, for CI and cron: waits for every server, delivers to every target, ends.
+ *
+ * @throws {TypeError} if the options contradict each other
+ * @throws {SnapshotError} if the snapshot cannot be sealed
  *
  * @example
  * ```ts
@@ -86,93 +82,46 @@ export async function runSync(
  */
 export async function syncOnce(options: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
   // A server that may be restarting is not waited for: the next run reads it.
-  const prepared = await prepareSync(options, signal, { departure: 0 });
+  const opened = await openSync(options, signal, { departure: 0 });
   try {
-    return await runOnce(prepared.options, signal);
+    return await runOnce(opened.parts, signal);
   } finally {
-    await prepared.close();
+    opened.close();
   }
 }
 
-/**
- * @throws {TypeError} naming every error of the options
- */
-export async function prepareSync(
-  given: SyncOptions,
-  signal: AbortSignal,
-  timing: Partial<ClusterTiming> = {},
-): Promise<PreparedSync> {
-  return openSync(await readSyncInput(given), signal, timing);
-}
-
-/** Reads and checks all that is given, and opens nothing. @param loaded the kubeconfig, where it has been read already */
-async function readSyncInput(given: SyncOptions, loaded?: ClusterAccess) {
-  const access = loaded ?? (given.kubernetes && (await loadClusterAccess(given.kubernetes)));
-  const credentials = await access?.credentials();
-  const options = checkSyncOptions({
-    ...given,
-    certificateAuthorities: given.certificateAuthorities ?? credentials?.certificateAuthorities,
-    clientCertificate: given.clientCertificate ?? credentials?.clientCertificate,
-  });
-  const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
-  const keys = new Map([...(options.snapshotKeys ?? []), ...(await ownKeys(options.signingKey))]);
-  return { given, access, options, signingKey, keys };
+/** A sync job with open connections. */
+interface OpenSync {
+  readonly parts: SyncParts;
+  /** Closes the connections. Call it after the loop has ended. */
+  close(): void;
 }
 
 async function openSync(
-  { given, access, options, signingKey, keys }: Awaited<ReturnType<typeof readSyncInput>>,
+  given: SyncOptions,
   signal: AbortSignal,
   timing: Partial<ClusterTiming> = {},
-): Promise<PreparedSync> {
-  const { stateFile, departedServerGraceMilliseconds: grace, logger = silentLogger } = options;
-  const cluster =
-    access === undefined
-      ? undefined
-      : await openCluster({
-          access,
-          certificateAuthorities: given.certificateAuthorities,
-          authoritiesFrom: given.authoritiesFrom,
-          servers: options.servers,
-          timing: grace === undefined ? timing : { ...timing, grace },
-          local: options.local,
-          via: options.via,
-        });
-  const opened = cluster ?? openServers(options);
-  // A Worker is in front of no API server, so it cannot advertise an address.
-  const advertising = (options.routers ?? []).filter(({ publicAuthorities }) => publicAuthorities !== true);
-  const advertised = createAdvertisedAddresses(advertising.map(({ url }) => url));
-  const pushed = httpsTargets(options, advertised);
-  const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
-  const previous =
-    options.previous ?? (await previousSnapshot({ store, holders: pushed, keys, logger }, signal));
-  return {
-    options: {
-      servers: opened.servers,
-      clusterSource: cluster?.source(previous),
-      targets: [
-        ...pushed,
-        ...(options.files ?? []).map(fileTarget),
-        ...(stateFile === undefined ? [] : [fileTarget({ file: stateFile })]),
-        ...(options.targets ?? []),
-      ],
-      signingKey,
-      previous,
-      advertised,
-      snapshot: { cluster: options.cluster },
-      timing: options.timing,
-      observer: options.observer,
-      logger,
-    },
-    async close() {
-      opened.close();
-      await Promise.all(pushed.map((target) => target.close()));
-    },
+): Promise<OpenSync> {
+  const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
+  const found = await access?.credentials();
+  const options = {
+    ...given,
+    certificateAuthorities: given.certificateAuthorities ?? found?.certificateAuthorities,
+    clientCertificate: given.clientCertificate ?? found?.clientCertificate,
   };
-}
-
-function httpsTargets(options: SyncOptions, advertised: AdvertisedAddresses) {
+  checkSyncOptions(options);
+  const { stateFile, logger = silentLogger, record, files = [], targets = [] } = options;
+  const { departedServerGraceMilliseconds: grace } = options;
+  const recording = record === undefined ? undefined : await openRecording(record);
+  const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
+  const keys = new Map([...(options.snapshotKeys ?? []), ...(await ownKeys(options.signingKey))]);
+  // A Worker is in front of no API server, so it cannot advertise an address.
+  const routers = options.routers ?? [];
+  const advertised = createAdvertisedAddresses(
+    routers.filter(({ publicAuthorities }) => publicAuthorities !== true).map(({ url }) => url),
+  );
   const authorities = options.routerCertificateAuthorities ?? options.certificateAuthorities;
-  return (options.routers ?? []).map(({ url, serverName, publicAuthorities = false }) =>
+  const pushed = routers.map(({ url, serverName, publicAuthorities = false }) =>
     httpsTarget({
       url,
       serverName,
@@ -182,6 +131,49 @@ function httpsTargets(options: SyncOptions, advertised: AdvertisedAddresses) {
       certificateAuthorities: publicAuthorities ? undefined : authorities,
     }),
   );
+  const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
+  const previous =
+    options.previous ?? (await previousSnapshot({ store, holders: pushed, keys, logger }, signal));
+  const client = new ApiClient({
+    credentials: access === undefined ? credentialsOf(given) : () => access.credentials(),
+    via: options.via,
+  });
+  const servers = new ApiServers(client, given, access, recording);
+  return {
+    parts: {
+      servers: servers.listed,
+      clusterSource:
+        access && servers.source(access, previous, grace === undefined ? timing : { ...timing, grace }),
+      targets: [
+        ...pushed,
+        ...files.map(fileTarget),
+        ...(stateFile === undefined ? [] : [fileTarget({ file: stateFile })]),
+        ...targets,
+      ],
+      signingKey,
+      previous,
+      advertised,
+      snapshot: { cluster: options.cluster },
+      alwaysReadsSchemas: options.alwaysReadsSchemas,
+      timing: options.timing,
+      observer: options.observer,
+      logger,
+    },
+    close() {
+      client.close();
+      for (const target of pushed) target.close();
+    },
+  };
+}
+
+/** Those of a sync job without a kubeconfig. */
+function credentialsOf({ certificateAuthorities, clientCertificate, bearerToken }: SyncOptions) {
+  return async () => ({
+    certificateAuthorities,
+    clientCertificate,
+    headers: bearerToken === undefined ? [] : ['authorization', `Bearer ${await bearerToken()}`],
+    serverName: undefined,
+  });
 }
 
 /** The public half of the sync job's own key, to verify the snapshot that it starts from. */
@@ -192,4 +184,95 @@ async function ownKeys(privateJwk: JWK | undefined): Promise<PinnedKeySet> {
   if (parsed.ok) return parsed.keys;
   const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`).join('; ');
   throw new TypeError(`The signing key cannot be used: ${issues}.`);
+}
+
+/** The API servers of a cluster: listed by hand, found, and the one behind the router. */
+export class ApiServers {
+  /** Those that are listed by hand. */
+  readonly listed: readonly SyncServer[];
+  readonly #client: ApiClient;
+  readonly #peers: Pick<Endpoint, 'certificateAuthorities' | 'authoritiesFrom'>;
+  readonly #local: LocalApiServer | undefined;
+  readonly #recording: Recording | undefined;
+
+  constructor(
+    client: ApiClient,
+    { servers, certificateAuthorities, authoritiesFrom, local }: SyncOptions,
+    access: ClusterAccess | undefined,
+    recording: Recording | undefined,
+  ) {
+    this.#client = client;
+    this.#local = local;
+    this.#recording = recording;
+    this.#peers =
+      certificateAuthorities === undefined
+        ? { authoritiesFrom: access?.authoritiesFrom }
+        : { certificateAuthorities, authoritiesFrom };
+    this.listed = servers.map(({ readFrom, ...server }) => {
+      const origin = readFrom ?? server.url ?? `https://${server.address}`;
+      const documents = this.#documentsAt(server.id, this.#peerAt(origin, server.serverName));
+      return { ...server, addressSource: 'listed', documents };
+    });
+  }
+
+  /** Finds the others. @param previous the snapshot of an earlier run */
+  source(
+    access: ClusterAccess,
+    previous: Snapshot | undefined,
+    timing: Partial<ClusterTiming>,
+  ): ClusterSource {
+    const { server: origin, authoritiesFrom } = access;
+    let addresses: readonly string[] = [];
+    const connection = this.#client.watching(({ serverName }) => {
+      const named = { origin, serverName, authoritiesFrom };
+      const others = addresses.map((address) => this.#peerAt(`https://${address}`));
+      // The kubeconfig's server may be a router.
+      return this.#local === undefined ? [named, ...others] : [this.#local, ...others, named];
+    });
+    return createClusterSource({
+      connection: this.#recording?.ofCluster(connection) ?? connection,
+      servingNames: (address, signal) =>
+        this.#client.servingNames(this.#peerAt(`https://${address}`), signal),
+      documentsOf: (server) => this.#documentsOf(server),
+      listed: this.listed,
+      previous,
+      clock: systemClock,
+      timing,
+      onServers: (servers) => {
+        addresses = servers.flatMap((server) =>
+          this.#isLocal(server, server.incarnation !== undefined) ? [] : (addressOf(server) ?? []),
+        );
+        // A recording is over after a round.
+        if (this.#recording === undefined)
+          this.#client.retain(new Set(servers.map(({ documents }) => documents)));
+      },
+    });
+  }
+
+  #documentsOf(server: FoundServer): ServerDocuments {
+    const { id, address, url, serverName, holderIdentity } = server;
+    const local = this.#isLocal(server, holderIdentity !== undefined) ? this.#local : undefined;
+    return this.#documentsAt(id, local ?? this.#peerAt(url ?? `https://${address}`, serverName));
+  }
+
+  #documentsAt(id: string, endpoint: Endpoint): ServerDocuments {
+    const documents = this.#client.documentsAt(endpoint);
+    return this.#recording?.ofServer(id, documents) ?? documents;
+  }
+
+  /** An API server at its own address. */
+  #peerAt(origin: string, serverName = apiServerName): Endpoint {
+    return { origin, serverName, ...this.#peers };
+  }
+
+  /**
+   * By the ID that it had at the start, or by the address of a Lease that it has got since. An endpoint without a Lease is
+   * the local server under its ID alone: an endpoint that is gone must not seem to be there because the local server is.
+   */
+  #isLocal(server: ServerDescription, hasLease: boolean): boolean {
+    if (this.#local === undefined) return false;
+    if (server.id === this.#local.id) return true;
+    const address = hasLease ? addressOf(server) : undefined;
+    return address !== undefined && this.#local.isAt?.(address) === true;
+  }
 }

@@ -1,12 +1,14 @@
 import type { JWK } from 'jose';
+import type { HttpsServer } from '../../node/destinations/https-client.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { SnapshotOptions } from '../build-snapshot.ts';
 import type { SnapshotTarget } from '../deliver.ts';
 import type { SyncParts } from '../round.ts';
 import type { ServerDescription } from '../sync-server.ts';
+import type { Endpoint } from './api-client.ts';
 import type { ClusterAccessOptions } from './cluster-access.ts';
-import type { ServerAccess } from './http-client.ts';
 import type { FileTargetOptions } from './targets.ts';
+
 /** An API server, listed by hand. */
 export interface ListedServer extends ServerDescription {
   /** `https://host:port` to read it at, if its address for routers leads to a router in front of it. */
@@ -23,53 +25,46 @@ export interface RouterTarget {
 }
 
 /** The API server behind a router, for the sync job in that router. */
-export interface LocalApiServer {
+export interface LocalApiServer extends Endpoint {
   readonly id: string;
-  /** `https://host:port`. */
-  readonly origin: string;
-  /** The name that its certificate must have. */
-  readonly serverName: string;
-  /** PEM. */
-  readonly certificateAuthorities: string;
   /** Whether an address, `host:port`, leads to it: it may get a Lease, and so another ID. Default: none is known to. */
   readonly isAt?: ((address: string) => boolean) | undefined;
-  /** What names those, for messages. */
-  readonly authoritiesFrom?: string | undefined;
 }
 
-/** Options to read API servers. The client certificate is for routers too, the token only for API servers. */
-export interface ReadingOptions extends Pick<ServerAccess, 'clientCertificate' | 'bearerToken'> {
-  readonly servers: readonly ListedServer[];
-  /** PEM to verify API servers' serving certificates. */
-  readonly certificateAuthorities: string;
-  /** What names those, for messages: a flag, or a field of a file. */
-  readonly authoritiesFrom?: string | undefined;
-}
-
+/** What a sync job is told, by flags, a file or a library's user. Texts are PEM. */
 export interface SyncOptions
-  extends Omit<ReadingOptions, 'certificateAuthorities'>,
-    SnapshotOptions,
-    Pick<SyncParts, 'previous' | 'timing' | 'observer' | 'logger'> {
+  extends SnapshotOptions,
+    Pick<SyncParts, 'previous' | 'timing' | 'observer' | 'logger' | 'alwaysReadsSchemas'> {
+  /** Listed by hand. With `kubernetes` it may be empty. */
+  readonly servers: readonly ListedServer[];
   /**
    * Finds servers with this kubeconfig, and reads them with its credentials. `certificateAuthorities` are then those of
    * servers at their own addresses; `clientCertificate` and `bearerToken` are for routers only. Each defaults to that of
    * the kubeconfig.
    */
   readonly kubernetes?: ClusterAccessOptions | undefined;
-  /** PEM to verify API servers' serving certificates. Required without `kubernetes`. */
+  /** Verify API servers' serving certificates. Required without `kubernetes`. */
   readonly certificateAuthorities?: string | undefined;
+  /** What names those, for messages: a flag, or a field of a file. */
+  readonly authoritiesFrom?: string | undefined;
+  /** For API servers, and for routers. */
+  readonly clientCertificate?: HttpsServer['clientCertificate'];
+  /** For API servers; called for each request, since tokens are rotated. */
+  readonly bearerToken?: (() => string | Promise<string>) | undefined;
   readonly routers?: readonly RouterTarget[] | undefined;
   readonly files?: readonly FileTargetOptions[] | undefined;
   /** More targets, for example the router that this runs in. */
   readonly targets?: readonly SnapshotTarget[] | undefined;
+  /** New or empty folder that every response is written to. Then there need be nothing to deliver to. */
+  readonly record?: string | undefined;
   /** The API server behind that router; only with `kubernetes`. */
   readonly local?: LocalApiServer | undefined;
-  /** `Via` of each request, so that the router recognizes requests of its own; only with `kubernetes`. */
+  /** `Via` of each request, so that the router recognizes requests of its own. */
   readonly via?: string | undefined;
-  /** PEM to verify routers' serving certificates. Default: `certificateAuthorities`. */
+  /** Verify routers' serving certificates. Default: `certificateAuthorities`. */
   readonly routerCertificateAuthorities?: string | undefined;
   /** For routers, instead of the certificate or in addition. Routers require at least one of them. */
-  readonly routerBearerToken?: ServerAccess['bearerToken'];
+  readonly routerBearerToken?: SyncOptions['bearerToken'];
   /** Private JWK, as `keygen` makes it. */
   readonly signingKey?: JWK | undefined;
   /**
@@ -86,15 +81,23 @@ export interface SyncOptions
   readonly departedServerGraceMilliseconds?: number | undefined;
 }
 
-/** Options that were checked. */
-type CheckedSyncOptions = SyncOptions & ReadingOptions;
-
-/** @throws {TypeError} naming every error */
-export function checkSyncOptions(options: SyncOptions): CheckedSyncOptions {
+/** The one check of the options, together with what a kubeconfig adds. @throws {TypeError} naming every error */
+export function checkSyncOptions(options: SyncOptions): void {
   const issues: string[] = [];
-  const { routers = [], files = [], targets: further = [], servers, certificateAuthorities } = options;
-  if (routers.length + files.length + further.length === 0)
+  const { routers = [], files = [], targets = [], servers } = options;
+  const ids = new Set<string>();
+  for (const { id, address, url, readFrom } of servers) {
+    if (ids.has(id)) issues.push(`server ${id} is listed twice`);
+    ids.add(id);
+    if (address !== undefined && url !== undefined) issues.push(`server ${id} has both address and url`);
+    if (address === undefined && url === undefined && readFrom === undefined) {
+      issues.push(`server ${id} has no address to read it at`);
+    }
+  }
+  if (ids.size === 0 && options.kubernetes === undefined) issues.push('there is no server to read');
+  if (routers.length + files.length + targets.length === 0 && options.record === undefined) {
     issues.push('there is no router and no file to deliver to');
+  }
   const hasIdentity = options.clientCertificate !== undefined || options.routerBearerToken !== undefined;
   if (routers.length > 0 && !hasIdentity) {
     issues.push('routers accept snapshots only from a client with a certificate or a token: give one');
@@ -104,21 +107,8 @@ export function checkSyncOptions(options: SyncOptions): CheckedSyncOptions {
   if (needsKey && options.signingKey === undefined) {
     issues.push('there is no signing key: give one, or write files unsigned');
   }
-  if (certificateAuthorities === undefined) {
+  if (options.certificateAuthorities === undefined) {
     issues.push('there are no certificate authorities to verify API servers with: give them');
   }
-  for (const { id, address, url, readFrom } of servers) {
-    if (address === undefined && url === undefined && readFrom === undefined) {
-      issues.push(`server ${id} has no address to read it at`);
-    }
-  }
-  if (issues.length > 0 || certificateAuthorities === undefined) {
-    throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);
-  }
-  return { ...options, certificateAuthorities };
-}
-
-/** `https://host:port` that a server is read at. */
-export function readingOriginOf({ readFrom, address, url }: ListedServer): string {
-  return readFrom ?? url ?? `https://${address}`;
+  if (issues.length > 0) throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);
 }

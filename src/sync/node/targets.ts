@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Dispatcher } from 'undici';
+import {
+  failureText,
+  HttpsClient,
+  type HttpsResponse,
+  type HttpsServer,
+  statusOf,
+} from '../../node/destinations/https-client.ts';
 import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
 import { replaceFile } from '../../node/files/write-whole-file.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
@@ -21,23 +27,16 @@ import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { openSnapshot } from '../../snapshot/signing/open-sealed.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from '../deliver.ts';
-import {
-  failureText,
-  httpsAgent,
-  isTransient,
-  readText,
-  type ServerAccess,
-  sendRequest,
-  statusOf,
-  type TextResponse,
-} from './http-client.ts';
+import { isTransient } from './api-client.ts';
 
 /** With a client certificate, a token or both, of an allowed caller of the router. */
-interface HttpsTargetOptions extends ServerAccess {
+interface HttpsTargetOptions extends Omit<HttpsServer, 'origin'> {
   /** `https://host:port` of a router's serving or admin address, or of a Worker. */
   readonly url: string;
   /** Called for each response with the address that the router advertises for peers; `undefined`: none. */
   readonly onAdvertised?: ((advertised: AdvertisedServer | undefined) => void) | undefined;
+  /** Called for each request, since tokens are rotated. */
+  readonly bearerToken?: (() => string | Promise<string>) | undefined;
   /** For one push, milliseconds. Default 10,000. */
   readonly timeoutMilliseconds?: number | undefined;
 }
@@ -59,41 +58,45 @@ const maximumResponseBytes = 256 * 1024;
  */
 export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
   const { url, bearerToken, timeoutMilliseconds = 10_000 } = options;
-  const snapshotUrl = new URL(`${ownPathsPrefix}/v1/snapshot`, url);
-  const renewalUrl = new URL(`${ownPathsPrefix}/v1/snapshot/renewal`, url);
-  const agent = httpsAgent(options, { connect: { timeout: connectTimeout } });
+  const snapshotPath = `${ownPathsPrefix}/v1/snapshot`;
+  const renewalPath = `${snapshotPath}/renewal`;
+  const client = new HttpsClient({ ...options, origin: url }, { connectTimeout });
 
   async function send(
     method: 'GET' | 'HEAD' | 'PUT',
-    target: URL,
+    path: string,
     signal: AbortSignal,
-    { body, timeout = timeoutMilliseconds }: { readonly body?: string; readonly timeout?: number } = {},
-  ): Promise<Dispatcher.ResponseData> {
-    const response = await sendRequest(target, {
-      agent,
-      method,
-      headers: body === undefined ? { accept: sealedMediaType } : { 'content-type': sealedMediaType },
-      body,
-      bearerToken,
-      timeoutMilliseconds: timeout,
-      signal,
-    });
+    { body, timeout = timeoutMilliseconds, longest = maximumResponseBytes }: SendOptions = {},
+  ): Promise<HttpsResponse> {
+    const response = await client.ask(
+      {
+        method,
+        path,
+        headers: [
+          ...(body === undefined ? ['accept', sealedMediaType] : ['content-type', sealedMediaType]),
+          ...(bearerToken === undefined ? [] : ['authorization', `Bearer ${await bearerToken()}`]),
+        ],
+        body,
+        signal,
+      },
+      { responseTimeout: timeout, longestResponse: longest },
+    );
     const header = response.headers[advertisedAddressHeader];
     const advertised = typeof header === 'string' ? parseAdvertisedServer(header) : undefined;
     // A failure without the header may come from an intermediary. It does not withdraw the address.
-    if (advertised !== undefined || response.statusCode === 200) options.onAdvertised?.(advertised);
+    if (advertised !== undefined || response.status === 200) options.onAdvertised?.(advertised);
     return response;
   }
 
-  async function push(target: URL, jws: string, signal: AbortSignal): Promise<DeliveryResult> {
+  async function push(path: string, jws: string, signal: AbortSignal): Promise<DeliveryResult> {
     try {
-      return resultOf(await readText(await send('PUT', target, signal, { body: jws }), maximumResponseBytes));
+      return resultOf(await send('PUT', path, signal, { body: jws }));
     } catch (error) {
       return { kind: 'unreachable', message: errorMessage(error) };
     }
   }
 
-  const unexpected = (response: TextResponse) => new Error(`${url} returned ${failureText(response)}`);
+  const unexpected = (response: HttpsResponse) => new Error(`${url} returned ${failureText(response)}`);
 
   return {
     name: url,
@@ -101,39 +104,44 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
     async put({ sealed }: Delivery, signal) {
       if (sealed === undefined) return { kind: 'refused', message: 'routers accept only signed snapshots' };
       const { snapshot, renewal } = sealed;
-      if (renewal === undefined) return push(snapshotUrl, snapshot, signal);
-      const renewed = await push(renewalUrl, renewal, signal);
+      if (renewal === undefined) return push(snapshotPath, snapshot, signal);
+      const renewed = await push(renewalPath, renewal, signal);
       if (renewed.kind !== 'newer-held') return renewed;
       // It does not hold the snapshot: it has started late, or has lost it.
-      const pushed = await push(snapshotUrl, snapshot, signal);
-      return pushed.kind === 'accepted' ? push(renewalUrl, renewal, signal) : pushed;
+      const pushed = await push(snapshotPath, snapshot, signal);
+      return pushed.kind === 'accepted' ? push(renewalPath, renewal, signal) : pushed;
     },
     async holds({ sealed }, signal) {
-      const { statusCode, headers, body } = await send('HEAD', snapshotUrl, signal, {
-        timeout: checkTimeout,
-      });
-      await body.dump();
-      if (statusCode !== 200 && statusCode !== 404) throw unexpected({ status: statusCode, body: '' });
-      const { etag } = headers;
-      const held = typeof etag === 'string' ? parseEntityTag(etag) : undefined;
+      const response = await send('HEAD', snapshotPath, signal, { timeout: checkTimeout });
+      if (response.status !== 200 && response.status !== 404) throw unexpected(response);
+      const { etag } = response.headers;
+      const held = etag === undefined ? undefined : parseEntityTag(etag);
       if (held === undefined || sealed === undefined) return false;
       // A later time of making is a renewal of the same snapshot by another sync job.
       return held.digest === sealed.held.digest && held.createdAt >= sealed.held.createdAt;
     },
     async held(signal) {
-      const response = await readText(await send('GET', snapshotUrl, signal), sealedSnapshotLimit);
+      const response = await send('GET', snapshotPath, signal, { longest: sealedSnapshotLimit });
       if (response.status === 404) return undefined;
       if (response.status !== 200) throw unexpected(response);
-      return response.body;
+      return response.text;
     },
-    close: () => agent.destroy(),
+    close: () => client.close(),
   };
 }
 
+interface SendOptions {
+  readonly body?: string;
+  /** Milliseconds. */
+  readonly timeout?: number;
+  /** Bytes. */
+  readonly longest?: number;
+}
+
 /** The result of a push. */
-function resultOf({ status, body }: TextResponse): DeliveryResult {
+function resultOf({ status, text }: HttpsResponse): DeliveryResult {
   if (status === 200 || status === 201 || status === 204) return { kind: 'accepted' };
-  const failure = statusOf(body);
+  const failure = statusOf(text);
   const message = `${status} ${failure?.message ?? 'without a Status'}`;
   if (status === 409) {
     const cause = failure?.details?.causes?.find(({ reason }) => reason === heldGenerationCause);
@@ -187,7 +195,7 @@ interface HoldingTarget extends SnapshotTarget {
    * @throws if it cannot be reached
    */
   held(signal: AbortSignal): Promise<string | undefined>;
-  close(): Promise<void>;
+  close(): void;
 }
 
 export type SnapshotHolder = Pick<HoldingTarget, 'name' | 'held'>;

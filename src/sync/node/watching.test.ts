@@ -4,8 +4,8 @@ import { type TestContext, test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { httpsServer } from '../../../test/support/https-server.ts';
+import { ApiClient } from './api-client.ts';
 import type { ClusterCredentials } from './cluster-access.ts';
-import { kubernetesConnection } from './kubernetes-connection.ts';
 
 const authority = await createAuthority('cluster');
 const serving = await authority.issue({
@@ -49,18 +49,16 @@ function connect(
     headers: [],
     serverName: undefined,
   };
-  const connection = kubernetesConnection({
-    access: {
-      server: `https://${address}`,
-      credentials: async () => {
-        credentials = { ...credentials, ...options.rotate?.shift() };
-        return credentials;
-      },
+  const apiClient = new ApiClient({
+    credentials: async () => {
+      credentials = { ...credentials, ...options.rotate?.shift() };
+      return credentials;
     },
-    otherAddresses: () => options.others ?? [],
   });
-  context.after(() => connection.close());
-  return connection;
+  context.after(() => apiClient.close());
+  return apiClient.watching(() =>
+    [address, ...(options.others ?? [])].map((at) => ({ origin: `https://${at}` })),
+  );
 }
 
 test('tokens and certificates that are rotated are used from the next request on', async (context) => {

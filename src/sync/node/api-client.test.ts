@@ -6,9 +6,8 @@ import { gzipSync } from 'node:zlib';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { classicResponses } from '../../../test/support/fake-server-documents.ts';
 import { type HttpListener, httpsServer } from '../../../test/support/https-server.ts';
-import { NodeTransport } from '../../node/destinations/node-transport.ts';
 import { readServer } from '../read-server.ts';
-import { type LiveDocumentsOptions, liveDocuments } from './live-documents.ts';
+import { ApiClient, apiServerName, type Endpoint } from './api-client.ts';
 
 const authority = await createAuthority('cluster');
 const serving = await authority.issue({
@@ -18,11 +17,12 @@ const serving = await authority.issue({
 });
 const client = await authority.issue({ commonName: 'sync-job', usage: 'client' });
 
-async function apiServer(
-  context: TestContext,
-  listener: HttpListener,
-  options: Partial<LiveDocumentsOptions> = {},
-) {
+interface Given extends Partial<Endpoint> {
+  readonly headers?: readonly string[];
+  readonly limits?: Parameters<ApiClient['documentsAt']>[1];
+}
+
+async function apiServer(context: TestContext, listener: HttpListener, given: Given = {}) {
   const { port } = await httpsServer(
     context,
     {
@@ -34,14 +34,18 @@ async function apiServer(
     },
     listener,
   );
-  const transport = new NodeTransport({
-    credentials: {
-      peerCertificateAuthorities: authority.certificate,
-      frontProxy: { certificate: client.chain, key: client.privateKey },
-    },
+  const { headers = [], limits, ...endpoint } = given;
+  const apiClient = new ApiClient({
+    credentials: async () => ({
+      certificateAuthorities: authority.certificate,
+      clientCertificate: { certificate: client.chain, key: client.privateKey },
+      headers,
+      serverName: undefined,
+    }),
   });
-  context.after(() => transport.close());
-  return liveDocuments({ transport, id: 'a', origin: `https://127.0.0.1:${port}`, ...options });
+  context.after(() => apiClient.close());
+  const at = { origin: `https://127.0.0.1:${port}`, serverName: apiServerName, ...endpoint };
+  return apiClient.documentsAt(at, limits);
 }
 
 function sendJson(response: ServerResponse, body: string): void {
@@ -65,7 +69,7 @@ test('reads a server over mTLS under the name kubernetes.default.svc, as the syn
       seen.add(`${(socket as TLSSocket).getPeerCertificate().subject.CN} ${headers.authorization}`);
       serve(url, response);
     },
-    { bearerToken: async () => 'a-token' },
+    { headers: ['authorization', 'Bearer a-token'] },
   );
   const reading = await readServer(documents);
   assert.ok(reading.ok, reading.ok ? '' : reading.reason);
@@ -148,8 +152,7 @@ const issues: Record<string, HttpListener> = {
 for (const [name, listener] of Object.entries(issues)) {
   test(`a server that ${name} cannot be read`, async (context) => {
     const documents = await apiServer(context, listener, {
-      timeoutMilliseconds: 200,
-      maximumBytes: 64 * 1024,
+      limits: { responseTimeout: 200, longestResponse: 64 * 1024 },
     });
     await assert.rejects(documents.get('/api', 'application/json'), { name: 'ReadError' });
     assert.equal((await readServer(documents)).ok, false);
@@ -177,7 +180,9 @@ test('a server that is not there cannot be read', async (context) => {
 });
 
 test('a read that is called off ends at once', { timeout: 10_000 }, async (context) => {
-  const documents = await apiServer(context, () => {}, { timeoutMilliseconds: 3_600_000 });
+  const documents = await apiServer(context, () => {}, {
+    limits: { responseTimeout: 3_600_000, longestResponse: 1024 },
+  });
   const controller = new AbortController();
   const get = documents.get('/api', 'application/json', controller.signal);
   setImmediate(() => controller.abort());

@@ -1,0 +1,242 @@
+import { HttpsClient, type HttpsStream } from '../../node/destinations/https-client.ts';
+import { untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.ts';
+import {
+  ReadError,
+  type ServerDocument,
+  type ServerDocuments,
+  unreachable,
+  type WatchConnection,
+} from '../server-documents.ts';
+import type { ClusterCredentials } from './cluster-access.ts';
+
+/** An API server, and how it is verified. */
+export interface Endpoint {
+  /** `https://host:port`. */
+  readonly origin: string;
+  /** The name that its certificate must have. Default: the host. */
+  readonly serverName?: string | undefined;
+  /** PEM. Default: those of the credentials. */
+  readonly certificateAuthorities?: string | undefined;
+  /** What names those, for messages: a flag, or a field of a file. */
+  readonly authoritiesFrom?: string | undefined;
+}
+
+interface ApiClientOptions {
+  /** Asked before each request: files are rotated, tokens expire. */
+  readonly credentials: () => Promise<ClusterCredentials>;
+  /** `Via` of each request. */
+  readonly via?: string | undefined;
+}
+
+/** The name in the certificate of each API server. */
+export const apiServerName = 'kubernetes.default.svc';
+
+/** For one document: longer than the 5 s that an aggregator gives a hanging extension API server. */
+const documentLimits = { responseTimeout: 10_000, longestResponse: 64 * 1024 * 1024 };
+/** Who lists gives up earlier. The list of CustomResourceDefinitions can be tens of MB. */
+const listLimits = { responseTimeout: 60_000, longestResponse: 256 * 1024 * 1024 };
+
+/** Reads API servers with one identity, whose certificates and tokens are rotated. */
+export class ApiClient {
+  readonly #options: ApiClientOptions;
+  readonly #via: readonly string[];
+  readonly #clients = new Map<string, { readonly client: HttpsClient; readonly made: string }>();
+  readonly #documents = new Map<string, ServerDocuments>();
+  /** Origins to list and watch at. */
+  #watched: ReadonlySet<string> = new Set();
+
+  constructor(options: ApiClientOptions) {
+    this.#options = options;
+    this.#via = options.via === undefined ? [] : ['via', options.via];
+  }
+
+  /**
+   * The documents of one server, the same object for the same endpoint. A document that has not changed is not sent again
+   * (RFC 9110 section 13.1.2).
+   */
+  documentsAt(endpoint: Endpoint, limits = documentLimits): ServerDocuments {
+    const key = keyOf(endpoint);
+    const opened = this.#documents.get(key);
+    if (opened !== undefined) return opened;
+    const known = new Map<string, { readonly etag: string; readonly document: ServerDocument }>();
+    const documents: ServerDocuments = {
+      get: async (path, accept, signal) => {
+        const key = `${accept} ${path}`;
+        const before = known.get(key);
+        const condition = before === undefined ? [] : ['if-none-match', before.etag];
+        const headers = ['accept', accept, 'accept-encoding', 'gzip', ...condition];
+        const {
+          status,
+          headers: received,
+          text: body,
+        } = await this.#credentialed((credentials) => {
+          const request = { path, headers: this.#headers(credentials, headers), signal };
+          return this.#clientTo(endpoint, credentials).ask(request, limits);
+        }).catch((cause) => {
+          throw unreachableServer(path, cause, endpoint.authoritiesFrom);
+        });
+        if (status === 304 && before !== undefined) return before.document;
+        const document = { status, contentType: received['content-type'] ?? '', body };
+        const { etag } = received;
+        if (etag !== undefined && status === 200 && !isReadOnce(path)) known.set(key, { etag, document });
+        else known.delete(key);
+        return document;
+      },
+    };
+    this.#documents.set(key, documents);
+    return documents;
+  }
+
+  /**
+   * Lists and watches through the first endpoint, and after each failure through the next. All of them have the same
+   * objects and the same resource versions.
+   *
+   * @param endpointsOf in order of preference; at least one
+   */
+  watching(endpointsOf: (credentials: ClusterCredentials) => readonly Endpoint[]): WatchConnection {
+    /** Index of the endpoint in use; rises with each failure. */
+    let turn = 0;
+    /** Moves to the next endpoint, once for all requests that failed at the same one. */
+    const next = (begun: number): void => {
+      if (turn === begun) turn++;
+    };
+    const asked = async <Result>(
+      send: (client: HttpsClient, headers: (own: readonly string[]) => readonly string[]) => Promise<Result>,
+    ): Promise<Result> => {
+      const begun = turn;
+      let endpoint: Endpoint | undefined;
+      try {
+        return await this.#credentialed((credentials) => {
+          const all = [
+            ...new Map(
+              endpointsOf(credentials)
+                .toReversed()
+                .map((each) => [each.origin, each]),
+            ).values(),
+          ];
+          this.#watched = new Set(all.map(({ origin }) => origin));
+          endpoint = all.toReversed()[begun % all.length];
+          if (endpoint === undefined) throw new Error('there is no API server to ask');
+          return send(this.#clientTo(endpoint, credentials), (own) => this.#headers(credentials, own));
+        });
+      } catch (cause) {
+        next(begun);
+        // Of the server, whatever it was asked for: what fails for all paths is told once for all.
+        throw unreachableServer(endpoint?.origin ?? 'the credentials', cause, endpoint?.authoritiesFrom);
+      }
+    };
+    return {
+      async get(path, accept, signal) {
+        const begun = turn;
+        const {
+          status,
+          headers,
+          text: body,
+        } = await asked((client, headers) =>
+          client.ask(
+            { path, headers: headers(['accept', accept, 'accept-encoding', 'gzip']), signal },
+            listLimits,
+          ),
+        );
+        // A load balancer without a server behind it, a server that is shutting down or overloaded: another may work.
+        if (isTransient(status)) next(begun);
+        return { status, contentType: headers['content-type'] ?? '', body };
+      },
+      async watch(path, signal) {
+        const begun = turn;
+        const response = await asked((client, headers) =>
+          client.open({ path, headers: headers(['accept', 'application/json']), signal }),
+        );
+        if (isTransient(response.status)) next(begun);
+        if (response.status !== 200) response.discard();
+        return { status: response.status, chunks: chunksOf(response, () => next(begun)) };
+      },
+    };
+  }
+
+  /** The DNS names in a server's certificate. @throws when it cannot be verified */
+  servingNames(endpoint: Endpoint, signal: AbortSignal): Promise<readonly string[]> {
+    return this.#credentialed((credentials) => this.#clientTo(endpoint, credentials).servingNames(signal));
+  }
+
+  /** Forgets all other documents, and closes the connections that nobody uses. */
+  retain(used: ReadonlySet<ServerDocuments>): void {
+    for (const [key, documents] of this.#documents) if (!used.has(documents)) this.#documents.delete(key);
+    for (const [key, { client }] of this.#clients) {
+      if (this.#documents.has(key) || this.#watched.has(key.split(' ', 1)[0] ?? '')) continue;
+      this.#clients.delete(key);
+      client.retire();
+    }
+  }
+
+  /** Ends every connection at once. */
+  close(): void {
+    for (const { client } of this.#clients.values()) client.close();
+  }
+
+  async #credentialed<Result>(use: (credentials: ClusterCredentials) => Promise<Result>): Promise<Result> {
+    return use(await this.#options.credentials());
+  }
+
+  #headers({ headers }: ClusterCredentials, own: readonly string[]): readonly string[] {
+    return [...headers, ...this.#via, ...own, 'user-agent', 'mixed-version-proxy-sync'];
+  }
+
+  #clientTo(
+    endpoint: Endpoint,
+    { certificateAuthorities, clientCertificate }: ClusterCredentials,
+  ): HttpsClient {
+    const server = {
+      origin: endpoint.origin,
+      serverName: endpoint.serverName,
+      certificateAuthorities: endpoint.certificateAuthorities ?? certificateAuthorities,
+      clientCertificate,
+    };
+    const made = JSON.stringify(server);
+    const known = this.#clients.get(keyOf(endpoint));
+    if (known?.made === made) return known.client;
+    // Certificates were rotated. Requests over the old connections may end normally.
+    known?.client.retire();
+    const client = new HttpsClient(server);
+    this.#clients.set(keyOf(endpoint), { client, made });
+    return client;
+  }
+}
+
+function keyOf({ origin, serverName = '' }: Endpoint): string {
+  return `${origin} ${serverName}`;
+}
+
+/** OpenAPI documents of group versions have megabytes, and only their digests are kept. */
+function isReadOnce(path: string): boolean {
+  return path.startsWith('/openapi/v3/');
+}
+
+/** @param onBreak called if the body ends with an error */
+async function* chunksOf({ body }: HttpsStream, onBreak: () => void): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of body) yield decoder.decode(chunk, { stream: true });
+  } catch (cause) {
+    onBreak();
+    throw unreachable('the watch', cause);
+  }
+}
+
+/**
+ * The error of a server that did not respond, with what to do where its certificate is not accepted.
+ *
+ * @param place the server, or the path that it was asked for
+ * @param authoritiesFrom what names the authorities that it was verified with; `undefined`: nobody knows
+ */
+function unreachableServer(place: string, cause: unknown, authoritiesFrom: string | undefined): ReadError {
+  const { code, message } = unreachable(place, cause);
+  const advice =
+    authoritiesFrom === undefined ? undefined : untrustedCertificateAdvice(cause, authoritiesFrom);
+  return new ReadError(code, advice === undefined ? message : `${message}. ${advice}`, { cause });
+}
+
+/** Whether a later request may succeed. Any other failure needs a change of a key, a permission or the request. */
+export function isTransient(status: number): boolean {
+  return status === 429 || status >= 500;
+}
