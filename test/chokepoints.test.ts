@@ -144,7 +144,7 @@ test('SnapshotReceiver.acceptOwn, which asks for no signature, is called by the 
 test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
   assert.deepEqual(placesOf(/\breceiver\.accept\(/), ['src/snapshot/receiving/snapshot-endpoint.ts']);
   assert.deepEqual(placesOf(/\.accept\(/).sort(), [
-    'src/edge/snapshot/sharing-receiver.ts', // hands the push on to the receiver that it extends
+    'src/edge/snapshot/snapshot-keeping.ts', // hands the push on to the receiver that it extends
     'src/own-app.ts',
     'src/proxy/router.ts',
     'src/snapshot/receiving/snapshot-endpoint.ts',

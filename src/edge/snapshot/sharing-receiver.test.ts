@@ -5,7 +5,7 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { SnapshotReceiverOptions } from '../../snapshot/receiving/receiver.ts';
 import { StoreChangedError, type StoredSnapshot } from '../../snapshot/receiving/snapshot-store.ts';
-import { type SharedSnapshotStore, SharingReceiver } from './sharing-receiver.ts';
+import { type SharedSnapshotStore, SharingReceiver } from './snapshot-keeping.ts';
 
 /** What receivers share. Writing over what one does not know fails, as with a Durable Object. */
 function sharedPlace() {

@@ -13,8 +13,7 @@ import type { CallerIdentification } from '../identity/callers.ts';
 import type { ExecutionContext, Fetcher, WaitUntil } from '../platform/bindings.ts';
 import { createFetchSender, createFetchTransport, type Fetch } from '../platform/fetch-transport.ts';
 import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
-import type { SharingReceiver } from '../snapshot/sharing-receiver.ts';
-import { createSnapshotKeeping } from '../snapshot/snapshot-keeping.ts';
+import { createSnapshotKeeping, type SharingReceiver } from '../snapshot/snapshot-keeping.ts';
 
 export interface PreparedWorker extends CallerIdentification {
   readonly configuration: Pick<WorkerConfiguration, 'local' | 'frontProxy' | 'destinations' | 'snapshot'>;

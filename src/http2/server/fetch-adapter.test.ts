@@ -381,7 +381,7 @@ describe('a response that the handler writes into the stream', () => {
           }
           incoming.end();
         },
-        onClosed() {},
+        onGone() {},
       };
       setImmediate(() => {
         incoming.writer = writer;

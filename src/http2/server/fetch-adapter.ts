@@ -163,7 +163,7 @@ class BodyWriter implements ResponseWriter {
     this.#resume();
   }
 
-  onClosed(): void {
+  onGone(): void {
     // Also ends a pending read.
     this.#reader.cancel().catch(() => {});
     this.#resume();

@@ -178,7 +178,7 @@ test('a listener that throws at the end of its stream does not disturb other str
         streams.push(stream.id);
         stream.writer = {
           onRoom: () => {},
-          onClosed() {
+          onGone() {
             closed.push(stream.id);
             if (stream.id === 1) throw issue;
           },

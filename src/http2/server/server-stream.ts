@@ -16,7 +16,8 @@ import type { BudgetShare, HeldBytes, Holder, Holding } from '../sockets/held-by
 
 export interface ResponseWriter {
   onRoom(): void;
-  onClosed(): void;
+  /** The stream is closed, complete or not. */
+  onGone(): void;
 }
 
 export interface StreamFollower {
@@ -446,6 +447,6 @@ export class ServerStream implements IncomingStream, ReceivingStream, WaitingStr
     this.#connection.streamClosed(this);
     if (Array.isArray(followers)) for (const follower of followers) follower.onClosed();
     else followers?.onClosed();
-    writer?.onClosed();
+    writer?.onGone();
   }
 }

@@ -214,7 +214,7 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
   protected abstract get isBodyCutShort(): boolean;
   /** Counts what is held for this request on its way; beyond the memory for that the exchange ends. */
   abstract get held(): Holding;
-  /** A sink for the response; a second try gets a new one. */
+  /** A sink for the response, of one attempt after the other. */
   abstract responseSink(): ResponseSink;
   abstract get isClosed(): boolean;
   protected abstract get carrier(): RequestCarrier;

@@ -5,7 +5,7 @@ import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { statusResponse } from '../../apimachinery/status.ts';
 import { type Http2Server, serveHttp2 } from '../../http2/server/fetch-adapter.ts';
 import type { IncomingStream, ResponseWriter, StreamFollower } from '../../http2/server/server-stream.ts';
-import type { HeldBytes, Holding, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
+import type { Holding, MemoryBudget } from '../../http2/sockets/held-bytes.ts';
 import { type Outcome, sent, sentElsewhere } from '../../request/transport.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
@@ -49,10 +49,13 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
   });
 }
 
-export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
+/** A request over HTTP/2, and the sink of its response: of one attempt after the other. */
+export class Http2Inbound extends NodeInboundRequest implements StreamFollower, ResponseSink, ResponseWriter {
   protected readonly carrier: IncomingStream;
   readonly respond: (response: Response) => void;
   #onClose: (() => void) | undefined;
+  #onDrain: (() => void) | undefined;
+  #onGone: (() => void) | undefined;
 
   /** @param respond writes a response for which the fetch handler has not waited */
   constructor(incoming: IncomingStream, options: NodeInboundOptions, respond: (response: Response) => void) {
@@ -86,7 +89,7 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
   }
 
   responseSink(): ResponseSink {
-    return new Http2ResponseSink(this.carrier);
+    return this;
   }
 
   onResponded(): void {
@@ -110,26 +113,12 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower {
   protected onClose(listener: () => void): void {
     this.#onClose = listener;
   }
-}
-
-class Http2ResponseSink implements ResponseSink, ResponseWriter {
-  readonly #stream: IncomingStream;
-  #onDrain: (() => void) | undefined;
-  #onGone: (() => void) | undefined;
-
-  constructor(stream: IncomingStream) {
-    this.#stream = stream;
-  }
-
-  get held(): HeldBytes {
-    return this.#stream.held;
-  }
 
   attach(onDrain: () => void, onGone: () => void): void {
     this.#onDrain = onDrain;
     this.#onGone = onGone;
-    if (this.#stream.isClosed) onGone();
-    else this.#stream.writer = this;
+    if (this.carrier.isClosed) onGone();
+    else this.carrier.writer = this;
   }
 
   release(): void {
@@ -141,24 +130,24 @@ class Http2ResponseSink implements ResponseSink, ResponseWriter {
     this.#onDrain?.();
   }
 
-  onClosed(): void {
+  onGone(): void {
     this.#onGone?.();
   }
 
   start(status: number, _statusMessage: string, headers: RawHeaders): Outcome {
-    this.#stream.respond(status, headers);
+    this.carrier.respond(status, headers);
     return sent(status);
   }
 
   write(chunk: Uint8Array): boolean {
-    return this.#stream.write(chunk);
+    return this.carrier.write(chunk);
   }
 
   end(): void {
-    this.#stream.end();
+    this.carrier.end();
   }
 
   breakOff(): void {
-    this.#stream.breakOff();
+    this.carrier.breakOff();
   }
 }

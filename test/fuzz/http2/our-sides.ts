@@ -200,5 +200,5 @@ class Writer implements ResponseWriter {
     else this.#stream.breakOff();
   }
 
-  onClosed(): void {}
+  onGone(): void {}
 }
