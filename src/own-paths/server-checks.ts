@@ -1,7 +1,6 @@
 import { firstHeader } from '../apimachinery/raw-headers.ts';
 import {
   type AskOptions,
-  allInTime,
   askInCallersName,
   type CallersRequest,
   questionOf,
@@ -9,6 +8,7 @@ import {
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import type { Caller } from '../request/user-info.ts';
 import type { Decision } from '../routing/decision.ts';
+import { withDeadline } from '../runtime/time.ts';
 
 export type CheckOutcome = 'ok' | 'excluded' | 'failed';
 
@@ -111,14 +111,13 @@ export function createServerChecks(options: ServerChecksOptions): AskServerCheck
     if (questions >= maximumQuestions) return ids.map((id) => withHealth(notKnown(id, 'unknown')));
     questions++;
     try {
-      const reports = await allInTime(
-        ids.map((id) => ({
-          run: (signal: AbortSignal) => ask(request, caller, target, id, signal),
-          late: notKnown(id, 'late'),
-        })),
-        { timeout, signal: end },
+      const late = () => new Error('no response in time');
+      const reports = ids.map((id) =>
+        withDeadline(timeout, end, late, (signal) => ask(request, caller, target, id, signal)).catch(() =>
+          notKnown(id, 'late'),
+        ),
       );
-      return reports.map(withHealth);
+      return (await Promise.all(reports)).map(withHealth);
     } finally {
       questions--;
     }

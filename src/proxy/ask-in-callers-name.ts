@@ -77,35 +77,3 @@ export function questionOf(
     auditId: inbound.auditId,
   };
 }
-
-/** Something that may take too long. */
-interface TimedTask<Result> {
-  /** Ends when the signal aborts. */
-  readonly run: (signal: AbortSignal) => Promise<Result>;
-  /** What is said of it when it has not ended in time, or has failed. */
-  readonly late: Result;
-}
-
-/** Runs all at once, and ends within `timeout` milliseconds. Never rejects. */
-export async function allInTime<Result>(
-  tasks: readonly TimedTask<Result>[],
-  { timeout, signal }: { readonly timeout: number; readonly signal: AbortSignal },
-): Promise<readonly Result[]> {
-  const results = tasks.map(({ late }) => late);
-  const deadline = new AbortController();
-  const { promise: over, resolve } = Promise.withResolvers<readonly Result[]>();
-  const timer = setTimeout(() => {
-    // First: what a task says of being aborted is not what became of it.
-    resolve([...results]);
-    deadline.abort();
-  }, timeout);
-  try {
-    const either = AbortSignal.any([signal, deadline.signal]);
-    const running = tasks.map(async ({ run, late }, index) => {
-      results[index] = await run(either).catch(() => late);
-    });
-    return await Promise.race([Promise.all(running).then(() => results), over]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

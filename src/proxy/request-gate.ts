@@ -17,15 +17,33 @@ const exemptGroup = 'system:masters';
  * the router's own paths never get there, but for what they ask of others: they have to work just then.
  */
 export class RequestGate {
-  readonly #inFlight: RequestsInFlight;
+  /** 0 is no limit. */
+  readonly limits: InFlightLimits;
+  readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
+  readonly #rejected: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
+  readonly #leave: Readonly<Record<RequestKind, () => void>>;
 
   constructor(limits: InFlightLimits) {
-    this.#inFlight = new RequestsInFlight(limits);
+    this.limits = limits;
+    // One function a kind, not one a request: this is on every request's way.
+    const leave = (kind: RequestKind) => (): void => {
+      this.#counts[kind] -= 1;
+    };
+    this.#leave = {
+      readOnly: leave('readOnly'),
+      mutating: leave('mutating'),
+      longRunning: leave('longRunning'),
+    };
   }
 
-  /** For metrics and for draining. */
-  get inFlight(): InFlightReading {
-    return this.#inFlight;
+  /** In flight now. */
+  count(kind: RequestKind): number {
+    return this.#counts[kind];
+  }
+
+  /** Turned away since the start. */
+  rejected(kind: RequestKind): number {
+    return this.#rejected[kind];
   }
 
   /**
@@ -33,7 +51,7 @@ export class RequestGate {
    * exchange is over; on runtimes that cannot tell (no `InboundRequest.onFinished`), until `serve` has responded.
    */
   pass({ inbound, requestInfo, caller }: AdmittedRequest, serve: () => Promise<Outcome>): Promise<Outcome> {
-    const leave = this.#inFlight.enter(requestKindOf(requestInfo), isExempt(caller));
+    const leave = this.enter(requestKindOf(requestInfo), isExempt(caller));
     if (leave === undefined) {
       inbound.record?.turnedAway('Overloaded');
       return Promise.resolve(ownResponse(overloaded()));
@@ -42,7 +60,24 @@ export class RequestGate {
     inbound.onFinished(leave);
     return serve();
   }
+
+  /**
+   * @param exempt counted, but never turned away
+   * @returns what counts it out again, to be called exactly once; `undefined`: it was turned away
+   */
+  enter(kind: RequestKind, exempt: boolean): (() => void) | undefined {
+    const limit = this.limits[kind];
+    if (limit > 0 && !exempt && this.#counts[kind] >= limit) {
+      this.#rejected[kind] += 1;
+      return undefined;
+    }
+    this.#counts[kind] += 1;
+    return this.#leave[kind];
+  }
 }
+
+/** What metrics read. */
+export type InFlightReading = Pick<RequestGate, 'limits' | 'count' | 'rejected'>;
 
 function isExempt(caller: Caller): boolean {
   return caller.kind === 'authenticated' && caller.user.groups.includes(exemptGroup);
@@ -68,60 +103,3 @@ export function requestKindOf(requestInfo: RequestInfo): RequestKind {
 
 /** How many requests of each kind may be in flight at a time; 0 is no limit. */
 export type InFlightLimits = Readonly<Record<RequestKind, number>>;
-
-/** Counts that others can look at: metrics, the shutdown. */
-export interface InFlightReading {
-  readonly limits: InFlightLimits;
-  /** In flight now. */
-  count(kind: RequestKind): number;
-  /** Turned away since the start because there were too many. */
-  rejected(kind: RequestKind): number;
-}
-
-/** Counts requests in flight, each kind apart, and says when there are too many. No clock, nothing to wait for. */
-export class RequestsInFlight implements InFlightReading {
-  readonly #limits: InFlightLimits;
-  readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
-  readonly #rejected: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
-  readonly #leave: Readonly<Record<RequestKind, () => void>>;
-
-  constructor(limits: InFlightLimits) {
-    this.#limits = limits;
-    // One function a kind, not one a request: this is on every request's way.
-    const leave = (kind: RequestKind) => (): void => {
-      this.#counts[kind] -= 1;
-    };
-    this.#leave = {
-      readOnly: leave('readOnly'),
-      mutating: leave('mutating'),
-      longRunning: leave('longRunning'),
-    };
-  }
-
-  get limits(): InFlightLimits {
-    return this.#limits;
-  }
-
-  count(kind: RequestKind): number {
-    return this.#counts[kind];
-  }
-
-  rejected(kind: RequestKind): number {
-    return this.#rejected[kind];
-  }
-
-  /**
-   * Counts a request in, unless the limit of its kind is reached.
-   * @param exempt counted, but never turned away.
-   * @returns what counts it out again, to be called exactly once; `undefined`: it was turned away.
-   */
-  enter(kind: RequestKind, exempt: boolean): (() => void) | undefined {
-    const limit = this.#limits[kind];
-    if (limit > 0 && !exempt && this.#counts[kind] >= limit) {
-      this.#rejected[kind] += 1;
-      return undefined;
-    }
-    this.#counts[kind] += 1;
-    return this.#leave[kind];
-  }
-}

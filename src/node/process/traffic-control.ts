@@ -77,7 +77,7 @@ export class TrafficControl {
       );
       await sleep(delay);
     }
-    const requests = gate.inFlight.count('readOnly') + gate.inFlight.count('mutating');
+    const requests = gate.count('readOnly') + gate.count('mutating');
     this.#logger.info({ requests, streams: openStreams.size }, 'Draining');
     server.drain();
     openStreams.end({ over: watchGrace * spread });

@@ -46,7 +46,7 @@ import {
   unavailable,
 } from './undelivered.ts';
 
-interface DeliveryOptions extends AttemptOptions {
+interface DeliveryOptions extends OutboundOptions {
   /** Left out in the gateway form, in which nothing is decided to be local. */
   readonly local?: Destination | undefined;
   /** Who may take the place of a local server that does not respond, or does not serve what it is expected to serve. */
@@ -56,7 +56,12 @@ interface DeliveryOptions extends AttemptOptions {
   /** Whether a server that has left for a while is known to serve what is asked for. */
   readonly isServedByDepartedServer: (request: AdmittedRequest) => boolean;
   readonly retryBudget: RetryBudget;
+  readonly load: ServerLoad;
+  readonly health?: ServerHealth | undefined;
   readonly random: () => number;
+  readonly logger: Logger;
+  /** Milliseconds of a clock that only rises. */
+  readonly monotonicClock: () => number;
 }
 
 /** What the local server gets whatever it serves: it only has to be ready. */
@@ -80,7 +85,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     weight: (id) => health?.weight(id) ?? 1,
   };
 
-  const attempt = createAttempt(options);
+  const failures = new FailureLog({ logger, clock: options.monotonicClock });
   const deniedEverywhere = new DeniedEverywhere(
     options.monotonicClock,
     () => options.routingTable.current()?.snapshot,
@@ -221,88 +226,12 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     );
   }
 
-  return (request, send) => {
-    const { inbound } = request;
-    // No promise more for what has no body.
-    if (isRead(inbound.method) || inbound.keepBody === undefined) return deliver(request, send);
-    // Until a response begins, a server may say that it did not process the request.
-    inbound.keepBody();
-    return deliver(request, send).then(
-      (outcome) => {
-        inbound.forgetBody?.();
-        return outcome;
-      },
-      (error: unknown) => {
-        inbound.forgetBody?.();
-        throw error;
-      },
-    );
-  };
-
-  function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
-    budget.deposit();
-    const { decision } = request;
-    switch (decision.decision) {
-      case 'local':
-        return local === undefined
-          ? Promise.resolve(ownResponse(knowledgeMissing()))
-          : deliverToLocal(request, local, send);
-      case 'peer':
-        return deliverToPeer(request, decision, send);
-      case 'unavailable':
-        if (decision.reason === 'ServerNotKnown') request.inbound.record?.turnedAway('ServerNotReady');
-        if (decision.reason === 'PreferredVersion')
-          request.inbound.record?.turnedAway('PreferredVersionUnavailable');
-        return Promise.resolve(ownResponse(unavailable(decision.reason)));
-    }
-  }
-}
-
-function isFailed(result: Outcome | Failed): result is Failed {
-  return result.kind === 'refusal' || result.kind === 'no response';
-}
-
-function isDenial(failed: Failed): failed is Refusal {
-  return failed.kind === 'refusal' && failed.reason === 'NotServed';
-}
-
-/** @param isServedElsewhere another server should have what the last one denies to have */
-function givenUp(request: AdmittedRequest, last: Failed, isServedElsewhere: boolean): Response {
-  if (last.kind === 'refusal') {
-    const isChanging = isDenial(last) && isServedElsewhere;
-    return isChanging ? servedSetsChanging(retryAfterSeconds) : last.response;
-  }
-  const response = noResponse(request, last.error);
-  return last.error.mayHaveBeenProcessed ? response : toldToPeer(request, response);
-}
-
-export interface AttemptOptions extends OutboundOptions {
-  readonly load: ServerLoad;
-  readonly health?: ServerHealth | undefined;
-  readonly logger: Logger;
-  /** Milliseconds of a clock that only rises. */
-  readonly monotonicClock: () => number;
-}
-
-/**
- * Sends a request to one destination, and tells of it: the load, the health of servers, the record and the log.
- * @param hints as in `OutboundRequest`
- * @param otherwise what becomes of a request that the destination refused, or did not respond to
- * @returns what `send` gave; a response of the router's own where the caller does not fit into the assertion
- */
-type Attempt = <Result = Outcome>(
-  request: AdmittedRequest,
-  destination: Destination,
-  send: Send,
-  hints: OutboundHints,
-  otherwise: (failed: Failed) => Result | Promise<Result>,
-) => Promise<Outcome | Result>;
-
-function createAttempt(options: AttemptOptions): Attempt {
-  const { load, health, logger, monotonicClock } = options;
-  const failures = new FailureLog({ logger, clock: monotonicClock });
-
-  function attempt<Result>(
+  /**
+   * Sends a request to one destination, and tells of it: the load, the health of servers, the record and the log.
+   * @param otherwise what becomes of a request that the destination refused, or did not respond to
+   * @returns what `send` gave; a response of the router's own where the caller does not fit into the assertion
+   */
+  function attempt<Result = Outcome>(
     request: AdmittedRequest,
     destination: Destination,
     send: Send,
@@ -387,7 +316,59 @@ function createAttempt(options: AttemptOptions): Attempt {
     return { kind: 'no response', error };
   }
 
-  return attempt;
+  return (request, send) => {
+    const { inbound } = request;
+    // No promise more for what has no body.
+    if (isRead(inbound.method) || inbound.keepBody === undefined) return deliver(request, send);
+    // Until a response begins, a server may say that it did not process the request.
+    inbound.keepBody();
+    return deliver(request, send).then(
+      (outcome) => {
+        inbound.forgetBody?.();
+        return outcome;
+      },
+      (error: unknown) => {
+        inbound.forgetBody?.();
+        throw error;
+      },
+    );
+  };
+
+  function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
+    budget.deposit();
+    const { decision } = request;
+    switch (decision.decision) {
+      case 'local':
+        return local === undefined
+          ? Promise.resolve(ownResponse(knowledgeMissing()))
+          : deliverToLocal(request, local, send);
+      case 'peer':
+        return deliverToPeer(request, decision, send);
+      case 'unavailable':
+        if (decision.reason === 'ServerNotKnown') request.inbound.record?.turnedAway('ServerNotReady');
+        if (decision.reason === 'PreferredVersion')
+          request.inbound.record?.turnedAway('PreferredVersionUnavailable');
+        return Promise.resolve(ownResponse(unavailable(decision.reason)));
+    }
+  }
+}
+
+function isFailed(result: Outcome | Failed): result is Failed {
+  return result.kind === 'refusal' || result.kind === 'no response';
+}
+
+function isDenial(failed: Failed): failed is Refusal {
+  return failed.kind === 'refusal' && failed.reason === 'NotServed';
+}
+
+/** @param isServedElsewhere another server should have what the last one denies to have */
+function givenUp(request: AdmittedRequest, last: Failed, isServedElsewhere: boolean): Response {
+  if (last.kind === 'refusal') {
+    const isChanging = isDenial(last) && isServedElsewhere;
+    return isChanging ? servedSetsChanging(retryAfterSeconds) : last.response;
+  }
+  const response = noResponse(request, last.error);
+  return last.error.mayHaveBeenProcessed ? response : toldToPeer(request, response);
 }
 
 function failureOf(error: unknown): AttemptFailure {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseRequestInfo } from '../../apimachinery/request-info.ts';
-import { type InFlightLimits, type RequestKind, RequestsInFlight, requestKindOf } from '../request-gate.ts';
+import { parseRequestInfo } from '../apimachinery/request-info.ts';
+import { type InFlightLimits, RequestGate, type RequestKind, requestKindOf } from './request-gate.ts';
 
 const noInFlightLimits: InFlightLimits = { readOnly: 0, mutating: 0, longRunning: 0 };
 
@@ -29,7 +29,7 @@ test('requests count as kube-apiserver counts them', () => {
 });
 
 test('each kind has its own limit, and a request that ends makes room', () => {
-  const inFlight = new RequestsInFlight({ readOnly: 1, mutating: 1, longRunning: 1 });
+  const inFlight = new RequestGate({ readOnly: 1, mutating: 1, longRunning: 1 });
   const leave = inFlight.enter('readOnly', false);
   assert.equal(inFlight.enter('readOnly', false), undefined);
   assert.ok(inFlight.enter('mutating', false));
@@ -41,7 +41,7 @@ test('each kind has its own limit, and a request that ends makes room', () => {
 });
 
 test('who is exempt gets in, and counts', () => {
-  const inFlight = new RequestsInFlight({ ...noInFlightLimits, mutating: 1 });
+  const inFlight = new RequestGate({ ...noInFlightLimits, mutating: 1 });
   inFlight.enter('mutating', true);
   assert.ok(inFlight.enter('mutating', true));
   assert.equal(inFlight.count('mutating'), 2);
@@ -49,7 +49,7 @@ test('who is exempt gets in, and counts', () => {
 });
 
 test('0 is no limit', () => {
-  const inFlight = new RequestsInFlight(noInFlightLimits);
+  const inFlight = new RequestGate(noInFlightLimits);
   for (let request = 0; request < 10_000; request++) assert.ok(inFlight.enter('longRunning', false));
 });
 
@@ -58,7 +58,7 @@ test('whatever comes and goes, the count is that of the requests under way and n
   const step = fc.record({ kind, ends: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), fc.integer({ min: 1, max: 5 }), (steps, limit) => {
-      const inFlight = new RequestsInFlight({ readOnly: limit, mutating: limit, longRunning: limit });
+      const inFlight = new RequestGate({ readOnly: limit, mutating: limit, longRunning: limit });
       const underWay: Record<RequestKind, (() => void)[]> = { readOnly: [], mutating: [], longRunning: [] };
       for (const { kind, ends } of steps) {
         if (ends) {
