@@ -38,7 +38,6 @@ import {
 import type { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from './snapshot/receiving/snapshot-endpoint.ts';
 
-/** Options of the paths that the router serves itself. */
 export interface OwnAppOptions extends OwnPathsOptions, Pick<MiddlewareOptions, 'inbound'> {
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
   readonly recentDecisions?: RecentDecisions | undefined;
@@ -77,7 +76,6 @@ export function createOwnApp(
   if (metrics !== undefined) {
     app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, onlyAuthorized));
   }
-  // Snapshot, explain, status and its page.
   const statusPage = (parts: StatusPageParts) => statusPageHandler(options, parts);
   const parts = { authorize, readinessChecks: healthChecks.readyz, statusPage };
   app.route(ownPathsPrefix, ownPaths(options, parts));
@@ -108,7 +106,6 @@ function statusPageHandler(
   };
 }
 
-/** What the status page shows of what `v1/status` and `v1/explain` tell. */
 export interface StatusPageParts {
   readonly status: () => RouterStatus;
   readonly explain: (request: RequestToExplain) => Explanation;
@@ -125,9 +122,7 @@ export interface OwnPathsOptions extends MixedVersionProxyOptions, Omit<RouterSt
 
 interface OwnPathsParts {
   readonly authorize: Authorize;
-  /** What `/readyz` asks. */
   readonly readinessChecks: readonly HealthCheck[];
-  /** Serves the status page, and leaves other paths to the next handler. */
   readonly statusPage: (parts: StatusPageParts) => MiddlewareHandler<HandlerEnvironment>;
 }
 
@@ -187,7 +182,7 @@ function readiness(checks: readonly HealthCheck[]): RouterStatus['readiness'] {
  * Stands before each handler of the router's own: the request as it was received, its path accepted (400) and
  * spelled in one way only, and its response named and recorded.
  */
-export function acceptOwnRequest(
+function acceptOwnRequest(
   router: Pick<Router, 'accept'>,
   getInbound: GetInboundRequest,
 ): MiddlewareHandler<HandlerEnvironment> {
@@ -208,8 +203,7 @@ export function acceptOwnRequest(
   });
 }
 
-/** Establishes who calls, once (401). */
-export function identifyCaller(router: Pick<Router, 'identify'>): MiddlewareHandler<HandlerEnvironment> {
+function identifyCaller(router: Pick<Router, 'identify'>): MiddlewareHandler<HandlerEnvironment> {
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
     const caller = await router.identify(context.var.inbound);
     if (caller.kind === 'response') return caller.response;
@@ -218,7 +212,6 @@ export function identifyCaller(router: Pick<Router, 'identify'>): MiddlewareHand
   });
 }
 
-/** Where peers should call this router; `undefined` while it has nothing to say. */
 type AdvertisedSource = () => AdvertisedServer | undefined;
 
 /**

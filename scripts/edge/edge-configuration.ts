@@ -1,10 +1,10 @@
 import * as v from 'valibot';
 import {
+  type DocumentIssue,
   DocumentReader,
   expected,
   fieldPath,
   IssueList,
-  type SnapshotIssue,
   strict,
 } from '../../src/runtime/validation.ts';
 
@@ -52,7 +52,7 @@ export type EdgeConfiguration = Readonly<Omit<v.InferOutput<typeof schema>, 'api
 export type ReadEdgeConfigurationResult =
   | { readonly ok: true; readonly configuration: EdgeConfiguration }
   /** Every error, each with its path. */
-  | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
+  | { readonly ok: false; readonly issues: readonly DocumentIssue[] };
 
 /** @param document a value as `JSON.parse` makes it */
 export function readEdgeConfiguration(document: unknown): ReadEdgeConfigurationResult {

@@ -5,7 +5,7 @@ import {
 
 import { readConfiguration } from '../../src/edge/configuration/read-configuration.ts';
 import { errorMessage } from '../../src/runtime/errors.ts';
-import type { SnapshotIssue } from '../../src/runtime/validation.ts';
+import type { DocumentIssue } from '../../src/runtime/validation.ts';
 import type { EdgeConfiguration } from './edge-configuration.ts';
 
 /** What the files of an EdgeConfiguration hold; PEM. */
@@ -31,14 +31,14 @@ export interface EdgeInputs {
 export type ReadEdgeInputsResult =
   | { readonly ok: true; readonly inputs: EdgeInputs }
   /** Every file that cannot be read and every error of a variable. */
-  | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
+  | { readonly ok: false; readonly issues: readonly DocumentIssue[] };
 
 /** Reads every file that the configuration names, and checks the variables as those of a Worker are. */
 export async function readEdgeInputs(
   { tls, destinations, environment, environmentFiles }: EdgeConfiguration,
   readTextFile: (path: string) => Promise<string>,
 ): Promise<ReadEdgeInputsResult> {
-  const issues: SnapshotIssue[] = [];
+  const issues: DocumentIssue[] = [];
   /** Empty where it cannot be read; then there is an issue. */
   const readFile = async (path: string, file: string): Promise<string> => {
     try {
@@ -84,7 +84,7 @@ const frontProxyBinding = { PEER_MTLS: { fetch: () => undefined } };
 async function checkVariables(
   variables: Readonly<Record<string, string>>,
   hasFrontProxy: boolean,
-): Promise<{ readonly worker?: WorkerConfiguration; readonly issues: readonly SnapshotIssue[] }> {
+): Promise<{ readonly worker?: WorkerConfiguration; readonly issues: readonly DocumentIssue[] }> {
   const bindings = { ...workerdBindings, ...(hasFrontProxy ? frontProxyBinding : {}) };
   try {
     return { worker: await readConfiguration({ ...bindings, ...variables }), issues: [] };

@@ -6,7 +6,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { CertificatePemError, parseCertificates, parsePair } from '../../src/node/callers/pem-files.ts';
 import { shutdownSignal } from '../../src/node/process/signals.ts';
-import { describeIssueOf, type SnapshotIssue } from '../../src/runtime/validation.ts';
+import { type DocumentIssue, describeIssueOf } from '../../src/runtime/validation.ts';
 import { type EdgeConfiguration, listenAddress, readEdgeConfiguration } from './edge-configuration.ts';
 import { type EdgeFiles, type EdgeInputs, type EdgeKeyPair, readEdgeInputs } from './edge-inputs.ts';
 import type { PemPair, RunningEdge } from './running-edge.ts';
@@ -70,15 +70,15 @@ async function readEverything(path: string) {
   return { configuration, inputs: read.inputs };
 }
 
-function refusal(file: string, issues: readonly SnapshotIssue[]): Refused {
+function refusal(file: string, issues: readonly DocumentIssue[]): Refused {
   return new Refused(issues.map((issue) => describeIssueOf(file, issue)).join('\n'));
 }
 
 function pemIssues(
   { tls, destinations }: EdgeConfiguration,
   { ca, clientCa, serving, frontProxy }: EdgeFiles,
-): readonly SnapshotIssue[] {
-  const issues: SnapshotIssue[] = [];
+): readonly DocumentIssue[] {
+  const issues: DocumentIssue[] = [];
   const check = (path: string, parse: () => unknown): void => {
     try {
       parse();
@@ -107,7 +107,7 @@ function pemIssues(
 }
 
 /** Made by its owner: a slip in its name would lose the snapshot of the last run. */
-async function directoryIssues({ stateDirectory }: EdgeConfiguration): Promise<readonly SnapshotIssue[]> {
+async function directoryIssues({ stateDirectory }: EdgeConfiguration): Promise<readonly DocumentIssue[]> {
   const isDirectory = await stat(stateDirectory).then(
     (found) => found.isDirectory(),
     () => false,

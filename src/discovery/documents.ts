@@ -5,7 +5,6 @@ import { contentType, type DocumentForm, negotiateForm, respondWith } from './fo
 import { mergedDocumentsOf } from './merged-documents.ts';
 import { ownDiscoveryAccept, type ServersDocument } from './own-documents.ts';
 
-/** The parts of a request that decide which document it gets. */
 export interface DiscoveryRequest {
   readonly method: string;
   /** Decoded, Go's `URL.Path`. */

@@ -103,7 +103,6 @@ export function mergeDiscovery(views: readonly DiscoveryView[], leadingMinor?: s
   return { groups, ...findings };
 }
 
-/** Found while groups are merged. */
 interface Findings {
   readonly conflicts: DiscoveryConflict[];
   readonly storageVersionHashes: Map<string, string>;
@@ -216,7 +215,7 @@ interface MergeContext {
  *
  * @param contributions at least one, the leading one first
  */
-export function mergeResource(
+function mergeResource(
   contributions: readonly Contribution<APIResourceDiscovery>[],
   leading: APIResourceDiscovery,
   context: MergeContext,
@@ -265,7 +264,6 @@ interface Described {
   readonly verbs?: readonly string[] | undefined;
 }
 
-/** Whether two servers describe a resource and its subresources alike. */
 function isSameResource(one: APIResourceDiscovery, other: APIResourceDiscovery): boolean {
   if (one === other) return true;
   const [below = none, otherBelow = none] = [one.subresources, other.subresources];
@@ -341,8 +339,7 @@ function describeKind(item: Described, group: string, version: string): string |
   return `${groupVersionString(kindGroup || group, kindVersion || version)}, Kind=${kind}`;
 }
 
-/** Whether two lists hold the same strings in the same order. */
-export function isSameList(one: readonly string[], other: readonly string[]): boolean {
+function isSameList(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((entry, index) => entry === other[index]);
 }
 

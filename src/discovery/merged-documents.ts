@@ -174,7 +174,7 @@ interface Change {
  * Custom resources and aggregated APIs are the same objects for all servers, so the latest word of any of them counts for
  * all that have the group version.
  */
-export function currentViews(
+function currentViews(
   table: RoutingTable,
   { serverId, says }: ServersDocument,
 ): readonly DiscoveryView[] | undefined {

@@ -47,11 +47,7 @@ export const ownDiscoveryAccept = [
  *   which all servers share, and says nothing of what it serves
  * @throws {DiscoveryDocumentError} when it is not that document
  */
-export function parseOwnDocument(
-  path: DiscoveryPath,
-  contentType: string,
-  text: string,
-): OwnDocument | undefined {
+function parseOwnDocument(path: DiscoveryPath, contentType: string, text: string): OwnDocument | undefined {
   if (path.kind === 'groups' && !/;\s*as=APIGroupDiscoveryList/i.test(contentType)) return undefined;
   const document = JSON.parse(text) as unknown;
   switch (path.kind) {
@@ -84,7 +80,6 @@ export interface ServersDocument {
   readonly says: OwnDocument;
 }
 
-/** A server's response with code 200. */
 interface ServersResponse {
   readonly etag: string | undefined;
   readonly contentType: string;

@@ -21,7 +21,6 @@ const jitter = 0.1;
 
 interface Followed {
   readonly destination: Destination;
-  /** Ends the probing of this server. */
   readonly ending: AbortController;
   pause: AbortController;
 }
@@ -61,7 +60,6 @@ export class HealthMonitor {
     }
   }
 
-  /** Ends all probing, for good. */
   stop(): void {
     this.#endObserving();
     for (const id of [...this.#followed.keys()]) this.#unfollow(id);

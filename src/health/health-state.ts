@@ -19,7 +19,6 @@ export type HealthSignal = ProbeOutcome | 'not-connected';
 /** `unknown`: not probed yet. It is used like a healthy one. */
 export type HealthStatus = 'unknown' | 'healthy' | 'unhealthy';
 
-/** Why a server is unhealthy. */
 export type UnhealthyCause = 'not-ready' | 'unreachable';
 
 export interface HealthThresholds {
@@ -50,13 +49,10 @@ export interface HealthState {
   readonly status: HealthStatus;
   /** Why it is unhealthy, by the last failure; `undefined` otherwise. */
   readonly cause: UnhealthyCause | undefined;
-  /** When `status` came about. */
   readonly since: number;
   /** When it recovered, if it was unhealthy before: where its slow start begins. */
   readonly recoveredAt: number | undefined;
-  /** Probes in a row that succeeded. */
   readonly successes: number;
-  /** Probes in a row that failed. */
   readonly failures: number;
   /** Requests in a row that found no connection. Apart from `failures`, since any response ends this row. */
   readonly missedConnections: number;
@@ -72,15 +68,12 @@ export interface HealthState {
   readonly lastProbe?: EndedProbe | undefined;
 }
 
-/** A probe that has ended. */
 interface EndedProbe {
   readonly outcome: ProbeOutcome;
   readonly endedAt: number;
-  /** Milliseconds that it took. */
   readonly milliseconds: number;
 }
 
-/** A server that nothing has been heard of. */
 export function initialHealth(now: number): HealthState {
   return {
     status: 'unknown',
@@ -152,7 +145,6 @@ export function afterReading(state: HealthState): HealthState {
   return state.lost?.missing === 'served-set' ? { ...state, lost: undefined, isVerified: true } : state;
 }
 
-/** The state when a probe begins. */
 export function whileProbed(state: HealthState): HealthState {
   return state.lost === undefined ? state : { ...state, lost: { ...state.lost, probing: true } };
 }

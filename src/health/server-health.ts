@@ -27,7 +27,6 @@ export interface ServerHealthOptions extends HealthThresholds {
   readonly monotonic?: () => number;
 }
 
-/** A server's health, to be shown. */
 export interface ServerHealthReport {
   readonly id: string;
   readonly status: HealthStatus;
@@ -45,16 +44,13 @@ export interface ServerHealthReport {
  */
 export type MayBeAsked = 'first' | 'last' | 'not';
 
-/** What the last probe of a server said. */
 export interface LastProbe {
   readonly outcome: ProbeOutcome;
   /** Milliseconds since it ended. */
   readonly agoMilliseconds: number;
-  /** Milliseconds that it took. */
   readonly milliseconds: number;
 }
 
-/** The health of one server is another now. */
 export interface HealthChange {
   readonly id: string;
   readonly from: HealthStatus;
@@ -84,7 +80,6 @@ export class ServerHealth {
   readonly #observers = new Set<HealthObserver>();
   /** Of those that are followed; a server that is never probed could never say that it is ready. */
   readonly #probed = new Set<string>();
-  /** Those who wait for the end of the next probe. */
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
   /** As `notKnown` gave it last, and until when it holds; `undefined`: it is to be worked out. */
   #notKnown: ReadonlyMap<string, MissingKnowledge> = new Map();
@@ -97,7 +92,6 @@ export class ServerHealth {
     this.#monotonic = options.monotonic ?? (() => performance.now());
   }
 
-  /** @returns a function that ends it. */
   observe(observer: HealthObserver): () => void {
     this.#observers.add(observer);
     return () => {
@@ -117,7 +111,6 @@ export class ServerHealth {
     this.#endWaiting(id);
   }
 
-  /** A probe begins; `probed` tells of its end. */
   probing(id: string): void {
     const state = this.#states.get(id);
     if (state === undefined) return;
@@ -166,7 +159,6 @@ export class ServerHealth {
     this.#doubt(id);
   }
 
-  /** A request got a response, with whatever code. */
   responded(id: string): void {
     const state = this.#states.get(id);
     if (state === undefined) return;
@@ -188,7 +180,6 @@ export class ServerHealth {
     if (state !== undefined) this.#set(id, afterReading(state));
   }
 
-  /** Whether it may be asked. */
   mayBeAsked(id: string): MayBeAsked {
     const state = this.#states.get(id);
     if (state === undefined) return 'first';
@@ -301,7 +292,6 @@ export class ServerHealth {
     };
   }
 
-  /** Every server that is followed. */
   reports(): readonly ServerHealthReport[] {
     return [...this.#states.keys()].flatMap((id) => this.report(id) ?? []);
   }

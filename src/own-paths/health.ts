@@ -19,7 +19,6 @@ import {
 export type HealthEndpoint = 'livez' | 'readyz' | 'healthz';
 
 interface HealthEndpointsOptions {
-  /** Is the process itself all right. */
   readonly livez: readonly HealthCheck[];
   /** Can it do its work. `/healthz` is the same. */
   readonly readyz: readonly HealthCheck[];
@@ -94,7 +93,6 @@ export interface RouterHealthOptions
     Pick<RouterStatusOptions, 'credentialFiles' | 'settings' | 'embeddedSync'> {
   /** Default: no server is probed, and none makes the router unready. */
   readonly health?: ServersCheckOptions['health'] | undefined;
-  /** Default: the process does not say. */
   readonly isShuttingDown?: (() => boolean) | undefined;
 }
 
@@ -234,7 +232,6 @@ export interface HealthReport {
 interface HealthReportOptions extends Partial<HealthQuestion> {
   readonly verbose: boolean;
   readonly exclude: readonly string[];
-  /** Told of each check that was run. */
   readonly onChecked?: ((name: string, healthy: boolean) => void) | undefined;
   /** What API servers say of their own checks. Default: they were not asked. */
   readonly servers?: readonly ServerReport[] | undefined;
@@ -297,7 +294,7 @@ export function reportHealth(
 }
 
 /** See `serversCheck`: whether there is a server that can be used. */
-export const serversCheckName = 'servers';
+const serversCheckName = 'servers';
 
 function failedLine(name: string): string {
   return `[-]${name} failed: reason withheld`;

@@ -50,7 +50,6 @@ function respond({ headers }: InboundRequest, { contentType, text }: Scrape): Pr
   return textResponse(text, described, acceptEncoding);
 }
 
-/** A scrape, as it is sent. */
 export interface Scrape {
   readonly contentType: string;
   readonly text: string;
@@ -62,7 +61,6 @@ export interface MetricsSource {
   scrape(accept: string | undefined): Promise<Scrape>;
   /** Health checks alone (KEP-3466). */
   scrapeHealth(accept: string | undefined): Promise<Scrape>;
-  /** A health check was run. */
   healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void;
 }
 

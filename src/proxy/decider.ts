@@ -13,10 +13,8 @@ import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type Candidates, noCandidates } from './delivery/server-choice.ts';
 import type { RouterSettings } from './options.ts';
 
-/** Decides by the routing table and the servers as they are when it is asked. */
 interface Decider {
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
-  /** How long the request has to wait before it is decided, milliseconds: `untilVersionSettles`. */
   untilVersionSettles(requestInfo: RequestInfo): number;
   /** Whether a watch that was given to `destination` because of `before` would go elsewhere now. */
   isMisplaced(requestInfo: RequestInfo, before: Decision, destination: Destination): boolean;
@@ -113,7 +111,6 @@ export function tableOfKnownServers(
 ): RoutingTable | undefined {
   if (table === undefined || health === undefined) return table;
   const notKnown = health.notKnown();
-  // Nearly always.
   if (notKnown.size === 0 && table.isEveryServerKnown) return table;
   const last = known.get(table);
   if (last?.notKnown === notKnown) return last.table;

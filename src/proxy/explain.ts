@@ -19,7 +19,6 @@ import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
 import { peerDestination } from './delivery/server-choice.ts';
 import type { RouterSettings } from './options.ts';
 
-/** A request to explain. Nothing is sent anywhere. */
 export interface RequestToExplain {
   readonly method: string;
   /** A path with its query, or an absolute `https://` URL, whose authority is ignored. */
@@ -41,13 +40,11 @@ export interface ExplainedCandidate {
   readonly id: string;
   /** `host:port`. */
   readonly address: string;
-  /** The name its serving certificate must carry. */
   readonly serverName: string;
   /** The server's health as this router sees it; left out while unknown. */
   readonly health?: HealthStatus;
 }
 
-/** Where a request would go, and why. */
 export interface Explanation {
   /** `null` for a request that is refused before it is decided. */
   readonly requestInfo: RequestInfo | null;
@@ -55,7 +52,6 @@ export interface Explanation {
   readonly reason: DecisionReason | RequestInfoErrorCode;
   /** With `LocalServerDown`: why the request would have been the local server's. */
   readonly inPlaceOf?: DecisionReason;
-  /** Why the request is refused. */
   readonly message?: string;
   readonly candidates: readonly ExplainedCandidate[];
   /** Servers of other versions, which are asked when no candidate is healthy. Left out where the version does not matter. */
@@ -73,7 +69,6 @@ export interface Explanation {
   };
   /** What a reader might otherwise overlook. */
   readonly notes: readonly string[];
-  /** The rules that were evaluated, in order. */
   readonly trace: readonly DecisionStep[];
 }
 
@@ -206,7 +201,6 @@ function requestTarget(url: string): string {
   return target === '' || target.startsWith('?') ? `/${target}` : target;
 }
 
-/** Says where this router would send `request` at this moment. */
 export function explainHere(
   request: RequestToExplain,
   table: RoutingTable | undefined,

@@ -15,7 +15,6 @@ import { denialOf, refusalOfUnavailableServer } from './delivery/judge-response.
 import { knowledgeMissing } from './delivery/undelivered.ts';
 
 interface ForwardOptions {
-  /** Has a response to give in the place of the server's. */
   readonly replacement?: Replacement | undefined;
   /**
    * The response is read here, and what the client gets is made of it: the entity tag of what has been read of a

@@ -124,7 +124,6 @@ export class DocumentMerger {
   }
 }
 
-/** `undefined` when it is too long, or breaks off. */
 async function textOf(body: ReadableStream<Uint8Array>): Promise<string | undefined> {
   try {
     return await readText(body, maximumDocument);

@@ -14,13 +14,11 @@ import { RetryBudget } from './delivery/other-servers.ts';
 import { ServerLoad } from './delivery/server-choice.ts';
 import type { RequestGate } from './request-gate.ts';
 
-/** Where the routing table comes from: the snapshot receiver, or anything that holds one. */
 export interface RoutingTableSource {
   /** The table in force, or `undefined` while there has been no snapshot. */
   current(): RoutingTable | undefined;
 }
 
-/** What the routing filter needs. Everything that reaches outside is injected. */
 export interface MixedVersionProxyOptions {
   /**
    * The local API server, its `id` as the snapshot has it: asked anew each time, for snapshots may come to name a server

@@ -115,7 +115,6 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     }
   }
 
-  /** Who calls. */
   function identify(inbound: InboundRequest): ReturnType<Router['identify']> {
     try {
       const caller = askAuthenticators(inbound, authenticators);
@@ -196,7 +195,6 @@ function refuseCaller(inbound: InboundRequest, error: unknown, logger: Logger): 
   return ownResponse(statusResponse('Unauthorized', `Unauthorized: ${error.message}`));
 }
 
-/** Takes admitted requests to API servers and brings their responses. */
 interface Carrier {
   /** The server's response, or the merged document in its place. */
   carry(request: AdmittedRequest): Promise<Outcome>;

@@ -12,7 +12,6 @@ function isSameTrust(one: DestinationTrust, other: DestinationTrust): boolean {
   return one.pem === other.pem;
 }
 
-/** A server that a request can be sent to. */
 export interface Destination {
   readonly kind: 'local' | 'peer';
   /** API server ID. */

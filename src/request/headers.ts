@@ -297,7 +297,7 @@ export function identityHeaderMatcher(names: IdentityHeaderNames): (lowerCaseNam
 const alreadyHyphenated = /^[a-z0-9-]*$/;
 
 /** Lower case, with a hyphen for every character that is neither letter nor digit. */
-export function hyphenated(name: string): string {
+function hyphenated(name: string): string {
   return alreadyHyphenated.test(name) ? name : name.toLowerCase().replace(/[^a-z0-9]/g, '-');
 }
 

@@ -14,7 +14,6 @@ export interface VerifiedClientCertificate {
   readonly authority: 'client-ca' | 'requestheader-client-ca';
 }
 
-/** The connection that a request came in on. */
 export interface ConnectionInfo {
   readonly remoteAddress?: string | undefined;
   readonly clientCertificate?: VerifiedClientCertificate | undefined;
@@ -51,9 +50,7 @@ export interface InboundRequest {
   keepBody?(): void;
   /** @returns whether the body, if there is one, can be sent from its first byte on, although a destination was sent it. */
   rewindBody?(): boolean;
-  /** Drops the kept bytes. */
   forgetBody?(): void;
-  /** Aborts when the client goes away. */
   readonly signal: AbortSignal;
   /**
    * Calls `listener` once the exchange is over: response sent whole, or either side gone. Left out by runtimes

@@ -42,9 +42,7 @@ interface RecordedRequest {
   /** Once a response has begun, only what observers read at its end: `user-agent`. */
   readonly headers: RawHeaders;
   readonly connection: { readonly remoteAddress?: string | undefined };
-  /** The version that responds where no server of the preferred one could. */
   readonly otherVersion?: { readonly isOlder: boolean } | undefined;
-  /** For `auditIdOf`. */
   auditId?: string | undefined;
   onFinished?(listener: () => void): void;
 }
@@ -90,7 +88,6 @@ export class RequestRecord {
   dropped: DropReason | undefined;
   /** The response is merged aggregated discovery, which was there (`kept`), or was merged for this request. */
   aggregatedDiscovery: 'kept' | 'merged' | undefined;
-  /** The servers that were asked, in order. */
   readonly attempts: Attempt[] = [];
   /** The code of the client's response; 0: none so far. */
   status = 0;
@@ -141,7 +138,6 @@ export class RequestRecord {
     });
   }
 
-  /** The destination of the last attempt responded with this code. */
   attemptResponded(status: number): void {
     const attempt = this.attempts.at(-1);
     if (attempt === undefined) return;
@@ -149,7 +145,6 @@ export class RequestRecord {
     this.#attemptEnded(attempt);
   }
 
-  /** The destination of the last attempt did not respond, or what it responded could not be used. */
   attemptFailed(failure: AttemptFailure): void {
     const attempt = this.attempts.at(-1);
     if (attempt === undefined) return;

@@ -22,7 +22,6 @@ export interface Router {
   accept(inbound: InboundRequest): RequestInfo | ResponseToSend;
   /** Who calls; the refusal (401) when the credentials are wrong. A promise only where the check is asynchronous. */
   identify(inbound: InboundRequest): Caller | ResponseToSend | Promise<Caller | ResponseToSend>;
-  /** Where the request goes, and why. */
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
   /**
    * Chooses a destination, builds the outbound request and sends it; where the rules allow it, tries one
@@ -34,7 +33,6 @@ export interface Router {
 /** Sends a request to one destination. @throws {TransportError} (rejects) when it did not respond. */
 export type Send = (outbound: OutboundRequest) => Promise<SendResult>;
 
-/** Variables of a request that handlers can read; each is set once. */
 interface HandlerVariables {
   inbound: InboundRequest;
   requestInfo: RequestInfo;

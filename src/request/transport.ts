@@ -73,7 +73,6 @@ export interface Sent {
   readonly status: number;
 }
 
-/** A response that its receiver has to send. */
 export interface ResponseToSend {
   readonly kind: 'response';
   readonly response: Response;
@@ -81,7 +80,6 @@ export interface ResponseToSend {
   readonly isPassedOn: boolean;
 }
 
-/** What becomes of a request. */
 export type Outcome = Sent | ResponseToSend;
 
 /**
@@ -97,7 +95,6 @@ export interface Refusal {
   readonly response: Response;
 }
 
-/** What a destination made of a request. */
 export type SendResult = Outcome | Refusal;
 
 /**

@@ -8,7 +8,6 @@ export interface UserInfo {
   readonly extra: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The caller of one request, as the router has authenticated it. */
 export type Caller =
   /** Authenticated here. `viaVerifiedPeer`: the connection belongs to a trusted front proxy. */
   | {

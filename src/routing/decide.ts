@@ -208,7 +208,6 @@ export function untilVersionSettles(
   table: RoutingTable | undefined,
   { now = Number.POSITIVE_INFINITY, preferredVersion }: Pick<DecisionContext, 'now' | 'preferredVersion'>,
 ): number {
-  // Nearly always.
   if (table?.comparison === undefined || table.comparison.before.length === 0) return 0;
   if (!requestInfo.isResourceRequest) return 0;
   const coming = comingPreference(table, preferredVersion, now);
@@ -268,7 +267,6 @@ export function isServedByDepartedServer(requestInfo: RequestInfo, table: Routin
   );
 }
 
-/** Who serves the resource or the subresource. */
 function serversOf(
   { apiGroup, apiVersion, resource, subresource }: RequestInfo,
   table: RoutingTable,
@@ -310,7 +308,7 @@ const notKnown = unavailableDecision('ServerNotKnown');
  * a server of the newest version. `undefined` for everything else, and for a caller that must see the local view: a peer
  * that rerouted the request, or anyone while nothing is known of the cluster. Pure.
  */
-export function decideDocument(
+function decideDocument(
   requestInfo: RequestInfo,
   table: RoutingTable | undefined,
   context: DecisionContext,
@@ -342,7 +340,7 @@ export function decideDocument(
 }
 
 /** What becomes of a request that only servers without an address can respond to. */
-export function withoutReachableServer(servers: readonly RoutingServer[]): Decision {
+function withoutReachableServer(servers: readonly RoutingServer[]): Decision {
   if (servers.some(({ missing }) => missing !== undefined)) return notKnown;
   return servers.some(({ departed }) => departed) ? ofDepartedServer : outOfReach;
 }
@@ -382,7 +380,7 @@ function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
  * is down, `candidates` other than it take its place, if there are any. In the gateway form they always do.
  * @param candidates servers that can serve the request as well, each with an address.
  */
-export function inPlaceOfLocal(
+function inPlaceOfLocal(
   local: Decision,
   candidates: readonly RoutingServer[],
   table: RoutingTable,

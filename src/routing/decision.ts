@@ -18,7 +18,6 @@ export interface PreferredVersionOptions {
   readonly required: boolean;
 }
 
-/** Everything a decision depends on besides the request and the routing table. */
 export interface DecisionContext {
   /** ID of the local API server. Left out in the gateway form: no server is closer than another. */
   readonly serverId?: string | undefined;
@@ -71,7 +70,6 @@ export type Decision =
       readonly candidates: readonly RoutingServer[];
       /** The first healthy candidate is asked, each time the same one, so that what it has shown once does not vanish again. */
       readonly isInOrder?: boolean;
-      /** Where the outcome depends on the version of the server that responds. */
       readonly versions?: VersionChoice;
     }
   | { readonly decision: 'unavailable'; readonly reason: DecisionReason; readonly candidates: readonly [] };

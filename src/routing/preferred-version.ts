@@ -58,7 +58,6 @@ function minorAmong(
   return versions.minors.toSorted((left, right) => comparePreference(left, right, version))[0];
 }
 
-/** Another version will be preferred. */
 interface ComingPreference {
   readonly minor: string;
   /** Milliseconds since the epoch: every router changes then. */

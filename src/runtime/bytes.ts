@@ -1,11 +1,9 @@
-/** Lower-case hexadecimal. */
 export function hexOf(bytes: Uint8Array): string {
   let hex = '';
   for (const byte of bytes) hex += byte.toString(16).padStart(2, '0');
   return hex;
 }
 
-/** The form of `sha256Digest`. */
 export const sha256DigestPattern = /^sha256:[0-9a-f]{64}$/;
 
 /** `sha256:` and the SHA-256 of `bytes` in lower-case hexadecimal. */

@@ -13,7 +13,6 @@ export abstract class CodedError<Code extends string> extends Error {
  */
 const hintOfNode = /; if the root CA .*-system-ca\b/;
 
-/** The message of a thrown value. */
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message.replace(hintOfNode, '') : String(error);
 }

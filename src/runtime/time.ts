@@ -146,7 +146,6 @@ export function pause(): Promise<void> {
 /** How long snapshot work may hold the event loop at a time, milliseconds: requests and watches go on in between. */
 const sliceMilliseconds = 4;
 
-/** Work that is done in slices. */
 export interface TimeSlice {
   /** To be awaited between pieces of work of a millisecond or less; lets others run when the slice is used up. */
   rest(): Promise<void> | undefined;

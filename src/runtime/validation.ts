@@ -4,7 +4,7 @@ import * as v from 'valibot';
 const maximumIssues = 100;
 
 /** One error in a document: its path, and what to change. */
-export interface SnapshotIssue {
+export interface DocumentIssue {
   /** For example `servers[3].address`; empty for the document as a whole. */
   readonly path: string;
   readonly message: string;
@@ -15,7 +15,7 @@ export interface SnapshotIssue {
  * a million errors costs a number, not a million messages.
  */
 export class IssueList {
-  readonly #kept: SnapshotIssue[] = [];
+  readonly #kept: DocumentIssue[] = [];
   #omitted = 0;
 
   add(path: string, message: string): void {
@@ -33,7 +33,7 @@ export class IssueList {
   }
 
   /** The kept errors; where some were left out, a last entry says how many. */
-  toArray(): SnapshotIssue[] {
+  toArray(): DocumentIssue[] {
     if (this.#omitted === 0) return [...this.#kept];
     return [...this.#kept, { path: '', message: `${this.#omitted} more errors are not listed` }];
   }
@@ -53,7 +53,7 @@ export function quoted(text: string): string {
 }
 
 /** `servers[3].address: …; servers[4].id: …`, the first few of `issues` in one line. */
-export function describeIssues(issues: readonly SnapshotIssue[]): string {
+export function describeIssues(issues: readonly DocumentIssue[]): string {
   const shown = issues
     .slice(0, 3)
     .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
@@ -62,13 +62,13 @@ export function describeIssues(issues: readonly SnapshotIssue[]): string {
 }
 
 /** One issue of the file `where`: `policy.yaml: rules[0].level must be …`. */
-export function describeIssueOf(where: string, { path, message }: SnapshotIssue): string {
+export function describeIssueOf(where: string, { path, message }: DocumentIssue): string {
   return path === '' ? `${where} ${message}` : `${where}: ${path} ${message}`;
 }
 
 type JsonTextResult =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly issue: SnapshotIssue };
+  | { readonly ok: false; readonly issue: DocumentIssue };
 
 /**
  * Parses JSON that may be hostile: nesting is bounded before `JSON.parse` sees the text, in one pass, so
@@ -200,7 +200,6 @@ export class DocumentReader {
     return undefined;
   }
 
-  /** `read` with this schema. */
   value<Schema extends v.GenericSchema>(schema: Schema): Read<v.InferOutput<Schema>> {
     return (input, path) => this.read(schema, input, path);
   }

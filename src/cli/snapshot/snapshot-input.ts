@@ -1,5 +1,5 @@
 import { base64url } from 'jose';
-import type { SnapshotIssue } from '../../runtime/validation.ts';
+import type { DocumentIssue } from '../../runtime/validation.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
@@ -79,7 +79,7 @@ async function parse(path: string, text: string): Promise<Snapshot> {
   throw new CommandFailure(2, issueLines(path, parsed.issues));
 }
 
-function issueLines(file: string, issues: readonly SnapshotIssue[]): string[] {
+function issueLines(file: string, issues: readonly DocumentIssue[]): string[] {
   return issues.map(({ path, message }) =>
     path === '' ? `${file} ${message}` : `${file}: ${path} ${message}`,
   );

@@ -1,7 +1,6 @@
 /** Routed and not merged: no `DiscoveryPath`. */
 export const openApiV2Path = '/openapi/v2';
 
-/** What a discovery path names. */
 export type DiscoveryPath =
   /** `/api` or `/apis`. */
   | { readonly kind: 'groups'; readonly legacy: boolean; readonly trailingSlash: boolean }
@@ -37,7 +36,6 @@ export function parseDiscoveryPath(path: string): DiscoveryPath | undefined {
     : { kind: 'resources', group: first, version: second };
 }
 
-/** The path, spelled one way. */
 export function discoveryPathString(path: DiscoveryPath): string {
   switch (path.kind) {
     case 'groups':

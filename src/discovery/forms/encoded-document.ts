@@ -112,7 +112,6 @@ export function jsonDocument(value: object, pretty: boolean): EncodedDocument {
   return new EncodedDocument(body, body.subarray(0, -1));
 }
 
-/** The headers of a request that change how a document is sent. */
 interface ConditionalRequest {
   readonly method: string;
   readonly ifNoneMatch?: string | undefined;

@@ -104,7 +104,6 @@ function isShared(table: RoutingTable, path: string): boolean {
   return table.isCustomResource(group, version) || table.extension(group, version) !== undefined;
 }
 
-/** What the snapshot has of a server's index. */
 export function openApiV3UrlsOf(
   table: RoutingTable,
   serverId: string,

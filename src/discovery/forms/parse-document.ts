@@ -61,7 +61,6 @@ export function parseWith<const Schema extends v.GenericSchema>(
   );
 }
 
-/** An object whose names are not known. */
 export function recordField<const Schema extends v.GenericSchema>(values: Schema) {
   return v.pipe(
     v.unknown(),

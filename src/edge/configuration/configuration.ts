@@ -1,6 +1,6 @@
 import type { Destination } from '../../request/destination.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
-import type { SnapshotIssue } from '../../runtime/validation.ts';
+import type { DocumentIssue } from '../../runtime/validation.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import type { SigningKey } from '../../snapshot/signing/seal.ts';
@@ -54,8 +54,8 @@ export interface WorkerConfiguration {
  */
 export class WorkerConfigurationError extends Error {
   override readonly name = 'WorkerConfigurationError';
-  readonly issues: readonly SnapshotIssue[];
-  constructor(issues: readonly SnapshotIssue[]) {
+  readonly issues: readonly DocumentIssue[];
+  constructor(issues: readonly DocumentIssue[]) {
     const list = issues.map(({ path, message }) => `${path} ${message}`).join('; ');
     super(`The Worker's variables and bindings have errors: ${list}.`);
     this.issues = issues;

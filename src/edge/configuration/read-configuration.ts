@@ -1,7 +1,7 @@
 import { isIssuerName } from '../../identity/assertion/assertion-keys.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import { defaultPreferredVersion, isPreferredVersion } from '../../routing/preferred-version.ts';
-import { describeIssues, parseJsonText, type SnapshotIssue } from '../../runtime/validation.ts';
+import { type DocumentIssue, describeIssues, parseJsonText } from '../../runtime/validation.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/addresses.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
@@ -22,7 +22,7 @@ const maximumDepth = 32;
  */
 class EnvironmentReader {
   readonly #environment: Readonly<Record<string, unknown>>;
-  readonly #issues: SnapshotIssue[] = [];
+  readonly #issues: DocumentIssue[] = [];
 
   constructor(environment: object) {
     this.#environment = { ...environment };

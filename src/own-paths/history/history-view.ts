@@ -19,9 +19,7 @@ export interface Traffic {
   readonly requests: number;
   /** Of the last whole minute. */
   readonly perSecond: number;
-  /** Responses with 429. */
   readonly refused: number;
-  /** Responses with a code from 500 on. */
   readonly failed: number;
   readonly milliseconds: {
     readonly mean: number | null;
@@ -91,7 +89,6 @@ interface HistorySources {
   readonly events: readonly UpgradeEvent[];
 }
 
-/** Pure. */
 export function historyView({ now, startedAt, table, ring, use, events }: HistorySources): HistoryView {
   const minutes = ring.kept(now);
   const slots = minutes.flatMap(({ number, servers }) => servers.map((slot) => ({ number, slot })));
@@ -120,7 +117,6 @@ export function historyView({ now, startedAt, table, ring, use, events }: Histor
 }
 
 interface Slot {
-  /** Of the minute. */
   readonly number: number;
   readonly slot: ServerMinute;
 }
@@ -264,7 +260,6 @@ export interface UpgradeEvent {
   readonly to?: string | undefined;
 }
 
-/** A table, and what it means to this router. */
 export interface KnownCluster {
   readonly table: RoutingTable;
   /** The preferred minor version; `undefined` while it makes no difference. */
@@ -289,7 +284,7 @@ export function upgradeEvents(
 }
 
 /** The snapshot has become old: nobody has renewed it. Pure. */
-export function lateEvent({ createdAt }: RoutingTable, now: number): UpgradeEvent | undefined {
+function lateEvent({ createdAt }: RoutingTable, now: number): UpgradeEvent | undefined {
   const at = createdAt + oldSnapshotAge;
   return now < at ? undefined : { at, event: 'SnapshotLate' };
 }

@@ -6,15 +6,12 @@ export const keptMinutes = 60;
 const serversOfMinute = 128;
 const resourcesOfMinute = 100;
 
-/** Requests that one server of one version got in one minute. */
 export interface ServerMinute {
   /** Empty: the router responded itself. */
   readonly id: string;
   readonly version: string | undefined;
   requests: number;
-  /** Responses with 429. */
   refused: number;
-  /** Responses with a code from 500 on. */
   failed: number;
   readonly latencies: Latencies;
 }
@@ -43,7 +40,6 @@ export class MinuteRing {
     this.#slots.clear();
   }
 
-  /** @param now milliseconds since the epoch */
   responded(
     now: number,
     id: string,
@@ -105,7 +101,6 @@ export class MinuteRing {
   }
 }
 
-/** @param now milliseconds since the epoch */
 export function minuteNumber(now: number): number {
   return Math.floor(now / 60_000);
 }

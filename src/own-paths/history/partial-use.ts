@@ -10,7 +10,6 @@ const longestName = 128;
 const keptFor = 3_600_000;
 const lookInterval = 60_000;
 
-/** A client that used a resource. */
 interface ClientUse {
   readonly name: string;
   requests: number;

@@ -84,7 +84,6 @@ export class RouterHistory implements RequestObserver, HealthObserver {
     this.#use.used(servedBy, requestInfo, firstHeader(inbound.headers, 'user-agent'), user, now);
   }
 
-  /** What is to be shown now. */
   view(): HistoryView {
     return historyView({
       now: this.#clock(),
@@ -109,7 +108,6 @@ function nameOfServed(
   return isServed ? `${apiGroup}/${apiVersion}/${resource}` : undefined;
 }
 
-/** The newest stay. */
 function keep(kept: UpgradeEvent[], events: readonly UpgradeEvent[]): void {
   kept.push(...events);
   if (kept.length > keptEvents) kept.splice(0, kept.length - keptEvents);

@@ -7,7 +7,6 @@ import type {
 } from '../../request/request-record.ts';
 import type { Decision, DecisionReason } from '../../routing/decision.ts';
 
-/** What became of one request. */
 export interface RecentDecision {
   /** When it was responded to, or the client went away: milliseconds since the epoch. */
   readonly at: number;
@@ -82,13 +81,11 @@ export class RecentDecisions implements RequestObserver {
     });
   }
 
-  /** The newest first. */
   list(): readonly RecentDecision[] {
     return [...this.#local.kept(), ...this.#others.kept()].sort((left, right) => right.at - left.at);
   }
 }
 
-/** The last ones of a kind, so many a second at most. */
 class Sample {
   readonly #perSecond: number;
   readonly #monotonicClock: () => number;
@@ -117,7 +114,6 @@ class Sample {
     this.#next = (this.#next + 1) % keptOfEachKind;
   }
 
-  /** The newest first. */
   kept(): readonly RecentDecision[] {
     return [...this.#kept.slice(this.#next), ...this.#kept.slice(0, this.#next)].reverse();
   }

@@ -303,14 +303,12 @@ export function oldSnapshotWarnings(
 /** Conflicts shown at most; `conflictCount` has them all. */
 const shownConflicts = 100;
 
-/** What is missing in the merged documents, or not up to date there. */
 interface DocumentProblem {
   readonly path: string;
   readonly server: string;
   readonly problem: string;
 }
 
-/** What `v1/status` shows of the merged documents. */
 export interface DocumentStatus {
   readonly discovery: {
     /** Resources that servers describe in ways that exclude each other. */
@@ -359,10 +357,7 @@ export function lacksOwnServer(table: RoutingTable, serverId: string | undefined
 }
 
 /** With a wrong ID everything works, but requests that the local server could serve may go to a peer. Pure. */
-export function ownServerWarnings(
-  table: RoutingTable | undefined,
-  serverId: string | undefined,
-): readonly string[] {
+function ownServerWarnings(table: RoutingTable | undefined, serverId: string | undefined): readonly string[] {
   if (table === undefined || !lacksOwnServer(table, serverId)) return [];
   // In quotes: where servers are shown by their host names, these stay IDs.
   const ids = table.servers.map(({ id }) => JSON.stringify(id));
@@ -397,10 +392,7 @@ function portOf(origin: string): number {
 }
 
 /** What was found, with the ID that the snapshot in use has the local server under. Pure. */
-export function foundInUse(
-  found: readonly FoundSetting[],
-  serverId: string | undefined,
-): readonly FoundSetting[] {
+function foundInUse(found: readonly FoundSetting[], serverId: string | undefined): readonly FoundSetting[] {
   return found.map((setting) => {
     const { flag, value, source } = setting;
     if (flag !== '--server-id' || serverId === undefined || serverId === value) return setting;
@@ -444,7 +436,6 @@ export function undecodableVersions(table: RoutingTable | undefined): Undecodabl
   );
 }
 
-/** The same, as `v1/status` shows it. Pure. */
 export function undecodableResources(undecodable: UndecodableVersions): readonly UndecodableResource[] {
   return [...undecodable].map(([resource, versions]) => ({
     resource,
@@ -502,7 +493,6 @@ export function isUsable({ local, address, departedAt, health }: ListedServer): 
   return health.status !== 'unhealthy' && (local || (address !== null && departedAt === null));
 }
 
-/** How many are neither unhealthy nor gone. Pure. */
 export function countHealthy(servers: readonly Pick<ListedServer, 'departedAt' | 'health'>[]): number {
   return servers.filter(({ departedAt, health }) => health.status !== 'unhealthy' && departedAt === null)
     .length;

@@ -1,6 +1,5 @@
 /** A setting that the configuration file gives another value than the one in use. */
 export interface SettingChange {
-  /** With its dashes. */
   readonly flag: string;
   /** Its key in the configuration file, for example `serving.port`. */
   readonly key: string;
@@ -10,7 +9,6 @@ export interface SettingChange {
   readonly configured: string;
 }
 
-/** For the log, `v1/status` and the status page. */
 export function describeSettingChange({ flag, key, inUse, configured }: SettingChange): string {
   return `${flag} (${key}) needs a restart: ${inUse} is in use, the configuration file says ${configured}`;
 }
@@ -25,7 +23,6 @@ export interface SettingsState {
 
 /** A setting that was detected, not configured. */
 export interface FoundSetting {
-  /** With its dashes. */
   readonly flag: string;
   readonly value: string;
   /** Where it was found, for people. */
@@ -47,7 +44,6 @@ export interface EmbeddedSyncStatus {
     /** Why it could not be read; `undefined` where it could. */
     readonly failure: string | undefined;
   }[];
-  /** Things that it could not read. */
   readonly warnings: readonly string[];
 }
 

@@ -20,7 +20,6 @@ const health = open({
   since: v.nullable(time),
 });
 
-/** What is shown of `v1/status` (`RouterStatus`) of any router. */
 const statusViewSchema = open({
   form: v.string(),
   serverId: v.nullable(v.string()),

@@ -8,7 +8,6 @@ import type { Refusal } from '../../request/transport.ts';
 import { isServedBySnapshot } from './judge-response.ts';
 import { retryAfterSeconds } from './undelivered.ts';
 
-/** The destination did not respond. */
 export interface NoResponse {
   readonly kind: 'no response';
   readonly error: TransportError;
@@ -114,24 +113,19 @@ export function noResponse(request: AdmittedRequest, error: TransportError): Res
 
 /** Share of requests that may be tried a second time; a struggling cluster must not get double load. */
 const share = 0.2;
-/** Capacity of the budget, which starts full. */
 const reserve = 10;
 
-/** A budget for second tries, filled by requests and drained by tries. */
 export class RetryBudget {
   #tokens = reserve;
 
-  /** Second tries left; below 1 none is allowed. */
   get left(): number {
     return this.#tokens;
   }
 
-  /** One more request was received. */
   deposit(): void {
     this.#tokens = Math.min(reserve, this.#tokens + share);
   }
 
-  /** Takes one second try out of the budget, if there is one. */
   withdraw(): boolean {
     if (this.#tokens < 1) return false;
     this.#tokens -= 1;

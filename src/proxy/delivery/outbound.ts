@@ -12,7 +12,6 @@ export interface OutboundOptions {
   readonly identityHeaderNames: IdentityHeaderNames;
   /** `undefined`: X-Remote headers over connections with the front-proxy certificate. */
   readonly assertionSigner?: AssertionSigner | undefined;
-  /** This router's name in `Via`. */
   readonly pseudonym: string;
   /** As `OutboundRequest.isMisplaced`, of a watch that was given to `destination` because of `decision`. Default: never. */
   readonly isMisplaced?:

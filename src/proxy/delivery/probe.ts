@@ -165,7 +165,6 @@ function outcomeOf(status: number): ProbeOutcome {
   return status >= 500 ? 'not-ready' : 'alive';
 }
 
-/** What a server says of itself. */
 export interface ServerWord {
   /** `gitVersion`. Left out: it does not say. */
   readonly version: string | undefined;
@@ -210,16 +209,13 @@ export interface AskOptions extends OutboundOptions {
 
 interface ServerQuestion {
   readonly destination: Destination;
-  /** Request target of a GET; names no resource. */
   readonly target: string;
   readonly headers: RawHeaders;
-  /** Gives the question up. */
   readonly signal: AbortSignal;
 }
 
 interface UpstreamResponse {
   readonly response: Response;
-  /** Header lines as the server sent them. */
   readonly headers: RawHeaders;
 }
 
@@ -246,7 +242,7 @@ const decision: Decision = { decision: 'local', reason: 'NotAResourceRequest', c
  * requests. What goes to a peer is marked as rerouted, so that a router in front of it responds for that server.
  * @throws {TransportError | AssertionTooLargeError} when there is no response.
  */
-export async function askServer(question: ServerQuestion, options: AskOptions): Promise<UpstreamResponse> {
+async function askServer(question: ServerQuestion, options: AskOptions): Promise<UpstreamResponse> {
   const { destination, target, headers, signal } = question;
   const inbound: InboundRequest = {
     method: 'GET',

@@ -25,7 +25,6 @@ export interface Choice {
 interface ServerChoiceOptions {
   readonly state: ServerState;
   readonly random: () => number;
-  /** Left out in the gateway form. */
   readonly local: Destination | undefined;
 }
 
@@ -130,7 +129,6 @@ export class ServerLoad {
     return this.#inFlight.get(id) ?? 0;
   }
 
-  /** The server responded, with any status code. */
   reached(id: string): void {
     this.#avoidUntil.delete(id);
   }
@@ -151,7 +149,6 @@ export class ServerLoad {
   }
 }
 
-/** What the choice looks at. */
 export interface ServerState {
   inFlight(id: string): number;
   mayBeAsked(id: string): MayBeAsked;

@@ -1,6 +1,5 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 
-/** Seconds after which a client should ask again when no server responded. */
 export const retryAfterSeconds = 1;
 
 /** The response where no server can be asked. @param reason the decision's */

@@ -16,7 +16,7 @@ export function ipAddressKey({ family, bits }: IpAddress): string {
  * and whole-number (`2130706433`) spellings are refused: parsers disagree on them, and a check that reads
  * them one way guards nothing when the socket reads them another way.
  */
-export function parseIPv4(text: string): IpAddress | undefined {
+function parseIPv4(text: string): IpAddress | undefined {
   const parts = text.split('.');
   if (parts.length !== 4) return undefined;
   let bits = 0n;
@@ -28,7 +28,7 @@ export function parseIPv4(text: string): IpAddress | undefined {
 }
 
 /** RFC 4291 section 2.2, without brackets and without a zone. */
-export function parseIPv6(text: string): IpAddress | undefined {
+function parseIPv6(text: string): IpAddress | undefined {
   const halves = text.split('::');
   if (text.length > 45 || halves.length > 2) return undefined;
   const head = groupsOf(halves[0] ?? '', halves.length === 1);
@@ -41,7 +41,6 @@ export function parseIPv6(text: string): IpAddress | undefined {
   return { family: 6, bits: groups.reduce((bits, group) => (bits << 16n) | group, 0n) };
 }
 
-/** Either family, without brackets. */
 export function parseIpAddress(text: string): IpAddress | undefined {
   return text.includes(':') ? parseIPv6(text) : parseIPv4(text);
 }
@@ -62,7 +61,6 @@ function groupsOf(text: string, mayEndInIPv4: boolean): bigint[] | undefined {
   return groups;
 }
 
-/** A block of addresses. */
 export interface Cidr {
   readonly family: 4 | 6;
   readonly bits: bigint;

@@ -4,6 +4,7 @@ import { isDns1035Label, isDns1123Subdomain, isVisibleAscii } from '../../apimac
 import { sha256DigestPattern } from '../../runtime/bytes.ts';
 import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
 import {
+  type DocumentIssue,
   DocumentReader,
   fieldPath,
   IssueList,
@@ -11,7 +12,6 @@ import {
   parseJsonText,
   quoted,
   type Read,
-  type SnapshotIssue,
 } from '../../runtime/validation.ts';
 import { snapshotLimits } from './limits.ts';
 import { canonicalTexts, keyOfText, servedSetText } from './packed-snapshot.ts';
@@ -40,7 +40,7 @@ import {
 type ParseSnapshotResult =
   | { readonly ok: true; readonly snapshot: Snapshot }
   /** The first hundred errors, each with its path; where there are more, a last entry says how many. */
-  | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
+  | { readonly ok: false; readonly issues: readonly DocumentIssue[] };
 
 /**
  * Reads a snapshot as JSON text, at most 8 MiB of it (`snapshotLimits.bytes`, counted as UTF-8).
@@ -254,7 +254,7 @@ function membersOf(value: object): Iterable<readonly [string | number, unknown]>
 }
 
 /** One entry of `servedSets`. What comes back is whole only if no errors were added. */
-export async function readServedSet(
+async function readServedSet(
   reader: DocumentReader,
   input: unknown,
   path: string,
@@ -302,21 +302,19 @@ function versionIssue(version: string): string | undefined {
   return isDns1035Label(version) ? undefined : 'must be an API version such as v1 or v2beta1';
 }
 
-/** The error of a path in an OpenAPI v3 index. */
 export function documentPathIssue(path: string): string | undefined {
   return path !== '' && !path.startsWith('/') && path.length <= snapshotLimits.text && isVisibleAscii(path)
     ? undefined
     : 'must be a path without its leading slash, such as apis/batch/v1';
 }
 
-/** Reads the discovery of one set. */
 export type ReadDiscovery = (input: unknown, path: string) => Promise<APIGroupDiscovery[]>;
 
 /**
  * Reads the discovery of sets, whose groups stand in them or, once for all, in `discoveryGroups`.
  * @param pool `discoveryGroups`; `undefined` in a snapshot that is not packed
  */
-export async function discoveryReader(
+async function discoveryReader(
   reader: DocumentReader,
   pool: unknown,
   slice: TimeSlice,

@@ -20,12 +20,12 @@ export const shortText = textThat(
 );
 
 /** As `shortText`, or empty: in discovery many fields are given and empty. */
-export const shortTextOrEmpty = textThat(
+const shortTextOrEmpty = textThat(
   (value) => value.length <= snapshotLimits.text && isVisibleAscii(value),
   `at most ${snapshotLimits.text} printable ASCII characters without spaces`,
 );
 
-export const dns1123Label = textThat(isDns1123Label, 'a DNS label (RFC 1123)');
+const dns1123Label = textThat(isDns1123Label, 'a DNS label (RFC 1123)');
 export const dns1123Subdomain = textThat(isDns1123Subdomain, 'a DNS subdomain (RFC 1123), in lower case');
 
 /** The empty name is the legacy group, core. */
@@ -92,7 +92,6 @@ const versionChange = strict({
 });
 
 export const metadata = strict({
-  /** Only ever rising. */
   generation,
   createdAt: timestamp,
   cluster: v.optional(shortText),
@@ -116,7 +115,7 @@ const tlsName = v.pipe(
  * Where the sync job has a server's address from: the annotation on its identity Lease, the EndpointSlice of the Service
  * `kubernetes`, or an operator who listed the server by hand.
  */
-export const addressSources = ['lease', 'endpointslice', 'listed'] as const;
+const addressSources = ['lease', 'endpointslice', 'listed'] as const;
 
 export const server = v.pipe(
   strict({

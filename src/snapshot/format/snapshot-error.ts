@@ -1,6 +1,6 @@
 import type { StatusReason } from '../../apimachinery/status.ts';
 import { CodedError } from '../../runtime/errors.ts';
-import { describeIssues, type SnapshotIssue } from '../../runtime/validation.ts';
+import { type DocumentIssue, describeIssues } from '../../runtime/validation.ts';
 
 export type SnapshotErrorCode =
   /** Not a compact JWS, or one without a signature. */
@@ -21,11 +21,11 @@ export type SnapshotErrorCode =
 export class SnapshotError extends CodedError<SnapshotErrorCode> {
   override readonly name = 'SnapshotError';
   /** The errors of the content; empty unless `code` is `Invalid`. */
-  readonly issues: readonly SnapshotIssue[];
+  readonly issues: readonly DocumentIssue[];
   constructor(
     code: SnapshotErrorCode,
     message: string,
-    options: { readonly issues?: readonly SnapshotIssue[]; readonly cause?: unknown } = {},
+    options: { readonly issues?: readonly DocumentIssue[]; readonly cause?: unknown } = {},
   ) {
     super(code, message, 'cause' in options ? { cause: options.cause } : {});
     this.issues = options.issues ?? [];
@@ -44,6 +44,6 @@ export const snapshotErrorReason: Readonly<Record<SnapshotErrorCode, StatusReaso
 };
 
 /** @param subject `The snapshot` or `The renewal` */
-export function invalid(subject: string, issues: readonly SnapshotIssue[]): SnapshotError {
+export function invalid(subject: string, issues: readonly DocumentIssue[]): SnapshotError {
   return new SnapshotError('Invalid', `${subject} is invalid: ${describeIssues(issues)}`, { issues });
 }

@@ -1,6 +1,6 @@
 import { sha256Digest } from '../../runtime/bytes.ts';
 import { parseRfc3339 } from '../../runtime/time.ts';
-import { IssueList, type SnapshotIssue } from '../../runtime/validation.ts';
+import { type DocumentIssue, IssueList } from '../../runtime/validation.ts';
 import { type AddressPolicy, checkServerAddress } from '../addresses/address-policy.ts';
 import { snapshotLimits } from '../format/limits.ts';
 import { snapshotText } from '../format/packed-snapshot.ts';
@@ -16,7 +16,7 @@ const maximumClockSkewMilliseconds = 5 * 60 * 1000;
  * What a well-formed snapshot must fulfil to be used by this receiver: no address of a server that the policy refuses,
  * and no creation time in the future, which would hide its age.
  */
-export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: number): SnapshotIssue[] {
+export function checkAcceptance(snapshot: Snapshot, policy: AddressPolicy, now: number): DocumentIssue[] {
   const issues = new IssueList();
   const future = futureIssue(snapshot.metadata.createdAt, now);
   if (future !== undefined) issues.add('metadata.createdAt', future);

@@ -47,7 +47,6 @@ export interface RefusedPush {
 export type RestoreResult =
   | { readonly result: 'restored'; readonly generation: number; readonly createdAt: number }
   | { readonly result: 'empty' }
-  /** Something is stored and cannot be used. */
   | { readonly result: 'refused'; readonly error: Error };
 
 /** A push that was taken. */
@@ -59,7 +58,6 @@ export interface Acceptance {
   readonly createdAt: number;
   /** False: in use, but the store could not be written, so a restart would not find it. */
   readonly persisted: boolean;
-  /** Why it could not be written. */
   readonly persistenceError?: string | undefined;
 }
 
@@ -86,7 +84,7 @@ export function isOlder(next: Held, held: Held | undefined): boolean {
 }
 
 /** An old snapshot is validly signed for ever: only its number keeps it from being played back. */
-export function requireRising(generation: number, held: Held | undefined): void {
+function requireRising(generation: number, held: Held | undefined): void {
   if (held === undefined || generation > held.table.generation) return;
   const rule =
     generation === held.table.generation
@@ -98,7 +96,7 @@ export function requireRising(generation: number, held: Held | undefined): void 
   );
 }
 
-export function requireHeld(held: Held | undefined, renewal: SnapshotRenewal): Held {
+function requireHeld(held: Held | undefined, renewal: SnapshotRenewal): Held {
   if (held !== undefined && held.table.generation === renewal.generation && held.digest === renewal.digest) {
     return held;
   }

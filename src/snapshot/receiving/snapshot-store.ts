@@ -6,7 +6,6 @@ export interface StoredSnapshot {
   readonly renewal?: string | undefined;
 }
 
-/** Where the last good snapshot outlives the process. */
 export interface SnapshotStore {
   /** What was saved last, `undefined` when there is nothing. Rejects when the store cannot be read. */
   load(): Promise<StoredSnapshot | undefined>;

@@ -132,7 +132,6 @@ function indexCustomResources(
   return mapValues(groups, (members) => new Set(members.map(({ version }) => version)));
 }
 
-/** Group, then version, then resource. */
 type ResourceIndex = ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<string, ResourceRoute>>>;
 
 /** Facts about one group/version/resource, gathered before its route is made. Numbers index the used sets. */
@@ -144,8 +143,7 @@ interface Gathered {
   readonly subresources: Map<string, number[]>;
 }
 
-/** Works out who serves each resource of the snapshot, and each of its subresources. */
-export function indexResources(usedSets: readonly ComparedServers[]): ResourceIndex {
+function indexResources(usedSets: readonly ComparedServers[]): ResourceIndex {
   const gathered = new Map<string, Map<string, Map<string, Gathered>>>();
   usedSets.forEach(({ set }, number) => {
     gather(gathered, set, number);
@@ -164,10 +162,7 @@ export function indexResources(usedSets: readonly ComparedServers[]): ResourceIn
 }
 
 /** @throws {TypeError} for a server whose set the snapshot does not have */
-export function usedSetsOf(
-  snapshot: Snapshot,
-  serversById: ReadonlyMap<string, RoutingServer>,
-): ComparedServers[] {
+function usedSetsOf(snapshot: Snapshot, serversById: ReadonlyMap<string, RoutingServer>): ComparedServers[] {
   const sets = new Map(Object.entries(snapshot.servedSets));
   return [...Map.groupBy(snapshot.servers, ({ serves }) => serves)].map(([serves, members]) => {
     const set = sets.get(serves);
@@ -262,7 +257,7 @@ function servedBySets(
   };
 }
 
-export function mapValues<Value, Result>(
+function mapValues<Value, Result>(
   map: ReadonlyMap<string, Value>,
   convert: (value: Value, key: string) => Result,
 ): Map<string, Result> {

@@ -8,7 +8,6 @@ import type { AddressSource, Snapshot, SnapshotApiService } from '../format/sche
  */
 export type MissingKnowledge = 'readiness' | 'served-set' | 'down';
 
-/** One API server, ready for routing. */
 export interface RoutingServer {
   readonly id: string;
   /** `https://host:port`; `undefined` when the snapshot has no usable address, or it has departed. */
@@ -79,7 +78,6 @@ export interface RoutingTable {
   /** When the snapshot was made or last renewed, milliseconds since the epoch. */
   readonly createdAt: number;
   readonly servers: readonly RoutingServer[];
-  /** Those of `servers` that have an address and are known. */
   readonly reachable: readonly RoutingServer[];
   /** All servers of custom resources. */
   readonly everyServer: ServedBy;
@@ -100,13 +98,11 @@ export interface RoutingTable {
   isCustomResource(group: string, version: string): boolean;
 }
 
-/** The minor versions that servers have at one time. */
 export interface MinorVersions {
   /** The one that most servers have, stale and departed ones too, so that a restart moves nothing; the newer when equal. */
   readonly majority: string;
   readonly newest: string;
   readonly oldest: string;
-  /** All of them. */
   readonly minors: readonly string[];
 }
 

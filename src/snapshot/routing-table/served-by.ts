@@ -34,7 +34,6 @@ function versionsOf(servers: readonly RoutingServer[]): readonly ServersOfVersio
   );
 }
 
-/** Orders minor versions as `ServedBy.byPreference` has them. */
 export function comparePreference(
   left: string | undefined,
   right: string | undefined,

@@ -2,12 +2,12 @@ import type { CryptoKey, JWK } from 'jose';
 // Not from 'jose' itself: see verify-sealed.ts.
 import { importJWK } from 'jose/key/import';
 import {
+  type DocumentIssue,
   describeIssueOf,
   fieldPath,
   IssueList,
   isJsonObject,
   parseJsonText,
-  type SnapshotIssue,
 } from '../../runtime/validation.ts';
 
 /** EdDSA (Ed25519, RFC 8037) and ECDSA over P-256 (RFC 7518 section 3.4): both are in every runtime's Web Crypto. */
@@ -26,7 +26,7 @@ export type PinnedKeySet = ReadonlyMap<string, PinnedKey>;
 
 export type ParseKeysResult<Key extends PinnedKey = PinnedKey> =
   | { readonly ok: true; readonly keys: ReadonlyMap<string, Key> }
-  | { readonly ok: false; readonly issues: readonly SnapshotIssue[] };
+  | { readonly ok: false; readonly issues: readonly DocumentIssue[] };
 
 /** Reads further members of a key's entry. After an error, which it reports, there is no key. */
 type CompleteKey<Key extends PinnedKey> = (
@@ -162,7 +162,7 @@ async function importPublicKey(
 }
 
 /** Describes an error in a key file. The file's content is left out: it may be a private key given by mistake. */
-export function describeKeysIssue(file: string, issue: SnapshotIssue): string {
+export function describeKeysIssue(file: string, issue: DocumentIssue): string {
   const message = issue.message.replace(/^(is not JSON)\b.*$/s, '$1');
   return describeIssueOf(file, { path: issue.path, message });
 }

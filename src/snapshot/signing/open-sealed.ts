@@ -21,7 +21,6 @@ export interface OpenedSnapshot {
   readonly snapshot: Snapshot;
   /** `sha256:<hex>` of the payload's bytes. */
   readonly digest: string;
-  /** The key that signed it. */
   readonly kid: string;
 }
 
@@ -114,7 +113,6 @@ export interface VerifiedPayload {
   readonly text: string;
   /** `sha256:<hex>` of the payload's bytes: names the content, independent of its signatures. */
   readonly digest: string;
-  /** The key that signed it. */
   readonly kid: string;
 }
 
