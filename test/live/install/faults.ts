@@ -48,7 +48,7 @@ export const faults: Readonly<
     await other.cutPower();
     await waitUntil(
       'the load balancer has noticed',
-      () => !cluster.balancer.healthy().includes(other.address),
+      async () => !(await cluster.balancer.healthy()).includes(other.address),
     );
     const words = await refused(
       cluster,
@@ -67,6 +67,7 @@ export const faults: Readonly<
     const { code, output } = await cluster.install(
       machine,
       release,
+      '--take-port',
       '--image=registry.example/other:1',
       patience,
     );
@@ -80,7 +81,7 @@ export const faults: Readonly<
   async 'another image of the router is not what it should be'(cluster, release) {
     const machine = firstOf(cluster);
     const before = await machine.files(touched);
-    const first = await cluster.install(machine, release, `--image=${image}`);
+    const first = await cluster.install(machine, release, '--take-port', `--image=${image}`);
     assert.equal(first.code, 0, first.output);
     const installed = await machine.files(touched);
     const other = '--image=registry.example/other:1';
@@ -99,7 +100,7 @@ export const faults: Readonly<
     const machine = firstOf(cluster);
     const before = await machine.files(touched);
     await killed(cluster, machine, release, '/var/lib/mixed-version-proxy-install/journal.json');
-    const again = await cluster.install(machine, release, `--image=${image}`);
+    const again = await cluster.install(machine, release, '--take-port', `--image=${image}`);
     assert.equal(again.code, 0, again.output);
     const undone = await cluster.install(machine, release, '--undo');
     assert.equal(undone.code, 0, undone.output);
@@ -110,7 +111,7 @@ export const faults: Readonly<
   async 'the node loses power while kube-apiserver moves'(cluster, release) {
     const machine = firstOf(cluster);
     const before = await machine.files(touched);
-    const running = cluster.install(machine, release, `--image=${image}`);
+    const running = cluster.install(machine, release, '--take-port', `--image=${image}`);
     await waitUntil('kube-apiserver is moved', async () => {
       const manifest = await machine.text('/etc/kubernetes/manifests/kube-apiserver.yaml');
       return manifest?.includes('--secure-port=6444') === true;
@@ -135,7 +136,13 @@ async function refused(
   before?: ReadonlyMap<string, string>,
 ): Promise<string> {
   const had = before ?? (await machine.files(touched));
-  const { code, output } = await cluster.install(machine, release, `--image=${image}`, patience);
+  const { code, output } = await cluster.install(
+    machine,
+    release,
+    '--take-port',
+    `--image=${image}`,
+    patience,
+  );
   assert.equal(code, 1, output);
   assert.match(output, words);
   assert.deepEqual(await machine.files(touched), had);
@@ -149,7 +156,7 @@ async function killed(
   release: KubernetesRelease,
   path: string,
 ): Promise<void> {
-  const running = cluster.install(machine, release, `--image=${image}`);
+  const running = cluster.install(machine, release, '--take-port', `--image=${image}`);
   await waitUntil(`${path} is there`, async () => (await machine.files(touched)).has(path), { every: 10 });
   await machine.killCommand();
   const { code } = await running;

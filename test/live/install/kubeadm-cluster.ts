@@ -103,8 +103,7 @@ export async function startKubeadmCluster(assets: InstallAssets): Promise<Kubead
     if (first === undefined) throw new TypeError('there are machines');
     const { credentials: admin } = kubeconfigFile(first.at('/etc/kubernetes/super-admin.conf'));
     const balancer = await startLoadBalancer(
-      bridge.address,
-      6443,
+      { host: bridge.address, port: 6443, directory },
       machines.map(({ address }) => address),
     );
     ending.unshift(() => balancer.close());
@@ -119,7 +118,10 @@ export async function startKubeadmCluster(assets: InstallAssets): Promise<Kubead
       await phase(machine, older, 'control-plane', 'all');
       await untilReady(machine, 6443);
     }
-    await waitUntil('the load balancer has all nodes', () => balancer.healthy().length === machines.length);
+    await waitUntil(
+      'the load balancer has all nodes',
+      async () => (await balancer.healthy()).length === machines.length,
+    );
     await phase(first, older, 'upload-config', 'all');
     for (const machine of machines) {
       await waitUntil(`${machine.name} is a node`, async () => {

@@ -1,124 +1,106 @@
-import { once } from 'node:events';
-import { request } from 'node:https';
-import { connect, createServer, type Socket } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from '../../../scripts/harness/wait-until.ts';
+import { startLoggedProcess } from '../logged-process.ts';
 
-/** Milliseconds between two checks of a node, and for one answer. */
-const checkInterval = 500;
-const checkTimeout = 2000;
-/** Until the next node is tried: one without power refuses nothing. */
-const connectTimeout = 1000;
+/** Milliseconds that connections of before a change may go on: a watch is ended then, and its client comes back. */
+const oldConnections = 2000;
 
-/** TCP, with checks of `/readyz` over HTTPS, as kubeadm's guide for highly available clusters has it. */
+/** HAProxy as docs/guides/load-balancers.md has it; each change is one of its file, and a reload. */
 export interface LoadBalancer {
   /** Addresses that connections go to now. */
-  healthy(): readonly string[];
+  healthy(): Promise<readonly string[]>;
   /** No further connections to it; resolves once those that there are have ended. */
   drain(address: string): Promise<void>;
-  /** Puts it back; resolves once it is checked and taken. */
-  restore(address: string): Promise<void>;
+  /** Puts it back; resolves once it is checked and taken. @param port Default: as before. */
+  restore(address: string, port?: number): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function startLoadBalancer(
-  host: string,
-  port: number,
+  { host, port, directory }: { readonly host: string; readonly port: number; readonly directory: string },
   addresses: readonly string[],
 ): Promise<LoadBalancer> {
-  const healthy = new Set<string>();
-  const drained = new Set<string>();
-  const connections = new Map<string, Set<Socket>>(addresses.map((address) => [address, new Set()]));
-  const clients = new Set<Socket>();
-  let turn = 0;
-  let isClosed = false;
+  const servers = new Map(addresses.map((address) => [address, { port, isOut: false }]));
+  const [file, socket] = [join(directory, 'haproxy.cfg'), join(directory, 'haproxy.sock')];
+  const write = () =>
+    writeFile(
+      file,
+      `global
+  stats socket ${socket}
+  hard-stop-after ${oldConnections}ms
+defaults
+  mode tcp
+  timeout connect 1s
+  timeout client  1h
+  timeout server  1h
+  retries 3
+  option redispatch 1
+frontend kubernetes
+  bind ${host}:${port}
+  default_backend routers
+backend routers
+  balance roundrobin
+  option httpchk GET /readyz
+  http-check expect status 200
+  default-server check check-ssl verify none inter 500ms fall 2 rise 1
+${[...servers].map(([address, server]) => `  server ${address} ${address}:${server.port}${server.isOut ? ' disabled' : ''}\n`).join('')}`,
+    );
+  await write();
+  const haproxy = await startLoggedProcess({
+    name: 'haproxy',
+    command: 'haproxy',
+    args: ['-W', '-db', '-f', file],
+    logFile: join(directory, 'haproxy.log'),
+  });
 
-  const destinations = () => addresses.filter((each) => healthy.has(each) && !drained.has(each));
-
-  function forward(client: Socket, left: readonly string[]): void {
-    const address = left[turn++ % left.length];
-    if (address === undefined) {
-      client.destroy();
-      return;
-    }
-    const server = connect({ host: address, port });
-    server.setNoDelay(true).on('error', () => {});
-    const late = setTimeout(() => server.destroy(), connectTimeout);
-    let isConnected = false;
-    server.once('connect', () => {
-      isConnected = true;
-      clearTimeout(late);
-      connections.get(address)?.add(client);
-      client.pipe(server).pipe(client);
-      client.once('close', () => {
-        connections.get(address)?.delete(client);
-        server.destroy();
-      });
-    });
-    server.once('close', () => {
-      if (isConnected) client.destroy();
-      else {
-        clearTimeout(late);
-        forward(
-          client,
-          left.filter((each) => each !== address),
-        );
-      }
-    });
+  async function reload(): Promise<void> {
+    await write();
+    process.kill(haproxy.pid, 'SIGUSR2');
+    await sleep(oldConnections + 500);
   }
 
-  const listener = createServer({ pauseOnConnect: true }, (client) => {
-    clients.add(client);
-    client
-      .setNoDelay(true)
-      .on('error', () => {})
-      .on('close', () => clients.delete(client));
-    forward(client, destinations());
-  });
-  listener.listen(port, host);
-  await once(listener, 'listening');
+  async function healthy(): Promise<readonly string[]> {
+    const rows = (await ask(socket, 'show stat')).split('\n').map((line) => line.split(','));
+    return rows.flatMap(([proxy, server = '', ...row]) =>
+      proxy === 'routers' && servers.has(server) && row[15]?.startsWith('UP') ? [server] : [],
+    );
+  }
 
-  const checks = addresses.map(async (address) => {
-    while (!isClosed) {
-      if (await isReady(`https://${address}:${port}/readyz`)) healthy.add(address);
-      else healthy.delete(address);
-      await sleep(checkInterval);
-    }
-  });
-  const until = async (condition: () => boolean) => {
-    while (!isClosed && !condition()) await sleep(50);
-  };
+  async function change(address: string, to: { port?: number; isOut: boolean }): Promise<void> {
+    const server = servers.get(address);
+    if (server === undefined) throw new TypeError(`${address} is none of the load balancer's`);
+    Object.assign(server, to);
+    await reload();
+    await waitUntil(
+      `the load balancer has taken ${address} ${to.isOut ? 'out' : 'in'}`,
+      async () => (await healthy()).includes(address) !== to.isOut,
+    );
+  }
+
+  await waitUntil('haproxy runs', async () => (await healthy()).length >= 0);
   return {
-    healthy: destinations,
-    async drain(address) {
-      drained.add(address);
-      // A watch is ended by whoever has it: its client comes back by another node.
-      await sleep(1000);
-      for (const client of connections.get(address) ?? []) client.destroy();
-      await until(() => connections.get(address)?.size === 0);
-    },
-    async restore(address) {
-      drained.delete(address);
-      await until(() => healthy.has(address));
-    },
-    async close() {
-      isClosed = true;
-      listener.close();
-      for (const client of clients) client.destroy();
-      await Promise.all(checks);
+    healthy,
+    drain: (address) => change(address, { isOut: true }),
+    restore: (address, to) => change(address, { isOut: false, ...(to !== undefined && { port: to }) }),
+    close: async () => {
+      await haproxy.stop(oldConnections);
     },
   };
 }
 
-function isReady(url: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const asked = request(
-      url,
-      { agent: false, rejectUnauthorized: false, signal: AbortSignal.timeout(checkTimeout) },
-      (response) => {
-        response.resume();
-        resolve(response.statusCode === 200);
-      },
-    );
-    asked.once('error', () => resolve(false)).end();
+function ask(socket: string, command: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    connect(socket)
+      .setEncoding('utf8')
+      .on('data', (data) => {
+        text += data;
+      })
+      .on('error', reject)
+      .on('close', () => resolve(text))
+      .end(`${command}\n`);
   });
 }

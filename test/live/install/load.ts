@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { collectionPath, type ExclusiveResource, manifestOf } from '../exclusive-resources.ts';
 import { type ObjectWriter, startObjectWriter } from '../object-writer.ts';
-import { describeReads, type ReadLoop, startReadLoop } from '../read-loop.ts';
+import { describeReads, type ReadCounts, type ReadLoop, startReadLoop } from '../read-loop.ts';
 import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
 import { describeWatch, lostOf, startWatchFollower, type WatchFollower } from '../watch-follower.ts';
 
@@ -14,6 +14,8 @@ export interface Load {
   read(resource: ExclusiveResource, origin: string): Promise<void>;
   /** Stops reading it: it is about to go, and rightly so. */
   leave(resource: ExclusiveResource): Promise<void>;
+  /** What has become of the reads so far. */
+  tally(): Readonly<ReadCounts>;
   /** Ends it. @returns what happened, a line each, and what is wrong of it */
   stop(): Promise<{ readonly lines: readonly string[]; readonly faults: readonly string[] }>;
 }
@@ -52,6 +54,13 @@ export async function startLoad(
     async leave(resource) {
       paths.delete(`${collectionPath(resource, scope)}/${fixed}`);
       await Promise.all([...reads.values()].map((loop) => loop.nextTurn()));
+    },
+    tally() {
+      const sum = { ok: 0, notFound: 0, forbidden: 0, refused: 0, broken: 0 };
+      for (const { counts } of reads.values()) {
+        for (const key of Object.keys(sum) as (keyof ReadCounts)[]) sum[key] += counts[key];
+      }
+      return sum;
     },
     async stop() {
       await writer.stop();

@@ -10,8 +10,11 @@ import { installAndUndo, installUpgradeAndUndo, meetFaults } from './steps.ts';
 
 const { values } = parseArgs({
   options: {
-    /** Of `faults` (on the way), `undo` (install and undo), `upgrade` (install, upgrade and undo). */
-    steps: { type: 'string', default: 'faults,undo,upgrade' },
+    /**
+     * Of `faults` (on the way), `undo` (port form: install and undo), `upgrade` (beside, port form, upgrade, undo). A
+     * cluster is upgraded once, so `beside` (beside, upgrade, undo) has one of its own.
+     */
+    steps: { type: 'string', default: 'faults,undo,upgrade,beside' },
     output: { type: 'string' },
   },
 });
@@ -35,13 +38,23 @@ async function tell(line: string): Promise<void> {
 async function runAll(found: InstallAssets): Promise<void> {
   if (!liveNetwork().isOwn) throw new Error('nodes need network namespaces of their own');
   const { older, newer } = found;
-  await tell(`Kubernetes ${older.version} and ${newer.version}: making three nodes`);
+  const steps = values.steps.split(',');
+  const clusters = [steps.filter((step) => step !== 'beside'), steps.filter((step) => step === 'beside')];
+  for (const each of clusters.filter(({ length }) => length > 0)) {
+    await tell(`Kubernetes ${older.version} and ${newer.version}: making three nodes`);
+    await runSteps(each, found);
+  }
+}
+
+async function runSteps(steps: readonly string[], found: InstallAssets): Promise<void> {
+  const { older } = found;
   const cluster = await startKubeadmCluster(found);
   try {
-    for (const step of values.steps.split(',')) {
+    for (const step of steps) {
       if (step === 'faults') await meetFaults(cluster, older, tell);
       else if (step === 'undo') await installAndUndo(cluster, older, tell);
-      else if (step === 'upgrade') await installUpgradeAndUndo(cluster, found, tell);
+      else if (step === 'upgrade' || step === 'beside')
+        await installUpgradeAndUndo(cluster, found, step, tell);
       else throw new TypeError(`--steps: ${step} is none`);
     }
   } catch (error) {

@@ -7,26 +7,23 @@ import { tlsRequest } from '../tls-request.ts';
 import { faults } from './faults.ts';
 import type { InstallAssets, KubernetesRelease } from './install-assets.ts';
 import { image, type KubeadmCluster, touched } from './kubeadm-cluster.ts';
-import { startLoad } from './load.ts';
+import { type Load, startLoad } from './load.ts';
 import type { Machine } from './machine.ts';
 import { followServiceEndpoints } from './service-endpoints.ts';
 
 /** A line for whoever reads the run. */
 export type Tell = (line: string) => Promise<void>;
 
-/** As the guide has it: out of the load balancer, the command, back into it. */
-async function outOfBalancer(
-  { balancer }: KubeadmCluster,
-  machine: Machine,
-  what: string,
-  act: () => Promise<void>,
-  tell: Tell,
-): Promise<void> {
-  const begun = Date.now();
-  await balancer.drain(machine.address);
+/** Says how long a step took, and what became of the reads meanwhile. */
+async function timed(what: string, load: Load, act: () => Promise<void>, tell: Tell): Promise<void> {
+  const [begun, before] = [Date.now(), load.tally()];
   await act();
-  await balancer.restore(machine.address);
-  await tell(`${what} on ${machine.name}: ${Math.round((Date.now() - begun) / 1000)} s`);
+  const { ok, notFound, forbidden, refused, broken } = load.tally();
+  const wrong = forbidden + refused + broken - before.forbidden - before.refused - before.broken;
+  const reads = ok - before.ok + notFound - before.notFound + wrong;
+  await tell(
+    `${what}: ${((Date.now() - begun) / 1000).toFixed(1)} s; reads ${reads}, wrong 404 ${notFound - before.notFound}, failed ${wrong}`,
+  );
 }
 
 async function command(
@@ -39,41 +36,44 @@ async function command(
   assert.equal(code, 0, `install kubeadm ${args.join(' ')} on ${machine.name}: ${output}`);
 }
 
-async function installAll(cluster: KubeadmCluster, release: KubernetesRelease, tell: Tell): Promise<void> {
-  for (const machine of cluster.machines) {
-    await outOfBalancer(
-      cluster,
-      machine,
-      'installed',
-      () => command(cluster, machine, release, `--image=${image}`),
-      tell,
-    );
+/** Every node, as the guide has it. @param without whether the load balancer leaves the node out meanwhile */
+async function onEach(
+  cluster: KubeadmCluster,
+  load: Load,
+  release: KubernetesRelease,
+  [what, ...args]: readonly [string, ...string[]],
+  { port, without }: { readonly port: number; readonly without: boolean },
+  tell: Tell,
+): Promise<void> {
+  const { balancer, machines } = cluster;
+  for (const machine of machines) {
+    const { address, name } = machine;
+    const isUndo = args.includes('--undo');
+    if (without) await timed(`load balancer leaves ${name} out`, load, () => balancer.drain(address), tell);
+    // Nobody comes by the router any more when it goes.
+    const point = () => balancer.restore(address, port);
+    const pointed = `load balancer leads to ${port} of ${name}`;
+    if (isUndo && !without) await timed(pointed, load, point, tell);
+    await timed(`${what} on ${name}`, load, () => command(cluster, machine, release, ...args), tell);
+    if (!isUndo || without) await timed(pointed, load, point, tell);
   }
 }
 
-async function undoAll(cluster: KubeadmCluster, release: KubernetesRelease, tell: Tell): Promise<void> {
-  for (const machine of cluster.machines) {
-    await outOfBalancer(
-      cluster,
-      machine,
-      'removed',
-      () => command(cluster, machine, release, '--undo'),
-      tell,
-    );
-  }
-}
+const beside = ['installed beside kube-apiserver', `--image=${image}`] as const;
+const takePort = ['port taken', '--take-port', `--image=${image}`] as const;
+const undone = ['removed', '--undo'] as const;
 
 async function filesOf({ machines }: KubeadmCluster) {
   return Promise.all(machines.map((machine) => machine.files(touched)));
 }
 
 /** Waits until the routers of all nodes know the same. */
-async function routersAgree({ machines, admin }: KubeadmCluster): Promise<void> {
+async function routersAgree({ machines, admin }: KubeadmCluster, port: number): Promise<void> {
   let told: unknown;
   await eventually(async () => {
     const routers = await Promise.all(
       machines.map(async ({ address }) => {
-        const server = `https://${address}:6443`;
+        const server = `https://${address}:${port}`;
         const { text } = await tlsRequest(`${server}/.mixed-version-proxy/v1/status`, admin);
         const status = parseStatusView(text) ?? null;
         return { server, serverId: status?.serverId ?? null, error: null, status };
@@ -105,10 +105,10 @@ export async function installAndUndo(
   const before = await filesOf(cluster);
   const load = await startLoad({ 'load balancer': cluster.origin }, cluster.admin, 'without-upgrade');
   const service = followServiceEndpoints(cluster.origin, cluster.admin);
-  await installAll(cluster, release, tell);
-  await routersAgree(cluster);
+  await onEach(cluster, load, release, takePort, { port: 6443, without: true }, tell);
+  await routersAgree(cluster, 6443);
   await tell('the routers of all nodes agree');
-  await undoAll(cluster, release, tell);
+  await onEach(cluster, load, release, undone, { port: 6443, without: true }, tell);
   const states = await service.stop();
   const { lines, faults: wrong } = await load.stop();
   for (const line of lines) await tell(line);
@@ -127,6 +127,7 @@ const patches = '/etc/kubernetes/patches';
 export async function installUpgradeAndUndo(
   cluster: KubeadmCluster,
   { older, newer }: InstallAssets,
+  form: 'beside' | 'upgrade',
   tell: Tell,
 ): Promise<void> {
   const { machines, origin, admin } = cluster;
@@ -135,31 +136,33 @@ export async function installUpgradeAndUndo(
   if (first === undefined || last === undefined) throw new TypeError('there are machines');
   const before = await filesOf(cluster);
   const load = await startLoad({ 'load balancer': origin }, admin, 'with-upgrade');
-  await installAll(cluster, older, tell);
+  await onEach(cluster, load, older, beside, { port: 7443, without: false }, tell);
+  await routersAgree(cluster, 7443);
+  const isBeside = form === 'beside';
+  if (!isBeside) await onEach(cluster, load, older, takePort, { port: 6443, without: true }, tell);
+  const [routerPort, serverPort] = isBeside ? [7443, 6443] : [6443, 6444];
+  await routersAgree(cluster, routerPort);
+  await tell('the routers of all nodes agree');
 
-  const ofNodes = Object.fromEntries(machines.map(({ name, address }) => [name, `https://${address}:6443`]));
+  const ofNodes = Object.fromEntries(
+    machines.map(({ name, address }) => [name, `https://${address}:${routerPort}`]),
+  );
   const loadOfNodes = await startLoad(ofNodes, admin, 'nodes');
   const loads = [load, loadOfNodes];
   await cluster.phase(first, newer, 'upload-config', 'all');
   const server = (machine: Machine, { apiServer }: KubernetesRelease) => ({
-    url: `https://${machine.address}:6444`,
+    url: `https://${machine.address}:${serverPort}`,
     binary: () => apiServer,
   });
   let gone: ExclusiveResource | undefined;
   for (const machine of machines) {
-    const begun = Date.now();
     if (machine === last && gone !== undefined) for (const each of loads) await each.leave(gone);
-    await cluster.kubeadm(
-      machine,
-      newer,
-      'upgrade',
-      'node',
-      'phase',
-      'control-plane',
-      `--patches=${patches}`,
-    );
-    await cluster.untilReady(machine, 6444);
-    await tell(`upgraded on ${machine.name}: ${Math.round((Date.now() - begun) / 1000)} s`);
+    const upgrade = async () => {
+      const flags = isBeside ? [] : [`--patches=${patches}`];
+      await cluster.kubeadm(machine, newer, 'upgrade', 'node', 'phase', 'control-plane', ...flags);
+      await cluster.untilReady(machine, serverPort);
+    };
+    await timed(`upgraded on ${machine.name}`, load, upgrade, tell);
     if (machine !== first) continue;
     const [upgraded, other] = [server(first, newer), server(last, older)];
     const come = await exclusiveResource({ admin }, upgraded, other);
@@ -170,7 +173,7 @@ export async function installUpgradeAndUndo(
     for (const each of loads) for (const resource of [come, gone]) await each.read(resource, origin);
   }
   const ofTheNodes = await loadOfNodes.stop();
-  await undoAll(cluster, newer, tell);
+  await onEach(cluster, load, newer, undone, { port: 6443, without: !isBeside }, tell);
   const { lines, faults: wrong } = await load.stop();
   for (const line of [...ofTheNodes.lines, ...lines]) await tell(line);
 
