@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
@@ -44,7 +45,15 @@ test('the image runs as nobody, without a shell, what the build leaves in it', (
   const of = (wanted: string) => lastStage.filter(({ name }) => name === wanted).map(({ rest }) => rest);
   assert.deepEqual(of('USER'), ['65532:65532']);
   assert.deepEqual(of('RUN'), []);
-  assert.deepEqual(of('ENTRYPOINT'), ['["/nodejs/bin/node", "/app/bin/mixed-version-proxy"]']);
+  const [node, ...started] = JSON.parse(of('ENTRYPOINT')[0] ?? '[]');
+  assert.equal(node, '/nodejs/bin/node');
+  assert.equal(started.at(-1), '/app/bin/mixed-version-proxy');
+  assert.deepEqual(of('CMD'), ['["serve"]']);
+  // This Node has the flags, and the command runs with them.
+  const command = [...started.slice(0, -1), join(root, 'bin/mixed-version-proxy'), 'serve'];
+  const { status, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
+  assert.equal(status, 2);
+  assert.match(stderr, /^error: give --kubeconfig /);
   const copied = of('COPY').flatMap((rest) => words(rest).slice(0, -1));
   assert.deepEqual(copied, [
     '/app/package.json',

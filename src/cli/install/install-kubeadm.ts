@@ -16,7 +16,7 @@ import {
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
 import type { MirrorPod } from './objects/mirror-pod.ts';
 import { recordedChanges, refuseAndPutBack, takeBackChange, tidyUp } from './recorded-changes.ts';
-import { routerPaths } from './router-files.ts';
+import { routerPaths, usedFiles } from './router-files.ts';
 import { InstallationRefused, waitUntil } from './wait-until.ts';
 
 /** An installation waits for two things, and for three more when it puts back. */
@@ -253,7 +253,22 @@ async function planOf(
     kubeconfig !== undefined &&
     isMade(journal, routerPaths.kubeconfig, kubeconfig) &&
     (await isDueForRenewal(kubeconfig));
-  return { plan: planInstallation(wish, files, { journal, renewsKubeconfig: renews }), journal };
+  const used = await usedOn(node, files.get(kubeAdmManifest));
+  return { plan: planInstallation(wish, files, { journal, renewsKubeconfig: renews, used }), journal };
+}
+
+/** The files that the router may find by the manifest of kube-apiserver, as far as they are there. */
+async function usedOn(node: KubeadmNode, manifest: string | undefined): Promise<readonly string[]> {
+  if (manifest === undefined) return [];
+  let paths: readonly string[];
+  try {
+    paths = usedFiles(manifest);
+  } catch {
+    // Whoever moves or reads kube-apiserver's port says what is wrong with it.
+    return [];
+  }
+  const present = paths.map(async (path) => ((await node.read(path)) === undefined ? [] : [path]));
+  return (await Promise.all(present)).flat();
 }
 
 /** Past two thirds of its life. kubeadm renews it with none of its own: it is not in /etc/kubernetes. */

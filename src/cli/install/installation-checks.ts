@@ -55,7 +55,8 @@ async function refuseUnlessRouterCanStart(
   const hostPath = hostPathsOf(pod);
   const readFile = (path: string) => {
     const onNode = hostPath(path);
-    if (onNode === undefined) throw new Error(`${routerPaths.manifest} does not mount it`);
+    if (onNode === undefined)
+      throw new Error(`the router's static pod does not mount it: copy it to /etc/mixed-version-proxy`);
     return planned.get(onNode) ?? node.readNow(onNode);
   };
   // A kube-apiserver that does not run, such as one that kubeadm has moved back onto the router's port, has no identity

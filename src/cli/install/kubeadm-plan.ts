@@ -45,6 +45,8 @@ interface Installed {
   readonly journal: Journal | undefined;
   /** The kubeconfig that it made is near its end. */
   readonly renewsKubeconfig: boolean;
+  /** Those of `usedFiles` that are on the node. */
+  readonly used: readonly string[];
 }
 
 /**
@@ -55,7 +57,7 @@ interface Installed {
 export function planInstallation(
   wish: InstallationWish,
   files: ReadonlyMap<string, string>,
-  { journal, renewsKubeconfig }: Installed,
+  { journal, renewsKubeconfig, used }: Installed,
 ): InstallationPlan {
   const manifest = files.get(kubeAdmManifest);
   if (manifest === undefined) {
@@ -85,7 +87,12 @@ export function planInstallation(
   /** Somebody's own, once it is there. */
   const made = (path: string, after: string, mode: number, isSecret?: boolean) =>
     files.has(path) ? [] : changeTo(files, path, after, mode, isSecret);
-  const [router] = changeTo(files, routerPaths.manifest, manifestOf(wish.image, files, routerPort), 0o600);
+  const [router] = changeTo(
+    files,
+    routerPaths.manifest,
+    manifestOf(wish.image, files, routerPort, used),
+    0o600,
+  );
   const [kubeApiServer] = changeTo(files, kubeAdmManifest, moved, 0o600);
   return {
     port,
@@ -145,10 +152,15 @@ function movedManifest(manifest: string, to: number | undefined) {
   }
 }
 
-function manifestOf(given: string | undefined, files: ReadonlyMap<string, string>, port: number): string {
+function manifestOf(
+  given: string | undefined,
+  files: ReadonlyMap<string, string>,
+  port: number,
+  used: readonly string[],
+): string {
   const present = files.get(routerPaths.manifest);
   const image = given ?? (present === undefined ? undefined : imageIn(present));
-  if (image !== undefined) return routerManifest(image, port);
+  if (image !== undefined) return routerManifest(image, port, used);
   throw new InstallationRefused(
     'give --image: the image of the router, by digest, from a registry that this node reaches',
   );

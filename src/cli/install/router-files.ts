@@ -1,3 +1,6 @@
+import { posix } from 'node:path';
+import { parseKubeApiServerManifest } from '../serve/kube-apiserver-manifest.ts';
+
 /** Where the router's own files are on a node, and what they hold. */
 export const routerPaths = {
   kubeconfig: '/etc/mixed-version-proxy/reader.kubeconfig',
@@ -60,8 +63,58 @@ logging:
 `;
 }
 
-/** The static pod of deploy/static-pod, on this port. */
-export function routerManifest(image: string, port: number): string {
+/** Flags of kube-apiserver whose files the router uses. */
+const usedFlags = [
+  'client-ca-file',
+  'proxy-client-cert-file',
+  'proxy-client-key-file',
+  'requestheader-client-ca-file',
+  'tls-cert-file',
+  'tls-private-key-file',
+  'peer-ca-file',
+];
+
+/**
+ * Where the files are on the node that a router may find by the flags of kube-apiserver, whether they are there or not:
+ * never the keys of authorities and of service accounts, which lie beside them. Pure.
+ * @throws {TypeError} what is wrong with the manifest
+ */
+export function usedFiles(manifest: string): readonly string[] {
+  const { flags, valuesOf, hostPath } = parseKubeApiServerManifest(manifest);
+  const pairs = valuesOf('tls-sni-cert-key').flatMap((value) => value.replace(/:.*/s, '').split(','));
+  const serving = flags.get('tls-cert-file');
+  // What `--peer-ca-file` is found in where kube-apiserver has none.
+  const authority = serving === undefined ? [] : [posix.join(posix.dirname(serving), 'ca.crt')];
+  const named = [...usedFlags.flatMap((name) => flags.get(name) ?? []), ...pairs, ...authority];
+  return [...new Set(named.flatMap((path) => hostPath(path) ?? []))].sort();
+}
+
+/** Names of volumes: what a path ends with, and its number, as labels of DNS (RFC 1123). */
+function volumesOf(files: readonly string[]): readonly { readonly name: string; readonly path: string }[] {
+  return files.map((path, index) => {
+    const name = posix
+      .basename(path)
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .slice(0, 40);
+    return { name: `file-${index}-${name.replace(/-$/, '')}`, path };
+  });
+}
+
+/**
+ * The static pod of deploy/static-pod, on this port.
+ * @param files of the node that it may read. Each is mounted by itself: kubeadm renews them in place
+ *   (client-go util/cert/io.go: WriteCert), so a mount goes on showing what they hold
+ */
+export function routerManifest(image: string, port: number, files: readonly string[]): string {
+  const volumes = volumesOf(files);
+  const mounts = volumes.map(
+    ({ name, path }) => `        - { name: ${name}, mountPath: ${JSON.stringify(path)}, readOnly: true }\n`,
+  );
+  const sources = volumes.map(
+    ({ name, path }) =>
+      `    - name: ${name}\n      hostPath: { path: ${JSON.stringify(path)}, type: File }\n`,
+  );
   const probe = (path: string) => `httpGet: { host: 127.0.0.1, path: ${path}, port: ${port}, scheme: HTTPS }`;
   return `# Written by mixed-version-proxy install kubeadm, which takes it back with --undo.
 apiVersion: v1
@@ -107,7 +160,7 @@ spec:
       resources:
         requests: { cpu: 250m, memory: 256Mi }
         # No CPU limit: throttling would slow down every request.
-        limits: { memory: 4Gi }
+        limits: { memory: 1Gi }
       securityContext:
         # kubeadm writes its keys for root alone. Without a capability root here is only their owner.
         runAsUser: 0
@@ -118,16 +171,13 @@ spec:
           drop: [ALL]
       volumeMounts:
         - { name: config, mountPath: /etc/mixed-version-proxy, readOnly: true }
-        - { name: pki, mountPath: /etc/kubernetes/pki, readOnly: true }
-        # The flags of kube-apiserver, which the router finds its own settings in.
+${mounts.join('')}        # The flags of kube-apiserver, which the router finds its own settings in. The folder, for kubeadm replaces the file.
         - { name: manifests, mountPath: /etc/kubernetes/manifests, readOnly: true }
         - { name: state, mountPath: /var/lib/mixed-version-proxy }
   volumes:
     - name: config
       hostPath: { path: /etc/mixed-version-proxy, type: Directory }
-    - name: pki
-      hostPath: { path: /etc/kubernetes/pki, type: Directory }
-    - name: manifests
+${sources.join('')}    - name: manifests
       hostPath: { path: /etc/kubernetes/manifests, type: Directory }
     - name: state
       hostPath: { path: /var/lib/mixed-version-proxy, type: DirectoryOrCreate }

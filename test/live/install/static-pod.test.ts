@@ -6,7 +6,7 @@ import { kubeadmManifest } from '../../support/kubeadm-layout.ts';
 import { parseStaticPod } from './static-pod.ts';
 
 const kubeadm = kubeadmManifest({ pki: '/etc/kubernetes/pki', securePort: 6443 });
-const router = parseStaticPod(routerManifest('registry.example/mixed-version-proxy:1', 6443));
+const router = parseStaticPod(routerManifest('registry.example/mixed-version-proxy:1', 6443, []));
 
 test('a static pod is read as a kubelet reads it: named ports of probes, ports of the host, grace and folders', () => {
   const kubeApiServer = parseStaticPod(kubeadm);
@@ -15,7 +15,9 @@ test('a static pod is read as a kubelet reads it: named ports of probes, ports o
   assert.equal(kubeApiServer.grace, 30_000);
   assert.equal(router.grace, 90_000);
   assert.equal(router.startupProbe?.url, 'https://127.0.0.1:6443/livez');
-  assert.ok(router.volumes.some(({ path, type }) => path === '/etc/kubernetes/pki' && type === 'Directory'));
+  assert.ok(
+    router.volumes.some(({ path, type }) => path === '/etc/kubernetes/manifests' && type === 'Directory'),
+  );
 });
 
 test('a kube-apiserver that has moved and the router have no port of the host in common', () => {
