@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import type {
   APIGroupDiscovery,
   APIResourceDiscovery,
   APIVersionDiscovery,
 } from '../apimachinery/discovery-types.ts';
-import { type DiscoveryView, mergeDiscovery } from './merge-discovery.ts';
+import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
+import { consensusOrder, type DiscoveryView, mergeDiscovery, viewsOf } from './merge-discovery.ts';
 
 function view(
   serverId: string,
@@ -234,4 +237,99 @@ test('a storage version hash is that of the leading server, also where servers s
     view('b', groups, { storageVersionHashes: older, version: 'v1.29.0' }),
   ];
   assert.deepEqual([...mergeDiscovery(views).storageVersionHashes], [['batch/v1/jobs', '8aSe+NMegvE=']]);
+});
+
+const discovery = [{ metadata: { name: 'batch' }, versions: [{ version: 'v1', resources: [] }] }];
+
+function staleness(stale: Readonly<Record<string, boolean>>): boolean[] {
+  const servers = Object.entries(stale).map(
+    ([id, isStale]) => [id, { serves: ['batch/v1/jobs'], discovery, stale: isStale }] as const,
+  );
+  return viewsOf(buildRoutingTable(snapshotOf(Object.fromEntries(servers)))).map((view) => view.stale);
+}
+
+test('a server that could not be read is stale beside one that could', () => {
+  assert.deepEqual(staleness({ a: true, b: false }), [true, false]);
+});
+
+test('discovery is not stale as a whole when the sync job could read no server at all', () => {
+  assert.deepEqual(staleness({ a: true, b: true }), [false, false]);
+  assert.deepEqual(staleness({ a: true }), [false]);
+});
+
+test('the leading list keeps its order, which need not be alphabetical', () => {
+  assert.deepEqual(
+    consensusOrder([
+      ['apps', 'events', 'autoscaling'],
+      ['autoscaling', 'apps'],
+    ]),
+    ['apps', 'events', 'autoscaling'],
+  );
+});
+
+test('what only another list has goes behind the neighbour it has there', () => {
+  assert.deepEqual(
+    consensusOrder([
+      ['apps', 'policy'],
+      ['apps', 'batch', 'policy', 'zoo'],
+    ]),
+    ['apps', 'batch', 'policy', 'zoo'],
+  );
+  assert.deepEqual(consensusOrder([['policy'], ['batch', 'policy']]), ['batch', 'policy']);
+});
+
+test('among names its list does not know it goes by name, so that sorted lists stay sorted', () => {
+  assert.deepEqual(
+    consensusOrder([
+      ['a', 'c', 'e'],
+      ['a', 'b'],
+      ['a', 'd'],
+    ]),
+    ['a', 'b', 'c', 'd', 'e'],
+  );
+});
+
+test('no lists give no names', () => {
+  assert.deepEqual(consensusOrder([]), []);
+});
+
+const names = fc.array(fc.constantFrom(...'abcdefghij'));
+
+test('every name comes once, and the names of the leading list in its order', () => {
+  fc.assert(
+    fc.property(fc.array(names, { minLength: 1 }), (lists) => {
+      const order = consensusOrder(lists);
+      assert.deepEqual(order.toSorted(), [...new Set(lists.flat())].sort());
+      const leading = new Set(lists[0]);
+      assert.deepEqual(
+        order.filter((name) => leading.has(name)),
+        [...leading],
+      );
+    }),
+  );
+});
+
+test('lists that are all sorted give a sorted list', () => {
+  fc.assert(
+    fc.property(fc.array(names), (lists) => {
+      const sorted = lists.map((list) => [...new Set(list)].sort());
+      assert.deepEqual(consensusOrder(sorted), [...new Set(sorted.flat())].sort());
+    }),
+  );
+});
+
+test('two lists that do not contradict each other both keep their order', () => {
+  const shuffled = fc.shuffledSubarray([...'abcdefghij'], { minLength: 10 });
+  fc.assert(
+    fc.property(shuffled, names, names, (total, one, two) => {
+      const lists = [one, two].map((list) => total.filter((name) => list.includes(name)));
+      const order = consensusOrder(lists);
+      for (const list of lists) {
+        assert.deepEqual(
+          order.filter((name) => list.includes(name)),
+          list,
+        );
+      }
+    }),
+  );
 });

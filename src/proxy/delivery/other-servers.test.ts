@@ -5,7 +5,7 @@ import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 import type { AdmittedRequest } from '../../request/router.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
-import { maySafelyTryAnother, othersToAsk } from './other-servers.ts';
+import { maySafelyTryAnother, othersToAsk, RetryBudget } from './other-servers.ts';
 
 const failed = (code: TransportErrorCode, mayHaveBeenProcessed: boolean) =>
   new TransportError(code, 'no response', { mayHaveBeenProcessed });
@@ -93,3 +93,13 @@ function requestOf(method: string, reason: DecisionReason): AdmittedRequest {
     decision: { decision: 'local', reason, candidates: [] },
   };
 }
+
+test('second tries are bounded to a fifth of the requests once the reserve is used up', () => {
+  const budget = new RetryBudget();
+  let tries = 0;
+  for (let request = 0; request < 1000; request++) {
+    budget.deposit();
+    if (budget.withdraw()) tries += 1;
+  }
+  assert.ok(tries >= 200 && tries <= 211, `${tries} second tries for 1000 requests`);
+});

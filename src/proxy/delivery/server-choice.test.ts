@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import type { VersionChoice } from '../../routing/decision.ts';
 import type { RoutingServer } from '../../snapshot/routing-table/routing-table.ts';
-import { type Candidates, ServerChoice, ServerLoad } from './server-choice.ts';
+import {
+  type Candidates,
+  chooseServer,
+  ServerChoice,
+  ServerLoad,
+  type ServerState,
+} from './server-choice.ts';
 
 const server = (id: string, minor: string): RoutingServer => ({
   id,
@@ -97,4 +104,110 @@ test('a server that could not be reached is avoided for a while, or until it ans
   assert.equal(load.isAvoided('b'), true);
   now = 5_000;
   assert.equal(load.isAvoided('b'), false);
+});
+
+const serverCalled = (id: string): RoutingServer => ({
+  id,
+  origin: `https://${id}.example:6443`,
+  serverName: 'kubernetes.default.svc',
+  version: undefined,
+  minor: undefined,
+  stale: false,
+  departed: false,
+});
+const [a, b, c] = [serverCalled('a'), serverCalled('b'), serverCalled('c')];
+const state = (inFlight: Record<string, number>, avoided: readonly string[] = []): ServerState => ({
+  inFlight: (id) => inFlight[id] ?? 0,
+  mayBeAsked: (id) => (avoided.includes(id) ? 'last' : 'first'),
+  weight: () => 1,
+});
+
+test('of two drawn servers the one with fewer requests in flight is taken', () => {
+  for (const draw of [0, 0.49, 0.51, 0.99]) {
+    assert.equal(
+      chooseServer([a, b], state({ a: 5, b: 1 }), () => draw),
+      b,
+    );
+  }
+});
+
+test('equal load is spread by the draw', () => {
+  assert.equal(
+    chooseServer([a, b, c], state({}), () => 0),
+    a,
+  );
+  assert.equal(
+    chooseServer([a, b, c], state({}), () => 0.99),
+    c,
+  );
+});
+
+test('a server that could not be reached is taken only when nothing else is left', () => {
+  assert.equal(
+    chooseServer([a, b], state({ b: 99 }, ['a']), () => 0),
+    b,
+  );
+  assert.notEqual(
+    chooseServer([a, b], state({}, ['a', 'b']), () => 0),
+    undefined,
+  );
+});
+
+test('the server that was tried already is never taken again', () => {
+  assert.equal(
+    chooseServer([a], state({}), () => 0, a),
+    undefined,
+  );
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.constantFrom(a, b, c), { minLength: 1 }),
+      fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { minLength: 2, maxLength: 2 }),
+      fc.uniqueArray(fc.constantFrom('a', 'b', 'c')),
+      (candidates, draws, avoided) => {
+        let draw = 0;
+        const chosen = chooseServer(
+          candidates,
+          state({}, avoided),
+          () => draws[draw++ % 2] as number,
+          candidates[0],
+        );
+        assert.notEqual(chosen, candidates[0]);
+        assert.equal(chosen === undefined, candidates.length === 1);
+      },
+    ),
+  );
+});
+
+test('somebody is always chosen, whatever health and slow start say', () => {
+  const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.constantFrom(a, b, c), { minLength: 1 }),
+      fc.infiniteStream(share),
+      fc.uniqueArray(fc.constantFrom('a', 'b', 'c')),
+      share,
+      (candidates, draws, avoided, weight) => {
+        const random = () => draws.next().value as number;
+        const chosen = chooseServer(candidates, { ...state({}, avoided), weight: () => weight }, random);
+        assert.ok(chosen !== undefined && candidates.includes(chosen));
+      },
+    ),
+  );
+});
+
+test('a server in its slow start is preferred to one that is avoided, and gets its share of equals', () => {
+  const starting = { ...state({}, ['b']), weight: (id: string) => (id === 'a' ? 0.1 : 1) };
+  assert.equal(
+    chooseServer([a, b], starting, () => 0.5),
+    a,
+  );
+  const equals = { ...state({}), weight: (id: string) => (id === 'a' ? 0.25 : 1) };
+  let draws = 0;
+  // An even sequence (multiples of the golden ratio), so that the shares are the weights'.
+  const even = () => (draws++ * 0.618_033_988_749) % 1;
+  let chosen = 0;
+  for (let request = 0; request < 1_000; request++) {
+    if (chooseServer([a, b], equals, even) === a) chosen++;
+  }
+  assert.ok(chosen > 50 && chosen < 250, `an eighth of the requests: ${chosen}`);
 });

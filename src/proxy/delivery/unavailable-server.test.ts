@@ -7,6 +7,7 @@ import {
   jobs,
   pods,
   shuttingDown,
+  shuttingDownHead,
   startWithRefusals,
 } from '../../../test/support/refusing-servers.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
@@ -14,6 +15,7 @@ import { frontProxyConnection, testApp, userConnection } from '../../../test/sup
 import { ServerHealth } from '../../health/server-health.ts';
 import { TransportError } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
+import { shuttingDownStatus } from './judge-response.ts';
 import { ServerLoad } from './server-choice.ts';
 
 /** What the router of a peer responds with while its API server is down (RFC 9209). */
@@ -208,4 +210,79 @@ test('a write goes to another version two seconds after the last server of the p
   assert.equal(transport.sent.length, 2);
   now = 2_000;
   assert.deepEqual(await answered('POST'), { answeredBy: 'b' });
+});
+
+const startWithEnding = (
+  refuses: (attempt: number) => boolean,
+  response = shuttingDown,
+  snapshot = mixedCluster,
+) => startWithRefusals(refuses, response, snapshot);
+
+test('what a server that ends refuses is asked of another one, writes too', async () => {
+  for (const [method, url] of [
+    ['GET', jobs],
+    ['GET', pods],
+    ['DELETE', `${jobs}/one`],
+    ['PATCH', `${pods}/one`],
+  ] as const) {
+    await assertAnotherResponds(method, url, shuttingDown);
+  }
+});
+
+test('where nobody else serves it, or all of them end, the client is told when to ask again', async () => {
+  const alone = snapshotOf({ [localId]: ['v1/pods'] });
+  for (const [snapshot, sent] of [
+    [alone, 1],
+    [mixedCluster, 2],
+  ] as const) {
+    const { app, transport } = await startWithEnding(() => true, shuttingDown, snapshot);
+    const response = await app.request(pods);
+    assert.equal(response.status, 503);
+    assert.equal(response.headers.get('retry-after'), '1');
+    assert.equal(await response.text(), shuttingDownStatus);
+    assert.equal(transport.sent.length, sent);
+  }
+});
+
+test('a write whose body is gone is not sent again', async () => {
+  const { app, transport } = await startWithEnding(() => true);
+  const response = await app.request(jobs, { method: 'POST', body: '{}' });
+  assert.equal(response.status, 503);
+  assert.equal(response.headers.get('retry-after'), '1');
+  assert.equal(transport.sent.length, 1);
+});
+
+test('any other 503 is passed on: a server may have carried something out', async () => {
+  const other = shuttingDownStatus.replace('apiserver is shutting down', 'etcdserver: request timed out');
+  const responses = [
+    () =>
+      new Response(other, {
+        status: 503,
+        headers: { ...shuttingDownHead, 'content-length': String(other.length) },
+      }),
+    () =>
+      new Response(shuttingDownStatus, {
+        status: 503,
+        headers: { ...shuttingDownHead, 'retry-after': '30' },
+      }),
+    () => new Response(shuttingDownStatus, { status: 500, headers: shuttingDownHead }),
+    () =>
+      new Response('x'.repeat(150), {
+        status: 503,
+        headers: { ...shuttingDownHead, 'content-type': 'text/html' },
+      }),
+  ];
+  for (const response of responses) {
+    const { app, transport } = await startWithEnding(() => true, response);
+    assert.ok((await app.request(jobs)).status >= 500);
+    assert.equal(transport.sent.length, 1);
+  }
+});
+
+test('what a kubelet or an application says is passed on', async () => {
+  for (const subresource of ['proxy', 'log']) {
+    const { app, transport } = await startWithEnding(() => true);
+    assert.equal((await app.request(`${pods}/one/${subresource}`)).status, 503);
+    assert.equal(transport.sent.length, 1, subresource);
+  }
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, it, test } from 'node:test';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import {
   at,
@@ -9,6 +9,7 @@ import {
   old,
   pinned,
   receiverWith,
+  renewalOf,
   sealed,
 } from '../../../test/support/snapshot-receiver.ts';
 import { silentLogger } from '../../runtime/logger.ts';
@@ -307,4 +308,231 @@ test('a key file that was reloaded counts from the next push on', async () => {
   await assert.rejects(receiver.accept(jws), { code: 'UnknownKey' });
   current = await pinned(next.publicJwk);
   assert.equal((await receiver.accept(jws)).result, 'accepted');
+});
+
+const own = { readsClusterItself: true } as const;
+
+function generation(number: number, createdAt = at(noon), cluster = 'one') {
+  return snapshotOf({ a: ['v1/pods'] }, { generation: number, createdAt, cluster });
+}
+
+describe('the receiver of a router that reads the cluster itself', () => {
+  it('takes a rising generation, and no other content under the same one', async () => {
+    const { receiver } = receiverWith(own);
+    assert.equal((await receiver.acceptOwn(generation(1))).result, 'accepted');
+    assert.equal((await receiver.acceptOwn(generation(2))).result, 'accepted');
+    await assert.rejects(receiver.acceptOwn(generation(2, at(noon), 'two')), { code: 'NotNewer' });
+    await assert.rejects(receiver.acceptOwn(generation(1)), { code: 'NotNewer' });
+    assert.equal(receiver.current()?.generation, 2);
+  });
+
+  it('renews the same content by its later time, and none by an earlier one', async () => {
+    const { receiver, clock } = receiverWith(own);
+    await receiver.acceptOwn(generation(1));
+    const before = receiver.current()?.createdAt ?? 0;
+    clock.now = noon + minute;
+    assert.equal((await receiver.acceptOwn(generation(1, at(noon + minute)))).result, 'renewed');
+    assert.equal(receiver.current()?.createdAt, before + minute);
+    assert.equal((await receiver.acceptOwn(generation(1, at(noon + minute)))).result, 'unchanged');
+    await assert.rejects(receiver.acceptOwn(generation(1)), { code: 'NotNewer' });
+  });
+
+  it('refuses what a pushed snapshot would be refused for: addresses, a time in the future, content', async () => {
+    const { receiver } = receiverWith(own);
+    const good = generation(1);
+    const [server = assert.fail()] = good.servers;
+    const loopback = { ...good, servers: [{ ...server, address: '127.0.0.1:6443' }] };
+    await assert.rejects(receiver.acceptOwn(loopback), { code: 'Invalid' });
+    await assert.rejects(receiver.acceptOwn(generation(1, at(noon + 60 * minute))), { code: 'Invalid' });
+    await assert.rejects(receiver.acceptOwn({ ...good, servers: [] }), { code: 'Invalid' });
+    assert.equal(receiver.current(), undefined);
+  });
+
+  it('takes nothing that is pushed, signed with a pinned key or not at all', async () => {
+    const { receiver } = receiverWith(own);
+    const jws = await sealSnapshot(generation(1), signingKeyOf(old.privateJwk));
+    await assert.rejects(receiver.accept(jws), { code: 'ReadsClusterItself' });
+    await assert.rejects(receiver.accept(JSON.stringify(generation(1))), { code: 'ReadsClusterItself' });
+    await assert.rejects(receiver.renew(jws), { code: 'ReadsClusterItself' });
+    assert.equal(receiver.current(), undefined);
+  });
+
+  it('goes on from what it stored, with the last renewal, and not from what was pushed before', async () => {
+    const store = createMemorySnapshotStore();
+    const first = receiverWith({ ...own, store });
+    await first.receiver.acceptOwn(generation(1));
+    first.clock.now = noon + minute;
+    await first.receiver.acceptOwn(generation(1, at(noon + minute)));
+    const second = receiverWith({ ...own, store });
+    assert.equal((await second.receiver.restore()).result, 'restored');
+    assert.equal(second.receiver.current()?.createdAt, noon + minute);
+    await assert.rejects(second.receiver.acceptOwn(generation(1, at(noon), 'two')), { code: 'NotNewer' });
+
+    const signed = await sealSnapshot(
+      generation(7),
+      signingKeyOf((await generateSigningKey('ES256')).privateJwk),
+    );
+    const third = receiverWith({ ...own, store: createMemorySnapshotStore({ snapshot: signed }) });
+    const restored = await third.receiver.restore();
+    assert.match(restored.result === 'refused' ? restored.error.message : '', /is a signed one/);
+  });
+
+  it('is the only one that takes unsigned snapshots: one that is pushed to refuses them, stored or handed over', async () => {
+    const store = createMemorySnapshotStore();
+    await receiverWith({ ...own, store }).receiver.acceptOwn(generation(1));
+    const { receiver } = receiverWith({ store });
+    assert.throws(() => receiver.acceptOwn(generation(2)), TypeError);
+    assert.equal((await receiver.restore()).result, 'refused');
+    assert.equal(receiver.current(), undefined);
+  });
+});
+
+test('a renewal makes the held snapshot young again, which survives a restart', async () => {
+  const { receiver, store } = receiverWith();
+  const jws = await sealed(3);
+  await receiver.accept(jws);
+  const before = receiver.current();
+  const renewal = await renewalOf(jws, 3);
+  assert.deepEqual(await receiver.renew(renewal), {
+    result: 'renewed',
+    generation: 3,
+    createdAt: noon + minute,
+    persisted: true,
+  });
+  const after = receiver.current();
+  assert.equal(after?.createdAt, noon + minute);
+  assert.equal(after?.resource('', 'v1', 'pods'), before?.resource('', 'v1', 'pods'));
+  assert.deepEqual(await store.load(), { snapshot: jws, renewal });
+  assert.equal((await receiver.renew(renewal)).result, 'unchanged');
+
+  const restarted = receiverWith({ store }).receiver;
+  assert.deepEqual(await restarted.restore(), {
+    result: 'restored',
+    generation: 3,
+    createdAt: noon + minute,
+  });
+  // Sent again as a whole, the snapshot does not lose what the renewal gave it.
+  assert.equal((await receiver.accept(jws)).createdAt, noon + minute);
+});
+
+test('a renewal holds for a snapshot that was signed anew, because it names the content', async () => {
+  const { receiver } = receiverWith();
+  await receiver.accept(await sealed(3));
+  const resealed = await sealed(3, ['v1/pods'], {}, next);
+  assert.equal((await receiver.renew(await renewalOf(resealed, 3))).result, 'renewed');
+});
+
+test('a renewal of anything but exactly what is held is refused', async () => {
+  const { receiver, clock } = receiverWith();
+  const jws = await sealed(3);
+  await assert.rejects(receiver.renew(await renewalOf(jws, 3)), {
+    code: 'NotNewer',
+    message: /no snapshot is held/,
+  });
+  await receiver.accept(jws);
+  const table = receiver.current();
+  const other = await sealed(3, ['batch/v1/jobs']);
+  clock.now = noon + minute;
+  for (const [renewal, code] of [
+    [await renewalOf(jws, 4), 'NotNewer'],
+    [await renewalOf(other, 3), 'NotNewer'],
+    [await renewalOf(jws, 3, { createdAt: at(noon - minute) }), 'NotNewer'],
+    [await renewalOf(jws, 3, { createdAt: at(noon + 10 * minute) }), 'Invalid'],
+    [jws, 'BadSignature'],
+    ['', 'Unsigned'],
+  ] as const) {
+    await assert.rejects(receiver.renew(renewal), { code });
+  }
+  assert.equal(receiver.current(), table);
+});
+
+test('an old renewal played back revives nothing', async () => {
+  const { receiver, clock } = receiverWith();
+  const jws = await sealed(3);
+  await receiver.accept(jws);
+  const first = await renewalOf(jws, 3);
+  await receiver.renew(first);
+  clock.now = noon + 2 * minute;
+  await receiver.renew(await renewalOf(jws, 3, { createdAt: at(noon + 2 * minute) }));
+  await assert.rejects(receiver.renew(first), { code: 'NotNewer' });
+  assert.equal(receiver.current()?.createdAt, noon + 2 * minute);
+});
+
+test('a newer snapshot leaves the renewal of the old one behind', async () => {
+  const { receiver, store } = receiverWith();
+  const jws = await sealed(3);
+  await receiver.accept(jws);
+  await receiver.renew(await renewalOf(jws, 3));
+  const newer = await sealed(4);
+  await receiver.accept(newer);
+  assert.deepEqual(await store.load(), { snapshot: newer });
+  assert.equal(receiver.current()?.createdAt, noon);
+});
+
+test('a stored renewal that cannot be used costs the renewal, not the snapshot', async () => {
+  const jws = await sealed(3);
+  const foreign = await renewalOf(await sealed(4), 4);
+  for (const renewal of ['garbage', foreign]) {
+    const { receiver } = receiverWith({ store: createMemorySnapshotStore({ snapshot: jws, renewal }) });
+    assert.deepEqual(await receiver.restore(), {
+      result: 'restored',
+      generation: 3,
+      createdAt: noon,
+    });
+    assert.deepEqual(receiver.sealed(), { snapshot: jws });
+  }
+});
+
+test('a restart begins with the last good snapshot, and refuses what is older', async () => {
+  const { receiver, store } = receiverWith();
+  await receiver.accept(await sealed(3));
+  const restarted = receiverWith({ store }).receiver;
+  assert.deepEqual(await restarted.restore(), {
+    result: 'restored',
+    generation: 3,
+    createdAt: noon,
+  });
+  assert.equal(restarted.current()?.generation, 3);
+  await assert.rejects(restarted.accept(await sealed(2)), { code: 'NotNewer' });
+});
+
+test('an old snapshot is restored as well, with its age', async () => {
+  const { receiver, store } = receiverWith();
+  await receiver.accept(await sealed(3));
+  const restarted = receiverWith({ store });
+  restarted.clock.now = noon + 60 * minute;
+  assert.equal((await restarted.receiver.restore()).result, 'restored');
+  assert.equal(restarted.receiver.current()?.createdAt, noon);
+});
+
+test('nothing that was tampered with is restored, and the router starts without it', async () => {
+  const jws = await sealed(3);
+  const unreadable: SnapshotStore = {
+    load: async () => {
+      throw new Error('EIO: i/o error');
+    },
+    save: async () => {},
+  };
+  for (const [store, message] of [
+    [createMemorySnapshotStore({ snapshot: `${jws.slice(0, -4)}AAAA` }), /signature/],
+    [createMemorySnapshotStore({ snapshot: '' }), /not signed/],
+    [unreadable, /EIO/],
+  ] as const) {
+    const { receiver } = receiverWith({ store });
+    const restored = await receiver.restore();
+    assert.ok(restored.result === 'refused');
+    assert.match(restored.error.message, message);
+    assert.equal(receiver.current(), undefined);
+    assert.equal((await receiver.accept(jws)).result, 'accepted');
+  }
+  assert.deepEqual(await receiverWith().receiver.restore(), { result: 'empty' });
+});
+
+test('a snapshot that was pushed before the restore is not replaced by the older stored one', async () => {
+  const store = createMemorySnapshotStore({ snapshot: await sealed(3) });
+  const kept: SnapshotStore = { load: store.load, save: async () => {} };
+  const { receiver } = receiverWith({ store: kept });
+  await receiver.accept(await sealed(5));
+  assert.equal((await receiver.restore()).result, 'refused');
+  assert.equal(receiver.current()?.generation, 5);
 });

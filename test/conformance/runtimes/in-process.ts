@@ -20,7 +20,7 @@ import { tokensPassThrough, urlParsed } from './reservations.ts';
 const noConnection = {
   kind: 'does not apply',
   because:
-    'These cases write bytes on a connection, or want an interim response before the final one; a handler that is called with a `Request` has neither. A `Connection` line that a Node `Request` carries meets the same hygiene (`src/request/header-hygiene.test.ts`).',
+    'These cases write bytes on a connection, or want an interim response before the final one; a handler that is called with a `Request` has neither. A `Connection` line that a Node `Request` carries meets the same hygiene (`src/request/headers.test.ts`).',
 } as const;
 
 const noUpgrade = {

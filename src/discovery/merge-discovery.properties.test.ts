@@ -6,8 +6,8 @@ import type {
   APIResourceDiscovery,
   APISubresourceDiscovery,
   APIVersionDiscovery,
-} from '../../apimachinery/discovery-types.ts';
-import { type DiscoveryView, mergeDiscovery } from '../merge-discovery.ts';
+} from '../apimachinery/discovery-types.ts';
+import { type DiscoveryView, mergeDiscovery } from './merge-discovery.ts';
 
 // Objects like those JSON.parse makes, for deepEqual.
 const plain = { noNullPrototype: true };
