@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The demo: `npm start`. */
 import { parseArgs } from 'node:util';
-import { parseDuration } from '../src/cli/flags/flag-types.ts';
+import { parseDuration } from '../src/node/configuration/setting-types.ts';
 import { runDemoCommand } from './index.ts';
 
 const usage = `Usage: npm start -- [flags]

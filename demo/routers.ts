@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { validateServeOptions } from '../src/cli/serve/validate-serve-options.ts';
+import { validateServeOptions } from '../src/cli/serve/router-config.ts';
 import type { RunningRouter } from '../src/node/configuration/serve-config.ts';
 import { startRouter } from '../src/node/process/start-router.ts';
 import type { Logger } from '../src/runtime/logger.ts';

@@ -1,9 +1,9 @@
-import { routerConfiguration } from '../../src/cli/config/configuration-kind.ts';
-import { syncSettings } from '../../src/cli/sync/sync-settings.ts';
+import { routerConfiguration } from '../../src/cli/serve/serve-input.ts';
+import { syncConfiguration } from '../../src/cli/sync/sync-settings.ts';
 import { benchReport } from '../bench/report/bench-report.ts';
 import { clientAssetsModule, clientAssetsText } from '../dashboard/client-assets.ts';
 import { experimentReport } from '../experiment/report/experiment-report.ts';
-import { configurationJsonSchema, settingsJsonSchema } from '../reference/configuration-schema.ts';
+import { configurationJsonSchema } from '../reference/configuration-schema.ts';
 import { errorsPage } from '../reference/errors-page.ts';
 import { flagsPage } from '../reference/flags-page.ts';
 import { http2FramesPage } from '../reference/http2-frames-page.ts';
@@ -22,7 +22,7 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'deploy/config.schema.json', text: () => configurationJsonSchema(routerConfiguration) },
   {
     path: 'deploy/sync-config.schema.json',
-    text: () => settingsJsonSchema('SyncConfiguration', syncSettings),
+    text: () => configurationJsonSchema(syncConfiguration),
   },
   ...benchReport,
   ...experimentReport,

@@ -13,7 +13,7 @@ import {
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { serveFlags } from '../../demo/routers.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
-import { validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
+import { validateServeOptions } from '../../src/cli/serve/router-config.ts';
 import type { RunningRouter, ServeConfig } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
 import { type Logger, silentLogger } from '../../src/runtime/logger.ts';

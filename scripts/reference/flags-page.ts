@@ -1,9 +1,9 @@
-import type { FlagDefinition } from '../../src/cli/flags/flag.ts';
-import { serveFlags } from '../../src/cli/flags/serve-flags.ts';
 import { subcommands } from '../../src/cli/run-command-line.ts';
+import { routerConfiguration } from '../../src/cli/serve/serve-input.ts';
+import { syncConfiguration } from '../../src/cli/sync/sync-settings.ts';
 import type { Command } from '../../src/cli/terminal/command.ts';
 import { flagGroups, flagTerm } from '../../src/cli/terminal/help.ts';
-import { descriptionOf, type Setting } from '../../src/node/configuration/setting.ts';
+import { descriptionOf, type Setting, settingsOf } from '../../src/node/configuration/setting.ts';
 
 /** docs/reference/flags.md, from the commands themselves. */
 export async function flagsPage(): Promise<string> {
@@ -52,11 +52,10 @@ function table(command: string, heading: string, settings: readonly Setting[]): 
 }
 
 /** The key of a flag in the command's configuration file; empty where it has none. */
-function keyOf(command: string, { flag, path: [first, ...rest] }: Setting): string {
-  if (command === 'sync') return first === 'call' ? '' : `\`${[first, ...rest].join('.')}\``;
-  const flags: readonly FlagDefinition[] = command === 'serve' ? serveFlags : [];
-  const { key } = flags.find(({ name }) => name === flag) ?? {};
-  return key === undefined ? '' : `\`${key}\``;
+function keyOf(command: string, { flag, path }: Setting): string {
+  const { settings } = { serve: routerConfiguration, sync: syncConfiguration }[command] ?? {};
+  const hasKey = settings !== undefined && settingsOf(settings).some((each) => each.flag === flag);
+  return hasKey ? `\`${path.join('.')}\`` : '';
 }
 
 function escapeCell(text: string): string {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { serveFlags } from '../../demo/routers.ts';
-import { validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
+import { validateServeOptions } from '../../src/cli/serve/router-config.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
 import type { RouterStatus } from '../../src/own-paths/status/router-status.ts';

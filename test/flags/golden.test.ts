@@ -352,6 +352,8 @@ function inWorkingDirectory([name, text]: readonly [string, string]): [string, s
 
 function flatten(value: unknown, path: string): Readonly<Record<string, unknown>> {
   if (typeof value === 'string') return { [path]: value.includes('\n') ? '(text)' : shown(value) };
+  // Certificates and keys differ from run to run, and stand where they are used.
+  if (path === '.credentialFiles') return {};
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { [path]: value };
   if (value instanceof Map) return { [path]: `${value.size} entries` };
   if (path.endsWith('.loaded')) return { [path]: '(key)' };

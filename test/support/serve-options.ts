@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { createCertificateAuthority } from '../../demo/certificate-authority.ts';
-import type { RawServeOptions, ServeFlagName } from '../../src/cli/flags/serve-flags.ts';
-import { type ServeOptionsResult, validateServeOptions } from '../../src/cli/serve/validate-serve-options.ts';
+import type { RawServeFlags } from '../../src/cli/serve/router-config.ts';
+import { type ServeOptionsResult, validateServeOptions } from '../../src/cli/serve/router-config.ts';
+import type { RouterFlag } from '../../src/node/configuration/router-settings.ts';
 import type { ServeConfig } from '../../src/node/configuration/serve-config.ts';
 import { generateSigningKey } from '../../src/snapshot/signing/seal.ts';
 
 /** Flags to change; `undefined` leaves one out. */
-export type FlagChanges = Partial<Record<ServeFlagName, readonly string[] | undefined>>;
+export type FlagChanges = Partial<Record<RouterFlag, readonly string[] | undefined>>;
 
 /** Options with which nothing is wrong. The files are those of `serveFiles`. */
-export const completeServeOptions: RawServeOptions = {
+export const completeServeOptions: RawServeFlags = {
   'server-id': ['cp-a'],
   'local-server': ['https://127.0.0.1:6444'],
   'tls-cert-file': ['serving.crt'],

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { RawServeOptions, ServeFlagName } from '../../src/cli/flags/serve-flags.ts';
+import type { RawServeFlags } from '../../src/cli/serve/router-config.ts';
 import { readServeInput, type ServeArguments } from '../../src/cli/serve/serve-input.ts';
+import type { RouterFlag } from '../../src/node/configuration/router-settings.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../src/snapshot/signing/seal.ts';
@@ -47,11 +48,11 @@ export interface StartedRouterOptions {
   /** Flags beside those that every router needs. */
   readonly flags?: Readonly<Record<string, readonly string[]>>;
   /** Of the flags that every router needs, those that the configuration file is to have in their place. */
-  readonly withoutFlags?: readonly ServeFlagName[];
+  readonly withoutFlags?: readonly RouterFlag[];
   /** More files, by name. */
   readonly files?: Readonly<Record<string, string>>;
   /** Flags that name one of `files`. */
-  readonly fileFlags?: Readonly<Partial<Record<ServeFlagName, string>>>;
+  readonly fileFlags?: Readonly<Partial<Record<RouterFlag, string>>>;
   /** Keys of a configuration file (`router.yaml`) beside those flags. Default: there is no such file. */
   readonly configuration?: Configuration;
   /** Who signs the API server's certificate, in place of the cluster's authority (`local-ca.crt`). */
@@ -69,7 +70,7 @@ const serverNames = {
 interface RouterFiles
   extends Pick<StartedRouter, 'authorities' | 'apiServer' | 'write' | 'path' | 'snapshotKey'> {
   /** Those that every router needs. */
-  readonly flags: RawServeOptions;
+  readonly flags: RawServeFlags;
 }
 
 /** Made anew, without a router. */
@@ -173,7 +174,7 @@ export async function startRouterWithFiles(
   };
 }
 
-function without(names: readonly ServeFlagName[], flags: RawServeOptions): RawServeOptions {
+function without(names: readonly RouterFlag[], flags: RawServeFlags): RawServeFlags {
   const left = Object.entries(flags).filter(([name]) => !names.some((each) => each === name));
   return Object.fromEntries(left);
 }

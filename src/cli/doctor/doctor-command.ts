@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import type * as v from 'valibot';
+import { routerSettings } from '../../node/configuration/router-settings.ts';
 import { settingsOf } from '../../node/configuration/setting.ts';
-import { section, setting, text } from '../../node/configuration/setting-types.ts';
+import { file, section, setting, text } from '../../node/configuration/setting-types.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { snapshotFromFolder } from '../../sync/node/recording.ts';
-import { examinedConfigSections, serveSections } from '../serve/serve-arguments.ts';
 import { readFlags } from '../settings/read-settings.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import type { Command, GivenArguments } from '../terminal/command.ts';
@@ -16,6 +16,13 @@ import { colorSetting, isColored, type Line, renderLines, type Style } from '../
 import { examineRouter } from './examine-router.ts';
 import { exitCodeOf, type Finding } from './finding.ts';
 import { upgradeFindings } from './upgrade-findings.ts';
+
+const examinedConfig = section('Flags:', {
+  config: setting('config', file, {
+    description:
+      'The RouterConfiguration of the router. Other flags of serve win over it, or take its place.',
+  }),
+});
 
 const flags = section('Flags:', {
   upgradeTo: setting('upgrade-to', text('path'), {
@@ -40,8 +47,8 @@ export const doctorCommand: Command = {
       line: 'doctor --upgrade-from recording-1.33 --upgrade-to recording-1.34',
     },
   ],
-  flags: [...examinedConfigSections, flags],
-  otherFlags: serveSections,
+  flags: [examinedConfig, flags],
+  otherFlags: [routerSettings],
   async run(given, context) {
     // What is unknown is reported with all that is wrong with the router.
     const options = readFlags(flags, { ...given, issues: [] });

@@ -45,7 +45,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
   const config = { ...configured, serverId: serverId === serverIdToBeFound ? undefined : serverId };
   const ask = askAsRouter(config);
   const servers = await serverFindings(examinedServers(config, table), ask, context.clock);
-  const source = given.flags['config']?.at(-1) ?? 'what the flags say';
+  const source = given.flags.config?.at(-1) ?? 'what the flags say';
   return {
     findings: [
       { check: 'configuration', result: 'ok', message: `${source} can be used` },
@@ -209,8 +209,8 @@ const check = 'snapshot';
  * beside it stays alone.
  */
 async function snapshotFindings(config: ServeConfig, context: CommandContext): Promise<SnapshotFindings> {
-  const { featureGateEnabled, snapshot, embeddedSync } = config;
-  const { file, keys } = snapshot;
+  const { featureGateEnabled, settings, snapshotKeys, embeddedSync } = config;
+  const { file } = settings.snapshot;
   const only = (result: Finding['result'], message: string): SnapshotFindings => ({
     findings: [{ check, result, message }],
     table: undefined,
@@ -220,7 +220,7 @@ async function snapshotFindings(config: ServeConfig, context: CommandContext): P
     return only('warning', 'none is kept across restarts: set --snapshot-file');
   }
   try {
-    const { table } = await readSnapshotInput(context, '--snapshot-file', file, keys?.path);
+    const { table } = await readSnapshotInput(context, '--snapshot-file', file, snapshotKeys?.path);
     return {
       findings: [
         ageOf(table, context.clock(), embeddedSync !== undefined),

@@ -1,10 +1,10 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import type { ReadTextFile } from '../flags/flag-values.ts';
-import type { RawServeOptions } from '../flags/serve-flags.ts';
 import { hostPathsOfPod } from '../serve/kube-apiserver-manifest.ts';
+import type { RawServeFlags } from '../serve/router-config.ts';
 import { readServeInput } from '../serve/serve-input.ts';
+import type { ReadTextFile } from '../settings/read-settings.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { InstallationSite } from './installation-site.ts';
@@ -85,7 +85,7 @@ interface PlannedRouter {
   /** Reads files as they will be. */
   readonly readFile: ReadTextFile;
   /** In the place of what the configuration has. Default: nothing. */
-  readonly flags?: RawServeOptions;
+  readonly flags?: RawServeFlags;
   /** Whether the cluster need not tell the ID of the local server yet. Default: no. */
   readonly maySkipServerId?: boolean;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { errorMessage } from '../../runtime/errors.ts';
-import type { ReadTextFile } from '../flags/flag-values.ts';
+import type { ReadTextFile } from '../settings/read-settings.ts';
 import { readTextFile } from '../terminal/command-context.ts';
 import { type HostFiles, hostFiles } from './host-files.ts';
 import { readerName } from './objects/reader-rights.ts';

@@ -53,7 +53,7 @@ describe('request-header flags', () => {
   it('refuse what is no header name', async () => {
     assert.match(
       await check.messages({ 'requestheader-group-headers': ['X-Remote-Group,X Group'] }),
-      /no header name/,
+      /must be a header name, not "X Group"/,
     );
   });
 

@@ -6,8 +6,9 @@ import {
   requireKeyFits,
   subjectOf,
 } from '../../node/callers/pem-files.ts';
+import type { RouterFlag, routerSettings } from '../../node/configuration/router-settings.ts';
 import type { CertificatePair, PemFile } from '../../node/configuration/serve-config.ts';
-import type { ServeFlagName, ServeFlagValues } from '../flags/serve-flags.ts';
+import type { Settings } from '../settings/read-settings.ts';
 
 /** A PEM file, and the certificates in it, in order; at least one. */
 export interface CertificateFile {
@@ -15,36 +16,36 @@ export interface CertificateFile {
   readonly certificates: readonly X509Certificate[];
 }
 
-/** Reads the certificates and keys that flags name, and reports every one that is of no use. */
+/** Reads the certificates and keys that settings name, and reports every one that is of no use. */
 export class CertificateFiles {
-  readonly #flags: ServeFlagValues;
+  readonly #settings: Settings<typeof routerSettings>;
   readonly #now: number;
 
   /** @param now milliseconds since the epoch; certificates outside their validity are warned about */
-  constructor(flags: ServeFlagValues, now: number) {
-    this.#flags = flags;
+  constructor(settings: Settings<typeof routerSettings>, now: number) {
+    this.#settings = settings;
     this.#now = now;
   }
 
-  certificates(name: ServeFlagName, path: string | undefined): CertificateFile | undefined {
-    if (path === undefined) return undefined;
-    const pem = this.#flags.read(name, path);
-    if (pem === undefined) return undefined;
-    const certificates = this.#orIssue(name, () => parseCertificates({ pem, source: path }));
+  certificates(flag: RouterFlag, path: string | undefined): CertificateFile | undefined {
+    const file = this.#settings.file(flag, path);
+    if (file === undefined) return undefined;
+    const source = { pem: file.text, source: file.path };
+    const certificates = this.#orIssue(flag, () => parseCertificates(source));
     if (certificates === undefined) return undefined;
-    this.#warnOfValidity(name, path, certificates);
-    return { file: { path, pem }, certificates };
+    this.#warnOfValidity(flag, file.path, certificates);
+    return { file: { path: file.path, pem: file.text }, certificates };
   }
 
-  /** A certificate and its key; both paths known. A key that belongs to another certificate is an error. */
+  /** A certificate and its key. A key that belongs to another certificate is an error. */
   pair(
-    certificateFlag: ServeFlagName,
+    certificateFlag: RouterFlag,
     certificatePath: string | undefined,
-    keyFlag: ServeFlagName,
+    keyFlag: RouterFlag,
     keyPath: string | undefined,
   ): CertificatePair | undefined {
     const certificate = this.certificates(certificateFlag, certificatePath);
-    const privateKey = keyPath === undefined ? undefined : this.#privateKey(keyFlag, keyPath);
+    const privateKey = this.#privateKey(keyFlag, keyPath);
     if (certificate === undefined || privateKey === undefined) return undefined;
     const { file, certificates } = certificate;
     return this.#orIssue(keyFlag, () => {
@@ -55,35 +56,33 @@ export class CertificateFiles {
   }
 
   #privateKey(
-    name: ServeFlagName,
-    path: string,
+    flag: RouterFlag,
+    keyPath: string | undefined,
   ): { readonly file: PemFile; readonly key: KeyObject } | undefined {
-    const pem = this.#flags.read(name, path);
-    if (pem === undefined) return undefined;
-    const key = this.#orIssue(name, () => parsePrivateKey({ pem, source: path }));
+    const file = this.#settings.file(flag, keyPath);
+    if (file === undefined) return undefined;
+    const { path, text: pem } = file;
+    const key = this.#orIssue(flag, () => parsePrivateKey({ pem, source: path }));
     return key === undefined ? undefined : { file: { path, pem }, key };
   }
 
   /** What `read` gives, or its error under the flag it belongs to. */
-  #orIssue<Value>(name: ServeFlagName, read: () => Value): Value | undefined {
+  #orIssue<Value>(flag: RouterFlag, read: () => Value): Value | undefined {
     try {
       return read();
     } catch (error) {
       if (!(error instanceof CertificatePemError)) throw error;
-      return this.#flags.issue(name, `--${name}: ${error.message}`);
+      return this.#settings.issue(flag, `--${flag}: ${error.message}`);
     }
   }
 
-  #warnOfValidity(name: ServeFlagName, path: string, certificates: readonly X509Certificate[]): void {
+  #warnOfValidity(flag: RouterFlag, path: string, certificates: readonly X509Certificate[]): void {
     for (const certificate of certificates) {
-      const subject = subjectOf(certificate);
+      const what = `--${flag}: ${subjectOf(certificate)} in ${path}`;
       if (certificate.validToDate.getTime() < this.#now) {
-        this.#flags.warn(name, `--${name}: ${subject} in ${path} expired at ${certificate.validTo}`);
+        this.#settings.warn(flag, `${what} expired at ${certificate.validTo}`);
       } else if (certificate.validFromDate.getTime() > this.#now) {
-        this.#flags.warn(
-          name,
-          `--${name}: ${subject} in ${path} is not valid before ${certificate.validFrom}`,
-        );
+        this.#settings.warn(flag, `${what} is not valid before ${certificate.validFrom}`);
       }
     }
   }

@@ -4,8 +4,7 @@ import { isLocalServerAddress } from '../../node/process/local-server-id.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { type FoundServerId, localApiServer } from '../../sync/node/find-server-id.ts';
 import { ReadError } from '../../sync/server-documents.ts';
-import type { FlagIssue } from '../flags/flag-values.ts';
-import type { RawServeOptions } from '../flags/serve-flags.ts';
+import type { GivenValues, SettingIssue } from '../settings/read-settings.ts';
 import { readsForOneServer } from './found-settings.ts';
 
 /** How the ID is waited for while the cluster does not tell it. */
@@ -22,8 +21,8 @@ export interface WaitForServerId {
 }
 
 /** Whether the cluster is to tell it: a router that reads the cluster, in front of one server that is not named by a flag. */
-export function canFindServerId(given: RawServeOptions): boolean {
-  return readsForOneServer(given) && given['server-id'] === undefined;
+export function canFindServerId(given: GivenValues): boolean {
+  return readsForOneServer(given) && !given.has('server-id');
 }
 
 /** In the place of the ID while the rest of a configuration is checked. */
@@ -37,7 +36,7 @@ export const serverIdToBeFound = 'not-known-yet';
 export async function findOwnServerId(
   config: ServeConfig,
   wait: WaitForServerId | undefined,
-): Promise<FoundServerId | FlagIssue> {
+): Promise<FoundServerId | SettingIssue> {
   const { embeddedSync, local, peerCa } = config;
   if (embeddedSync === undefined || local === undefined) throw new TypeError('There is no cluster to ask.');
   const { access } = embeddedSync;

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { kubeadmManifest } from '../../../test/support/kubeadm-layout.ts';
 import { serveFiles } from '../../../test/support/serve-options.ts';
-import type { RawServeOptions } from '../flags/serve-flags.ts';
-import { findSettings, optionsOf } from './found-settings.ts';
+import { routerSettings } from '../../node/configuration/router-settings.ts';
+import { givenByFlags } from '../settings/read-settings.ts';
+import { findSettings } from './found-settings.ts';
 import { kubeAdmManifest } from './kube-apiserver-manifest.ts';
+import type { RawServeFlags } from './router-config.ts';
 
 let pki: ReadonlyMap<string, string>;
 before(async () => {
@@ -22,19 +24,20 @@ const reading = { kubeconfig: ['reader.kubeconfig'] };
 
 /** What is found beside these options, on a node with this manifest. */
 function found(
-  given: RawServeOptions,
+  given: RawServeFlags,
   manifest: string | null = kubeadmManifest({ pki: '/pki', securePort: 6444 }),
   path = kubeAdmManifest,
 ) {
   const files = new Map([...pki, ...(manifest === null ? [] : [[path, manifest] as const])]);
-  const result = findSettings(given, (name) => {
+  const result = findSettings(givenByFlags(routerSettings, given), (name) => {
     const text = files.get(name);
     if (text === undefined) throw new Error('ENOENT: no such file or directory');
     return text;
   });
   return {
     ...result,
-    values: Object.fromEntries(result.settings.map(({ flag, value }) => [flag.slice(2), value])),
+    values: Object.fromEntries([...result.values].map(([flag, { shown }]) => [flag, shown])),
+    sourceOf: (flag: string) => result.values.get(flag)?.source,
   };
 }
 
@@ -59,17 +62,17 @@ const without = (...names: (keyof typeof everything)[]) =>
 
 describe('what a router finds on its node', () => {
   it('is all that kube-apiserver itself is given there, each with its source', () => {
-    const { values, settings, issues } = found(reading);
+    const { values, sourceOf, issues } = found(reading);
     assert.deepEqual(issues, []);
     assert.deepEqual(values, everything);
-    assert.equal(
-      settings.find(({ flag }) => flag === '--client-ca-file')?.source,
-      `--client-ca-file of kube-apiserver in ${kubeAdmManifest}`,
-    );
-    assert.equal(
-      settings.find(({ flag }) => flag === '--peer-ca-file')?.source,
-      "has signed kube-apiserver's /pki/apiserver.crt",
-    );
+    assert.deepEqual(sourceOf('client-ca-file'), {
+      kind: 'found',
+      text: `--client-ca-file of kube-apiserver in ${kubeAdmManifest}`,
+    });
+    assert.deepEqual(sourceOf('peer-ca-file'), {
+      kind: 'found',
+      text: "has signed kube-apiserver's /pki/apiserver.crt",
+    });
   });
 
   it('is nothing for a gateway, for a router that is pushed to, and where nobody wants it', () => {
@@ -168,10 +171,8 @@ describe('what a router finds on its node', () => {
       /^( *- --requestheader-username-headers=).*$/m,
       '$1X-First,X-Second\n$1X-Third',
     );
-    assert.deepEqual(optionsOf(found(reading, manifest).settings)['requestheader-username-headers'], [
-      'X-First,X-Second',
-      'X-Third',
-    ]);
+    const headers = found(reading, manifest).values['requestheader-username-headers'];
+    assert.equal(headers, 'X-First,X-Second,X-Third');
   });
 
   it('is refused where only the kubelet knows whom kube-apiserver believes', () => {
@@ -197,10 +198,10 @@ describe('what a router finds on its node', () => {
         `${dash}tls-sni-cert-key=/container/a.crt,/container/a.key`,
       ].join('\n'),
     );
-    const { settings } = findSettings({ kubeconfig: ['admin.conf'] }, () => manifest);
-    const onNode = '/other/api.crt,/other/api.key';
-    assert.deepEqual(optionsOf(settings)['tls-sni-cert-key'], [
-      `${onNode}:api.example,*.api.example`,
+    const { values } = findSettings(givenByFlags(routerSettings, reading), () => manifest);
+    const onNode = { certFile: '/other/api.crt', keyFile: '/other/api.key' };
+    assert.deepEqual(values.get('tls-sni-cert-key')?.input, [
+      { ...onNode, names: ['api.example', '*.api.example'] },
       onNode,
     ]);
   });

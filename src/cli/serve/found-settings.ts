@@ -1,30 +1,26 @@
 import { dirname, join } from 'node:path';
-import * as v from 'valibot';
 import { parseCertificates } from '../../node/callers/pem-files.ts';
-import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
+import { type RouterFlag, routerSettings } from '../../node/configuration/router-settings.ts';
+import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { settingsOf, shownText } from '../../node/configuration/setting.ts';
+import { isAllowedSuite } from '../../node/configuration/setting-types.ts';
+import { isLoopback } from '../../node/serving/default-interface.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
-import { type FlagType, namedCertificatePairs, parseBoolean } from '../flags/flag-types.ts';
-import { entriesOf, type FlagIssue, type ReadTextFile } from '../flags/flag-values.ts';
-import {
-  authenticatingFlags,
-  type RawServeOptions,
-  type ServeFlagName,
-  serveFlags,
-} from '../flags/serve-flags.ts';
+import { withPaths } from '../settings/configuration-file.ts';
+import type { GivenValue, GivenValues, ReadTextFile, SettingIssue } from '../settings/read-settings.ts';
 import {
   type KubeApiServerManifest,
   kubeAdmManifest,
   parseKubeApiServerManifest,
 } from './kube-apiserver-manifest.ts';
-import { isAllowedSuite } from './serving-flags.ts';
 
 /** Settings that were not given and were found on this machine. */
-interface FoundSettings {
-  readonly settings: readonly FoundSetting[];
-  readonly issues: readonly FlagIssue[];
+export interface FoundSettings {
+  readonly values: GivenValues;
+  readonly issues: readonly SettingIssue[];
   /** What the router does differently from the kube-apiserver. */
-  readonly warnings: readonly FlagIssue[];
+  readonly warnings: readonly SettingIssue[];
   /** The manifest that `--local-server` was found in. */
   readonly manifest?: { readonly path: string; readonly text: string };
   /** Why nothing was found, for those who miss it. */
@@ -35,7 +31,7 @@ interface FoundSettings {
  * Flags that are found together or not at all: of two that depend on each other one must not be somebody's and the
  * other one found, and who says anything about authentication says all of it.
  */
-const together: readonly (readonly ServeFlagName[])[] = [
+const together: readonly (readonly RouterFlag[])[] = [
   ['tls-cert-file', 'tls-private-key-file'],
   ['proxy-client-cert-file', 'proxy-client-key-file'],
   [
@@ -49,16 +45,18 @@ const together: readonly (readonly ServeFlagName[])[] = [
   ],
 ];
 
+const settingsByFlag = new Map(settingsOf(routerSettings).map((setting) => [setting.flag, setting]));
+
 /**
  * What a router that reads the cluster itself can take from the kube-apiserver that it stands in front of: where that one
  * listens, and the files that it is given. Whatever is given wins. The server's ID is not here: the cluster tells it.
  */
-export function findSettings(given: RawServeOptions, readFile: ReadTextFile): FoundSettings {
-  const nothing = { settings: [], issues: [], warnings: [] };
+export function findSettings(given: GivenValues, readFile: ReadTextFile): FoundSettings {
+  const nothing = { values: new Map(), issues: [], warnings: [] };
   if (!readsForOneServer(given)) return nothing;
-  const named = given['kube-apiserver-manifest']?.at(-1);
+  const named = given.get('kube-apiserver-manifest')?.input;
   if (named === 'none') return nothing;
-  const path = named ?? kubeAdmManifest;
+  const path = typeof named === 'string' ? named : kubeAdmManifest;
   let text: string;
   let manifest: KubeApiServerManifest;
   try {
@@ -77,108 +75,92 @@ export function findSettings(given: RawServeOptions, readFile: ReadTextFile): Fo
     const message = `--kube-apiserver-manifest: ${path} ${reason}; set it to none to have nothing found there, and give the flags`;
     return { ...nothing, issues: [{ flag: '--kube-apiserver-manifest', message }] };
   }
-  const settings: FoundSetting[] = [];
-  const issues: FlagIssue[] = [];
-  const add = (name: ServeFlagName, value: string | undefined, source: string): void => {
-    if (given[name] === undefined && value !== undefined) settings.push({ flag: `--${name}`, value, source });
+  const values = new Map<string, GivenValue>();
+  const issues: SettingIssue[] = [];
+  const warnings: SettingIssue[] = [];
+  const add = (flag: RouterFlag, input: unknown, source: string): void => {
+    if (given.has(flag) || input === undefined) return;
+    values.set(flag, { input, shown: shownText(input), source: { kind: 'found', text: source } });
   };
   /** What kube-apiserver has under the same name; a file, where it is on this node. */
-  const addSame = (name: ServeFlagName): void => {
-    const source = `--${name} of kube-apiserver in ${path}`;
-    if (given[name] !== undefined) return;
-    if (manifest.unknown.has(name)) {
+  const addSame = (flag: RouterFlag): void => {
+    const source = `--${flag} of kube-apiserver in ${path}`;
+    if (given.has(flag)) return;
+    if (manifest.unknown.has(flag)) {
       // A header name that the router does not know would let clients name users to kube-apiserver.
-      const message = `--kube-apiserver-manifest: ${path} takes --${name} from an environment variable, which only the kubelet knows: give --${name}, and the flags that go with it`;
-      issues.push({ flag: `--${name}`, message });
-    } else if (typeOf(name)?.kind === 'list') {
-      for (const value of manifest.valuesOf(name)) settings.push({ flag: `--${name}`, value, source });
-    } else add(name, foundValue(manifest, name), source);
+      const message = `--kube-apiserver-manifest: ${path} takes --${flag} from an environment variable, which only the kubelet knows: give --${flag}, and the flags that go with it`;
+      issues.push({ flag: `--${flag}`, message });
+      return;
+    }
+    const found = foundInput(manifest, flag);
+    const { input, warning } = withoutOldTls(flag, found);
+    if (warning !== undefined) {
+      warnings.push({ flag: `--${flag}`, message: `--${flag}: ${warning} (found: ${source})` });
+    }
+    add(flag, input, source);
   };
 
   // A router that took less than kube-apiserver would open its port to clients that it refuses.
   addSame('tls-min-version');
   addSame('tls-cipher-suites');
-  for (const pair of namedPairsOf(manifest)) {
-    add('tls-sni-cert-key', pair, `--tls-sni-cert-key of kube-apiserver in ${path}`);
-  }
+  addSame('tls-sni-cert-key');
   add('local-server', originOf(manifest.flags), `--secure-port of kube-apiserver in ${path}`);
-  for (const names of together) {
-    const isGiven = (name: ServeFlagName): boolean => given[name] !== undefined;
-    const isAuthentication = names.includes('client-ca-file');
-    if (names.some(isGiven) || (isAuthentication && authenticatingFlags.some(isGiven))) continue;
-    for (const name of names) addSame(name);
+  const authenticating = [...settingsByFlag.values()].filter(({ about }) => about.authenticates);
+  for (const flags of together) {
+    const isAuthentication = flags.includes('client-ca-file');
+    const isAnyGiven = isAuthentication && authenticating.some(({ flag }) => given.has(flag));
+    if (isAnyGiven || flags.some((flag) => given.has(flag))) continue;
+    for (const flag of flags) addSame(flag);
   }
   if (manifest.flags.has('peer-ca-file')) addSame('peer-ca-file');
   else add('peer-ca-file', ...servingAuthority(manifest, readFile));
-  const isServerFound = settings.some(({ flag }) => flag === '--local-server');
-  return { ...withoutOldTls(settings), issues, ...(isServerFound ? { manifest: { path, text } } : {}) };
-}
-
-/** As options. Given flags come after them and win. */
-export function optionsOf(settings: readonly FoundSetting[]): RawServeOptions {
-  const byName = Map.groupBy(settings, ({ flag }) => flag.replace(/^--/, ''));
-  return Object.fromEntries([...byName].map(([name, found]) => [name, found.map(({ value }) => value)]));
+  return { values, issues, warnings, ...(values.has('local-server') ? { manifest: { path, text } } : {}) };
 }
 
 /** Whether a router reads the cluster itself, and stands in front of one server of it. */
-export function readsForOneServer(given: RawServeOptions): boolean {
-  const isOn = (name: 'gateway' | 'in-cluster') => parseBoolean(given[name]?.at(-1) ?? 'false') === true;
-  return (given.kubeconfig !== undefined || isOn('in-cluster')) && !isOn('gateway');
+export function readsForOneServer(given: GivenValues): boolean {
+  const isOn = (flag: RouterFlag) => given.get(flag)?.input === true;
+  return (given.has('kubeconfig') || isOn('in-cluster')) && !isOn('gateway');
+}
+
+/** A flag of kube-apiserver as a configuration file would have it; `undefined`: it has none, or its files are not on this node. */
+function foundInput({ valuesOf, hostPath }: KubeApiServerManifest, flag: RouterFlag): unknown {
+  const occurrences = valuesOf(flag);
+  const takes = settingsByFlag.get(flag)?.takes;
+  if (occurrences.length === 0 || takes === undefined) return undefined;
+  const input = takes.given(occurrences);
+  if (takes.isPath !== true) return input;
+  if (!Array.isArray(input)) return withPaths(input, hostPath);
+  // A pair that only the container has is left out.
+  const isWhole = (pair: unknown) =>
+    typeof pair === 'object' && pair !== null && !Object.values(pair).includes(undefined);
+  const pairs = input
+    .map((pair) => (typeof pair === 'string' ? pair : withPaths(pair, hostPath)))
+    .filter(isWhole);
+  return pairs.length === 0 ? undefined : pairs;
 }
 
 /**
  * kube-apiserver may be given TLS 1.0 and 1.1 and cipher suites that HTTP/2 forbids; a router that is given them does not
  * start. One that finds them does without, since nobody has asked the router for them.
  */
-function withoutOldTls(found: readonly FoundSetting[]): Pick<FoundSettings, 'settings' | 'warnings'> {
-  const warnings: FlagIssue[] = [];
-  const warn = (flag: FlagIssue['flag'], setting: FoundSetting, message: string): void => {
-    warnings.push({ flag, message: `${message} (found: ${setting.source})` });
-  };
-  const suites = found.filter(({ flag }) => flag === '--tls-cipher-suites');
-  const usable = suites.flatMap((setting) => {
-    const entries = entriesOf(typeOf('tls-cipher-suites'), setting.value).filter(isAllowedSuite);
-    return entries.length === 0 ? [] : [{ ...setting, value: entries.join(',') }];
-  });
-  const forbidden = suites
-    .flatMap(({ value }) => entriesOf(typeOf('tls-cipher-suites'), value))
-    .filter((name) => !isAllowedSuite(name));
-  const [first] = suites;
-  if (first !== undefined && forbidden.length > 0) {
-    const rest = usable.length === 0 ? 'none is left, so the default is used' : 'the others are used';
-    const message = `--tls-cipher-suites: HTTP/2 does not allow ${forbidden.join(', ')}: ${rest}`;
-    warn('--tls-cipher-suites', first, message);
+function withoutOldTls(
+  flag: RouterFlag,
+  input: unknown,
+): { readonly input: unknown; readonly warning?: string } {
+  if (flag === 'tls-min-version' && (input === 'VersionTLS10' || input === 'VersionTLS11')) {
+    return { input: 'VersionTLS12', warning: `VersionTLS12 is used, since the router takes no ${input}` };
   }
-  const others = found.flatMap((setting): readonly FoundSetting[] => {
-    if (setting.flag === '--tls-cipher-suites') return [];
-    const isOld = /^VersionTLS1[01]$/.test(setting.value);
-    if (setting.flag !== '--tls-min-version' || !isOld) return [setting];
-    const message = `--tls-min-version: VersionTLS12 is used, since the router takes no ${setting.value}`;
-    warn('--tls-min-version', setting, message);
-    return [{ ...setting, value: 'VersionTLS12' }];
-  });
-  return { settings: [...others, ...usable], warnings };
-}
-
-function typeOf(name: ServeFlagName): FlagType | undefined {
-  return serveFlags.find((flag) => flag.name === name)?.value;
-}
-
-function foundValue({ flags, hostPath }: KubeApiServerManifest, name: ServeFlagName): string | undefined {
-  const value = flags.get(name);
-  return value !== undefined && typeOf(name)?.isPath === true ? hostPath(value) : value;
-}
-
-/** The same pairs, by their paths on the node; those whose files are not there are left out. */
-function namedPairsOf({ valuesOf, hostPath }: KubeApiServerManifest): readonly string[] {
-  return valuesOf('tls-sni-cert-key').flatMap((value) => {
-    const pair = v.safeParse(namedCertificatePairs.given, value);
-    if (!pair.success) return [];
-    const [certificate, key] = [hostPath(pair.output.certFile), hostPath(pair.output.keyFile)];
-    if (certificate === undefined || key === undefined) return [];
-    const { names } = pair.output;
-    return [`${certificate},${key}${names.length === 0 ? '' : `:${names.join(',')}`}`];
-  });
+  if (flag !== 'tls-cipher-suites' || !Array.isArray(input)) return { input };
+  const isUsable = (name: unknown) => typeof name === 'string' && isAllowedSuite(name);
+  const usable = input.filter(isUsable);
+  if (usable.length === input.length) return { input };
+  const forbidden = input.filter((name) => !isUsable(name)).join(', ');
+  const rest = usable.length === 0 ? 'none is left, so the default is used' : 'the others are used';
+  return {
+    input: usable.length === 0 ? undefined : usable,
+    warning: `HTTP/2 does not allow ${forbidden}: ${rest}`,
+  };
 }
 
 /**
@@ -189,8 +171,8 @@ function servingAuthority(
   manifest: KubeApiServerManifest,
   readFile: ReadTextFile,
 ): [path: string | undefined, source: string] {
-  const serving = foundValue(manifest, 'tls-cert-file');
-  if (serving === undefined) return [undefined, ''];
+  const serving = foundInput(manifest, 'tls-cert-file');
+  if (typeof serving !== 'string') return [undefined, ''];
   const path = join(dirname(serving), 'ca.crt');
   try {
     const certificatesIn = (source: string) => parseCertificates({ pem: readFile(source), source });
@@ -210,4 +192,33 @@ export function originOf(flags: ReadonlyMap<string, string>): string {
   const port = flags.get('secure-port') ?? '6443';
   const address = flags.get('bind-address') ?? '0.0.0.0';
   return `https://${joinHostPort(['0.0.0.0', '::', ''].includes(address) ? '127.0.0.1' : address, port)}`;
+}
+
+export type Listening = Pick<ServeConfig, 'bindAddress' | 'securePort'>;
+
+/** What to do about a kube-apiserver that is to have the router's port again. */
+export const repeatInstallation =
+  'kubeadm moves it there when it upgrades without --patches /etc/kubernetes/patches: then repeat mixed-version-proxy install kubeadm on this node';
+
+/** Whether a server on this machine would have to listen where the router does. */
+export function isOwnPort(origin: string, { bindAddress, securePort }: Listening): boolean {
+  const { hostname, port } = new URL(origin);
+  const isEverywhere = bindAddress === '0.0.0.0' || bindAddress === '::';
+  const isHere = hostname === bindAddress || (isEverywhere && isLoopback(hostname));
+  return isHere && Number(port || 443) === securePort;
+}
+
+/**
+ * Why a router cannot go on by what the manifest says now in which it has found its local server; `undefined`: it can.
+ * Pure.
+ * @param inUse where the router reaches that server
+ * @throws {TypeError} what is wrong with the manifest
+ */
+export function movedServer(manifest: string, inUse: string, listening: Listening): string | undefined {
+  const origin = originOf(parseKubeApiServerManifest(manifest).flags);
+  if (origin === inUse) return undefined;
+  if (isOwnPort(origin, listening)) {
+    return `kube-apiserver is to listen on ${listening.securePort}, where the router listens. ${repeatInstallation}`;
+  }
+  return `kube-apiserver is to listen at ${origin}, and the router reaches it at ${inUse}: restart the router`;
 }

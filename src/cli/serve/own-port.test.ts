@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isOwnPort, movedServer } from './own-port.ts';
+import { isOwnPort, movedServer } from './found-settings.ts';
 
 const listening = { bindAddress: '0.0.0.0', securePort: 6443 };
 

@@ -70,7 +70,7 @@ describe('serve', () => {
   it('takes values behind = and behind a space, repeated lists, and -v in all spellings', async () => {
     for (const verbosity of [['-v', '5'], ['-v5'], ['-v=5'], ['--v=5'], ['--v', '5']]) {
       const { config } = await start([...complete, ...verbosity]);
-      assert.equal(config?.logging.verbosity, 5, verbosity.join(' '));
+      assert.equal(config?.settings.logging.verbosity, 5, verbosity.join(' '));
     }
     const { config } = await start([
       ...complete,
@@ -83,7 +83,7 @@ describe('serve', () => {
     ]);
     assert.equal(config?.bindAddress, '127.0.0.1');
     assert.deepEqual(config?.requestHeader?.allowedNames.slice(-3), ['alice', 'bob', 'carol']);
-    assert.equal(config?.logging.format, 'json');
+    assert.equal(config?.settings.logging.format, 'json');
   });
 
   it('takes a boolean flag alone or with a value', async () => {

@@ -1,3 +1,4 @@
+import { routerSettings } from '../../node/configuration/router-settings.ts';
 import type { RunningRouter, ServeConfig } from '../../node/configuration/serve-config.ts';
 import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import type { ShutdownSignal } from '../../node/process/signals.ts';
@@ -7,9 +8,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { packageVersion } from '../terminal/package-version.ts';
-import { dryRunReport } from './dry-run-report.ts';
-import { serveCallSections, serveSections } from './serve-arguments.ts';
-import { readServeInput, type ServeArguments } from './serve-input.ts';
+import { dryRunReport, readServeInput, type ServeArguments, serveCall } from './serve-input.ts';
 import { createWaiting } from './waiting.ts';
 
 /** Starts a router and resolves once it listens; rejects when it cannot. */
@@ -53,7 +52,7 @@ export function serveCommand(loadStartRouter: () => Promise<StartRouter> = loadR
         ].join(' '),
       },
     ],
-    flags: [...serveCallSections, ...serveSections],
+    flags: [serveCall, routerSettings],
     run: (given, context) => runServe(given, context, loadStartRouter),
   };
 }
@@ -83,17 +82,19 @@ async function runServe(
     shutdownSignal,
     async listen(config) {
       const { startWaitingServer } = await import('../../node/process/waiting-server.ts');
-      return startWaitingServer(config, createPinoLogger(config.logging, { write: context.writeError }));
+      return startWaitingServer(
+        config,
+        createPinoLogger(config.settings.logging, { write: context.writeError }),
+      );
     },
   });
-  const { config, isDryRun, settings, warnings, configurationSource } = await readServeInput(given, context, {
-    wait,
-  }).finally(() => wait.end());
-  if (isDryRun) {
-    await context.writeOutput(dryRunReport(settings, warnings));
+  const input = await readServeInput(given, context, { wait }).finally(() => wait.end());
+  const { config, configurationSource } = input;
+  if (input.isDryRun) {
+    await context.writeOutput(dryRunReport(input));
     return 0;
   }
-  const logger = createPinoLogger(config.logging, { write: context.writeError });
+  const logger = createPinoLogger(config.settings.logging, { write: context.writeError });
   for (const { flag, value, source } of config.commandLine.found)
     logger.info({ flag, value, source }, 'Found');
   const startRouter = await loadStartRouter();

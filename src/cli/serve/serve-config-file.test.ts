@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { commandContext } from '../../../test/support/command-context.ts';
 import { serveFiles } from '../../../test/support/serve-options.ts';
-import type { RawServeOptions } from '../flags/serve-flags.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
+import type { RawServeFlags } from './router-config.ts';
 import { readServeInput } from './serve-input.ts';
 
 const complete = `apiVersion: mixed-version-proxy/v1alpha1
@@ -37,7 +37,7 @@ before(async () => {
 });
 
 /** As `serve --config /etc/router/router.yaml` with these flags; certificates are in the folder of the file. */
-async function read(text: string, flags: RawServeOptions = {}) {
+async function read(text: string, flags: RawServeFlags = {}) {
   const files = new Map([...certificates].map(([name, content]) => [`/etc/router/${name}`, content]));
   files.set('/etc/router/router.yaml', text);
   files.set('elsewhere.crt', certificates.get('ca.crt') ?? '');
@@ -66,8 +66,8 @@ describe('serve --config', () => {
         '/etc/router/router.yaml:5:8: localServer.url',
         '/etc/router/router.yaml:8:3: serving.portt',
         '/etc/router/router.yaml:9:3: serving.http2MaxStreams',
-        '/etc/router/router.yaml:24:13: snapshot.keysFile: --snapshot-keys: cannot read',
         '--request-timeout',
+        '/etc/router/router.yaml:24:13: snapshot.keysFile: --snapshot-keys: cannot read',
       ],
     );
     assert.equal(errors, '');
@@ -109,7 +109,7 @@ describe('serve --config', () => {
     assert.ok(lines.includes('--bind-address must be an IP address, not "localhost"'));
     assert.ok(
       lines.includes(
-        '/etc/router/router.yaml:7:9: serving.port: --secure-port must be a whole number from 0 to 65535, not "70000"',
+        '/etc/router/router.yaml:7:9: serving.port must be a whole number from 0 to 65535, not 70000',
       ),
     );
     assert.match(
@@ -117,7 +117,10 @@ describe('serve --config', () => {
       /router\.yaml:11:11: peers\.caFile: .*cannot read \/etc\/router\/none\.crt/,
     );
     const overridden = await read(faulty, { 'secure-port': ['80000'], 'peer-ca-file': ['elsewhere.crt'] });
-    assert.deepEqual(overridden.lines, ['--secure-port must be a whole number from 0 to 65535, not "80000"']);
+    assert.deepEqual(overridden.lines, [
+      '/etc/router/router.yaml:7:9: serving.port must be a whole number from 0 to 65535, not 70000',
+      '--secure-port must be a whole number from 0 to 65535, not 80000',
+    ]);
   });
 
   it('ends with every error of the file and nothing that follows from them', async () => {

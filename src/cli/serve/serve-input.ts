@@ -1,39 +1,61 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { configSetting } from '../../node/configuration/cluster-settings.ts';
+import type { RouterFlag } from '../../node/configuration/router-settings.ts';
+import { routerSettings } from '../../node/configuration/router-settings.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { boolean, section, setting } from '../../node/configuration/setting-types.ts';
 import type { ConfigurationSource } from '../../node/credentials/credentials.ts';
+import { maskText } from '../../node/exchange/mask-secrets.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
-import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
+import type { FoundSetting, SettingChange } from '../../own-paths/status/status-sources.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
-import { routerConfiguration } from '../config/configuration-kind.ts';
-import { readGivenConfiguration } from '../config/configured-options.ts';
-import { parseBoolean } from '../flags/flag-types.ts';
-import type { FlagIssue, ReadTextFile } from '../flags/flag-values.ts';
-import type { RawServeOptions } from '../flags/serve-flags.ts';
+import { type Given, parseConfigurationFile, readGiven } from '../settings/configuration-file.ts';
+import {
+  describeIssue,
+  type GivenValue,
+  type GivenValues,
+  givenByFlags,
+  merged,
+  type RawFlags,
+  type ReadTextFile,
+  type SettingInUse,
+  Settings,
+} from '../settings/read-settings.ts';
 import { type GivenArguments, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { createConfigurationSource } from './configuration-file-source.ts';
-import { settingsInUse } from './dry-run-report.ts';
 import {
   canFindServerId,
   findOwnServerId,
   serverIdToBeFound,
   type WaitForServerId,
 } from './find-own-server-id.ts';
-import { findSettings, optionsOf } from './found-settings.ts';
-import { movedServer } from './own-port.ts';
-import { type ServeOptionsResult, validateServeOptions } from './validate-serve-options.ts';
+import { type FoundSettings, findSettings, movedServer } from './found-settings.ts';
+import { routerConfig, type ServeOptionsResult } from './router-config.ts';
+
+/** Flags of `serve` about its other flags. They have no key in a configuration file. */
+export const serveCall = section('Flags that most calls need:', {
+  config: configSetting('RouterConfiguration'),
+  dryRun: setting('dry-run', boolean, {
+    default: false,
+    isCommon: true,
+    description:
+      'Check flags, configuration file, certificates and keys, and end: exit code 0 when the router could start with them, 2 with a line for every error.',
+  }),
+});
+
+export const routerConfiguration = { kind: 'RouterConfiguration', settings: routerSettings };
 
 /** What `serve` was called with. */
 export interface ServeArguments extends Pick<GivenArguments, 'issues'> {
-  readonly flags: RawServeOptions & GivenArguments['flags'];
+  readonly flags: RawFlags<RouterFlag | 'config' | 'dry-run'>;
 }
 
 interface ServeInput {
   readonly config: ServeConfig;
   readonly isDryRun: boolean;
-  /** The settings that differ from their defaults, each with its source. */
+  /** The settings that were given or found, each with its source. */
   readonly settings: readonly FoundSetting[];
   /** How many were printed. */
   readonly warnings: number;
@@ -60,110 +82,199 @@ const nothingGiven =
  * @throws {CommandFailure} exit code 2, one line for every error.
  */
 export async function readServeInput(
-  given: ServeArguments,
+  { flags, issues: unknown }: ServeArguments,
   context: CommandContext,
   { wait, maySkipServerId = false }: ServeInputOptions = {},
 ): Promise<ServeInput> {
-  const { config: files, 'dry-run': dryRun, ...flags } = given.flags;
-  if (given.issues.length + Object.keys(given.flags).length === 0) {
+  if (unknown.length + Object.keys(flags).length === 0) {
     throw new CommandFailure(2, [nothingGiven], { hint: helpHint });
   }
-  const read = readGivenConfiguration(context, files?.at(-1), routerConfiguration, flags);
-  const { configured, options } = read;
-  const issues = [...given.issues];
-  const isDryRun = parseBoolean(dryRun?.at(-1) ?? 'false');
-  if (isDryRun === undefined) issues.push(`--dry-run must be true or false, not "${dryRun?.at(-1)}"`);
-  issues.push(...read.issues);
-  const onMachine = findSettings(options, context.readFile);
-  const isKnown = given.issues.length === 0;
+  const given = readGiven(context, routerConfiguration, routerSettings, flags);
+  const values = merged(given.layers);
+  const call = new Settings(serveCall, [givenByFlags(serveCall, flags)], context.readFile);
+  const { dryRun: isDryRun } = call.values;
+  const isKnown = unknown.length === 0;
+  const issues = [...unknown, ...call.issues.map(({ message }) => message), ...given.issues];
   const wrongCall = (lines: readonly string[]) =>
     new CommandFailure(2, lines, isKnown ? {} : { hint: helpHint });
-  if (onMachine.issues.length > 0) {
-    throw wrongCall([...issues, ...(isKnown ? read.located(onMachine.issues) : [])]);
+  const found = findSettings(values, context.readFile);
+  if (found.issues.length > 0) {
+    throw wrongCall([...issues, ...(isKnown ? found.issues.map(describeIssue) : [])]);
   }
-  let found = onMachine.settings;
-  const validate = (raw: RawServeOptions, readFile: ReadTextFile) =>
-    validateServeOptions(raw, { readFile, network: readHostNetwork(), now: context.clock(), found });
-  let unknownServerId: string | undefined;
-  /** All is in order, but that the ID of the local server may not be known. */
-  let checked: ServeConfig | undefined;
-  const result = await checkedOptions();
-  const warnings = read.certain([...onMachine.warnings, ...result.warnings], isKnown);
-  const printed = [...read.located(warnings), ...(isDryRun === true ? await portWarnings(checked) : [])];
-  for (const warning of printed) context.writeError(`warning: ${warning}\n`);
-  if (!result.ok) {
-    const certain = read.certain(result.issues, isKnown);
-    const isGiven = ({ flag }: FlagIssue) => Object.hasOwn(options, flag.replace(/^--/, ''));
-    issues.push(...read.located(certain));
-    if (onMachine.note !== undefined && !certain.every(isGiven)) issues.push(onMachine.note);
-  } else issues.push(...(await unwritableFiles(result.config)));
-  if (!result.ok || isDryRun === undefined || issues.length > 0) throw wrongCall(issues);
-  const configurationSource = createConfigurationSource({
-    started: configured,
-    flags,
-    found: optionsOf(found),
-    manifest: onMachine.manifest && checkedManifest(onMachine.manifest, result.config),
-    validate: (raw, known) => validate(raw, (path) => known.get(path) ?? context.readFile(path)),
+  const check = (serverId: GivenValue | undefined) =>
+    checkRouter([...given.layers, withServerId(found.values, serverId)], context, context.readFile);
+  const { result, checked, unknownServerId } = await checkWithServerId(values, check, {
+    mayAsk: issues.length === 0,
+    wait: isDryRun ? undefined : wait,
+    maySkipServerId,
   });
-  const settings = settingsInUse(flags, configured, found);
+  const warnings = [
+    ...given.certain([...found.warnings, ...result.warnings], isKnown),
+    ...(isDryRun && checked !== undefined ? await portWarnings(checked, context) : []),
+  ];
+  for (const warning of warnings) context.writeError(`warning: ${warning}\n`);
+  if (result.ok) issues.push(...(await unwritableFiles(result.config)));
+  else {
+    issues.push(...given.certain(result.issues, isKnown));
+    const lacks =
+      isKnown && given.issues.length === 0 && result.issues.some(({ isOfMissing }) => isOfMissing);
+    if (found.note !== undefined && lacks) issues.push(found.note);
+  }
+  if (!result.ok || issues.length > 0) throw wrongCall(issues);
+  const { config, settings } = result;
   return {
-    config: result.config,
+    config,
     isDryRun,
-    settings,
-    warnings: printed.length,
-    configurationSource,
+    settings: settings.inUse().flatMap(foundSetting),
+    warnings: warnings.length,
+    configurationSource: configurationSource(given, settings, found, config, context),
     unknownServerId,
   };
+}
 
-  /** The server's ID last: everything else has to be in order for the cluster to tell it. */
-  async function checkedOptions(): Promise<ServeOptionsResult> {
-    const check = () => validate({ ...optionsOf(found), ...options }, context.readFile);
-    if (!canFindServerId(options)) return remember(await check());
-    found = [...onMachine.settings, { flag: '--server-id', value: serverIdToBeFound, source: '' }];
-    const first = remember(await check());
-    found = onMachine.settings;
-    if (!first.ok || issues.length > 0) return first;
-    const own = await findOwnServerId(first.config, isDryRun === true ? undefined : wait);
-    if (!('id' in own)) {
-      if (!maySkipServerId) return { ok: false, issues: [own], warnings: first.warnings };
-      unknownServerId = own.message;
-      return first;
-    }
-    found = [...found, { flag: '--server-id', value: own.id, source: own.source }];
-    return check();
-  }
+type CheckedRouter = ServeOptionsResult & { readonly settings: Settings<typeof routerSettings> };
 
-  function remember(result: ServeOptionsResult): ServeOptionsResult {
-    if (result.ok) checked = result.config;
-    return result;
-  }
+async function checkRouter(
+  layers: readonly GivenValues[],
+  context: CommandContext,
+  readFile: ReadTextFile,
+): Promise<CheckedRouter> {
+  const settings = new Settings(routerSettings, layers, readFile);
+  const environment = { network: readHostNetwork(), now: context.clock() };
+  return { ...(await routerConfig(settings, environment)), settings };
+}
 
-  /** A dry run is also made beside the router that runs, which is then what listens there. */
-  async function portWarnings(config: ServeConfig | undefined): Promise<readonly string[]> {
-    const busy = config && (await context.portInUse(config));
-    if (busy === undefined) return [];
-    return [`${busy.message}${busy.isInUse ? ' (nothing to do if it is this router that runs there)' : ''}`];
+interface ServerIdOptions {
+  /** Whether nothing is wrong so far: everything else has to be in order for the cluster to tell the ID. */
+  readonly mayAsk: boolean;
+  readonly wait: WaitForServerId | undefined;
+  readonly maySkipServerId: boolean;
+}
+
+/** Checks a router, and asks the cluster for the ID of its local server where that is not given. */
+async function checkWithServerId(
+  given: GivenValues,
+  check: (serverId: GivenValue | undefined) => Promise<CheckedRouter>,
+  { mayAsk, wait, maySkipServerId }: ServerIdOptions,
+): Promise<{
+  readonly result: CheckedRouter;
+  /** All is in order, but that the ID of the local server may not be known. */
+  readonly checked?: ServeConfig;
+  readonly unknownServerId?: string;
+}> {
+  const isToBeFound = canFindServerId(given);
+  const first = await check(isToBeFound ? serverId(serverIdToBeFound, '') : undefined);
+  const checked = first.ok ? { checked: first.config } : {};
+  if (!isToBeFound || !first.ok || !mayAsk) return { result: first, ...checked };
+  const own = await findOwnServerId(first.config, wait);
+  if ('id' in own) return { result: await check(serverId(own.id, own.source)), ...checked };
+  if (maySkipServerId) return { result: first, ...checked, unknownServerId: own.message };
+  const { settings, warnings } = first;
+  return { result: { ok: false, issues: [own], warnings, settings }, ...checked };
+}
+
+function serverId(id: string, source: string): GivenValue {
+  return { input: id, shown: id, source: { kind: 'found', text: source } };
+}
+
+function withServerId(found: GivenValues, id: GivenValue | undefined): GivenValues {
+  return id === undefined ? found : new Map([...found, ['server-id', id]]);
+}
+
+/** A dry run is also made beside the router that runs, which is then what listens there. */
+async function portWarnings(config: ServeConfig, context: CommandContext): Promise<readonly string[]> {
+  const busy = await context.portInUse(config);
+  if (busy === undefined) return [];
+  return [`${busy.message}${busy.isInUse ? ' (nothing to do if it is this router that runs there)' : ''}`];
+}
+
+/** A setting that is not left at its default, and where its value comes from. */
+function foundSetting({ flag, shown, source }: SettingInUse): readonly FoundSetting[] {
+  switch (source?.kind) {
+    case undefined:
+      return [];
+    case 'flag':
+      return [{ flag, value: maskText(shown), source: 'given as a flag' }];
+    case 'file':
+      return [{ flag, value: maskText(shown), source: `${source.path} in ${source.file}:${source.line}` }];
+    case 'found':
+      return [{ flag, value: shown, source: source.text }];
   }
 }
 
-/** A manifest that has to go on saying what the router was started by. */
-function checkedManifest(
-  { path, text }: NonNullable<ReturnType<typeof findSettings>['manifest']>,
-  { local, ...listening }: ServeConfig,
-): ConfigurationSource['manifest'] {
-  if (local === undefined) return undefined;
+/** What `--dry-run` prints of a router that could start. */
+export function dryRunReport({ settings, warnings }: Pick<ServeInput, 'settings' | 'warnings'>): string {
+  return [
+    warnings === 0
+      ? 'nothing is wrong: the router can start with this configuration'
+      : `the router can start with this configuration; see the ${warnings === 1 ? 'warning' : `${warnings} warnings`}`,
+    ...settings.map(({ flag, value, source }) => `${flag}=${value}\n    ${source}`),
+    '',
+  ].join('\n');
+}
+
+/** Reads the files of a running router again, with the checks of the start. */
+function configurationSource(
+  { file, layers: [flags = new Map()] }: Given,
+  started: Settings<typeof routerSettings>,
+  found: FoundSettings,
+  { local, serverId: id, ...listening }: ServeConfig,
+  context: CommandContext,
+): ConfigurationSource {
+  const ofStart = withServerId(
+    found.values,
+    id === undefined || flags.has('server-id') ? undefined : serverId(id, ''),
+  );
+  const checked = async (
+    inFile: GivenValues,
+    readFile: ReadTextFile,
+  ): Promise<CheckedRouter & { ok: true }> => {
+    const result = await checkRouter([flags, inFile, ofStart], context, readFile);
+    if (result.ok) return result;
+    throw new Error(result.issues.map(describeIssue).join('; '));
+  };
   return {
-    path,
-    text,
-    check(now) {
-      const reason = movedServer(now, local.origin, listening);
-      if (reason !== undefined) throw new Error(reason);
+    file,
+    manifest: found.manifest &&
+      local && {
+        ...found.manifest,
+        check(now) {
+          const reason = movedServer(now, local.origin, listening);
+          if (reason !== undefined) throw new Error(reason);
+        },
+      },
+    async read(texts) {
+      const readFile = (path: string) => texts.get(path) ?? context.readFile(path);
+      return (await checked(file?.values ?? new Map(), readFile)).config;
+    },
+    async changes(text) {
+      if (file === undefined) return [];
+      const { values, issues } = parseConfigurationFile(file.path, text, routerConfiguration);
+      if (issues.length > 0) throw new Error(issues.join('; '));
+      const { settings } = await checked(values, context.readFile);
+      return settingChanges(started.inUse(), settings.inUse());
     },
   };
 }
 
+/** The settings that differ between two configurations: by their values, not by how they are written. Pure. */
+export function settingChanges(
+  before: readonly SettingInUse[],
+  after: readonly SettingInUse[],
+): readonly SettingChange[] {
+  return after.flatMap((now, index) => {
+    const inUse = before[index];
+    if (inUse === undefined || JSON.stringify(inUse.input) === JSON.stringify(now.input)) return [];
+    return [{ flag: now.flag, key: now.key, inUse: describeValue(inUse), configured: describeValue(now) }];
+  });
+}
+
+function describeValue({ input, shown }: SettingInUse): string {
+  return input === undefined ? '(not set)' : maskText(shown) || '(empty)';
+}
+
 /** Checks that the snapshot file can be written: the next start would miss it, too late to learn of it. */
-async function unwritableFiles({ snapshot }: ServeConfig): Promise<readonly string[]> {
+async function unwritableFiles({ settings: { snapshot } }: ServeConfig): Promise<readonly string[]> {
   if (snapshot.file === undefined) return [];
   const folder = dirname(snapshot.file);
   const isDirectory = await stat(snapshot.file).then(

@@ -10,7 +10,7 @@ before(async () => {
 
 describe('--admin-bind-address', () => {
   it('is off unless it is given', async () => {
-    assert.equal((await check.config()).admin, undefined);
+    assert.equal((await check.config()).settings.admin.bindAddress, undefined);
   });
 
   it('is an IP address and a port, of which 0 is any', async () => {
@@ -19,7 +19,8 @@ describe('--admin-bind-address', () => {
       ['[::1]:0', '::1', 0],
       ['0.0.0.0:9443', '0.0.0.0', 9443],
     ] as const) {
-      assert.deepEqual((await check.config({ 'admin-bind-address': [text] })).admin, { host, port });
+      const { settings } = await check.config({ 'admin-bind-address': [text] });
+      assert.deepEqual(settings.admin.bindAddress, { host, port });
     }
     for (const text of ['9443', ':9443', 'localhost:9443', '127.0.0.1', '::1:9443', '127.0.0.1:70000', '0']) {
       assert.deepEqual(await check.issues({ 'admin-bind-address': [text] }), ['--admin-bind-address'], text);

@@ -34,7 +34,7 @@ describe('TLS of the serving port', () => {
   it('refuses versions and suites that are too old, and lists the others', async () => {
     assert.match(
       await check.messages({ 'tls-cipher-suites': ['TLS_RSA_WITH_AES_128_CBC_SHA'] }),
-      /"TLS_RSA_WITH_AES_128_CBC_SHA" is not among those that HTTP\/2 allows: TLS_ECDHE_ECDSA_WITH_AES_128_GCM/,
+      /has "TLS_RSA_WITH_AES_128_CBC_SHA", which HTTP\/2 does not allow; it allows TLS_ECDHE_ECDSA_WITH_AES_128_GCM/,
     );
     assert.match(
       await check.messages({ 'tls-min-version': ['VersionTLS11'] }),
@@ -63,7 +63,7 @@ describe('serving pairs with names', () => {
     for (const given of ['serving.crt', 'serving.crt,serving.key:', 'a,b,c', ',serving.key:foo.com']) {
       assert.match(
         await check.messages({ 'tls-sni-cert-key': [given] }),
-        /--tls-sni-cert-key must be a certificate and its key, cert\.crt,cert\.key/,
+        /--tls-sni-cert-key must be a certificate and its key, as a flag cert\.crt,cert\.key/,
         given,
       );
     }

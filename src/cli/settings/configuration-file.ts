@@ -22,6 +22,7 @@ import { fieldPath, quoted } from '../../runtime/validation.ts';
 import { type CommandContext, readInputFile } from '../terminal/command-context.ts';
 import { similarName } from '../terminal/similar-name.ts';
 import {
+  describeIssue,
   faultsOf,
   type GivenValue,
   type GivenValues,
@@ -280,20 +281,18 @@ function nodeAt(node: unknown, keys: readonly (string | number)[]): unknown {
 }
 
 /** What a command was given by flags and by its configuration file. */
-interface Given {
+export interface Given {
   readonly file: ConfigurationFile | undefined;
   /** Flags win, setting by setting, as in Kubernetes' own components. */
   readonly layers: readonly GivenValues[];
+  /** A line for each error of the file. */
+  readonly issues: readonly string[];
   /**
-   * A line for each error: those of the file, and of `issues` those that are certain: where something cannot be read,
-   * an error about what is missing may come of what was meant for it.
+   * A line for each of these that is certain: where something cannot be read, an error about what is missing may come of
+   * what was meant for it.
    * @param isKnown whether every flag is known. One that is not may be any other, misspelt. Default: it is
    */
-  report<Root extends SectionSchema>(
-    settings: Settings<Root>,
-    issues: readonly SettingIssue[],
-    isKnown?: boolean,
-  ): readonly string[];
+  certain(issues: readonly SettingIssue[], isKnown?: boolean): readonly string[];
 }
 
 /**
@@ -313,17 +312,17 @@ export function readGiven(
     path === undefined
       ? undefined
       : parseConfigurationFile(path, readInputFile(context, '--config', path), kind);
+  const issues = file?.issues ?? [];
   // A flag that this call has no use for is a mistake; in a file, which is the same for all calls, it is not.
   const useless = new Set(new Settings(root, [flags], context.readFile).useless());
   const inFile = [...(file?.values ?? [])].filter(([flag]) => !useless.has(flag));
   return {
     file,
     layers: [flags, new Map(inFile)],
-    report: (settings, issues, isKnown = true) => [
-      ...(file?.issues ?? []),
-      ...issues
-        .filter(({ isOfMissing }) => isOfMissing !== true || (isKnown && (file?.issues ?? []).length === 0))
-        .map((issue) => settings.located(issue)),
-    ],
+    issues,
+    certain(all, isKnown = true) {
+      const isWhole = isKnown && issues.length === 0;
+      return all.filter(({ isOfMissing }) => isWhole || !isOfMissing).map(describeIssue);
+    },
   };
 }

@@ -5,6 +5,7 @@ import {
   type SectionSchema,
   type Setting,
   settingsOf,
+  shownText,
 } from '../../node/configuration/setting.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
 import { fieldPath } from '../../runtime/validation.ts';
@@ -42,8 +43,31 @@ export type GivenValues = ReadonlyMap<string, GivenValue>;
 export interface SettingIssue {
   readonly flag: `--${string}`;
   readonly message: string;
+  /** Where the value comes from; `undefined`: it was not given. */
+  readonly source?: Source;
   /** Whether it is about something that was not given: what cannot be read may have been meant for it. */
   readonly isOfMissing?: true;
+}
+
+/** A setting with its value, or with its default. */
+export interface SettingInUse {
+  readonly flag: `--${string}`;
+  /** In a configuration file. */
+  readonly key: string;
+  /** As a configuration file would have it; `undefined`: it has none. */
+  readonly input: unknown;
+  /** In a line for people. */
+  readonly shown: string;
+  /** `undefined`: it was not given. */
+  readonly source: Source | undefined;
+}
+
+/** The message of an issue, with the place that the value comes from. */
+export function describeIssue({ flag, message, source }: SettingIssue): string {
+  if (source?.kind === 'file') {
+    return `${source.file}:${source.line}:${source.column}: ${source.path}: ${message}`;
+  }
+  return source?.kind === 'found' ? `${message} (found: ${source.text}; give another with ${flag})` : message;
 }
 
 /** Reads a file as UTF-8 text; throws when it cannot be read. Injected, so that checks need no disk. */
@@ -98,6 +122,11 @@ export class Settings<Root extends SectionSchema> {
     return this.#given.has(flag);
   }
 
+  /** Whether it was found on this machine. */
+  isFound(flag: FlagOf<Root>): boolean {
+    return this.#given.get(flag)?.source.kind === 'found';
+  }
+
   /** Whether it was given, and not only to say that something is off that is off anyway. */
   isUsed(flag: string): boolean {
     const given = this.#given.get(flag);
@@ -105,15 +134,19 @@ export class Settings<Root extends SectionSchema> {
     return given !== undefined && !isOff;
   }
 
-  /** The message of an issue, with the place that the value comes from. */
-  located({ flag, message }: SettingIssue): string {
-    const source = this.#given.get(flag.slice(2))?.source;
-    if (source?.kind === 'file') {
-      return `${source.file}:${source.line}:${source.column}: ${source.path}: ${message}`;
-    }
-    return source?.kind === 'found'
-      ? `${message} (found: ${source.text}; give another with ${flag})`
-      : message;
+  /** Every setting with the value in use, in the order of the schema. */
+  inUse(): readonly SettingInUse[] {
+    return [...this.#settings.values()].map(({ flag, path, about }) => {
+      const given = this.#given.get(flag);
+      const usual = about.default === undefined ? '' : shownText(about.default);
+      return {
+        flag: `--${flag}`,
+        key: path.join('.'),
+        input: given?.input ?? about.default,
+        shown: given?.shown ?? usual,
+        source: given?.source,
+      };
+    });
   }
 
   require(flag: FlagOf<Root>, why?: string): void {
@@ -175,7 +208,8 @@ export class Settings<Root extends SectionSchema> {
 
   #add(to: SettingIssue[], flag: string, message: string, isOfMissing = false): void {
     if (to.some((issue) => issue.message === message)) return;
-    to.push({ flag: `--${flag}`, message, ...(isOfMissing && { isOfMissing }) });
+    const source = this.#given.get(flag)?.source;
+    to.push({ flag: `--${flag}`, message, ...(source && { source }), ...(isOfMissing && { isOfMissing }) });
   }
 }
 

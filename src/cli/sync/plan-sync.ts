@@ -8,7 +8,7 @@ import type { ListedServer, SyncOptions } from '../../sync/node/sync-options.ts'
 import { readGiven } from '../settings/configuration-file.ts';
 import { type RawFlags, Settings } from '../settings/read-settings.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { syncFlags, syncSettings } from './sync-settings.ts';
+import { syncConfiguration, syncFlags } from './sync-settings.ts';
 
 /** What was given to `sync`. */
 export type SyncFlags = RawFlags<FlagOf<typeof syncFlags>>;
@@ -47,12 +47,12 @@ type SyncPlan = OfflineSync | LiveSync | RecordSync;
  * @throws {CommandFailure} exit code 2, one line for every error.
  */
 export function readSyncInput(flags: SyncFlags, context: CommandContext) {
-  const given = readGiven(context, { kind: 'SyncConfiguration', settings: syncSettings }, syncFlags, flags);
+  const given = readGiven(context, syncConfiguration, syncFlags, flags);
   const settings = new Settings(syncFlags, given.layers, context.readFile);
   const plan = planSync(settings);
   // Of files that could not be read nothing more is to be told.
   if (settings.issues.length === 0 && plan.kind !== 'offline') checkPemFiles(settings);
-  const lines = given.report(settings, settings.issues);
+  const lines = [...given.issues, ...given.certain(settings.issues)];
   if (lines.length > 0) throw new CommandFailure(2, lines);
   const { logging, snapshot } = settings.values;
   /** `snapshotKeys`: the file of `--snapshot-keys`. */

@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { runCommand } from '../../../test/support/command-context.ts';
 import { plannedSync } from '../../../test/support/sync-plan.ts';
+import { parseDuration } from '../../node/configuration/setting-types.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/seal.ts';
-import { parseDuration } from '../flags/flag-types.ts';
 import type { SyncFlags } from './plan-sync.ts';
 
 const files = new Map<string, string>([

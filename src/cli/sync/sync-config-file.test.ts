@@ -8,7 +8,7 @@ import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/sig
 import { parseConfigurationFile } from '../settings/configuration-file.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
 import { readSyncInput, type SyncFlags } from './plan-sync.ts';
-import { syncSettings } from './sync-settings.ts';
+import { syncConfiguration } from './sync-settings.ts';
 
 const header = 'apiVersion: mixed-version-proxy/v1alpha1\nkind: SyncConfiguration\n';
 const complete = `${header}apiServers:
@@ -68,8 +68,7 @@ describe('sync --config', () => {
   it('is in docs/guides/sync.md as it is taken', () => {
     const page = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/sync.md'), 'utf8');
     const example = /```yaml\n([^`]*kind: SyncConfiguration\n[^`]*)```/.exec(page)?.[1] ?? '';
-    const kind = { kind: 'SyncConfiguration', settings: syncSettings };
-    const { issues, values } = parseConfigurationFile('sync.yaml', example, kind);
+    const { issues, values } = parseConfigurationFile('sync.yaml', example, syncConfiguration);
     assert.deepEqual(issues, []);
     assert.ok(values.size > 5);
   });

@@ -114,3 +114,5 @@ export const syncFlags = section('Sync flags:', {
   }),
   ...syncSettings.entries,
 });
+
+export const syncConfiguration = { kind: 'SyncConfiguration', settings: syncSettings };

@@ -1,11 +1,11 @@
 import type { AssertionKeySet } from '../../identity/assertion/assertion-keys.ts';
 import type { FoundSetting } from '../../own-paths/status/status-sources.ts';
-import type { InFlightLimits } from '../../proxy/request-gate.ts';
 import type { IdentityHeaderNames } from '../../request/headers.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { AddressPolicyOptions } from '../../snapshot/addresses/address-policy.ts';
 import type { AdvertisedBy } from '../../snapshot/addresses/addresses.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
+import type { RouterSettings } from './router-settings.ts';
 
 /** A PEM file as it was read at start; the path is kept so that the file can be read again when it changes. */
 export interface PemFile {
@@ -48,20 +48,6 @@ export interface TlsParameters {
   readonly ciphers: string | undefined;
 }
 
-/** An address for the router's own endpoints. Plain HTTP on loopback, else HTTPS with the serving pair. */
-interface AdminAddress {
-  /** An IP address, IPv6 without brackets. */
-  readonly host: string;
-  /** 0: any free port. */
-  readonly port: number;
-}
-
-export interface LoggingConfig {
-  readonly format: 'text' | 'json';
-  /** As kube-apiserver's `-v`: 4 and more shows debug lines. */
-  readonly verbosity: number;
-}
-
 /** The sync job inside the router. */
 export interface EmbeddedSyncConfig {
   /** Where the cluster is, and as whom to read it: a kubeconfig, as it was read; or the pod's service account. */
@@ -80,22 +66,24 @@ export interface EmbeddedSyncConfig {
   readonly cluster: string | undefined;
 }
 
-/** How the health of the API servers is found out. */
+/** How the health of the API servers is found out. What is left out is a constant (docs/reference/limits.md). */
 export interface HealthConfig {
   /** Milliseconds between two probes of a healthy server. */
   readonly interval: number;
   /** Milliseconds that one probe may take. */
-  readonly timeout: number;
+  readonly timeout?: number;
   /** Probes in a row that must succeed before an unhealthy server is healthy. */
-  readonly rise: number;
+  readonly rise?: number;
   /** Failures in a row that make a server unhealthy. */
-  readonly fall: number;
+  readonly fall?: number;
   /** Milliseconds in which a recovered server comes back to its whole share of requests. */
-  readonly slowStart: number;
+  readonly slowStart?: number;
 }
 
-/** Everything `serve` was told, checked and read. Plain data; made only by `validateServeOptions`. */
+/** Everything `serve` was told, checked and read. Plain data; made only by `routerConfig`. */
 export interface ServeConfig {
+  /** As it was told: what needs no reading is used as it stands here. */
+  readonly settings: RouterSettings;
   /** ID of the local API server, as it stands in the snapshot; `undefined` in the gateway form, as `local` is. */
   readonly serverId: string | undefined;
   /** The feature gate UnknownVersionInteroperabilityProxy. Off: plain pass-through to the local server. */
@@ -109,18 +97,13 @@ export interface ServeConfig {
         readonly ca: PemFile;
       }
     | undefined;
-  /** What becomes of requests for the local server while it is down. */
   /** `undefined`: servers are not probed. */
   readonly health: HealthConfig | undefined;
   /** An IP address; `0.0.0.0` and `::` are all interfaces. */
   readonly bindAddress: string;
   /** 0: any free port. */
   readonly securePort: number;
-  /** Clients are offered HTTP/1.1 only. */
-  readonly disableHttp2Serving: boolean;
   readonly advertisedAddress: AdvertisedAddress | undefined;
-  /** Where health and metrics are served without asking who calls; `undefined`: nowhere. */
-  readonly admin: AdminAddress | undefined;
   readonly serving: CertificatePair;
   /** Others, by the name that a client asks for. */
   readonly namedServing: readonly NamedCertificatePair[];
@@ -137,18 +120,9 @@ export interface ServeConfig {
   readonly requestHeader: RequestHeaderConfig | undefined;
   readonly identityHeaderNames: IdentityHeaderNames;
   /** Public keys of edge routers whose assertions are believed; `undefined`: no one's. */
-  readonly assertionKeys:
-    | { readonly path: string; readonly text: string; readonly pinned: AssertionKeySet }
-    | undefined;
-  /** Who may use `/.mixed-version-proxy/`. */
-  readonly snapshot: {
-    /** Where the last good snapshot is kept, as it was signed, and read from at start. */
-    readonly file: string | undefined;
-    /** Public keys that snapshots must be signed with; `undefined` only with the gate off and with `embeddedSync`. */
-    readonly keys:
-      | { readonly path: string; readonly text: string; readonly pinned: PinnedKeySet }
-      | undefined;
-  };
+  readonly assertionKeys: PublicKeys<AssertionKeySet> | undefined;
+  /** Public keys that snapshots must be signed with; `undefined` only with the gate off and with `embeddedSync`. */
+  readonly snapshotKeys: PublicKeys<PinnedKeySet> | undefined;
   /** `undefined`: snapshots are pushed. */
   readonly embeddedSync: EmbeddedSyncConfig | undefined;
   /** Of which version the cluster looks while its servers have several. */
@@ -159,26 +133,19 @@ export interface ServeConfig {
   readonly timeouts: {
     /** For a whole request that is not long-running. */
     readonly request: number;
-    /** For name resolution and the TCP connection to a server. */
-    readonly dial: number;
-    /** For the TLS handshake with a server, and with a client. */
-    readonly tlsHandshake: number;
     /** Until the response to a read begins that another server could be asked for; 0: no limit but `request`. */
     readonly responseHeader: number;
+    /** For name resolution and the TCP connection to a server. Default: a constant. */
+    readonly dial?: number;
+    /** For the TLS handshake with a server, and with a client. Default: a constant. */
+    readonly tlsHandshake?: number;
   };
-  readonly limits: {
-    readonly requestsInFlight: InFlightLimits;
-    /** In [0, 0.02]. */
-    readonly goawayChance: number;
-  };
-  /** In the words of kube-apiserver's flags (k8s.io/apiserver pkg/server/genericapiserver.go). */
-  readonly shutdown: {
-    /** `--shutdown-delay-duration`: milliseconds in which it serves on while `/readyz` fails already. */
-    readonly delay: number;
-    /** `--shutdown-watch-termination-grace-period`: milliseconds within which watches and tunnels end. */
-    readonly watchTerminationGracePeriod: number;
-  };
-  readonly logging: LoggingConfig;
+  /** The files of credentials, by the flags that name them, as they were read: they are taken into use when they change. */
+  readonly credentialFiles: readonly {
+    readonly name: string;
+    readonly path: string;
+    readonly text: string;
+  }[];
   /** How the router was started. */
   readonly commandLine: {
     /** The version of the router, for example `v0.1.0`. */
@@ -190,6 +157,13 @@ export interface ServeConfig {
   };
 }
 
+/** A set of public keys, and the file that it was read from. */
+interface PublicKeys<Pinned> {
+  readonly path: string;
+  readonly text: string;
+  readonly pinned: Pinned;
+}
+
 export interface RunningRouter {
   /** Looks at every watched file at once and takes changed ones into use. Never rejects: errors are logged. */
   reload(): Promise<void>;
@@ -197,7 +171,7 @@ export interface RunningRouter {
   readonly origin: string;
   /** `http://host:port` or `https://host:port` of the admin address; `undefined` without one. */
   readonly adminOrigin?: string | undefined;
-  /** Ends as `ServeConfig.shutdown` says: not ready, drained, closed. Resolves when that is done. */
+  /** Ends as its settings say: not ready, drained, closed. Resolves when that is done. */
   shutdown(): Promise<void>;
   /**
    * Takes no new requests, lets those in flight end, then closes.

@@ -33,6 +33,9 @@ export function section<const Entries extends v.ObjectEntries>(
   return Object.assign(v.strictObject(entries), { heading });
 }
 
+const durationForm = /^(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+$/;
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
 const filledText = v.pipe(v.string(expected('text')), v.minLength(1, 'must not be empty'));
 
 const last = (occurrences: readonly string[]) => occurrences.at(-1);
@@ -100,7 +103,7 @@ export const namedCertificatePairs = {
         names: v.optional(v.pipe(v.array(filledText), v.minLength(1, 'must not be empty'))),
       },
       expected(
-        'a certificate and its key, cert.crt,cert.key, with names after a colon or none: cert.crt,cert.key:example.com,*.example.com',
+        'a certificate and its key, as a flag cert.crt,cert.key or cert.crt,cert.key:example.com,*.example.com, in a file certFile, keyFile and, where given, names',
       ),
     ),
     expected('a list'),
@@ -179,6 +182,7 @@ export function duration(
   shortest: string,
   longest?: string,
   meaning = `a duration from ${shortest} to ${longest}, such as 10s`,
+  isAllowed: (milliseconds: number) => boolean = () => true,
 ) {
   const message = expected(meaning);
   const [least = 0, most = Number.POSITIVE_INFINITY] = [shortest, longest ?? ''].map(parseDuration);
@@ -187,7 +191,8 @@ export function duration(
     v.regex(durationForm, message),
     v.rawTransform(({ dataset, addIssue, NEVER }): number => {
       const milliseconds = parseDuration(dataset.value);
-      if (milliseconds !== undefined && milliseconds >= least && milliseconds <= most) return milliseconds;
+      const isWithin = milliseconds !== undefined && milliseconds >= least && milliseconds <= most;
+      if (isWithin && isAllowed(milliseconds)) return milliseconds;
       addIssue({ message: message({ input: dataset.value }) });
       return NEVER;
     }),
@@ -251,6 +256,43 @@ export const cidrs = listOf(
   ),
 );
 
+/** Names of Go and IANA to those of OpenSSL. HTTP/2 forbids all other suites of TLS 1.2 (RFC 9113 Appendix A). */
+export const openSslSuites: ReadonlyMap<string, string> = new Map(
+  ['ECDSA', 'RSA'].flatMap((key): [string, string][] => [
+    [`TLS_ECDHE_${key}_WITH_AES_128_GCM_SHA256`, `ECDHE-${key}-AES128-GCM-SHA256`],
+    [`TLS_ECDHE_${key}_WITH_AES_256_GCM_SHA384`, `ECDHE-${key}-AES256-GCM-SHA384`],
+    [`TLS_ECDHE_${key}_WITH_CHACHA20_POLY1305_SHA256`, `ECDHE-${key}-CHACHA20-POLY1305`],
+    // Go's earlier name, which kube-apiserver takes, too.
+    [`TLS_ECDHE_${key}_WITH_CHACHA20_POLY1305`, `ECDHE-${key}-CHACHA20-POLY1305`],
+  ]),
+);
+
+/** Always offered, as by Go: they cannot be chosen. */
+export const suitesOfTls13 = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+] as const;
+
+/** Whether HTTP/2 allows a cipher suite, by its name of Go or IANA. */
+export function isAllowedSuite(name: string): boolean {
+  return [...openSslSuites.keys(), ...suitesOfTls13].includes(name);
+}
+
+export const cipherSuites = listOf(
+  textLike(
+    'suite',
+    v.pipe(
+      filledText,
+      v.check(
+        isAllowedSuite,
+        ({ input }) =>
+          `has ${quoted(input)}, which HTTP/2 does not allow; it allows ${[...openSslSuites.keys(), ...suitesOfTls13].join(', ')}`,
+      ),
+    ),
+  ),
+);
+
 /** Names of headers, or what they begin with. */
 export const headerNames = (placeholder: string) =>
   listOf(reading(placeholder, (given) => (token.test(given) ? { value: given } : 'must be a header name')));
@@ -267,9 +309,6 @@ export function parseBoolean(given: string): boolean | undefined {
   if (/^(0|f|F|FALSE|false|False)$/.test(given)) return false;
   return undefined;
 }
-
-const durationForm = /^(\d{1,9}(\.\d{1,9})?(ms|s|m|h))+$/;
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /** Reads a duration as Go writes it (`1s`, `500ms`, `1h30m`), in milliseconds; `undefined` for anything else. */
 export function parseDuration(given: string): number | undefined {

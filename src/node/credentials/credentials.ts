@@ -9,7 +9,7 @@ import {
   clientCertificateTlsOptions,
   readClientAuthorities,
 } from '../callers/client-certificate.ts';
-import type { CertificatePair, PemFile, ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
+import type { CertificatePair, ServeConfig, TlsParameters } from '../configuration/serve-config.ts';
 import type { NodeTransport } from '../destinations/node-transport.ts';
 import type { TransportCredentials } from '../destinations/tls-dialer.ts';
 import type { ClientCertificateOf } from '../exchange/node-inbound.ts';
@@ -40,7 +40,7 @@ interface Credentials {
  * @throws {TypeError} when the configuration has a CA bundle neither for peers nor for the local server.
  */
 export function credentialsOf(config: ServeConfig): Credentials {
-  const { serving, proxyClient, local, peerCa, clientCa, requestHeader, snapshot, tls } = config;
+  const { serving, proxyClient, local, peerCa, clientCa, requestHeader, snapshotKeys, tls } = config;
   // With the gate off there are no peers, and in the gateway form no local server: the other's is all there is.
   const peerAuthorities = (peerCa ?? local?.ca)?.pem;
   if (peerAuthorities === undefined) throw new TypeError('There is no CA bundle for any API server.');
@@ -69,7 +69,7 @@ export function credentialsOf(config: ServeConfig): Credentials {
     clientAuthorities,
     localAuthorities: local?.ca.pem ?? peerAuthorities,
     // Without keys every snapshot is refused: none can be signed with a key that is pinned.
-    snapshotKeys: snapshot.keys?.pinned ?? new Map(),
+    snapshotKeys: snapshotKeys?.pinned ?? new Map(),
     assertionKeys: config.assertionKeys?.pinned ?? new Map(),
   };
 }
@@ -182,7 +182,8 @@ export function watchRouterFiles(
   watch: CredentialWatch,
   logger: Logger,
 ): void {
-  const files = filesOf(started);
+  // A kubeconfig holds certificates inside its text.
+  const files = started.credentialFiles.map((file) => ({ ...file, isDocument: file.name === 'kubeconfig' }));
   watch.add({
     name: 'certificates, keys and kubeconfig',
     files,
@@ -224,35 +225,6 @@ export function watchRouterFiles(
       apply: (textOf) => check(textOf(file)),
     });
   }
-}
-
-function filesOf(config: ServeConfig): readonly WatchedFile[] {
-  const { serving, clientCa, requestHeader, proxyClient, peerCa, local, snapshot, assertionKeys } = config;
-  const { access } = config.embeddedSync ?? {};
-  const localCa = local?.ca.path === peerCa?.path ? undefined : local?.ca;
-  return [
-    ...pem('tls-cert-file', serving.certificate),
-    ...pem('tls-private-key-file', serving.privateKey),
-    ...config.namedServing.flatMap(({ certificate, privateKey }) => [
-      ...pem('tls-sni-cert-key', certificate),
-      ...pem('tls-sni-cert-key', privateKey),
-    ]),
-    ...pem('client-ca-file', clientCa),
-    ...pem('requestheader-client-ca-file', requestHeader?.clientCa),
-    ...pem('proxy-client-cert-file', proxyClient?.certificate),
-    ...pem('proxy-client-key-file', proxyClient?.privateKey),
-    ...pem('peer-ca-file', peerCa),
-    ...pem('local-server-ca-file', localCa),
-    ...(snapshot.keys === undefined ? [] : [{ name: 'snapshot-keys', ...snapshot.keys }]),
-    ...(access !== undefined && 'kubeconfig' in access
-      ? [{ name: 'kubeconfig', ...access.kubeconfig, isDocument: true }]
-      : []),
-    ...(assertionKeys === undefined ? [] : [{ name: 'assertion-keys', ...assertionKeys }]),
-  ];
-}
-
-function pem(name: string, file: PemFile | undefined): WatchedFile[] {
-  return file === undefined ? [] : [{ name, path: file.path, text: file.pem }];
 }
 
 export interface ConfigurationSource {

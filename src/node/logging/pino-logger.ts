@@ -1,6 +1,6 @@
 import { type DestinationStream, destination, pino } from 'pino';
 import type { Logger } from '../../runtime/logger.ts';
-import type { LoggingConfig } from '../configuration/serve-config.ts';
+import type { RouterSettings } from '../configuration/router-settings.ts';
 import { maskFields, maskText } from '../exchange/mask-secrets.ts';
 
 /** From this `-v` on, debug lines are written (kube-apiserver's level of detail for debugging). */
@@ -13,7 +13,7 @@ const debugVerbosity = 4;
  *
  * @param stream default: standard error
  */
-export function createPinoLogger(config: LoggingConfig, stream?: DestinationStream): Logger {
+export function createPinoLogger(config: RouterSettings['logging'], stream?: DestinationStream): Logger {
   // Synchronous: a line that explains why the process ends must be written before it does.
   const output = stream ?? destination({ dest: 2, sync: true });
   const logger = newLogger(config, output);
@@ -31,7 +31,7 @@ export function createPinoLogger(config: LoggingConfig, stream?: DestinationStre
   };
 }
 
-function newLogger(config: LoggingConfig, output: DestinationStream) {
+function newLogger(config: RouterSettings['logging'], output: DestinationStream) {
   return pino(
     {
       level: config.verbosity >= debugVerbosity ? 'debug' : 'info',

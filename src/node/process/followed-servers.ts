@@ -37,8 +37,15 @@ interface FollowedServers {
   stop(): void;
 }
 
+/**
+ * A probe that takes five seconds is one that a load balancer would have given up, too. Two good answers bring a server
+ * back, three bad ones take it out, as in HAProxy. A recovered server has cold caches: it gets its part over half a minute.
+ */
+const probing = { timeout: 5_000, rise: 2, fall: 3, slowStart: 30_000 };
+
 export function followServers(options: FollowedServersOptions): FollowedServers {
-  const { local, endConnections, onChanged, logger, config } = options;
+  const { local, endConnections, onChanged, logger } = options;
+  const config = { ...probing, ...options.config };
   const health = new ServerHealth(config);
   const probe = createProbe({
     ...options,

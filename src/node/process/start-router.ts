@@ -113,7 +113,8 @@ export function createRouterHandlers(
     ...given,
     ...nodeAuthenticators(config, assertionAuthenticator),
     inbound: nodeInbound,
-    observers: config.logging.verbosity >= accessLogVerbosity ? [...observers, accessLog(logger)] : observers,
+    observers:
+      config.settings.logging.verbosity >= accessLogVerbosity ? [...observers, accessLog(logger)] : observers,
     // Not the configured one: the snapshot may already have the server under another ID.
     preferredVersion: config.preferredVersion,
     enabled: config.featureGateEnabled,
@@ -183,6 +184,10 @@ async function closeAll(opened: Opened): Promise<void> {
   for (const close of opened.toReversed()) await close();
 }
 
+/** Milliseconds. docs/reference/limits.md has the reasons. */
+const dialTimeout = 5_000;
+const tlsHandshakeTimeout = 10_000;
+
 async function start(
   config: ServeConfig,
   logger: Logger,
@@ -208,19 +213,19 @@ async function start(
   });
   const transport = new NodeTransport({
     dialObserver: metrics.connections,
-    tlsHandshakeTimeout: config.timeouts.tlsHandshake,
+    tlsHandshakeTimeout: config.timeouts.tlsHandshake ?? tlsHandshakeTimeout,
     // What no other server can be asked for waits for --request-timeout, which the API server has, too.
     headTimeout: 0,
     openStreams: traffic.openStreams,
     credentials: credentials.current.transport,
-    connectTimeout: config.timeouts.dial,
+    connectTimeout: config.timeouts.dial ?? dialTimeout,
     readSilence: config.timeouts.responseHeader,
     guard: { addressPolicy },
     onBrokenOff: (origin) => servers?.brokenOff(origin),
     onConnectionLost: (origin) => servers?.connectionLost(origin),
   });
   opened.push(() => transport.close());
-  const { file } = config.snapshot;
+  const { file } = config.settings.snapshot;
   const receiver = new SnapshotReceiver({
     store:
       file === undefined
@@ -333,15 +338,15 @@ async function start(
   });
   const server = createRouterServer({
     fetch: handlers.fetch,
-    disableHttp2Serving: config.disableHttp2Serving,
+    disableHttp2Serving: config.settings.serving.disableHttp2,
     tls: credentials.current.server,
     clientCertificateOf: credentials.clientCertificateOf,
     onUpgrade: handlers.onUpgrade,
     deadlines: traffic.deadlines,
-    goawayChance: config.limits.goawayChance,
+    goawayChance: config.settings.limits.goawayChance,
     limits: {
       maxConnections: traffic.maxConnections,
-      tlsHandshakeTimeout: config.timeouts.tlsHandshake,
+      tlsHandshakeTimeout: config.timeouts.tlsHandshake ?? tlsHandshakeTimeout,
     },
     observer: metrics.connections,
     logger,

@@ -25,9 +25,12 @@ export class TrafficControl {
   constructor(config: ServeConfig, logger: Logger) {
     this.#config = config;
     this.#logger = logger;
-    const { requestsInFlight } = config.limits;
-    const longRunning = longRunningWithin(requestsInFlight.longRunning, usableMemory);
-    this.gate = new RequestGate({ ...requestsInFlight, longRunning });
+    const { requestsInFlight, mutatingRequestsInFlight, longRunningRequests } = config.settings.limits;
+    this.gate = new RequestGate({
+      readOnly: requestsInFlight,
+      mutating: mutatingRequestsInFlight,
+      longRunning: longRunningWithin(longRunningRequests, usableMemory),
+    });
     this.deadlines = new RequestDeadlines({
       timeout: config.timeouts.request,
       onExpired: (requests) => {
@@ -68,8 +71,8 @@ export class TrafficControl {
    */
   async #endGracefully(server: Pick<RouterServer, 'drain' | 'close'>): Promise<void> {
     const { gate, openStreams } = this;
-    const { shutdown, timeouts } = this.#config;
-    const { delay, watchTerminationGracePeriod: watchGrace } = shutdown;
+    const { settings, timeouts } = this.#config;
+    const { delay, watchTerminationGracePeriod: watchGrace } = settings.shutdown;
     if (delay > 0) {
       this.#logger.info(
         { milliseconds: delay },

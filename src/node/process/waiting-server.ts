@@ -33,7 +33,7 @@ export async function startWaitingServer(
   const credentials = credentialsOf(config);
   const server = createRouterServer({
     fetch,
-    disableHttp2Serving: config.disableHttp2Serving,
+    disableHttp2Serving: config.settings.serving.disableHttp2,
     tls: credentials.server,
     clientCertificateOf: () => ({}),
     logger,

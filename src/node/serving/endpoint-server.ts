@@ -80,12 +80,13 @@ export async function startEndpointServer(options: EndpointServerOptions): Promi
  * @throws {ServerError} when it cannot be listened on.
  */
 export async function startAdminServer(
-  { admin }: Pick<ServeConfig, 'admin'>,
+  { settings }: Pick<ServeConfig, 'settings'>,
   fetch: EndpointServerOptions['fetch'],
   serving: EndpointTls,
 ): Promise<EndpointServer | undefined> {
-  if (admin === undefined) return undefined;
-  const { host, port } = admin;
+  const { bindAddress } = settings.admin;
+  if (bindAddress === undefined) return undefined;
+  const { host, port } = bindAddress;
   const tls = isLoopback(host) ? undefined : serving;
   return startEndpointServer({ host, port, tls, fetch, flag: '--admin-bind-address' });
 }

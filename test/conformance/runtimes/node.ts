@@ -1,4 +1,4 @@
-import { validateServeOptions } from '../../../src/cli/serve/validate-serve-options.ts';
+import { validateServeOptions } from '../../../src/cli/serve/router-config.ts';
 import { startRouter } from '../../../src/node/process/start-router.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { localId } from '../../support/decision-rows.ts';

@@ -13,7 +13,7 @@ import type { DemoCertificates } from '../../../demo/certificates.ts';
 import { demoServers, startCluster } from '../../../demo/cluster.ts';
 import { type DemoControlPlane, withControlPlane } from '../../../demo/control-plane.ts';
 import { serveFlags } from '../../../demo/routers.ts';
-import { validateServeOptions } from '../../../src/cli/serve/validate-serve-options.ts';
+import { validateServeOptions } from '../../../src/cli/serve/router-config.ts';
 import { readTextFile } from '../../../src/cli/terminal/command-context.ts';
 import {
   createAddressPolicy,

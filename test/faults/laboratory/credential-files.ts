@@ -50,6 +50,7 @@ function withFiles(
   replace: (file: PemFile | TextFile) => PemFile | TextFile,
 ): ServeConfig {
   const replaced = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(replaced);
     if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype)
       return value;
     if (isFile(value)) return replace(value);
@@ -58,7 +59,7 @@ function withFiles(
   return replaced(config) as ServeConfig;
 }
 
-type TextFile = NonNullable<ServeConfig['snapshot']['keys']>;
+type TextFile = NonNullable<ServeConfig['snapshotKeys']>;
 
 function isFile(value: object): value is PemFile | TextFile {
   return 'path' in value && ('pem' in value || 'text' in value);

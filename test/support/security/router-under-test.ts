@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import {
-  type ServeOptionsResult,
-  validateServeOptions,
-} from '../../../src/cli/serve/validate-serve-options.ts';
+import { type ServeOptionsResult, validateServeOptions } from '../../../src/cli/serve/router-config.ts';
 import type {
   HealthConfig,
   RunningRouter,

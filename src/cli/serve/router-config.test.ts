@@ -6,7 +6,8 @@ import {
   ServeOptionsCheck,
   serveFiles,
 } from '../../../test/support/serve-options.ts';
-import { authenticatingFlags } from '../flags/serve-flags.ts';
+
+const authenticatingFlags = ['client-ca-file', 'requestheader-client-ca-file', 'assertion-keys'] as const;
 
 let check: ServeOptionsCheck;
 before(async () => {
@@ -33,7 +34,7 @@ describe('the options of serve', () => {
       group: ['X-Remote-Group'],
       extraPrefix: ['X-Remote-Extra-'],
     });
-    assert.equal(config.snapshot.keys?.pinned.size, 1);
+    assert.equal(config.snapshotKeys?.pinned.size, 1);
     assert.deepEqual(config.peerAddresses, { allowLoopbackPeers: false, allowedCidrs: undefined });
     assert.deepEqual(config.advertisedAddress, { host: '10.0.0.7', port: 6443, source: 'default-interface' });
     assert.deepEqual(await check.warnings({}), []);
@@ -48,7 +49,7 @@ describe('the options of serve', () => {
         'bind-address': ['localhost'],
         'tls-private-key-file': ['front-proxy-client.key'],
       }),
-      ['--server-id', '--bind-address', '--secure-port', '--tls-private-key-file', '--peer-ca-file'],
+      ['--bind-address', '--secure-port', '--server-id', '--tls-private-key-file', '--peer-ca-file'],
     );
   });
 
@@ -113,7 +114,7 @@ describe('the feature gate', () => {
     assert.equal(config.featureGateEnabled, false);
     assert.equal(config.peerCa, undefined);
     assert.equal(config.local?.ca.path, 'ca.crt');
-    assert.equal(config.snapshot.keys, undefined);
+    assert.equal(config.snapshotKeys, undefined);
   });
 
   it("turned off makes each flag that needs it an error in upstream's words", async () => {
@@ -176,11 +177,11 @@ describe('the feature gate', () => {
     );
     assert.match(
       await check.messages({ 'feature-gates': ['UnknownVersionInteroperabilityProxy'] }),
-      /must be set to true or false/,
+      /UnknownVersionInteroperabilityProxy must be true or false/,
     );
     assert.match(
       await check.messages({ 'feature-gates': ['UnknownVersionInteroperabilityProxy=maybe'] }),
-      /must be set to true or false/,
+      /UnknownVersionInteroperabilityProxy must be true or false/,
     );
   });
 });

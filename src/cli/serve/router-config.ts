@@ -1,0 +1,544 @@
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import { parseAssertionKeys } from '../../identity/assertion/assertion-keys.ts';
+import { sharedAuthority } from '../../node/callers/client-certificate.ts';
+import { type RouterFlag, routerSettings } from '../../node/configuration/router-settings.ts';
+import type {
+  AdvertisedAddress,
+  CertificatePair,
+  EmbeddedSyncConfig,
+  PemFile,
+  ServeConfig,
+} from '../../node/configuration/serve-config.ts';
+import { openSslSuites, suitesOfTls13 } from '../../node/configuration/setting-types.ts';
+import {
+  type HostNetwork,
+  isGlobalUnicast,
+  isLoopback,
+  resolveAdvertisedAddress,
+} from '../../node/serving/default-interface.ts';
+import type { IdentityHeaderNames } from '../../request/headers.ts';
+import { errorMessage } from '../../runtime/errors.ts';
+import { isGivenByOperator } from '../../snapshot/addresses/addresses.ts';
+import {
+  describeKeysIssue,
+  type ParseKeysResult,
+  type PinnedKey,
+  parseSnapshotKeys,
+} from '../../snapshot/signing/keys.ts';
+import {
+  givenByFlags,
+  type RawFlags,
+  type ReadTextFile,
+  type SettingIssue,
+  Settings,
+} from '../settings/read-settings.ts';
+import { packageVersion } from '../terminal/package-version.ts';
+import { CertificateFiles } from './certificate-files.ts';
+import { isOwnPort, repeatInstallation } from './found-settings.ts';
+
+/** What was given under each flag of `serve`, as it was given. */
+export type RawServeFlags = RawFlags<RouterFlag>;
+
+type ServeSettings = Settings<typeof routerSettings>;
+
+/** What the checks need to know of the world. */
+interface ServeEnvironment {
+  readonly network: HostNetwork;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export type ServeOptionsResult =
+  | { readonly ok: true; readonly config: ServeConfig; readonly warnings: readonly SettingIssue[] }
+  | {
+      readonly ok: false;
+      readonly issues: readonly SettingIssue[];
+      readonly warnings: readonly SettingIssue[];
+    };
+
+/** The configuration of a router that is given flags alone, and every error of them. */
+export function validateServeOptions(
+  raw: RawServeFlags,
+  environment: ServeEnvironment & { readonly readFile: ReadTextFile },
+): Promise<ServeOptionsResult> {
+  const flags = givenByFlags(routerSettings, raw);
+  return routerConfig(new Settings(routerSettings, [flags], environment.readFile), environment);
+}
+
+/** Checks the settings of a router, reads the files that they name, and reports every error at once. */
+export async function routerConfig(
+  settings: ServeSettings,
+  environment: ServeEnvironment,
+): Promise<ServeOptionsResult> {
+  const { values } = settings;
+  const files = new CertificateFiles(settings, environment.now);
+  const featureGateEnabled = readFeatureGate(settings);
+  if (!featureGateEnabled) rejectFlagsThatNeedTheGate(settings);
+  settings.check();
+
+  // The gateway form has to be asked for: a forgotten --server-id must not make one.
+  const isGateway = values.gateway;
+  if (isGateway) rejectFlagsOfLocalServer(settings);
+  else settings.require('server-id', 'the ID of the local API server, as the snapshot has it');
+  const serverId = isGateway ? undefined : values.localServer.id;
+  const advertisedAddress = readAdvertisedAddress(settings, environment.network);
+  warnOfAdminAddress(settings);
+  const serving = readServingPair(settings, files);
+  const namedServing = readNamedServingPairs(settings, files);
+  if (!isGateway && serving !== undefined) warnOfUnusableAddress(advertisedAddress, serving, settings);
+  const { authentication } = values;
+  const clientCa = files.certificates('client-ca-file', authentication.clientCAFile);
+  const requestHeaderCa = files.certificates(
+    'requestheader-client-ca-file',
+    authentication.requestHeader.clientCAFile,
+  );
+  const authorities = {
+    clientCa: clientCa?.certificates ?? [],
+    requestHeaderCa: requestHeaderCa?.certificates ?? [],
+  };
+  // One authority for both would let every ordinary client pass for a front proxy, or the other way round.
+  if (sharedAuthority(authorities) !== undefined) {
+    settings.issue(
+      'requestheader-client-ca-file',
+      '--requestheader-client-ca-file and --client-ca-file hold the same CA key: give front proxies a CA of their own, or any client certificate could speak for any user',
+    );
+  }
+  const requestHeader = readRequestHeader(settings, requestHeaderCa?.file);
+  const identityHeaderNames = readIdentityHeaderNames(settings);
+  const peerCa = featureGateEnabled ? readPeerCa(settings, files) : undefined;
+  const local = isGateway ? undefined : readLocalServer(settings, files, peerCa, featureGateEnabled);
+  const assertionKeys = await readKeys(
+    settings,
+    'assertion-keys',
+    authentication.assertionKeysFile,
+    parseAssertionKeys,
+  );
+  const proxyClient = readProxyClientPair(settings, files, featureGateEnabled);
+  warnOfNoAuthentication(settings);
+  const embeddedSync = await readEmbeddedSync(settings, featureGateEnabled);
+  checkSnapshotSource(settings, featureGateEnabled);
+  const keys = await readKeys(settings, 'snapshot-keys', values.snapshot.keysFile, parseSnapshotKeys);
+
+  const { issues, warnings } = settings;
+  // Without a local server a router is a gateway, which nobody may become by mistake.
+  const isWhole = isGateway || (serverId !== undefined && local !== undefined);
+  if (issues.length > 0 || serving === undefined || !isWhole) return { ok: false, issues, warnings };
+  const { routing, peers, health, timeouts } = values;
+  const inUse = settings.inUse();
+  const config: ServeConfig = {
+    settings: values,
+    serverId,
+    featureGateEnabled,
+    local,
+    health: featureGateEnabled && health.checkInterval > 0 ? { interval: health.checkInterval } : undefined,
+    bindAddress: values.serving.bindAddress,
+    securePort: values.serving.port,
+    advertisedAddress,
+    serving,
+    namedServing,
+    tls: tlsParameters(settings),
+    peerCa,
+    proxyClient,
+    clientCa: clientCa?.file,
+    requestHeader,
+    identityHeaderNames,
+    assertionKeys,
+    snapshotKeys: keys,
+    embeddedSync,
+    preferredVersion: {
+      version: routing.preferredVersion,
+      scope: routing.preferredVersionScope,
+      required: routing.preferredVersionRequired,
+    },
+    peerAddresses: { allowLoopbackPeers: peers.allowLoopback, allowedCidrs: peers.allowedCIDRs },
+    timeouts: { request: timeouts.request, responseHeader: responseHeaderTimeout(settings) },
+    credentialFiles: settings.credentialFiles,
+    commandLine: {
+      version: packageVersion(),
+      flags: Object.fromEntries(inUse.map(({ flag, shown }) => [flag.slice(2), shown] as const).sort(byName)),
+      found: inUse.flatMap(({ flag, shown: value, source }) =>
+        source?.kind === 'found' ? [{ flag, value, source: source.text }] : [],
+      ),
+    },
+  };
+  return { ok: true, config, warnings };
+}
+
+function byName([left]: readonly [string, string], [right]: readonly [string, string]): number {
+  return left < right ? -1 : 1;
+}
+
+const unknownVersionInteroperabilityProxy = 'UnknownVersionInteroperabilityProxy';
+
+/** The one gate there is stays on unless it is turned off. */
+function readFeatureGate(settings: ServeSettings): boolean {
+  for (const gate of Object.keys(settings.values.featureGates)) {
+    if (gate === unknownVersionInteroperabilityProxy) continue;
+    settings.issue(
+      'feature-gates',
+      `--feature-gates: unrecognized feature gate: ${gate} (there is ${unknownVersionInteroperabilityProxy})`,
+    );
+  }
+  return settings.values.featureGates[unknownVersionInteroperabilityProxy] ?? true;
+}
+
+/** These flags mean nothing with the gate off, and upstream refuses to start with them then. */
+function rejectFlagsThatNeedTheGate(settings: ServeSettings): void {
+  for (const flag of settings.flagsThat('needsFeatureGate')) {
+    if (!settings.isUsed(flag)) continue;
+    settings.issue(flag, `--${flag} requires ${unknownVersionInteroperabilityProxy} feature to be turned on`);
+  }
+}
+
+function rejectFlagsOfLocalServer(settings: ServeSettings): void {
+  const reject = (flag: RouterFlag, why: string) => {
+    if (settings.isGiven(flag)) settings.issue(flag, `--${flag} and --gateway exclude each other: ${why}`);
+  };
+  for (const flag of settings.flagsThat('isOfLocalServer'))
+    reject(flag, 'no API server is local to a gateway');
+  reject('assertion-keys', 'an assertion is addressed to an API server ID, which a gateway does not have');
+}
+
+/** Reads where peers should call the router. */
+function readAdvertisedAddress(settings: ServeSettings, network: HostNetwork): AdvertisedAddress | undefined {
+  const { gateway, serving, advertise } = settings.values;
+  for (const flag of ['peer-advertise-ip', 'advertise-address'] as const) {
+    if (!settings.isGiven(flag) || !gateway) continue;
+    settings.warn(flag, `--${flag} has no use with --gateway: no peer calls a gateway in place of a server`);
+  }
+  const { peerIP, peerPort, address } = advertise;
+  if (peerIP !== undefined && !isGlobalUnicast(peerIP) && !isLoopback(peerIP)) {
+    settings.issue('peer-advertise-ip', `--peer-advertise-ip ${peerIP} is no address that a peer can call`);
+  }
+  const advertised = resolveAdvertisedAddress(
+    {
+      peerAdvertiseIp: peerIP,
+      peerAdvertisePort: peerPort,
+      advertiseAddress: address,
+      bindAddress: serving.bindAddress,
+      securePort: serving.port,
+    },
+    network,
+  );
+  if (advertised === undefined) {
+    settings.warn(
+      'advertise-address',
+      'no address to advertise to peers: the host has none that others could use; set --advertise-address',
+    );
+  }
+  return advertised;
+}
+
+/** By which peers know a kube-apiserver, whatever its address (KEP-4020). */
+const apiServerName = 'kubernetes.default.svc';
+
+/**
+ * Peers that call this router in place of its API server look for that one's name in the certificate; without it the
+ * address would cut the server off.
+ */
+function warnOfUnusableAddress(
+  advertised: AdvertisedAddress | undefined,
+  { certificate }: CertificatePair,
+  settings: ServeSettings,
+): void {
+  if (advertised === undefined || !isGivenByOperator({ by: advertised.source })) return;
+  const leaf = new X509Certificate(certificate.pem);
+  if (leaf.checkHost(apiServerName, { subject: 'never' }) !== undefined) return;
+  settings.warn(
+    'tls-cert-file',
+    `--tls-cert-file does not name ${apiServerName}: peers call the router at --${advertised.source} and refuse that certificate`,
+  );
+}
+
+function warnOfAdminAddress(settings: ServeSettings): void {
+  const address = settings.values.admin.bindAddress;
+  if (address === undefined || isLoopback(address.host)) return;
+  settings.warn(
+    'admin-bind-address',
+    `--admin-bind-address: ${address.host} is no loopback address: all who reach it read metrics and flags, so keep it behind a network policy`,
+  );
+}
+
+function readServingPair(settings: ServeSettings, files: CertificateFiles): CertificatePair | undefined {
+  settings.require('tls-cert-file', 'the certificate that clients see');
+  settings.require('tls-private-key-file', 'the private key for --tls-cert-file');
+  const { certFile, keyFile } = settings.values.serving;
+  return files.pair('tls-cert-file', certFile, 'tls-private-key-file', keyFile);
+}
+
+function readNamedServingPairs(
+  settings: ServeSettings,
+  files: CertificateFiles,
+): ServeConfig['namedServing'] {
+  const flag = 'tls-sni-cert-key';
+  return (settings.values.serving.sniCertKeys ?? []).flatMap(({ certFile, keyFile, names = [] }) => {
+    for (const address of names.filter((name) => isIP(name) !== 0)) {
+      settings.warn(
+        flag,
+        `--${flag}: ${address} is never asked for, since clients send no address in TLS: clients that call an address get --tls-cert-file`,
+      );
+    }
+    const pair = files.pair(flag, certFile, flag, keyFile);
+    return pair === undefined ? [] : [{ ...pair, names }];
+  });
+}
+
+/** What clients have to offer. */
+function tlsParameters(settings: ServeSettings): ServeConfig['tls'] {
+  const { tlsMinVersion, tlsCipherSuites } = settings.values.serving;
+  const chosen = tlsCipherSuites?.flatMap((name) => openSslSuites.get(name) ?? []);
+  return {
+    minVersion: tlsMinVersion === 'VersionTLS12' ? 'TLSv1.2' : 'TLSv1.3',
+    ciphers: chosen && [...suitesOfTls13, ...new Set(chosen)].join(':'),
+  };
+}
+
+/** Reads whose X-Remote headers are believed; `undefined`: nobody's. */
+function readRequestHeader(
+  settings: ServeSettings,
+  clientCa: PemFile | undefined,
+): ServeConfig['requestHeader'] {
+  const flag = 'requestheader-allowed-names';
+  if (!settings.isGiven('requestheader-client-ca-file')) return undefined;
+  if (!settings.isGiven(flag)) {
+    // Upstream takes a forgotten flag for "any"; here "any" has to be written.
+    return settings.issue(
+      flag,
+      `--${flag} is required with --requestheader-client-ca-file: name the front proxies, or set it to blank to allow any Common Name`,
+    );
+  }
+  const { allowedNames = [] } = settings.values.authentication.requestHeader;
+  if (allowedNames.length === 0) {
+    settings.warn(
+      flag,
+      `--${flag} is blank: every holder of a certificate of --requestheader-client-ca-file may speak for any user`,
+    );
+  }
+  return clientCa && { clientCa, allowedNames: allowedNames.length === 0 ? 'any' : allowedNames };
+}
+
+/** Reads which headers hold the caller's identity. */
+function readIdentityHeaderNames(settings: ServeSettings): IdentityHeaderNames {
+  const { usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes } =
+    settings.values.authentication.requestHeader;
+  const check = (flag: RouterFlag, names: readonly string[], standard: string, what = 'header') => {
+    if (names.some((name) => name.toLowerCase() === standard.toLowerCase())) return;
+    const message = `--${flag} is set without specifying the standard ${standard} ${what} - API aggregation will not work`;
+    // As upstream: a warning, for the UID an error (k8s.io/apiserver pkg/server/options/authentication.go).
+    if (flag === 'requestheader-uid-headers') settings.issue(flag, message);
+    else settings.warn(flag, message);
+  };
+  // What API servers write.
+  check('requestheader-username-headers', usernameHeaders, 'X-Remote-User');
+  check('requestheader-uid-headers', uidHeaders, 'X-Remote-Uid');
+  check('requestheader-group-headers', groupHeaders, 'X-Remote-Group');
+  check('requestheader-extra-headers-prefix', extraHeaderPrefixes, 'X-Remote-Extra-', 'header prefix');
+  return {
+    username: usernameHeaders,
+    uid: uidHeaders,
+    group: groupHeaders,
+    extraPrefix: extraHeaderPrefixes,
+  };
+}
+
+function readPeerCa(settings: ServeSettings, files: CertificateFiles): PemFile | undefined {
+  settings.require(
+    'peer-ca-file',
+    "peers' serving certificates are checked against it, and nothing is ever sent to an unchecked peer",
+  );
+  return files.certificates('peer-ca-file', settings.values.peers.caFile)?.file;
+}
+
+/** Reads where the local API server is and how it proves itself. */
+function readLocalServer(
+  settings: ServeSettings,
+  files: CertificateFiles,
+  peerCa: PemFile | undefined,
+  featureGateEnabled: boolean,
+): ServeConfig['local'] {
+  settings.require('local-server', 'where the local API server listens, as https://host:port');
+  const { url: origin, serverName, caFile } = settings.values.localServer;
+  const own = files.certificates('local-server-ca-file', caFile);
+  if (!featureGateEnabled) {
+    settings.require(
+      'local-server-ca-file',
+      "with the feature gate off the local API server's certificate is checked against it",
+    );
+  }
+  if (origin !== undefined) rejectOwnPort(settings, origin);
+  const ca = own?.file ?? peerCa;
+  return origin === undefined || ca === undefined ? undefined : { origin, serverName, ca };
+}
+
+/** Two processes cannot listen there, and the router would be its own local server. */
+function rejectOwnPort(settings: ServeSettings, origin: string): void {
+  const { bindAddress, port: securePort } = settings.values.serving;
+  if (!isOwnPort(origin, { bindAddress, securePort })) return;
+  const isFound = settings.isFound('local-server');
+  settings.issue(
+    'local-server',
+    `--local-server ${origin} is where the router itself is to listen (--secure-port=${securePort}): move kube-apiserver to another port, such as 6444, or give the router another${isFound ? `. ${repeatInstallation}` : ''}`,
+  );
+}
+
+/**
+ * Reads the front-proxy pair. It is a must where somebody is told over a connection made with it who calls: peers
+ * with the gate on, the local server wherever callers are authenticated here. A gateway can do
+ * without it: callers' tokens pass through, and callers by certificate are refused.
+ */
+function readProxyClientPair(
+  settings: ServeSettings,
+  files: CertificateFiles,
+  featureGateEnabled: boolean,
+): ServeConfig['proxyClient'] {
+  const { gateway, frontProxy } = settings.values;
+  const authenticating = settings.flagsThat('authenticates').filter((flag) => settings.isGiven(flag));
+  const isAnyGiven = settings.isGiven('proxy-client-cert-file') || settings.isGiven('proxy-client-key-file');
+  if (gateway && !isAnyGiven) {
+    warnOfTokensOnly(settings, authenticating);
+    return undefined;
+  }
+  if (featureGateEnabled || authenticating.length > 0 || isAnyGiven) {
+    settings.require('proxy-client-cert-file', 'the certificate that proves this router to API servers');
+    settings.require('proxy-client-key-file', 'the private key for --proxy-client-cert-file');
+  }
+  const { certFile, keyFile } = frontProxy;
+  if (certFile === undefined || keyFile === undefined) return undefined;
+  return files.pair('proxy-client-cert-file', certFile, 'proxy-client-key-file', keyFile);
+}
+
+/** An operator who forgot the pair should learn it at the start, not from callers' 401s. */
+function warnOfTokensOnly(settings: ServeSettings, authenticating: readonly RouterFlag[]): void {
+  settings.warn(
+    'proxy-client-cert-file',
+    '--proxy-client-cert-file and --proxy-client-key-file are not set: callers reach API servers by their bearer tokens only, and a caller with a client certificate gets 401',
+  );
+  for (const flag of authenticating) {
+    // A certificate is looked at: its holder gets 401.
+    if (flag === 'client-ca-file') continue;
+    settings.warn(
+      flag,
+      `--${flag} authenticates no caller at a gateway without --proxy-client-cert-file: API servers verify tokens themselves, and what a front proxy says cannot be passed on`,
+    );
+  }
+}
+
+/** Somebody who forgot should learn it at the start, not from a 401 of the API server. */
+function warnOfNoAuthentication(settings: ServeSettings): void {
+  const flags = settings.flagsThat('authenticates');
+  if (flags.some((flag) => settings.isGiven(flag))) return;
+  const inWords = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+  settings.warn(
+    'client-ca-file',
+    `none of ${inWords.format(flags.map((flag) => `--${flag}`))} is set: no caller is authenticated here, so callers are known by their bearer tokens alone`,
+  );
+}
+
+/** Reads a set of public keys. */
+async function readKeys<Key extends PinnedKey>(
+  settings: ServeSettings,
+  flag: 'assertion-keys' | 'snapshot-keys',
+  path: string | undefined,
+  parse: (text: string) => Promise<ParseKeysResult<Key>>,
+) {
+  const file = settings.file(flag, path);
+  if (file === undefined) return undefined;
+  const result = await parse(file.text);
+  if (result.ok) return { ...file, pinned: result.keys };
+  for (const issue of result.issues)
+    settings.issue(flag, `--${flag}: ${describeKeysIssue(file.path, issue)}`);
+  return undefined;
+}
+
+/** Whether the router is to read the cluster itself. */
+function readsClusterItself(settings: ServeSettings): boolean {
+  return settings.isGiven('kubeconfig') || settings.values.apiServers.inCluster === true;
+}
+
+function checkSnapshotSource(settings: ServeSettings, featureGateEnabled: boolean): void {
+  const isOwn = readsClusterItself(settings);
+  const hasKeys = settings.isGiven('snapshot-keys');
+  if (featureGateEnabled && !isOwn && !hasKeys) {
+    settings.issue(
+      'snapshot-keys',
+      'the router has nothing to know the servers by: set --kubeconfig (or --in-cluster), and it reads the cluster itself; or --snapshot-keys, with which it checks the snapshots of a sync job',
+    );
+  }
+  if (featureGateEnabled && (isOwn || hasKeys) && !settings.isGiven('snapshot-file')) {
+    const what = isOwn
+      ? 'nothing of a server that it cannot read then'
+      : 'nothing until the next snapshot is pushed';
+    settings.warn('snapshot-file', `--snapshot-file is not set: after a restart the router knows ${what}`);
+  }
+}
+
+/** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after an error. */
+async function readEmbeddedSync(
+  settings: ServeSettings,
+  featureGateEnabled: boolean,
+): Promise<EmbeddedSyncConfig | undefined> {
+  if (!featureGateEnabled || !readsClusterItself(settings)) return undefined;
+  rejectPushedForm(settings);
+  const access = await readAccess(settings);
+  const { apiServers, snapshot } = settings.values;
+  if (access === undefined) return undefined;
+  const { departedServerGrace, cluster } = snapshot;
+  return { access, servers: apiServers.servers ?? [], departedServerGrace, cluster };
+}
+
+/** Two that make snapshots would take turns in overtaking each other. */
+function rejectPushedForm(settings: ServeSettings): void {
+  const isKubeconfig = settings.isGiven('kubeconfig');
+  const flag = isKubeconfig ? 'kubeconfig' : 'in-cluster';
+  if (isKubeconfig && settings.values.apiServers.inCluster === true) {
+    settings.issue('in-cluster', '--kubeconfig and --in-cluster name two clusters: keep one');
+  }
+  if (settings.isGiven('snapshot-keys')) {
+    settings.issue(
+      'snapshot-keys',
+      `--snapshot-keys and --${flag} exclude each other: with --${flag} the router reads the cluster itself and takes no pushed snapshot. Remove --snapshot-keys, or --${flag} to go on with a sync job that pushes`,
+    );
+  }
+  if (settings.values.gateway) return;
+  for (const advertising of ['peer-advertise-ip', 'advertise-address'] as const) {
+    if (!settings.isGiven(advertising)) continue;
+    settings.warn(
+      advertising,
+      `--${advertising} has no use with --${flag}: routers that read the cluster themselves call each other's API servers at the addresses that Leases and EndpointSlices have`,
+    );
+  }
+}
+
+async function readAccess(settings: ServeSettings): Promise<EmbeddedSyncConfig['access'] | undefined> {
+  const { kubeconfig: path, context } = settings.values.apiServers;
+  const isKubeconfig = settings.isGiven('kubeconfig');
+  const kubeconfig = settings.file('kubeconfig', path);
+  if (isKubeconfig && kubeconfig === undefined) return undefined;
+  // Loaded only where it is used: it is larger than all else together.
+  const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
+  try {
+    if (kubeconfig === undefined) {
+      await loadClusterAccess({ inCluster: true });
+      return { inCluster: true };
+    }
+    await loadClusterAccess({ kubeconfig: kubeconfig.path, text: kubeconfig.text, context });
+    return { kubeconfig, context };
+  } catch (error) {
+    const flag = isKubeconfig ? 'kubeconfig' : 'in-cluster';
+    return settings.issue(flag, `--${flag}: ${errorMessage(error)}`);
+  }
+}
+
+function responseHeaderTimeout(settings: ServeSettings): number {
+  const { request, responseHeader } = settings.values.timeouts;
+  // What is left is for the second server.
+  if (!settings.isGiven('response-header-timeout')) return Math.min(responseHeader, (request * 3) / 4);
+  if (responseHeader >= request) {
+    settings.warn(
+      'response-header-timeout',
+      '--response-header-timeout is not shorter than --request-timeout: no request ever waits that long',
+    );
+  }
+  return responseHeader;
+}
