@@ -169,7 +169,7 @@ interface UnlistedSources {
  * @throws {ReadError | DiscoveryDocumentError} on any error. A listed group version with the server's own 404 is not
  *   served, which is no error; any other failure is one.
  */
-export async function readClassic(
+async function readClassic(
   documents: ServerDocuments,
   concurrentDocuments: number,
   unlisted: UnlistedSources,
@@ -210,7 +210,7 @@ export async function readClassic(
 }
 
 /** The group versions that classic discovery lists. */
-export function listedGroupVersions(
+function listedGroupVersions(
   { versions }: ParsedAPIVersions,
   { groups }: ParsedAPIGroupList,
 ): readonly string[] {
@@ -221,7 +221,7 @@ export function listedGroupVersions(
 }
 
 /** The path of a group version's document. */
-export function groupVersionPath(groupVersion: string): string {
+function groupVersionPath(groupVersion: string): string {
   return `${groupVersion.includes('/') ? '/apis' : '/api'}/${groupVersion}`;
 }
 

@@ -1,6 +1,6 @@
 import { errorMessage } from '../runtime/errors.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
-import { type Clock, type SteadyClock, steadyClock, systemClock } from '../runtime/time.ts';
+import { type Clock, steadyClock, systemClock } from '../runtime/time.ts';
 import { describeIssues } from '../runtime/validation.ts';
 import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
@@ -39,8 +39,8 @@ export interface SyncTiming extends ReadTiming, DeliveryTiming {
   /** How long a round waits for slow servers; their readings count in a later round. Default 2,000. */
   readonly longestWait: number;
   /**
-   * How often APIServices, CustomResourceDefinitions and the Services of APIServices are read without watches. The first
-   * two are also read when discovery changes. Default 30,000.
+   * How often APIServices and CustomResourceDefinitions are read without watches; also when discovery changes. Default
+   * 30,000.
    */
   readonly sharedObjectsRefresh: number;
   /** Between renewals of an unchanged snapshot, at the end of a round. Default 60,000. */
@@ -65,6 +65,7 @@ export const defaultTiming: SyncTiming = {
   concurrentDocuments: 8,
 };
 
+/** What a sync job works with: open connections, keys, and everything that tests replace. */
 export interface SyncParts {
   /** Listed by hand. With `clusterSource` it may be empty. */
   readonly servers: readonly SyncServer[];
@@ -86,38 +87,14 @@ export interface SyncParts {
   readonly logger?: Logger | undefined;
 }
 
-/** The options with their defaults. */
-export interface ResolvedSyncParts extends SyncParts {
-  readonly timing: SyncTiming;
-  readonly clock: SteadyClock;
-  readonly logger: Logger;
-}
-
-/** @throws {TypeError} naming every error: no server, an ID twice, both address and url. */
-function resolveSyncParts(options: SyncParts): ResolvedSyncParts {
-  const issues: string[] = [];
-  const ids = new Set<string>();
-  for (const { id, address, url } of options.servers) {
-    if (ids.has(id)) issues.push(`server ${id} is listed twice`);
-    ids.add(id);
-    if (address !== undefined && url !== undefined) issues.push(`server ${id} has both address and url`);
-  }
-  if (ids.size === 0 && options.clusterSource === undefined) issues.push('there is no server to read');
-  if (issues.length > 0) throw new TypeError(`The sync job cannot start: ${issues.join('; ')}.`);
-  return {
-    ...options,
-    timing: {
-      ...defaultTiming,
-      ...options.timing,
-    },
-    clock: steadyClock(options.clock ?? systemClock),
-    logger: options.logger ?? silentLogger,
+/** What all rounds share: the parts with their defaults, and what is remembered from one round to the next. */
+export function createRoundContext(parts: SyncParts) {
+  const options = {
+    ...parts,
+    timing: { ...defaultTiming, ...parts.timing },
+    clock: steadyClock(parts.clock ?? systemClock),
+    logger: parts.logger ?? silentLogger,
   };
-}
-
-/** Options and state that all rounds share. @throws {TypeError} if the options contradict each other */
-export function createRoundContext(given: SyncParts) {
-  const options = resolveSyncParts(given);
   const { clock, timing } = options;
   return {
     options,

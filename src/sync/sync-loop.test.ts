@@ -282,17 +282,3 @@ test('one round overtakes a router that holds a higher generation', async () => 
   assert.equal(ok, true);
   assert.equal(target.taken[0]?.metadata.generation, 2 ** 40 + 1);
 });
-
-test('options that contradict themselves are refused, every error at once', () => {
-  const documents = fakeServer({});
-  const servers = [
-    { id: 'a', documents },
-    { id: 'a', documents },
-    { id: 'b', address: 'b:6443', url: 'https://b:6443', documents },
-  ];
-  assert.throws(
-    () => createSyncLoop({ servers, targets: [] }),
-    /server a is listed twice; server b has both address and url/,
-  );
-  assert.throws(() => createSyncLoop({ servers: [], targets: [] }), /no server to read/);
-});

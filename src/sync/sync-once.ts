@@ -9,7 +9,6 @@ import {
 } from './deliver.ts';
 import {
   createRoundContext,
-  type ResolvedSyncParts,
   type RoundContext,
   type RoundOutcome,
   runRound,
@@ -79,7 +78,7 @@ async function oneRound(context: RoundContext, signal: AbortSignal): Promise<Rou
 async function deliverWithRetries(
   target: SnapshotTarget,
   snapshot: Snapshot,
-  { clock, timing, signingKey }: ResolvedSyncParts,
+  { clock, timing, signingKey }: RoundContext['options'],
   signal: AbortSignal,
 ): Promise<DeliveryResult> {
   let delivery: Delivery = await sealDelivery(snapshot, signingKey);

@@ -38,7 +38,7 @@ import {
 } from './schema.ts';
 
 type ParseSnapshotResult =
-  | { readonly ok: true; readonly snapshot: Snapshot }
+  | { readonly ok: true; readonly snapshot: CheckedSnapshot }
   /** The first hundred errors, each with its path; where there are more, a last entry says how many. */
   | { readonly ok: false; readonly issues: readonly DocumentIssue[] };
 
@@ -120,14 +120,22 @@ export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult
     apiServices,
     customResourceGroups,
   };
-  checked.add(snapshot);
+  markChecked(snapshot);
   return { ok: true, snapshot };
 }
 
 const checked = new WeakSet<Snapshot>();
+declare const checkedMark: unique symbol;
 
-/** Whether this very object is what `parseSnapshot` has made: nothing of it need be checked again. */
-export function isParsed(snapshot: Snapshot): boolean {
+/** A snapshot that `parseSnapshot` has made: nothing of it need be checked again. */
+export type CheckedSnapshot = Snapshot & { readonly [checkedMark]: true };
+
+function markChecked(snapshot: Snapshot): asserts snapshot is CheckedSnapshot {
+  checked.add(snapshot);
+}
+
+/** Whether this very object is one. */
+export function isParsed(snapshot: Snapshot): snapshot is CheckedSnapshot {
   return checked.has(snapshot);
 }
 

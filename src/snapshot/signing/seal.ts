@@ -12,7 +12,7 @@ import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { describeIssues, isJsonObject, parseJsonText } from '../../runtime/validation.ts';
 import { snapshotLimits } from '../format/limits.ts';
 import { snapshotText } from '../format/packed-snapshot.ts';
-import { parseSnapshot } from '../format/parse-snapshot.ts';
+import { type CheckedSnapshot, isParsed, parseSnapshot } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
@@ -32,13 +32,17 @@ import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotTyp
  * ```
  */
 export async function sealSnapshot(snapshot: Snapshot, key: SigningKey): Promise<string> {
-  const parsed = await parseSnapshot(snapshot);
-  if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
-  const text = snapshotText(parsed.snapshot);
+  const text = snapshotText(isParsed(snapshot) ? snapshot : await checked(snapshot));
   if (new TextEncoder().encode(text).length > snapshotLimits.bytes) {
     throw new SnapshotError('TooLarge', `The snapshot is larger than ${snapshotLimits.bytes} bytes.`);
   }
   return signPayload(text, sealedSnapshotType, key);
+}
+
+async function checked(snapshot: Snapshot): Promise<CheckedSnapshot> {
+  const parsed = await parseSnapshot(snapshot);
+  if (parsed.ok) return parsed.snapshot;
+  throw invalid('The snapshot', parsed.issues);
 }
 
 /** Signs a renewal as a compact JWS. @throws {SnapshotError} `Invalid`, for what no receiver would take. */

@@ -23,7 +23,7 @@ export interface ProcessEndpointsOptions {
   readonly logger?: Logger | undefined;
 }
 
-export interface ProcessEndpoints {
+interface ProcessEndpoints {
   /** `http://host:port`. */
   readonly origin: string;
   close(): Promise<void>;

@@ -161,6 +161,7 @@ export async function snapshotFromFolder(
   const entries = await readdir(folder, { withFileTypes: true });
   const ids = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
   const servers = ids.map(({ name }) => name).sort();
+  if (servers.length === 0) throw new TypeError(`${folder} has no server to read: no folder is in it.`);
   const unknown = Object.keys(options.servers ?? {}).filter((id) => !servers.includes(id));
   if (unknown.length > 0) {
     throw new TypeError(`${folder} has no recording of server ${unknown.join(', ')}.`);

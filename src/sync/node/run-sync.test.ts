@@ -281,7 +281,13 @@ test('options that cannot work are refused, every error at once', async () => {
     runSync(options, signal),
     /server a has no address.*only from a client with a certificate.*no signing key/,
   );
-  await assert.rejects(runSync({ ...base, servers: [] }, signal), /no router and no file/);
+  await assert.rejects(runSync({ ...base, servers: [] }, signal), /no server to read.*no router and no file/);
+  const both = { id: 'b', address: '10.0.0.2:6443', url: 'https://b.example.com' };
+  const twice = [{ id: 'a', url: 'https://a.example.com' }, { id: 'a', url: 'https://a.example.com' }, both];
+  await assert.rejects(
+    runSync({ ...base, servers: twice }, signal),
+    /server a is listed twice; server b has both address and url/,
+  );
   await assert.rejects(
     runSync(
       {
