@@ -97,3 +97,4 @@ export {
   sealSnapshot,
   signingKeyOf,
 } from './snapshot/signing/seal.ts';
+export { type TestCluster, type TestClusterOptions, testCluster } from './test-cluster.ts';

@@ -36,7 +36,14 @@ import {
   formatAdvertisedServer,
 } from './snapshot/addresses/addresses.ts';
 import type { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
-import { getSnapshot, putRenewal, putSnapshot } from './snapshot/receiving/snapshot-endpoint.ts';
+import {
+  getSnapshot,
+  isPushTarget,
+  type PushTarget,
+  putRenewal,
+  putSnapshot,
+  type SnapshotSource,
+} from './snapshot/receiving/snapshot-endpoint.ts';
 
 export interface OwnAppOptions extends OwnPathsOptions, Pick<MiddlewareOptions, 'inbound'> {
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
@@ -112,8 +119,8 @@ export interface StatusPageParts {
 }
 
 export interface OwnPathsOptions extends MixedVersionProxyOptions, Omit<RouterStatusOptions, 'routingTable'> {
-  /** Takes pushed snapshots; its table is the one that is routed by. */
-  readonly routingTable: SnapshotReceiver;
+  /** Its table is the one that is routed by. Where it is a `SnapshotReceiver` as well, snapshots can be pushed. */
+  readonly routingTable: SnapshotSource | (PushTarget & Pick<SnapshotReceiver, 'refusedPush'>);
   /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
   readonly history?: Pick<RouterHistory, 'view'> | undefined;
   /** Where peers should call this router: told to the sync job, which brings it to the others. Default: it says nothing. */
@@ -135,24 +142,26 @@ function ownPaths(
   options: OwnPathsOptions & RouterSettings,
   { authorize, readinessChecks, statusPage }: OwnPathsParts,
 ): Hono<HandlerEnvironment> {
-  const receiver = options.routingTable;
+  const source = options.routingTable;
   const status = () => routerStatus(options, readiness(readinessChecks), options.clock());
-  const explain = (request: RequestToExplain) => explainHere(request, receiver.current(), options);
+  const explain = (request: RequestToExplain) => explainHere(request, source.current(), options);
   const app = new Hono<HandlerEnvironment>();
 
   const tellAddress = tellAdvertisedAddress(options.advertised);
   // Before all other handlers, which the guard behind them stands before.
   const signed = onlyAuthorizedOrUnknownCallers(authorize);
-  app.put('/v1/snapshot', signed, tellAddress, ({ var: { inbound } }) =>
-    putSnapshot(inbound.body(), receiver),
-  );
-  app.put('/v1/snapshot/renewal', signed, tellAddress, ({ var: { inbound } }) =>
-    putRenewal(inbound.body(), receiver),
-  );
+  if (isPushTarget(source)) {
+    app.put('/v1/snapshot', signed, tellAddress, ({ var: { inbound } }) =>
+      putSnapshot(inbound.body(), source),
+    );
+    app.put('/v1/snapshot/renewal', signed, tellAddress, ({ var: { inbound } }) =>
+      putRenewal(inbound.body(), source),
+    );
+  }
   app.use(onlyAuthorizedCallers(authorize));
   app.use('/v1/snapshot', tellAddress);
   app.get('/v1/snapshot', ({ var: { inbound } }) =>
-    getSnapshot(firstHeader(inbound.headers, 'accept'), receiver),
+    getSnapshot(firstHeader(inbound.headers, 'accept'), source),
   );
   app.get('/v1/status', () => Response.json(status()));
   app.get('/v1/history', () => {

@@ -1,52 +1,71 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { fetchOverMutualTls } from '../../examples/fetch-over-mutual-tls.ts';
 import { createGreeterServer } from '../../examples/http2-server.ts';
 import { createApiServer } from '../../examples/library-middleware.ts';
 import { fetchTransport } from '../../examples/own-transport.ts';
-import { ask } from '../../examples/test-double.ts';
-import { newServer, twoVersions } from '../../examples/two-versions.ts';
+import { type TestClusterOptions, testCluster } from '../../src/index.ts';
 import { askHttp2, http2Client } from '../support/node-clients.ts';
 import { credentials, startPeer } from '../support/node-exchange.ts';
 import { servingTls } from '../support/node-server.ts';
 
-const minute = 60_000;
 const get = (path: string) => new Request(`https://router.example${path}`);
 
-describe('examples/test-double.ts', () => {
-  test('shows a request that goes to the peer', async () => {
-    const { status, sent } = await ask('GET', '/apis/batch/v1/cronjobs', minute);
-    assert.equal(status, 200);
+const jobs = ['batch/v1/jobs'];
+const withCronJobs = [...jobs, 'batch/v1/cronjobs'];
+
+describe('examples/first-program.ts', () => {
+  test('runs, and sends what only the new server has to it', async (context) => {
+    const program = join(import.meta.dirname, '../../examples/first-program.ts');
+    const child = spawn(process.execPath, [program], { env: { ...process.env, PORT: '0' } });
+    context.after(() => child.kill('SIGKILL'));
+    const [line] = await once(child.stdout, 'data');
+    const port = /listening on (\d+)/.exec(String(line))?.[1];
+    const answer = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).json();
+    assert.deepEqual(await answer('/apis/batch/v1/cronjobs'), { answeredBy: 'new' });
+    assert.deepEqual(await answer('/api/v1/pods'), { answeredBy: 'old' });
+  });
+});
+
+describe('testCluster', () => {
+  const cluster = (options: Partial<TestClusterOptions> = {}) =>
+    testCluster({ old: jobs, new: withCronJobs, ...options });
+
+  test('shows a request that goes to the peer, and one that stays', async () => {
+    const { app, asked } = cluster();
+    for (const resource of ['cronjobs', 'jobs']) {
+      assert.equal((await app.fetch(get(`/apis/batch/v1/${resource}`))).status, 200);
+    }
     assert.deepEqual(
-      sent.map(({ destination, target }) => [destination.kind, destination.id, target]),
-      [['peer', newServer, '/apis/batch/v1/cronjobs']],
+      asked.map(({ destination, target }) => [destination.kind, destination.id, target]),
+      [
+        ['peer', 'new', '/apis/batch/v1/cronjobs'],
+        ['local', 'old', '/apis/batch/v1/jobs'],
+      ],
     );
   });
 
-  test('shows a request that stays', async () => {
-    assert.deepEqual(await ask('GET', '/apis/batch/v1/jobs', minute), { status: 200, sent: [] });
-  });
-
-  test('moves the clock, and the router goes on by an old snapshot', async () => {
-    const { sent } = await ask('GET', '/apis/batch/v1/cronjobs', 61 * minute);
-    assert.deepEqual(
-      sent.map(({ destination }) => destination.id),
-      [newServer],
-    );
+  test('responds as it is told, and with the local server’s word where no server has it', async () => {
+    const respond = (server: string) => new Response(server, { status: server === 'new' ? 201 : 404 });
+    const { app } = cluster({ respond });
+    assert.equal((await app.fetch(get('/apis/batch/v1/cronjobs'))).status, 201);
+    assert.equal((await app.fetch(get('/apis/batch/v2/jobs'))).status, 404);
   });
 });
 
 describe('examples/library-middleware.ts with examples/own-transport.ts', () => {
   const asked: Request[] = [];
-  const table = twoVersions(Date.now());
+  const { local, table } = testCluster({ old: jobs, new: withCronJobs });
   const peer = async (request: Request) => {
     asked.push(request);
     return new Response('from the peer', { status: 207, headers: { 'x-from': 'peer' } });
   };
-  const app = createApiServer({ current: () => table }, fetchTransport(peer));
+  const app = createApiServer(local, { current: () => table }, fetchTransport(peer));
 
   test('answers what it serves itself', async () => {
     const response = await app.fetch(get('/apis/batch/v1/jobs'));
@@ -77,6 +96,7 @@ describe('examples/library-middleware.ts with examples/own-transport.ts', () => 
 
   test('answers 503 when the peer cannot be reached', async () => {
     const unreachable = createApiServer(
+      local,
       { current: () => table },
       fetchTransport(() => Promise.reject(new TypeError('fetch failed'))),
     );
@@ -98,8 +118,12 @@ describe('examples/fetch-over-mutual-tls.ts', () => {
     assert.ok(frontProxy);
     const { transport, close } = fetchOverMutualTls({ authority, ...frontProxy });
     context.after(close);
-    const table = twoVersions(Date.now(), `127.0.0.1:${peer.port}`);
-    const app = createApiServer({ current: () => table }, transport);
+    const { local, table } = testCluster({
+      old: jobs,
+      new: withCronJobs,
+      newAddress: `127.0.0.1:${peer.port}`,
+    });
+    const app = createApiServer(local, { current: () => table }, transport);
     const response = await app.fetch(get('/apis/batch/v1/cronjobs'));
     assert.equal(response.status, 200);
     assert.equal(await response.text(), 'over HTTP/2.0');

@@ -2,6 +2,7 @@ import { statusResponse } from '../../apimachinery/status.ts';
 import { readText } from '../../runtime/bytes.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../format/limits.ts';
 import { SnapshotError, snapshotErrorReason } from '../format/snapshot-error.ts';
+import type { RoutingTable } from '../routing-table/routing-table.ts';
 import type { Acceptance, SnapshotReceiver } from './receiver.ts';
 
 /** Media type of a pushed snapshot or renewal: a compact JWS (RFC 7515 section 9.2.1). */
@@ -32,20 +33,33 @@ export function parseEntityTag(text: string): HeldSnapshot | undefined {
 
 type Body = ReadableStream<Uint8Array> | null;
 
+/** Where a router has its table from. */
+export interface SnapshotSource {
+  /** The table in force, or `undefined` while there has been no snapshot. */
+  current(): RoutingTable | undefined;
+}
+
+/** A source that snapshots are pushed to. */
+export type PushTarget = Pick<SnapshotReceiver, 'current' | 'accept' | 'renew' | 'sealed' | 'digest'>;
+
+export function isPushTarget(source: SnapshotSource | PushTarget): source is PushTarget {
+  return 'accept' in source;
+}
+
 /** Accepts a pushed snapshot, or responds with the reason and keeps the one in use. */
-export function putSnapshot(body: Body, receiver: SnapshotReceiver): Promise<Response> {
+export function putSnapshot(body: Body, receiver: PushTarget): Promise<Response> {
   return take(body, sealedSnapshotLimit, receiver, (jws) => receiver.accept(jws));
 }
 
 /** Takes the renewal of the snapshot that is held. */
-export function putRenewal(body: Body, receiver: SnapshotReceiver): Promise<Response> {
+export function putRenewal(body: Body, receiver: PushTarget): Promise<Response> {
   return take(body, sealedRenewalLimit, receiver, (jws) => receiver.renew(jws));
 }
 
 async function take(
   body: Body,
   limit: number,
-  receiver: SnapshotReceiver,
+  receiver: PushTarget,
   accept: (jws: string) => Promise<Acceptance>,
 ): Promise<Response> {
   const text = body === null ? '' : await readText(body, limit);
@@ -75,20 +89,20 @@ function refused(error: SnapshotError, heldGeneration: number | undefined): Resp
 }
 
 /** The snapshot in use: opened, as JSON, or sealed as it came for a client that asks for a JWS. */
-export function getSnapshot(accept: string | undefined, receiver: SnapshotReceiver): Response {
-  const table = receiver.current();
-  const sealed = receiver.sealed();
-  const digest = receiver.digest();
-  if (table === undefined || digest === undefined) {
+export function getSnapshot(accept: string | undefined, source: SnapshotSource): Response {
+  const table = source.current();
+  const sealed = isPushTarget(source) ? source.sealed() : undefined;
+  const digest = isPushTarget(source) ? source.digest() : undefined;
+  if (table === undefined) {
     return statusResponse('NotFound', 'there has been no snapshot yet');
   }
   if (accept?.includes(sealedMediaType) !== true) {
     return Response.json(table.snapshot, { headers: { vary: 'accept' } });
   }
-  if (sealed === undefined) {
+  if (sealed === undefined || digest === undefined) {
     return statusResponse(
       'NotAcceptable',
-      'this router reads the cluster itself: it takes none that is pushed',
+      'no sealed snapshot has been pushed to this router, which has it from elsewhere',
     );
   }
   return new Response(sealed.snapshot, {
