@@ -9,6 +9,6 @@ const { app } = testCluster({
 });
 
 const server = serve({ fetch: app.fetch, port: Number(process.env['PORT'] ?? 8080) }, ({ port }) => {
-  console.log(`listening on ${port}`);
+  process.stdout.write(`listening on ${port}\n`);
 });
 process.once('SIGTERM', () => server.close());
