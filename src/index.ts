@@ -1,35 +1,18 @@
 /** The portable core: everything here runs on any runtime with web standards. */
 
-export type { RawHeaders } from './apimachinery/raw-headers.ts';
 export { parseRequestInfo, type RequestInfo } from './apimachinery/request-info.ts';
 export { RequestInfoError, type RequestInfoErrorCode } from './apimachinery/request-info-error.ts';
 export { type AppOptions, createApp } from './app.ts';
 export { type DiscoveryView, mergeDiscovery } from './discovery/merge-discovery.ts';
 export { HealthMonitor, type HealthMonitorOptions } from './health/health-monitor.ts';
 export {
-  type HealthChange,
   type HealthObserver,
   ServerHealth,
   type ServerHealthOptions,
   type ServerHealthReport,
 } from './health/server-health.ts';
-export {
-  type AssertionKey,
-  type AssertionKeySet,
-  parseAssertionKeys,
-} from './identity/assertion/assertion-keys.ts';
-export {
-  type AssertionRequest,
-  type AssertionSigner,
-  AssertionTooLargeError,
-} from './identity/assertion/assertion-signer.ts';
+export type { AssertionSigner } from './identity/assertion/assertion-signer.ts';
 export { type AssertionSignerOptions, createAssertionSigner } from './identity/assertion/sign-assertion.ts';
-export type { AssertionVerifierOptions } from './identity/assertion/verify-assertion.ts';
-export {
-  PeerAssertionAuthenticator,
-  PeerAssertionError,
-  type PeerAssertionErrorCode,
-} from './identity/assertion/verify-assertion.ts';
 export { AuthenticationError, type Authenticator } from './identity/authenticator.ts';
 export { RequestHeaderAuthenticator } from './identity/request-header.ts';
 export { stampIdentity } from './identity/stamp-identity.ts';
@@ -38,32 +21,15 @@ export { createProbe, type ProbeOptions } from './proxy/delivery/probe.ts';
 export { type Explanation, explainRequest } from './proxy/explain.ts';
 export { type MiddlewareOptions, mixedVersionProxy } from './proxy/middleware.ts';
 export type { MixedVersionProxyOptions, RoutingTableSource } from './proxy/options.ts';
-export {
-  type InFlightLimits,
-  type InFlightReading,
-  RequestGate,
-  type RequestKind,
-} from './proxy/request-gate.ts';
 export { type Destination, TransportError, type TransportErrorCode } from './request/destination.ts';
 export { type ConnectionInfo, type InboundRequest, inboundFromRequest } from './request/inbound.ts';
-export type {
-  Attempt,
-  AttemptFailure,
-  ByteCounter,
-  DropReason,
-  RequestObserver,
-  RequestRecord,
-} from './request/request-record.ts';
+export type { RequestObserver, RequestRecord } from './request/request-record.ts';
 export type { HandlerEnvironment } from './request/router.ts';
 export {
   type OutboundRequest,
   type Outcome,
   ownResponse,
   passedOnResponse,
-  type Refusal,
-  type ResponseToSend,
-  type SendResult,
-  type Sent,
   sent,
   type Transport,
 } from './request/transport.ts';
@@ -73,12 +39,9 @@ export type {
   Decision,
   DecisionContext,
   DecisionReason,
-  DecisionStep,
   PreferredVersion,
   PreferredVersionOptions,
-  VersionChoice,
 } from './routing/decision.ts';
-export { defaultPreferredVersion } from './routing/preferred-version.ts';
 export type { Logger } from './runtime/logger.ts';
 export { createAddressPolicy } from './snapshot/addresses/address-policy.ts';
 export { parseSnapshot } from './snapshot/format/parse-snapshot.ts';
@@ -87,8 +50,8 @@ export { SnapshotError, type SnapshotErrorCode } from './snapshot/format/snapsho
 export { SnapshotReceiver } from './snapshot/receiving/receiver.ts';
 export { createMemorySnapshotStore, type SnapshotStore } from './snapshot/receiving/snapshot-store.ts';
 export { buildRoutingTable } from './snapshot/routing-table/build-routing-table.ts';
-export type { RoutingServer, RoutingTable } from './snapshot/routing-table/routing-table.ts';
-export { type PinnedKeySet, parseSnapshotKeys } from './snapshot/signing/keys.ts';
+export type { RoutingTable } from './snapshot/routing-table/routing-table.ts';
+export { parseSnapshotKeys } from './snapshot/signing/keys.ts';
 export { openSnapshot } from './snapshot/signing/open-sealed.ts';
 export {
   generateSigningKey,

@@ -36,7 +36,7 @@ const reroutedToGateway = unavailableDecision('AlreadyRerouted');
  *
  * @example
  * ```ts
- * const requestInfo = parseRequestInfo('GET', '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies');
+ * const requestInfo = parseRequestInfo('GET', '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies');
  * const { decision, reason } = decide(requestInfo, table, {
  *   serverId,
  *   reroutedByVerifiedPeer: false,

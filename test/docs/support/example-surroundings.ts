@@ -95,7 +95,7 @@ export async function startSurroundings(): Promise<() => Promise<void>> {
   const ready = Promise.withResolvers<void>();
   const options = {
     directory: join(home, 'demo'),
-    startServers: (certificates: DemoCertificates) => startCluster(certificates, demoServers),
+    startServers: (certificates: DemoCertificates) => startCluster(certificates, demoServers.toReversed()),
   };
   const running = withControlPlane(options, async (controlPlane) => {
     current = await surroundingsOf(controlPlane, home, stop.signal);
