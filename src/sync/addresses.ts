@@ -4,7 +4,6 @@ import { type ApiEndpoint, endpointServerId, ipAddressOf, placeOf, placeOfServer
 import { acquiredAt, type IdentityLease, isSameHost, type LeaseStanding } from './leases.ts';
 import type { ServerDescription } from './sync-server.ts';
 
-/** A server that was found, not listed by hand. */
 export interface FoundServer extends ServerDescription {
   /** From its identity Lease; it changes with each process. */
   readonly holderIdentity?: string | undefined;
@@ -22,7 +21,6 @@ export interface ClusterInput {
   readonly endpoints: readonly ApiEndpoint[] | undefined;
   /** IDs that belong to an endpoint's host names, by its address. */
   readonly endpointServerIds: ReadonlyMap<string, readonly string[]>;
-  /** Whether StorageVersions say what a server serves. */
   readonly hasStorageVersions: (id: string) => boolean;
   /** Whether the last read of a server succeeded; `undefined` before the first. */
   readonly isReadable: (id: string) => boolean | undefined;
@@ -50,9 +48,7 @@ interface AddressOwnersInput {
 }
 
 export interface AddressOwners {
-  /** Server ID by place (`placeOf`). */
   readonly owners: ReadonlyMap<string, string>;
-  /** `host:port` by Lease. */
   readonly addresses: ReadonlyMap<string, string>;
   /** Source of the address, by Lease; without an entry, it is the server's earlier address. */
   readonly sources: ReadonlyMap<string, AddressSource>;
@@ -151,7 +147,6 @@ export interface NamedServer {
   readonly firm: boolean;
 }
 
-/** Servers that credible Leases name. */
 export function leasedServers(
   leases: readonly IdentityLease[],
   standings: ReadonlyMap<string, LeaseStanding>,

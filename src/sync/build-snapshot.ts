@@ -38,7 +38,6 @@ export interface SnapshotInput {
   readonly clusterObjects: ClusterObjects;
   /** What servers serve by their StorageVersions, by server ID. */
   readonly storageVersions?: ReadonlyMap<string, ServedSet['storageVersions']> | undefined;
-  /** What servers decode by their StorageVersions. */
   readonly decodableVersions?: DecodableVersions | undefined;
   /** Addresses that routers advertise (`AdvertisedAddresses`), by server ID. */
   readonly advertised?: ReadonlyMap<string, AdvertisedAddress> | undefined;
@@ -229,30 +228,24 @@ function createSetCollection(refine: (given: ServedSet) => ServedSet) {
       sets.set(key, set);
       return key;
     },
-    /** Adds a set that needs no refining, under its key. */
     keep(key: string, set: ServedSet): void {
       if (!sets.has(key)) sets.set(key, withSharedGroups(set));
     },
-    /** By key, in their order. */
     sets: (): Readonly<Record<string, ServedSet>> =>
       Object.fromEntries([...sets].sort(([one], [other]) => (one < other ? -1 : 1))),
   };
 }
 
-/** What is known of one server. */
 interface ServerKnowledge {
   readonly id: string;
-  /** As in `ServerDescription`. */
   readonly departedAt?: number | undefined;
   readonly reading: ServerReading | undefined;
   readonly known: LastKnownServer | undefined;
   /** What it serves by its StorageVersions. */
   readonly storageVersions: ServedSet['storageVersions'] | undefined;
-  /** Digests of its schemas, if they are known and there is something to compare. */
   readonly schemas: ServedSet['schemas'];
 }
 
-/** The content of a snapshot for one server. */
 interface ServerContent {
   readonly set: ServedSet;
   /** The set is that of the previous snapshot, under its key there. */
@@ -302,7 +295,6 @@ function serverContent(
   return { ...kept(knowledge, known), version, stale: true, departedAt, sources: ['discovery'] };
 }
 
-/** The last known resources. */
 function kept(
   { schemas }: ServerKnowledge,
   { server, set }: LastKnownServer,

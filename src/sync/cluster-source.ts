@@ -55,7 +55,6 @@ interface ClusterSourceOptions {
   readonly onServers?: ((servers: readonly SyncServer[]) => void) | undefined;
 }
 
-/** The state of the cluster at one moment. */
 export interface ClusterView {
   /** Listed by hand and found, each ID once. */
   readonly servers: readonly SyncServer[];
@@ -63,7 +62,6 @@ export interface ClusterView {
   readonly objects: ClusterObjects;
   /** What servers serve by their StorageVersions, by server ID. */
   readonly storageVersions: ReadonlyMap<string, ServedSet['storageVersions']>;
-  /** What servers decode by their StorageVersions. */
   readonly decodableVersions: DecodableVersions;
   /** Whether everything has been listed and is up to date. */
   readonly isWhole: boolean;

@@ -189,7 +189,6 @@ interface WatchedClusterOptions {
  */
 const leaseSilence = 35_000;
 
-/** Everything that the sync job watches, by kind. */
 export function watchCluster({ connection, clock, timing, onChange }: WatchedClusterOptions) {
   const common = { connection, clock, timing, onChange };
   const leases = identityLeaseSelectors.map((selector) =>

@@ -8,7 +8,6 @@ import type { SigningKey } from '../snapshot/signing/seal.ts';
 import { sealRenewal, sealSnapshot } from '../snapshot/signing/seal.ts';
 import type { SyncObserver } from './sync-observer.ts';
 
-/** A snapshot, ready to be delivered. */
 export interface Delivery {
   readonly snapshot: Snapshot;
   /** Signed; `undefined` without a signing key: only files accept that. */
@@ -16,7 +15,6 @@ export interface Delivery {
 }
 
 export interface SealedDelivery {
-  /** Compact JWS of the snapshot. */
   readonly snapshot: string;
   /** Compact JWS that makes the snapshot young again; `undefined` before the first renewal. */
   readonly renewal: string | undefined;
@@ -58,7 +56,6 @@ export async function renewDelivery(
 }
 
 export type DeliveryResult =
-  /** The target holds this snapshot. */
   | { readonly kind: 'accepted' }
   /** The target holds another snapshot with the same or a higher generation (409). */
   | { readonly kind: 'newer-held'; readonly generation: number | undefined; readonly message: string }
@@ -102,15 +99,12 @@ export async function deliverTo(
 interface PublicationOptions {
   readonly clock: Clock;
   readonly signingKey: SigningKey | undefined;
-  /** Milliseconds between renewals. */
   readonly renewal: number;
   /** Between attempts to overtake a router that holds a higher generation. */
   readonly overtakeBackOff: BackOff;
-  /** Called with what is to be delivered from now on. */
   readonly offer: (delivery: Delivery) => void;
 }
 
-/** The snapshot that is being delivered, with its renewals and its generation. */
 export function createPublication(options: PublicationOptions) {
   const { clock, signingKey, offer } = options;
   let current: Delivery | undefined;
@@ -194,7 +188,6 @@ interface TargetDeliveryOptions {
   readonly logger: Logger;
   /** Called if the target holds another snapshot, with its generation, or with ours if that is unknown. */
   readonly onNewerHeld: (generation: number) => void;
-  /** Called after the target has accepted a snapshot or renewal. */
   readonly onAccepted?: (delivery: Delivery) => void;
   readonly observer?: Pick<SyncObserver, 'delivered'> | undefined;
 }
@@ -204,13 +197,11 @@ export interface TargetStatus {
   /** Generation of the snapshot that the target is known to hold. */
   readonly heldGeneration: number | undefined;
   readonly lastResult: DeliveryResult | undefined;
-  /** Failed deliveries since the last accepted one. */
   readonly failures: number;
   /** Milliseconds since the epoch; `undefined` before the first. */
   readonly lastAcceptedAt: number | undefined;
 }
 
-/** Delivers the current snapshot to one target, with retries. */
 export function createTargetDelivery(target: SnapshotTarget, options: TargetDeliveryOptions) {
   const { clock, timing, logger } = options;
   let current: Delivery | undefined;
@@ -221,7 +212,6 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   let failures = 0;
   let lastAcceptedAt: number | undefined;
 
-  /** Whether the target is known to hold the delivery. */
   async function stillHolds(delivery: Delivery, signal: AbortSignal): Promise<boolean> {
     if (held !== delivery || target.holds === undefined) return false;
     try {

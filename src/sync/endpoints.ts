@@ -8,7 +8,6 @@ import type { ServerDescription } from './sync-server.ts';
 export const apiEndpointsPath = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
 export const apiEndpointsSelector = 'kubernetes.io/service-name=kubernetes';
 
-/** The endpoint of an API server in the Service `kubernetes`. */
 export interface ApiEndpoint {
   /** `host:port`; an IPv6 host in brackets. */
   readonly address: string;
@@ -103,7 +102,6 @@ export interface EndpointIdentitiesOptions {
   readonly servingNames: (address: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly clock: Clock;
   readonly timing: IdentityTiming;
-  /** Called when the IDs of an endpoint have changed. */
   readonly onChange: () => void;
 }
 
@@ -117,7 +115,6 @@ interface Identity {
 
 /** More names than the certificate of any API server has. */
 const maximumNames = 100;
-/** Endpoints read at once. */
 const concurrentEndpoints = 8;
 
 /**
@@ -178,7 +175,6 @@ export function createEndpointIdentities(options: EndpointIdentitiesOptions) {
       });
       await Promise.all(underWay);
     },
-    /** Server IDs by address. */
     serverIds: (): ReadonlyMap<string, readonly string[]> =>
       new Map([...identities].map(([address, { ids }]) => [address, ids])),
   };

@@ -13,7 +13,6 @@ export const identityLeaseSelectors = [
   'k8s.io/component=kube-apiserver',
 ] as const;
 
-/** The identity Lease of an API server (KEP-1965). */
 export interface IdentityLease {
   /** Name of the Lease, which is the ID of the server. */
   readonly id: string;
@@ -93,7 +92,6 @@ export type LeaseStanding =
   /** Another process, on the same host or at the same address, holds a newer Lease. */
   | { readonly kind: 'superseded'; readonly by: string };
 
-/** The last observed renewal of a Lease. */
 export interface LeaseRenewal {
   readonly renewedAt: number;
   /** By the monotonic clock; `undefined` before the first observed renewal. */

@@ -23,7 +23,6 @@ export interface WatchTiming {
 }
 
 interface ObjectWatchOptions<Item> {
-  /** Path of the collection, with or without a selector. */
   readonly path: string;
   /** What is kept of an object. Throws {ReadError} for an object of another kind. */
   readonly project: (object: unknown) => Item;
@@ -36,7 +35,6 @@ interface ObjectWatchOptions<Item> {
   readonly onChange: () => void;
 }
 
-/** The objects of one kind, kept up to date. */
 export interface ObjectWatch<Item> {
   /** Lists and watches until `signal` aborts. Never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
@@ -173,7 +171,6 @@ export function createObjectWatch<Item>(options: ObjectWatchOptions<Item>): Obje
 }
 
 interface WatchOnceOptions {
-  /** Path of the collection, with or without a selector. */
   readonly path: string;
   /** The resourceVersion that is already known. */
   readonly from: string;
@@ -206,7 +203,6 @@ type WatchOutcome =
 /** How long a server may take to end a watch after its lifetime, milliseconds. */
 const lifetimeGrace = 10_000;
 
-/** One watch over one connection. Never rejects. */
 export async function watchOnce(options: WatchOnceOptions): Promise<WatchOutcome> {
   const { connection, clock, signal, silenceMilliseconds } = options;
   const subject = `a watch of ${withoutQuery(options.path)}`;

@@ -113,9 +113,7 @@ export type RoundContext = ReturnType<typeof createRoundContext>;
 export interface RoundOutcome {
   /** The snapshot after the round; `undefined` if no server is known. */
   readonly snapshot: Snapshot | undefined;
-  /** Whether its content is new, with a new generation. */
   readonly changed: boolean;
-  /** The servers of this round. */
   readonly servers: readonly SyncServer[];
   /** The latest reading of each server that has one; a failure, too, if routers would refuse what it says. */
   readonly readings: ReadonlyMap<string, ServerReading>;

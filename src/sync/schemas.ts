@@ -28,7 +28,6 @@ interface SchemaReaderOptions {
 }
 
 export interface SchemasRequest {
-  /** All servers of the round. */
   readonly servers: readonly ReadableServer[];
   readonly readings: ReadonlyMap<string, ServerReading>;
   /** What servers that are not ready yet say that they will serve: read now, compared once they are. Default: nothing. */
@@ -103,7 +102,6 @@ interface WantedDocuments {
   readonly id: string;
   readonly version: string | undefined;
   readonly set: ServedSet;
-  /** Of the group versions to compare. */
   readonly documents: readonly SchemaDocument[];
   /** The server is as it was, or cannot be read: what was known of its schemas then. */
   readonly before: ServerSchemas | undefined;
@@ -140,7 +138,6 @@ function wantedOf(
   return { id, version, set, documents, before, canBeRead };
 }
 
-/** One document per key, with all servers that have it. */
 function mergedByKey(documents: readonly SchemaDocument[]): readonly SchemaDocument[] {
   const merged = new Map<string, SchemaDocument>();
   for (const document of documents) {
@@ -272,7 +269,6 @@ const maximumLength = 16 * 1024 * 1024;
  */
 const rememberedDocuments = 4_000;
 
-/** An OpenAPI v3 document of a group version. */
 interface SchemaDocument {
   readonly group: string;
   readonly version: string;
@@ -286,7 +282,6 @@ interface SchemaDocument {
   readonly from: readonly ServerDocuments[];
 }
 
-/** What is known of a document. */
 type SchemaDocumentState =
   | { readonly kind: 'known'; readonly digests: ReadonlyMap<string, string> }
   | { readonly kind: 'failed'; readonly reason: string }
@@ -299,7 +294,6 @@ const timedOut = () => new ReadError('Unreachable', `not all documents were read
 
 interface Entry {
   digests: ReadonlyMap<string, string> | undefined;
-  /** Why the last read failed. */
   issue: string | undefined;
   failures: number;
   isUnderWay: boolean;
@@ -402,7 +396,6 @@ function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random'>) {
   }
 
   return {
-    /** Adds digests that are already known. */
     remember(key: string, digests: ReadonlyMap<string, string>): void {
       Object.assign(used(key), { digests, dueAt: Number.POSITIVE_INFINITY });
     },

@@ -24,7 +24,6 @@ export interface ReadTiming {
    * server is.
    */
   readonly readBackOff: BackOff;
-  /** Servers read at once. Default 16. */
   readonly concurrentServers: number;
   /** Documents read at once from one server (classic discovery has one per group version). Default 8. */
   readonly concurrentDocuments: number;
@@ -41,7 +40,6 @@ interface ServerReadersOptions {
 interface ReaderState {
   server: ReadableServer;
   underWay: Promise<void> | undefined;
-  /** Cancels the read that is under way. */
   drop: AbortController;
   failures: number;
   /** Those of the last successful reading, at first of an earlier run. */
@@ -51,14 +49,12 @@ interface ReaderState {
   dueAt: number;
   /** It was lost, or another process runs it, and it has not been read since. */
   lost: LostServer | undefined;
-  /** Its last start, if that was seen. */
   start: SeenStart | undefined;
   /** What it said while it was not ready yet; `undefined` until it has been asked, and once it has been read. */
   early: EarlyReading | undefined;
 }
 
 interface EarlyReading {
-  /** `undefined` while it is being read. */
   reading: SuccessfulReading | undefined;
 }
 
@@ -68,7 +64,6 @@ interface LostServer {
   readonly at: number;
   /** Its Lease has another holder than when it was read: what is known of it is said of another process. */
   readonly changedHands: boolean;
-  /** It has said that it is not ready. */
   readonly isStarting?: boolean;
 }
 
@@ -295,7 +290,6 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       ),
     /** Whether a server was lost and has not been read since, or has been since the last round. */
     expectsNews: (): boolean => hasNews || [...states.values()].some(isLost),
-    /** The latest reading of a server; `undefined` if there is none. */
     reading: (id: string) => latest.get(id),
     /** Whether a read of the server has not ended yet, because it is slow. */
     isUnderWay: (id: string) => states.get(id)?.underWay !== undefined,

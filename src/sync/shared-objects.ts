@@ -155,10 +155,8 @@ export interface GroupAndVersion {
   readonly version: string;
 }
 
-/** The parts of a CustomResourceDefinition that the sync job needs. */
 export interface CustomResource {
   readonly group: string;
-  /** Its plural name. */
   readonly resource: string;
   readonly kind: string;
   /** Every version, served or not. */

@@ -105,7 +105,6 @@ function plain(byName: ReadonlyMap<string, ReadonlySet<string>>): Record<string,
   return Object.fromEntries(names.map((name) => [name, [...(byName.get(name) ?? [])].sort()]));
 }
 
-/** How many differences the warning names. */
 const namedDifferences = 5;
 
 /**

@@ -33,7 +33,6 @@ export interface SyncStatus {
 export interface SyncLoop {
   /** Resolves when `signal` aborts; never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
-  /** Begins the next round at once: something is known to have changed. */
   hurry(): void;
   status(): SyncStatus;
 }
@@ -137,7 +136,6 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
     }
   }
 
-  /** Milliseconds until the next round. */
   function pause(): number {
     const { interval, restInterval = interval } = timing;
     const isCalm =

@@ -20,7 +20,6 @@ import type { ServerReading } from './sync-server.ts';
 const attempts = 8;
 
 export interface SyncOnceResult {
-  /** Everything was read and delivered. */
   readonly ok: boolean;
   readonly snapshot: Snapshot | undefined;
   readonly readings: ReadonlyMap<string, ServerReading>;

@@ -13,7 +13,6 @@ export interface ServerDescription
   readonly departedAt?: number | undefined;
 }
 
-/** An API server that the sync job reads. */
 export interface SyncServer extends ServerDescription {
   /** A new object when the server has a new address: it is read at once then. */
   readonly documents: ServerDocuments;
@@ -21,13 +20,11 @@ export interface SyncServer extends ServerDescription {
   readonly incarnation?: string | undefined;
 }
 
-/** The result of reading a server's own OpenAPI v3 index. */
 export type OpenApiReading =
   /** Path to `serverRelativeURL`, as in `ServedSet.openapiV3`. */
   | { readonly kind: 'read'; readonly paths: Readonly<Record<string, string>> }
   /** The server has none (before 1.24). */
   | { readonly kind: 'not-served' }
-  /** It could not be read. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 /**
@@ -57,7 +54,6 @@ export interface SeenStart {
   readonly readyAt: number;
 }
 
-/** A server as in the previous snapshot. */
 export interface LastKnownServer {
   readonly server: SnapshotServer;
   readonly set: ServedSet;
@@ -77,7 +73,6 @@ export interface DiscoveredGroupVersion {
   readonly isStale: boolean;
 }
 
-/** The group versions of aggregated discovery, one by one. */
 export function* groupVersionsIn(
   discovery: readonly APIGroupDiscovery[] = [],
 ): Generator<DiscoveredGroupVersion> {

@@ -24,7 +24,6 @@ export interface Endpoint {
 interface ApiClientOptions {
   /** Asked before each request: files are rotated, tokens expire. */
   readonly credentials: () => Promise<ClusterCredentials>;
-  /** `Via` of each request. */
   readonly via?: string | undefined;
 }
 
@@ -42,7 +41,6 @@ export class ApiClient {
   readonly #via: readonly string[];
   readonly #clients = new Map<string, { readonly client: HttpsClient; readonly made: string }>();
   readonly #documents = new Map<string, ServerDocuments>();
-  /** Origins to list and watch at. */
   #watched: ReadonlySet<string> = new Set();
 
   constructor(options: ApiClientOptions) {

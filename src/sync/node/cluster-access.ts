@@ -18,7 +18,6 @@ import {
   parseKubeconfig,
 } from './kubeconfig.ts';
 
-/** The address of a cluster, and the identity to use there. */
 export type ClusterAccessOptions =
   /** A kubeconfig file. `context`: instead of its current one. `text`: its content, if it has been read. */
   | {
@@ -28,7 +27,6 @@ export type ClusterAccessOptions =
       /** More files, as KUBECONFIG lists them: of one name the first counts. */
       readonly more?: readonly string[] | undefined;
     }
-  /** The service account of the pod that this runs in. */
   | { readonly inCluster: true };
 
 export interface ClusterAccess {
@@ -75,7 +73,6 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
       const at = performance.now();
       if (last === undefined || at - last.at >= freshMilliseconds) {
         last = { at, credentials: readCredentials() };
-        // A failure is not cached.
         last.credentials.catch(() => {
           last = undefined;
         });
@@ -183,7 +180,6 @@ export interface ClusterCredentials {
   readonly serverName: string | undefined;
 }
 
-/** Where a kubeconfig leads, as whom, and the files that it was loaded from, for messages. */
 interface KubeconfigIdentity {
   readonly cluster: KubeconfigCluster;
   readonly user: KubeconfigUser;

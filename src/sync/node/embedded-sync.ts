@@ -37,7 +37,6 @@ export function openEmbeddedSync(parts: EmbeddedSyncParts): EmbeddedSync {
   const target = ownRouterTarget(receiver);
   let reading: Reading | undefined;
   let loop: SyncLoop | undefined;
-  /** Why there is no loop. */
   let issue: string | undefined;
   let stop = new AbortController();
   let running: Promise<void> = Promise.resolve();

@@ -11,7 +11,6 @@ import { ApiClient } from './api-client.ts';
 import { type ClusterAccessOptions, loadClusterAccess } from './cluster-access.ts';
 import type { LocalApiServer } from './sync-options.ts';
 
-/** Milliseconds for each list. */
 const listTimeout = 10_000;
 
 interface FindServerIdOptions {
@@ -26,11 +25,9 @@ interface FindServerIdOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An ID, and how it is known. */
 export interface FoundServerId {
   readonly id: string;
   readonly by: 'lease' | 'endpoint';
-  /** For people. */
   readonly source: string;
 }
 

@@ -24,7 +24,6 @@ export interface ProcessEndpointsOptions {
 }
 
 interface ProcessEndpoints {
-  /** `http://host:port`. */
   readonly origin: string;
   close(): Promise<void>;
 }
@@ -92,7 +91,6 @@ function syncHealth(
   return { livez: [ping], readyz: [ping, rounds, servers, deliveries] };
 }
 
-/** Metrics of a sync job, for Prometheus. */
 interface SyncMetrics extends SyncObserver {
   readonly contentType: string;
   /** Everything in the text form of Prometheus. @param status the current one; `undefined` before the loop starts */
@@ -103,7 +101,6 @@ const prefix = 'mixed_version_proxy_sync_';
 /** With the stability level, as in the metrics of Kubernetes' components (component-base metrics). */
 const help = (text: string) => `[ALPHA] ${text}`;
 
-/** The options of prom-client for an entry of the catalogue. */
 function made<Definition extends MetricDefinition>({ name, labels, ...definition }: Definition) {
   return { name, help: helpOf(definition), labelNames: [...labels] };
 }

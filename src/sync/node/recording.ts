@@ -24,7 +24,6 @@ import { type FileTargetOptions, fileTarget } from './targets.ts';
 export interface Recording {
   /** Each server has a folder of its own. */
   ofServer(id: string, documents: ServerDocuments): ServerDocuments;
-  /** What all servers share. */
   ofCluster(connection: WatchConnection): WatchConnection;
 }
 

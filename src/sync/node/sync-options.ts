@@ -9,7 +9,6 @@ import type { Endpoint } from './api-client.ts';
 import type { ClusterAccessOptions } from './cluster-access.ts';
 import type { FileTargetOptions } from './targets.ts';
 
-/** An API server, listed by hand. */
 export interface ListedServer extends ServerDescription {
   /** `https://host:port` to read it at, if its address for routers leads to a router in front of it. */
   readonly readFrom?: string | undefined;
@@ -65,7 +64,6 @@ export interface SyncOptions
   readonly routerCertificateAuthorities?: string | undefined;
   /** For routers, instead of the certificate or in addition. Routers require at least one of them. */
   readonly routerBearerToken?: SyncOptions['bearerToken'];
-  /** Private JWK, as `keygen` makes it. */
   readonly signingKey?: JWK | undefined;
   /**
    * Public keys that the snapshot to start from may be signed with, besides that of the signing key: the previous key of

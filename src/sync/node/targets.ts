@@ -41,7 +41,6 @@ interface HttpsTargetOptions extends Omit<HttpsServer, 'origin'> {
   readonly timeoutMilliseconds?: number | undefined;
 }
 
-/** A router that snapshots are pushed to. */
 interface HttpsTarget extends HoldingTarget {
   holds(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
 }
@@ -138,7 +137,6 @@ interface SendOptions {
   readonly longest?: number;
 }
 
-/** The result of a push. */
 function resultOf({ status, text }: HttpsResponse): DeliveryResult {
   if (status === 200 || status === 201 || status === 204) return { kind: 'accepted' };
   const failure = statusOf(text);
