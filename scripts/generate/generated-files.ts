@@ -2,7 +2,7 @@ import { routerConfiguration } from '../../src/cli/serve/serve-input.ts';
 import { syncConfiguration } from '../../src/cli/sync/sync-settings.ts';
 import { benchReport } from '../bench/report/bench-report.ts';
 import { clientAssetsModule, clientAssetsText } from '../dashboard/client-assets.ts';
-import { experimentReport } from '../experiment/report/experiment-report.ts';
+import { soakReport } from '../experiment/soak/soak-report.ts';
 import { configurationJsonSchema } from '../reference/configuration-schema.ts';
 import { errorsPage } from '../reference/errors-page.ts';
 import { flagsPage } from '../reference/flags-page.ts';
@@ -25,5 +25,5 @@ export const generatedFiles: readonly GeneratedFile[] = [
     text: () => configurationJsonSchema(syncConfiguration),
   },
   ...benchReport,
-  ...experimentReport,
+  ...soakReport,
 ];

@@ -18,7 +18,6 @@ interface ApiServerOptions {
   readonly port: number;
   readonly certificates: DemoCertificates;
   readonly store: ExampleStore;
-  readonly peerProxy: boolean;
   readonly bookmarkInterval: number;
   readonly logFile: string;
 }
@@ -53,13 +52,12 @@ export class ApiServer {
   }
 
   async start(version: KubernetesVersionName): Promise<void> {
-    const { name, port, certificates, store, peerProxy, bookmarkInterval, logFile } = this.#options;
+    const { name, port, certificates, store, bookmarkInterval, logFile } = this.#options;
     const configuration: ServerProcessConfiguration = {
       version,
       name,
       port,
       certificates,
-      peerProxy,
       bookmarkInterval,
     };
     const running = await startScript({
@@ -76,12 +74,6 @@ export class ApiServer {
     serveStore(store, calls, news);
     await running.nextLine();
     this.#lives.push({ version, from: performance.now(), until: Number.POSITIVE_INFINITY });
-  }
-
-  /** SIGTERM: what was answered leaves, streams end, the identity Lease goes. */
-  stop(): Promise<void> {
-    this.#endLife();
-    return this.#process?.stop() ?? Promise.resolve();
   }
 
   /** SIGKILL: connections break, the identity Lease stays. */

@@ -12,8 +12,8 @@ import { startScript } from './start-script.ts';
 export interface RouterOptions {
   readonly name: string;
   readonly port: number;
-  /** Whom it stands beside; `undefined` for a gateway. */
-  readonly apiServer: ApiServer | undefined;
+  /** Whom it stands beside. */
+  readonly apiServer: ApiServer;
   readonly certificates: DemoCertificates;
   readonly snapshotKeys: string;
   /** PEM of the authority that its certificate is of. */
@@ -66,11 +66,6 @@ export class Router {
     await waitUntil(`${this.name} is ready (see its log)`, isReady, { every: 50 });
   }
 
-  /** SIGTERM: it drains as docs/guides/shutdown.md says. */
-  stop(): Promise<void> {
-    return this.#process?.stop() ?? Promise.resolve();
-  }
-
   kill(): Promise<void> {
     return this.#process?.kill() ?? Promise.resolve();
   }
@@ -78,19 +73,15 @@ export class Router {
   #flags(): string[] {
     const { apiServer, certificates, snapshotKeys, directory, name, port } = this.#options;
     const common = serveFlags({
-      apiServer: { serverId: apiServer?.serverId ?? '', url: apiServer?.url ?? '' },
+      apiServer,
       certificates,
       snapshotKeys,
       snapshotFile: join(directory, `${name}.snapshot`),
       logger: silentLogger,
     });
-    const gateway = { gateway: ['true'], 'server-id': undefined, 'local-server': undefined };
     return flagArguments({
       ...common,
-      ...(apiServer === undefined ? gateway : {}),
       'secure-port': [String(port)],
-      // Everything else as it is by default; a drain is short here because the whole upgrade is.
-      'shutdown-watch-termination-grace-period': ['3s'],
       'logging-format': ['json'],
     });
   }

@@ -8,8 +8,6 @@ export interface ServerProcessConfiguration {
   /** 0: any free one. */
   readonly port: number;
   readonly certificates: DemoCertificates;
-  /** With the model of upstream's peer proxy in it. */
-  readonly peerProxy: boolean;
   /** Milliseconds between the bookmarks of a watch. */
   readonly bookmarkInterval: number;
 }

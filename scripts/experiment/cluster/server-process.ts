@@ -1,11 +1,9 @@
 /**
- * One API server of the experiment as a process of its own, so that it can be stopped, killed and replaced by the
- * next version. Its store is in the process that started it. The first argument is its configuration as JSON.
+ * One API server of the experiment as a process of its own, so that it takes no time from the routers. Its store is in the process that started it. The first argument is its configuration as JSON.
  */
 import { readFileSync } from 'node:fs';
 import { frontProxyName } from '../../../demo/certificates.ts';
 import { startExampleApiServer } from '../../../demo/example-api-server/index.ts';
-import { createPeerProxy } from '../upstream-model/peer-proxy.ts';
 import { RemoteStore } from './remote-store.ts';
 import { type ServerProcessConfiguration, toggledGroupVersion } from './server-configuration.ts';
 
@@ -13,34 +11,16 @@ const configuration: ServerProcessConfiguration = JSON.parse(process.argv[2] ?? 
 const { version, name, port, certificates } = configuration;
 const read = (path: string): string => readFileSync(path, 'utf8');
 const store = new RemoteStore();
-const authentication = {
-  clientCa: read(certificates.clusterCa),
-  requestHeaderCa: read(certificates.frontProxyCa),
-  requestHeaderAllowedNames: [frontProxyName],
-};
 const server = await startExampleApiServer({
   version,
   name,
   port,
   store,
   tls: { cert: read(certificates.apiServer.certificate), key: read(certificates.apiServer.privateKey) },
-  ...authentication,
+  clientCa: read(certificates.clusterCa),
+  requestHeaderCa: read(certificates.frontProxyCa),
+  requestHeaderAllowedNames: [frontProxyName],
   bookmarkIntervalMilliseconds: configuration.bookmarkInterval,
-  ...(configuration.peerProxy
-    ? {
-        filter: createPeerProxy({
-          version,
-          name,
-          store,
-          authentication,
-          certificateAuthority: authentication.clientCa,
-          frontProxyClient: {
-            cert: read(certificates.frontProxyClient.certificate),
-            key: read(certificates.frontProxyClient.privateKey),
-          },
-        }),
-      }
-    : {}),
 });
 process.stdout.write(`${server.url}\n`);
 let toggledIsOn = true;

@@ -1,13 +1,13 @@
 /**
  * Thousands of watches for a long time, with snapshots that change: `npm run soak`,
- * bench/results/upgrade.md.
+ * bench/results/soak.md.
  */
 import { writeGenerated } from '../../generate/generated-file.ts';
 import { countFrom } from '../../harness/command-line.ts';
 import { writeResults } from '../../harness/results-file.ts';
-import { experimentReport } from '../report/experiment-report.ts';
 import { runExperiment, seedFrom, seedOption } from '../run-experiment.ts';
 import { runSoak } from './run-soak.ts';
+import { soakReport } from './soak-report.ts';
 import { soakResultsSchema } from './soak-results.ts';
 import { growing, trendOf } from './trend.ts';
 
@@ -42,7 +42,7 @@ await runExperiment(
     }
     if (!values.try) {
       await writeResults('soak', soakResultsSchema, results);
-      await writeGenerated(experimentReport);
+      await writeGenerated(soakReport);
     }
     const grown = growing(samples);
     if (grown.length > 0) console.log(`FAULT: still growing: ${grown.join(', ')}`);

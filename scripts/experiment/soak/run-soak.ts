@@ -36,7 +36,6 @@ export async function runSoak({ minutes, watches, seed, tell }: SoakRun): Promis
   const random = new SeededRandom(seed);
   const findings = new Findings();
   const cluster = await startExperimentCluster({
-    setUp: 'sidecar',
     versions: ['1.25', '1.26', '1.36'],
     bookmarkInterval: 30_000,
     historyLimit: 10_000,

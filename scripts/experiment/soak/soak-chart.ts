@@ -1,5 +1,5 @@
-import { roundUp, type TimePanel, timeChart } from '../report/time-chart.ts';
 import type { Sample, SoakResults } from './soak-results.ts';
+import { roundUp, type TimePanel, timeChart } from './time-chart.ts';
 
 const drawn = [
   { what: 'resident', title: 'Memory', unit: 'MiB resident, all routers', color: 'third' },
