@@ -77,7 +77,7 @@ export function decide(
     matched: table === undefined,
     detail: table === undefined ? 'there has been none' : `generation ${table.generation}`,
   });
-  // Not knowing is not the same as not existing: a 404 of the local server becomes 503 (`isNotKnownYet`).
+  // Not knowing is not the same as not existing: a 404 of the local server becomes 503 (`replacementFor`).
   if (table === undefined)
     return context.serverId === undefined ? unavailableWithoutSnapshot : localWithoutSnapshot;
 
@@ -144,7 +144,7 @@ export function decide(
   return inPlaceOfLocal(notServedByAnyServer, table.reachable, table, context);
 }
 
-/** The local server gets nothing that depends on what it serves while that is not table. */
+/** The local server gets nothing that depends on what it serves while that is not known. */
 function isLocalServerKnown(table: RoutingTable | undefined, { serverId }: DecisionContext): boolean {
   return serverId === undefined || table?.server(serverId)?.missing === undefined;
 }

@@ -88,10 +88,9 @@ export interface SteadyClock extends Clock {
 }
 
 /**
- * Times in snapshots decide how long routers go by them: made by a clock that was set back an hour, a renewal
- * would be older than the one before and every router would let its snapshot expire. What a router has taken is
- * a time that two clocks agreed on, so time goes on from there. Without such a word the machine's clock counts,
- * for it may just as well have been wrong before and right now.
+ * A renewal that was made by a clock that was set back would be older than the one before, and no router would take it. What a
+ * router has taken is a time that two clocks agreed on, so time goes on from there. Without such a word the machine's
+ * clock counts, for it may just as well have been wrong before and be right now.
  */
 export function steadyClock(clock: Clock): SteadyClock {
   /** Difference between the wall clock and the monotonic one, at the latest confirmed time. */

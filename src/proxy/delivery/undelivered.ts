@@ -2,6 +2,9 @@ import { statusResponse } from '../../apimachinery/status.ts';
 
 export const retryAfterSeconds = 1;
 
+const tryAgain = (message: string): Response =>
+  statusResponse('ServiceUnavailable', message, { retryAfterSeconds });
+
 /** The response where no server can be asked. @param reason the decision's */
 export function unavailable(reason: string): Response {
   if (reason === 'AlreadyRerouted') return reroutedToGateway();
@@ -13,57 +16,35 @@ export function unavailable(reason: string): Response {
 }
 
 /** Not knowing is not the same as not existing: what a 404 becomes while there has been no snapshot. */
-export function knowledgeMissing(): Response {
-  return statusResponse(
-    'ServiceUnavailable',
-    'it is not known yet which API server serves this resource, please try again',
-    { retryAfterSeconds },
-  );
-}
+export const knowledgeMissing = (): Response =>
+  tryAgain('it is not known yet which API server serves this resource, please try again');
 
-export function addressUnknown(): Response {
-  // Worded as upstream does (pkg/util/peerproxy/peerproxy_handler.go), with the Retry-After that it lacks.
-  return statusResponse(
-    'ServiceUnavailable',
-    'Error getting ip and port info of the remote server while proxying',
-    { retryAfterSeconds },
-  );
-}
+/** Worded as upstream does (pkg/util/peerproxy/peerproxy_handler.go), with the Retry-After that it lacks. */
+export const addressUnknown = (): Response =>
+  tryAgain('Error getting ip and port info of the remote server while proxying');
 
 /** No other server could respond, and a response from before a server is ready cannot be trusted. */
-export function serverNotReady(): Response {
-  return statusResponse(
-    'ServiceUnavailable',
+export const serverNotReady = (): Response =>
+  tryAgain(
     'the API server that serves this resource could not be reached a moment ago and is not ready yet, please try again; the request was not carried out',
-    { retryAfterSeconds },
   );
-}
 
 /** Nobody else is known to serve it; the server that does may be the one that has just come up. */
-function serverNotKnown(): Response {
-  return statusResponse(
-    'ServiceUnavailable',
+const serverNotKnown = (): Response =>
+  tryAgain(
     'an API server was lost or started a moment ago, and what it serves is not known yet, please try again; the request was not carried out',
-    { retryAfterSeconds },
   );
-}
 
-function serverDeparted(): Response {
-  return statusResponse(
-    'ServiceUnavailable',
+const serverDeparted = (): Response =>
+  tryAgain(
     'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',
-    { retryAfterSeconds },
   );
-}
 
 /** Only servers of older versions are left, which may lose what the preferred one knows. */
-export function preferredVersionUnavailable(): Response {
-  return statusResponse(
-    'ServiceUnavailable',
+export const preferredVersionUnavailable = (): Response =>
+  tryAgain(
     'no API server of the preferred version can be reached, and one of an older version could lose fields of this object, please try again; the request was not carried out',
-    { retryAfterSeconds },
   );
-}
 
 /** Asking again would end the same way: there is no Retry-After. */
 function reroutedToGateway(): Response {

@@ -1,5 +1,5 @@
 import type { CryptoKey, JWK } from 'jose';
-// Not from 'jose' itself: see verify-sealed.ts.
+// Not from 'jose' itself: see open-sealed.ts.
 import { importJWK } from 'jose/key/import';
 import {
   type DocumentIssue,
