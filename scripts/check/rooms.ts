@@ -11,8 +11,8 @@ const rooms = [
   // What is started.
   'src/cli',
   'src/cli/doctor',
-  'src/cli/status',
   'src/cli/explain',
+  'src/cli/status',
   'src/cli/commands',
   'src/cli/sync',
   'src/cli/install',

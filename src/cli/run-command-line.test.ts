@@ -94,7 +94,7 @@ describe('the command line', () => {
 
   it('says what is wrong with a call in its own words, not in those of its parser', async () => {
     for (const [args, message] of [
-      ['install', 'form is required'],
+      ['install', 'form is required: kubeadm'],
       ['install foo', 'form must be one of kubeadm, not "foo"'],
       ['version x', 'unexpected argument "x": version takes flags only'],
       ['explain GET /api x', 'explain takes 2 arguments, not 3'],
@@ -197,7 +197,7 @@ describe('explain', () => {
   it('says what is not known without a server or a snapshot', async () => {
     assert.match((await run(seen.slice(0, -2))).output, /seen from a gateway, to which no server is local/);
     const without = await run(['explain', 'GET', '/api/v1/pods', '--server-id', 'cp-a']);
-    assert.match(without.output, /no --snapshot: seen from a router that has none yet/);
+    assert.match(without.output, /answered from nothing, as by a router that has no snapshot yet/);
   });
 
   it('shows who takes the place of a local server that is down', async () => {

@@ -27,8 +27,8 @@ export async function routerToAsk(context: TestContext, flags: StartedRouterOpti
     ['token', 'not-of-this-cluster'],
   ]);
   const server = `--server=https://127.0.0.1:${started.port}`;
-  const flagsOf = (user: string) => [
-    'status',
+  const flagsOf = (user: string, command = 'status') => [
+    command,
     server,
     '--certificate-authority=ca.crt',
     `--client-certificate=${user}.crt`,
@@ -37,6 +37,8 @@ export async function routerToAsk(context: TestContext, flags: StartedRouterOpti
   const askBy = (...flags: readonly string[]) => runCommand(files, ['status', server, ...flags]);
   const ask = (user: string, ...more: readonly string[]): Promise<Written & { readonly code: number }> =>
     runCommand(files, [...flagsOf(user), ...more]);
+  const explain = (user: string, ...words: readonly string[]) =>
+    runCommand(files, [...flagsOf(user, 'explain'), ...words]);
   /** One picture, and then Ctrl-C. */
   const watchOnce = (outputIsTerminal: boolean) =>
     runCommand(files, [...flagsOf('admin'), '--watch'], {
@@ -56,5 +58,5 @@ export async function routerToAsk(context: TestContext, flags: StartedRouterOpti
     });
     assert.equal(status, 200);
   };
-  return { started, admin, ask, askBy, push, watchOnce };
+  return { started, admin, ask, askBy, explain, push, watchOnce };
 }

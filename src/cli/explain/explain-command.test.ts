@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runCommand } from '../../../test/support/command-context.ts';
+import { routerToAsk } from '../../../test/support/router-to-ask.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 
 const schemaOf = (minor: string) => ({ 'batch.jobs': { v1: btoa(`min-${minor}`) } });
@@ -11,6 +12,41 @@ const snapshot = snapshotOf({
 const files = new Map([['snapshot.json', JSON.stringify(snapshot)]]);
 const explain = async (url: string, ...flags: readonly string[]) =>
   (await runCommand(files, ['explain', 'GET', url, '--snapshot', 'snapshot.json', ...flags])).output;
+
+describe('explain, of a running router', () => {
+  it('says where the router has a request go, by its own ID, settings and health, and whose view that is', async (context) => {
+    const { explain, push, started } = await routerToAsk(context);
+    const before = await explain('admin', 'GET', '/apis/apps/v1/deployments');
+    assert.match(before.output, /^Reason: +NoSnapshot\b/m);
+    await push();
+    const { output, errors, code } = await explain('admin', 'GET', '/apis/apps/v1/deployments');
+    assert.deepEqual([code, errors], [0, '']);
+    assert.match(output, /^Decision: +peer/m);
+    assert.match(
+      output,
+      new RegExp(`^Note: +as https://127\\.0\\.0\\.1:${started.port} has it, the sidecar of `, 'm'),
+    );
+    const json = JSON.parse((await explain('admin', 'GET', '/apis/apps/v1/deployments', '-o=json')).output);
+    assert.deepEqual(
+      json.candidates.map(({ id, health }: { id: string; health?: string }) => [id, typeof health]),
+      [['cp-b', 'string']],
+    );
+  });
+
+  it('says why the router does not tell, and refuses two sources', async (context) => {
+    const { explain } = await routerToAsk(context);
+    const refused = await explain('stranger', 'GET', '/api/v1/pods');
+    assert.equal(refused.code, 1);
+    assert.match(refused.errors, /returned 403/);
+    const both = await explain('admin', 'GET', '/api/v1/pods', '--snapshot=snapshot.json');
+    assert.match(both.errors, /--snapshot goes without a router to ask/);
+  });
+
+  it('says that it answers from nothing', async () => {
+    const { output } = await runCommand(new Map(), ['explain', 'GET', '/api/v1/pods']);
+    assert.match(output, /^Note: +answered from nothing, .*: give --kubeconfig or --server/m);
+  });
+});
 
 describe('explain, of servers of several versions', () => {
   it('names who is asked when no candidate is healthy', async () => {

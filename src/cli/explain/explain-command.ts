@@ -1,5 +1,6 @@
 import type * as v from 'valibot';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
+import type { HealthStatus } from '../../health/health-state.ts';
 import { preferredVersionSettings } from '../../node/configuration/router-settings.ts';
 import {
   boolean,
@@ -9,9 +10,16 @@ import {
   setting,
   text,
 } from '../../node/configuration/setting-types.ts';
-import { type Explanation, explainRequest, type RequestToExplain } from '../../proxy/explain.ts';
+import {
+  type ExplainContext,
+  type Explanation,
+  explainRequest,
+  type RequestToExplain,
+} from '../../proxy/explain.ts';
+import { isPreferredVersion } from '../../routing/preferred-version.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { readFlags } from '../settings/read-settings.ts';
+import { routerConnectionSettings } from '../status/router-connection.ts';
 import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { outputSetting, structuredText } from '../terminal/structured-text.ts';
@@ -19,13 +27,15 @@ import { explainLines, explanationText, isMethod, isUrl, notesOnRequest, urlRule
 
 const flags = section('Flags:', {
   snapshot: setting('snapshot', file, {
-    description: 'Snapshot, as JSON or signed. Without it: what happens before the first one arrives.',
+    description:
+      'Snapshot, as JSON or signed, instead of a running router. Without either: what happens before the first one arrives.',
   }),
   snapshotKeys: setting('snapshot-keys', file, {
     description: 'Public keys (JWK Set) that a signed snapshot is checked with.',
   }),
   serverId: setting('server-id', text('id'), {
-    description: 'ID of the local API server. Without it: as seen from a gateway.',
+    description:
+      'ID of the local API server. Default: that of the router that is asked, else as seen from a gateway.',
   }),
   localServerDown: setting('local-server-down', boolean, {
     description: 'The local server is down, and peers take its place where they can.',
@@ -45,14 +55,22 @@ const flags = section('Flags:', {
   }),
   output: outputSetting,
   routing: preferredVersionSettings,
+  router: section(
+    'A running router, whose snapshot, settings and view of health count:',
+    routerConnectionSettings,
+  ),
 });
 
 type ExplainOptions = v.InferOutput<typeof flags>;
 
 export const explainCommand: Command = {
   description:
-    'Say where a request would go, and why: by the functions that route, without sending anything.',
+    'Say where a request would go, and why: by the functions that route, without sending it. With --kubeconfig, --server or the variable KUBECONFIG, as the running router there has it; with --snapshot, by that alone.',
   examples: [
+    {
+      comment: 'Where does a request go, by the router of this kubeconfig?',
+      line: 'explain GET /apis/batch/v1/jobs --kubeconfig admin.conf',
+    },
     {
       comment: 'Where does a request go, seen from the server cp-a?',
       line: 'explain GET /apis/batch/v1/jobs --snapshot snapshot.json --server-id cp-a',
@@ -80,17 +98,21 @@ async function runExplain(
   context: CommandContext,
 ): Promise<ExitCode> {
   const issues = [...issuesOfRequest(method, url, options), ...issuesOfHeaders(options.header ?? [])];
-  const { table, notes } = await readTable(options, context, issues);
+  const { table, notes, router } = await readKnowledge(options, context, issues);
+  const serverId = options.serverId ?? router?.serverId;
+  const { preferredVersion, preferredVersionScope, preferredVersionRequired } = options.routing;
   const explain = (request: RequestToExplain): Explanation =>
     explainRequest(request, table, {
-      serverId: options.serverId,
-      localServerIsDown: options.localServerDown === true,
-      preferredVersion: {
-        version: options.routing.preferredVersion,
-        scope: options.routing.preferredVersionScope,
-        required: options.routing.preferredVersionRequired,
+      serverId,
+      localServerIsDown: options.localServerDown === true || router?.localServerIsDown === true,
+      preferredVersion: router?.preferredVersion ?? {
+        version: preferredVersion,
+        scope: preferredVersionScope,
+        required: preferredVersionRequired,
       },
       fromVerifiedPeer: options.fromVerifiedPeer === true,
+      enabled: router?.enabled,
+      healthOf: router?.healthOf,
     });
 
   if (method === undefined || url === undefined) {
@@ -101,7 +123,12 @@ async function runExplain(
   const explained = explain(request);
   const explanation = {
     ...explained,
-    notes: [...notes, ...notesOnRequest(method, url), ...notesFor(options, table), ...explained.notes],
+    notes: [
+      ...notes,
+      ...notesOnRequest(method, url),
+      ...notesFor(options, table, router !== undefined),
+      ...explained.notes,
+    ],
   };
   await context.writeOutput(
     options.output === 'text'
@@ -128,15 +155,39 @@ function issuesOfRequest(
   ];
 }
 
-/** @throws {CommandFailure} exit code 2 with all `issues`, and what is wrong with the snapshot */
-async function readTable(
+/** What decides, besides the request. */
+interface Knowledge {
+  readonly table: RoutingTable | undefined;
+  readonly notes: readonly string[];
+  /** Of the router that was asked. Absent: none was. */
+  readonly router?: Pick<
+    ExplainContext,
+    'localServerIsDown' | 'preferredVersion' | 'enabled' | 'healthOf'
+  > & {
+    readonly serverId: string | undefined;
+  };
+}
+
+/** @throws {CommandFailure} with all `issues`, and what is wrong with the snapshot, or why the router does not tell */
+async function readKnowledge(
   options: ExplainOptions,
   context: CommandContext,
-  issues: readonly string[],
-): Promise<{ table: RoutingTable | undefined; notes: readonly string[] }> {
-  if (options.snapshot === undefined) {
+  given: readonly string[],
+): Promise<Knowledge> {
+  const { server, kubeconfig, context: named } = options.router;
+  const namesRouter = server !== undefined || kubeconfig !== undefined || named !== undefined;
+  const issues = [...given];
+  if (options.snapshot !== undefined && namesRouter) {
+    issues.push(
+      '--snapshot goes without a router to ask (--server, --kubeconfig, --context): give one of them',
+    );
+  }
+  if (options.snapshot === undefined || namesRouter) {
     if (issues.length > 0) throw new CommandFailure(2, issues);
-    return { table: undefined, notes: ['no --snapshot: seen from a router that has none yet'] };
+    if (namesRouter || (context.environment['KUBECONFIG'] ?? '') !== '') return askRouter(options, context);
+    const note =
+      'answered from nothing, as by a router that has no snapshot yet: give --kubeconfig or --server to ask a running one, or --snapshot';
+    return { table: undefined, notes: [note] };
   }
   const { readSnapshotInput } = await import('../snapshot/snapshot-input.ts');
   const input = await readSnapshotInput(context, '--snapshot', options.snapshot, options.snapshotKeys).catch(
@@ -155,16 +206,53 @@ async function readTable(
 function notesFor(
   { serverId, as, routing: { preferredVersion } }: ExplainOptions,
   table: RoutingTable | undefined,
+  isAsked: boolean,
 ): string[] {
   const notes: string[] = [];
   const isNamed = /^\d/.test(preferredVersion);
   if (table !== undefined && isNamed && !table.servers.some(({ minor }) => minor === preferredVersion)) {
     notes.push(`no server of the snapshot is of version ${preferredVersion}: the next one is preferred`);
   }
-  if (serverId === undefined) notes.push('no --server-id: seen from a gateway, to which no server is local');
+  if (serverId === undefined && !isAsked)
+    notes.push('no --server-id: seen from a gateway, to which no server is local');
   if (as !== undefined)
     notes.push(`the decision is the same for every user; the destination is told of ${as}`);
   return notes;
+}
+
+const healthStatuses = ['unknown', 'healthy', 'unhealthy'] as const satisfies readonly HealthStatus[];
+
+/** Loaded only where it is used: most of what this command would start with. */
+async function askRouter(options: ExplainOptions, context: CommandContext): Promise<Knowledge> {
+  const [{ readRouterConnections }, { readStatus, readTable }] = await Promise.all([
+    import('../status/router-connection.ts'),
+    import('../status/ask-router.ts'),
+  ]);
+  const [connection] = await readRouterConnections(options.router, context);
+  const { enabled, form, preferredVersion, serverId, servers, snapshot } = await readStatus(connection);
+  const { configured: version, required } = preferredVersion;
+  const scope = preferredVersion.scope === 'all' ? 'all' : 'differing';
+  if (!isPreferredVersion(version)) {
+    throw new CommandFailure(1, [
+      `${connection.origin} prefers a version in a way that this command does not know (${version}): use the command of its release`,
+    ]);
+  }
+  const health = new Map(servers.map((server) => [server.id, server.health.status]));
+  const table = snapshot === null ? undefined : await readTable(connection);
+  if (snapshot !== null && table === undefined) {
+    throw new CommandFailure(1, [`${connection.origin} does not show its snapshot to this caller`]);
+  }
+  return {
+    table,
+    notes: [`as ${connection.origin} has it, the ${form}${serverId === null ? '' : ` of ${serverId}`}`],
+    router: {
+      serverId: serverId ?? undefined,
+      localServerIsDown: serverId !== null && health.get(serverId) === 'unhealthy',
+      preferredVersion: { version, scope, required },
+      enabled,
+      healthOf: (id) => healthStatuses.find((each) => each === health.get(id)),
+    },
+  };
 }
 
 function issuesOfHeaders(lines: readonly string[]): readonly string[] {

@@ -124,7 +124,10 @@ function issuesOfWords(
   }
   const issues = taken.flatMap(({ name, choices, isRequired }, index) => {
     const word = words[index];
-    if (word === undefined) return isRequired ? [`${name} is required`] : [];
+    if (word === undefined)
+      return isRequired
+        ? [`${name} is required${choices === undefined ? '' : `: ${choices.join(', ')}`}`]
+        : [];
     if (choices === undefined || choices.includes(word)) return [];
     return [`${name} must be one of ${choices.join(', ')}, not ${JSON.stringify(word)}`];
   });
