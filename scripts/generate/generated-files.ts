@@ -3,7 +3,7 @@ import { syncConfiguration } from '../../src/cli/sync/sync-settings.ts';
 import { benchReport } from '../bench/report/bench-report.ts';
 import { clientAssetsModule, clientAssetsText } from '../dashboard/client-assets.ts';
 import { soakReport } from '../experiment/soak/soak-report.ts';
-import { configurationJsonSchema } from '../reference/configuration-schema.ts';
+import { chartValuesSchema, configurationJsonSchema } from '../reference/configuration-schema.ts';
 import { errorsPage } from '../reference/errors-page.ts';
 import { flagsPage } from '../reference/flags-page.ts';
 import { http2FramesPage } from '../reference/http2-frames-page.ts';
@@ -24,6 +24,7 @@ export const generatedFiles: readonly GeneratedFile[] = [
     path: 'deploy/sync-config.schema.json',
     text: () => configurationJsonSchema(syncConfiguration),
   },
+  { path: 'deploy/helm/mixed-version-proxy/values.schema.json', text: chartValuesSchema },
   ...benchReport,
   ...soakReport,
 ];

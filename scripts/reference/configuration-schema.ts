@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
+import { routerConfiguration } from '../../src/cli/serve/serve-input.ts';
 import { type ConfigurationKind, configurationVersion } from '../../src/cli/settings/configuration-file.ts';
 import {
   descriptionOf,
@@ -7,6 +10,16 @@ import {
   isSetting,
   type SectionSchema,
 } from '../../src/node/configuration/setting.ts';
+
+const chartSchema = 'deploy/helm/mixed-version-proxy/values.schema.json';
+
+/** The chart's own schema, with that of the configuration in the place of `gateway.configuration`, of which a part will do. */
+export function chartValuesSchema(): string {
+  const values = JSON.parse(readFileSync(join(import.meta.dirname, '../..', chartSchema), 'utf8'));
+  const { $schema: _, required: __, ...part } = JSON.parse(configurationJsonSchema(routerConfiguration));
+  values.properties.gateway.properties.configuration = part;
+  return JSON.stringify(values, undefined, 2);
+}
 
 /** What editors check a configuration file with, and complete it from. */
 export function configurationJsonSchema({ kind, settings }: ConfigurationKind): string {

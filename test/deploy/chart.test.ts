@@ -277,6 +277,31 @@ describe('the chart', () => {
     }
   });
 
+  test('has the port, class and policy of its Service, and never two gateways on a node, as the values say', {
+    skip,
+  }, () => {
+    const rendered = objectsIn(
+      renderChart([
+        'gateway.serviceType=LoadBalancer',
+        'gateway.servicePort=6443',
+        'gateway.loadBalancerClass=example.com/internal',
+        'gateway.externalTrafficPolicy=Local',
+        'gateway.antiAffinity=required',
+      ]),
+    );
+    assert.deepEqual(named('Service', 'mixed-version-proxy-gateway', rendered)['spec'], {
+      type: 'LoadBalancer',
+      loadBalancerClass: 'example.com/internal',
+      externalTrafficPolicy: 'Local',
+      selector: { 'app.kubernetes.io/name': 'mixed-version-proxy-gateway' },
+      ports: [{ name: 'https', port: 6443, targetPort: 'https' }],
+    });
+    assert.match(
+      JSON.stringify(named('StatefulSet', 'mixed-version-proxy-gateway', rendered)['spec']),
+      /"requiredDuringSchedulingIgnoredDuringExecution":\[\{"topologyKey":"kubernetes\.io\/hostname"/,
+    );
+  });
+
   test('needs no node of the control plane', { skip }, () => {
     for (const { spec } of objectsIn(renderChart([...withSyncJob])) as readonly { spec?: unknown }[]) {
       assert.doesNotMatch(JSON.stringify(spec ?? {}), /nodeSelector/);
@@ -326,6 +351,9 @@ describe('the chart', () => {
 
   test('refuses values that it does not know', { skip }, () => {
     assert.throws(() => renderChart(['gateway.replica=3']), /replica/);
+    assert.throws(() => renderChart(['image.repository=']), /image\.repository is required/);
+    assert.throws(() => renderChart(['gateway.configuration.serving.prot=1']), /prot/);
+    assert.throws(() => renderChart(['gateway.configuration.serving.port=x']), /port/);
     assert.throws(() => renderChart(['image.digest=latest']), /digest/);
     assert.throws(() => renderChart(['sync.targets[0]=http://10.0.0.1']), /targets/);
   });

@@ -1,5 +1,5 @@
 {{- define "mvp.image" -}}
-{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
+{{ required "image.repository is required: name the registry that you have pushed the image to (docs/start/install.md)" .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag }}{{ end }}
 {{- end }}
 {{- /* The service account of whoever reads the cluster. */}}
 {{- define "mvp.reader" -}}
