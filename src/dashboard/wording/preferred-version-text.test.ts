@@ -8,6 +8,7 @@ test('a version that the majority runs is called that, and of a tie the newest i
   const of = (minor: string, ...versions: readonly (string | null)[]) =>
     preferredVersionText('majority', minor, servers(...versions));
   assert.equal(of('1.35', 'v1.35.1', 'v1.35.2', 'v1.36.0', null, null), '1.35 (most servers)');
+  assert.equal(of('1.35', 'v1.35.1', 'v1.36.0', 'v1.36.0'), '1.35 (most servers until now)');
   assert.equal(of('1.36', 'v1.35.1', 'v1.36.0'), '1.36 (no majority, so the newest)');
   assert.equal(
     of('1.35', 'v1.34.0', 'v1.34.0', 'v1.35.0', 'v1.35.0', 'v1.36.0'),

@@ -64,7 +64,9 @@ export function preferredVersionText(
 function majorityText(minor: string, servers: readonly { readonly version: string | null }[]): string {
   const byMinor = Map.groupBy(servers, ({ version }) => minorVersion(version ?? undefined));
   const counts = [...byMinor].filter(([known]) => known !== undefined);
-  const most = byMinor.get(minor)?.length;
+  const most = byMinor.get(minor)?.length ?? 0;
+  // A change of a moment ago does not count yet (`coming`).
+  if (counts.some(([, { length }]) => length > most)) return 'most servers until now';
   const hasRival = counts.some(([other, { length }]) => other !== minor && length === most);
   if (!hasRival) return 'most servers';
   const isNewest = counts.every(([other]) => compareServerVersions(other, minor) <= 0);
