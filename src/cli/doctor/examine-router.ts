@@ -4,6 +4,7 @@ import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { PemFile, ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { ExpiringCertificate } from '../../node/credentials/credential-watch.ts';
 import { localServerIdOf } from '../../node/process/local-server-id.ts';
+import { halfWayWarnings } from '../../own-paths/status/router-status.ts';
 import { expiryOf, type FoundSetting } from '../../own-paths/status/status-sources.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import { durationText } from '../../runtime/time.ts';
@@ -61,6 +62,9 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
       ...read.findings,
       ...servers.findings,
       ...addressFindings(config, table),
+      ...halfWayWarnings(table, config.commandLine.found).map(
+        (message): Finding => ({ check: 'installation', result: 'warning', message }),
+      ),
       ...(await identityFindings(servers.reached, config, ask)),
     ],
     table,
