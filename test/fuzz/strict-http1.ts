@@ -10,7 +10,8 @@ export interface StrictRequest {
 }
 
 const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
-const requestLine = new RegExp(`^(${token}) ([!-~\\x80-\\xff]+) HTTP/1\\.[01]$`);
+/** Several blanks separate as one does, as section 3 allows and Node's parser has it: the router writes one. */
+const requestLine = new RegExp(`^(${token}) +([!-~\\x80-\\xff]+) +HTTP/1\\.[01]$`);
 const fieldLine = new RegExp(`^(${token}):[\\t ]*((?:[\\t -~\\x80-\\xff]*[!-~\\x80-\\xff])?)[\\t ]*$`);
 
 interface Framing {
