@@ -1,5 +1,5 @@
-import { routerConfiguration } from '../../src/cli/serve/serve-input.ts';
 import { syncConfiguration } from '../../src/cli/sync/sync-settings.ts';
+import { routerConfiguration } from '../../src/node/configuration/router-settings.ts';
 import { benchReport } from '../bench/report/bench-report.ts';
 import { clientAssetsModule, clientAssetsText } from '../dashboard/client-assets.ts';
 import { soakReport } from '../experiment/soak/soak-report.ts';

@@ -1,8 +1,8 @@
 import { subcommands } from '../../src/cli/run-command-line.ts';
-import { routerConfiguration } from '../../src/cli/serve/serve-input.ts';
 import { syncConfiguration } from '../../src/cli/sync/sync-settings.ts';
 import type { Command } from '../../src/cli/terminal/command.ts';
 import { flagGroups, flagTerm } from '../../src/cli/terminal/help.ts';
+import { routerConfiguration } from '../../src/node/configuration/router-settings.ts';
 import { descriptionOf, type Setting, settingsOf } from '../../src/node/configuration/setting.ts';
 
 /** docs/reference/flags.md, from the commands themselves. */

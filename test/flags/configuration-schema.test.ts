@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { configurationJsonSchema } from '../../scripts/reference/configuration-schema.ts';
-import { routerConfiguration } from '../../src/cli/serve/serve-input.ts';
+import { routerConfiguration } from '../../src/node/configuration/router-settings.ts';
 
 test('an editor knows the range of a number, as the flag has it', () => {
   const { serving, limits } = JSON.parse(configurationJsonSchema(routerConfiguration)).properties;

@@ -1,6 +1,5 @@
-import { routerSettings } from '../../node/configuration/router-settings.ts';
+import { routerSettings, serveCall } from '../../node/configuration/router-settings.ts';
 import type { RunningRouter, ServeConfig } from '../../node/configuration/serve-config.ts';
-import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import type { ShutdownSignal } from '../../node/process/signals.ts';
 import type { StartOptions } from '../../node/process/start-router.ts';
 import { errorMessage } from '../../runtime/errors.ts';
@@ -8,7 +7,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { packageVersion } from '../terminal/package-version.ts';
-import { dryRunReport, readServeInput, type ServeArguments, serveCall } from './serve-input.ts';
+import type { ServeArguments } from './serve-input.ts';
 import { createWaiting } from './waiting.ts';
 
 /** Starts a router and resolves once it listens; rejects when it cannot. */
@@ -77,6 +76,9 @@ async function runServe(
   // Installed before the first wait, so that a signal during it, or during the start, is not lost.
   let installed: Promise<ShutdownSignal> | undefined;
   const shutdownSignal = () => (installed ??= context.shutdownSignal());
+  // Loaded only when it is called: help and completion do without.
+  const { dryRunReport, readServeInput } = await import('./serve-input.ts');
+  const { createPinoLogger } = await import('../../node/logging/pino-logger.ts');
   const wait = createWaiting({
     writeError: context.writeError,
     shutdownSignal,

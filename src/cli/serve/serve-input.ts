@@ -1,11 +1,13 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { configSetting } from '../../node/configuration/cluster-settings.ts';
-import type { RouterFlag } from '../../node/configuration/router-settings.ts';
-import { routerSettings } from '../../node/configuration/router-settings.ts';
+import {
+  type RouterFlag,
+  routerConfiguration,
+  routerSettings,
+  serveCall,
+} from '../../node/configuration/router-settings.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { boolean, section, setting } from '../../node/configuration/setting-types.ts';
 import type { ConfigurationSource } from '../../node/credentials/credentials.ts';
 import { maskText } from '../../node/exchange/mask-secrets.ts';
 import { readHostNetwork } from '../../node/serving/default-interface.ts';
@@ -33,19 +35,6 @@ import {
 } from './find-own-server-id.ts';
 import { type FoundSettings, findSettings, movedServer } from './found-settings.ts';
 import { routerConfig, type ServeOptionsResult } from './router-config.ts';
-
-/** Flags of `serve` about its other flags. They have no key in a configuration file. */
-export const serveCall = section('Flags that most calls need:', {
-  config: configSetting('RouterConfiguration'),
-  dryRun: setting('dry-run', boolean, {
-    default: false,
-    isCommon: true,
-    description:
-      'Check flags, configuration file, certificates and keys, and end: exit code 0 when the router could start with them, 2 with a line for every error.',
-  }),
-});
-
-export const routerConfiguration = { kind: 'RouterConfiguration', settings: routerSettings };
 
 /** What `serve` was called with. */
 export interface ServeArguments extends Pick<GivenArguments, 'issues'> {

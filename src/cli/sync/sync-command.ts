@@ -1,20 +1,12 @@
 import { readdir } from 'node:fs/promises';
-import { createPinoLogger } from '../../node/logging/pino-logger.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SyncLoop } from '../../sync/sync-loop.ts';
 import type { SyncOnceResult } from '../../sync/sync-once.ts';
-import { readSnapshotKeysInput } from '../snapshot/snapshot-input.ts';
 import { type Command, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
-import {
-  type LiveSync,
-  type OfflineSync,
-  type RecordSync,
-  readSyncInput,
-  type SyncFlags,
-} from './plan-sync.ts';
+import type { LiveSync, OfflineSync, RecordSync, SyncFlags } from './plan-sync.ts';
 import { syncFlags } from './sync-settings.ts';
 
 export const syncCommand: Command = {
@@ -53,10 +45,14 @@ export const syncCommand: Command = {
 };
 
 async function runSyncCommand(given: SyncFlags, context: CommandContext): Promise<ExitCode> {
+  // Loaded only when it is called: help and completion do without.
+  const { readSyncInput } = await import('./plan-sync.ts');
+  const { createPinoLogger } = await import('../../node/logging/pino-logger.ts');
   const { plan, logging, snapshotKeys: path } = readSyncInput(given, context);
   const logger = createPinoLogger(logging, { write: context.writeError });
   if (plan.kind === 'offline') return syncOffline(plan, context);
   if (plan.kind === 'record') return record(plan, context);
+  const { readSnapshotKeysInput } = await import('../snapshot/snapshot-input.ts');
   const snapshotKeys = path === undefined ? undefined : await readSnapshotKeysInput(context, path);
   return syncLive({ ...plan, options: { ...plan.options, snapshotKeys, logger } }, logger, context);
 }

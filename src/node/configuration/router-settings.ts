@@ -1,5 +1,5 @@
 import type * as v from 'valibot';
-import { clusterReading, loggingSettings } from './cluster-settings.ts';
+import { clusterReading, configSetting, loggingSettings } from './cluster-settings.ts';
 import type { FlagOf } from './setting.ts';
 import {
   addressAndPort,
@@ -316,3 +316,17 @@ export const routerSettings = section('Router flags:', {
 export type RouterSettings = v.InferOutput<typeof routerSettings>;
 
 export type RouterFlag = FlagOf<typeof routerSettings>;
+
+/** Flags of `serve` about its other flags. They have no key in a configuration file. */
+export const serveCall = section('Flags that most calls need:', {
+  config: configSetting('RouterConfiguration'),
+  dryRun: setting('dry-run', boolean, {
+    default: false,
+    isCommon: true,
+    description:
+      'Check flags, configuration file, certificates and keys, and end: exit code 0 when the router could start with them, 2 with a line for every error.',
+  }),
+});
+
+/** Of `serve`. */
+export const routerConfiguration = { kind: 'RouterConfiguration', settings: routerSettings };
