@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
-import { routerConfiguration } from '../../src/cli/serve/serve-input.ts';
 import { type ConfigurationKind, configurationVersion } from '../../src/cli/settings/configuration-file.ts';
+import { routerConfiguration } from '../../src/node/configuration/router-settings.ts';
 import {
   descriptionOf,
   isSection,
