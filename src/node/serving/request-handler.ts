@@ -7,7 +7,6 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { statusParts, statusResponse } from '../../apimachinery/status.ts';
 import type { Holding } from '../../http2/sockets/held-bytes.ts';
 import { announcesBody } from '../../request/inbound.ts';
-import { sentElsewhere } from '../../request/transport.ts';
 import { errorCode, errorMessage } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { issueOfHead, writeLastResponse } from '../exchange/http1-heads.ts';
@@ -97,7 +96,7 @@ export interface RequestHandlerOptions extends NodeInboundOptions {
 }
 
 /** Passes the inbound request through the adapter. A `WeakMap` instead would cost garbage collection. */
-type InboundResponse = ServerResponse & { inbound: Http1Inbound };
+type InboundResponse = ServerResponse & { inbound: NodeInboundRequest };
 
 export function requestHandler(
   options: RequestHandlerOptions,
@@ -107,8 +106,7 @@ export function requestHandler(
     (request, bindings) => {
       const { incoming, outgoing } = bindings as HttpBindings;
       const { inbound } = outgoing as InboundResponse;
-      const response = inbound.later ?? fetch(request, { incoming, outgoing, inbound });
-      if (response === sentElsewhere) return RESPONSE_ALREADY_SENT;
+      const response = fetch(request, { incoming, outgoing, inbound });
       // No `await`: another promise would cost every request.
       return response instanceof Promise
         ? response.then((settled) => settle(settled, outgoing, logger))
@@ -134,14 +132,11 @@ export function requestHandler(
       refuseForMemory(outgoing);
       return;
     }
-    const write = () => {
-      listener(incoming, outgoing).catch((error: unknown) => breakOff(outgoing, error, logger));
-    };
-    const inbound = new Http1Inbound(incoming, outgoing, held, options, write);
+    const inbound = new Http1Inbound(incoming, outgoing, held, options);
     if (inbound.hasBody) discardUnreadBody(incoming, outgoing);
     (outgoing as InboundResponse).inbound = inbound;
     hideFromUrl(incoming);
-    write();
+    listener(incoming, outgoing).catch((error: unknown) => breakOff(outgoing, error, logger));
   };
 }
 
@@ -185,10 +180,7 @@ function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse):
 class Http1Inbound extends NodeInboundRequest {
   protected readonly carrier: IncomingMessage;
   readonly held: Holding;
-  /** A response for which the fetch handler has not waited. */
-  later: Response | undefined;
   readonly #outgoing: ServerResponse;
-  readonly #write: () => void;
   #hasBody: boolean | undefined;
 
   constructor(
@@ -196,19 +188,11 @@ class Http1Inbound extends NodeInboundRequest {
     outgoing: ServerResponse,
     held: Holding,
     options: NodeInboundOptions,
-    write: () => void,
   ) {
     super(incoming.method ?? 'GET', incoming.url ?? '', incoming.rawHeaders, incoming.httpVersion, options);
     this.carrier = incoming;
     this.held = held;
     this.#outgoing = outgoing;
-    this.#write = write;
-  }
-
-  /** Goes to the adapter once more, which finds a response that is there. */
-  respond(response: Response): void {
-    this.later = response;
-    this.#write();
   }
 
   get hasBody(): boolean {
