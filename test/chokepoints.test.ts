@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 /*
- * Reads the source and holds it to docs/explanation/architecture.md, "Single chokepoints": each security rule stands in
+ * Reads the source and holds it to CONTRIBUTING.md, "Single chokepoints": each security rule stands in
  * one function that is called at one place. A call from anywhere else is a way around it, or a way to forget it.
  */
 const root = join(import.meta.dirname, '..');

@@ -6,7 +6,7 @@
 import { dirname } from 'node:path';
 import { importsOf, sourceFiles } from './imports.ts';
 
-/** From the top down (docs/explanation/architecture.md, "Folders"). */
+/** From the top down (CONTRIBUTING.md, "Folders"). */
 const rooms = [
   // What is started.
   'src/cli',
