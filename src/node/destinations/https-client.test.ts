@@ -111,6 +111,15 @@ test('a response that breaks off, and one that is not text, are none', async (co
   await assert.rejects(ask(context, peer), /not UTF-8/);
 });
 
+test('a switch to another protocol, which nobody has asked for, is no response', async (context) => {
+  const peer = await startRawPeer(context, (socket) => {
+    socket.once('data', () =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'),
+    );
+  });
+  await assert.rejects(ask(context, peer), /without a response/);
+});
+
 test('CVE-2022-3172: a redirect is a response like any other, never followed', async (context) => {
   let requests = 0;
   const peer = await startPeer(context, 'http/1.1', (_incoming, outgoing) => {

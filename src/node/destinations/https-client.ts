@@ -192,6 +192,8 @@ export class HttpsClient {
         ...(signal === undefined ? {} : { signal }),
       });
       const over = new Promise<void>((ended) => outgoing.once('close', ended));
+      // Node tells of no error where the response is a 101 that nobody has asked for.
+      over.then(() => reject(new Error('the connection was closed without a response')));
       outgoing.on('error', reject).on('response', (incoming) => {
         // Node ends a connection after HEAD where the response has no length, in case a body follows all the same.
         if (method === 'HEAD' && incoming.headers.connection !== 'close') outgoing.shouldKeepAlive = true;
