@@ -39,7 +39,8 @@ export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler
   const { inbound: getInbound = webInbound, logger } = settings;
   const { carry, inPlaceOf } = createCarrier(settings, router);
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
-    const serve = async (request: AdmittedRequest): Promise<Outcome> => {
+    const serve = async (admitted: AdmittedRequest): Promise<Outcome> => {
+      const request = await router.settled(admitted);
       const { inbound, requestInfo, caller, decision } = request;
       if (decision.decision !== 'local') return carry(request);
       context.set('inbound', inbound);

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { Hono } from 'hono';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
-import { testApp } from '../../test/support/test-app.ts';
+import { frontProxyConnection, receiverHolding, testApp } from '../../test/support/test-app.ts';
+import type { Destination } from '../request/destination.ts';
+import type { ConnectionInfo } from '../request/inbound.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
+import { mixedVersionProxy } from './middleware.ts';
 
 const autoscalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web';
 const pods = '/api/v1/namespaces/default/pods/x';
@@ -17,18 +21,27 @@ function server(minor: string): ServerOptions {
   return { serves: ['v1/pods', 'autoscaling/v2/horizontalpodautoscalers'], version: `v${minor}.2`, schemas };
 }
 
-/** A router that learned that two of three servers are 1.36, and when that begins to count. */
-async function routerThatChangesAt(milliseconds: number, enabled = true) {
+/** Two of three servers are 1.36, or one where the local server is, too. @param milliseconds when that begins to count */
+function clusterThatChangesAt(milliseconds: number, local: '1.35' | '1.36' = '1.35') {
   const at = new Date(start + milliseconds).toISOString();
+  const servers = { local: server(local), b: server('1.36'), c: server(local === '1.35' ? '1.36' : '1.35') };
+  const newer = local === '1.35' ? ['b', 'c'] : ['local', 'b'];
+  const versionChanges = newer.map((id) => ({ server: id, from: '1.35', to: '1.36', at }));
+  return snapshotOf(servers, { versionChanges });
+}
+
+/** A router that learned when another version is preferred. */
+async function routerThatChangesAt(
+  milliseconds: number,
+  options: { readonly enabled?: boolean; readonly connection?: ConnectionInfo } = {},
+) {
   const transport = recordingTransport();
-  const servers = { local: server('1.35'), b: server('1.36'), c: server('1.36') };
-  const versionChanges = ['b', 'c'].map((id) => ({ server: id, from: '1.35', to: '1.36', at }));
-  const snapshot = snapshotOf(servers, { versionChanges });
-  const { app } = await testApp({ snapshot, transport, enabled, clock: () => Date.now() });
+  const snapshot = clusterThatChangesAt(milliseconds);
+  const { app } = await testApp({ snapshot, transport, clock: () => Date.now(), ...options });
   const newer = () => transport.sent.filter(({ destination }) => destination.id !== 'local').length;
   const older = () => transport.sent.length - newer();
-  const ask = async (path: string, method = 'GET') => {
-    const response = await app.request(`https://router${path}`, { method });
+  const ask = async (path: string, method = 'GET', headers: Readonly<Record<string, string>> = {}) => {
+    const response = await app.request(`https://router${path}`, { method, headers });
     await response.text();
   };
   return { ask, newer, older };
@@ -71,8 +84,55 @@ test('what all versions understand alike does not wait for the change of the pre
 });
 
 test('nothing waits where the feature gate is off', async (context) => {
-  const router = await routerThatChangesAt(5_000, false);
+  const router = await routerThatChangesAt(5_000, { enabled: false });
   context.mock.timers.enable({ apis: ['Date', 'setTimeout'], now: start + 4_000 });
   await router.ask(autoscalers);
   assert.equal(router.older(), 1);
+});
+
+test('what a peer has rerouted does not wait once more: the server of the version before would get it after the change', async (context) => {
+  const router = await routerThatChangesAt(5_000, { connection: frontProxyConnection });
+  context.mock.timers.enable({ apis: ['Date', 'setTimeout'], now: start + 4_000 });
+  const rerouted = { 'x-remote-user': 'alice', 'x-kubernetes-peer-proxied': 'true' };
+  const asked = router.ask(autoscalers, 'PUT', rerouted);
+  await pass(context, 0);
+  assert.equal(router.older(), 1);
+  await asked;
+});
+
+test("a library's own handlers wait for the change as its peers do", async (context) => {
+  const transport = recordingTransport();
+  const local: Destination = {
+    kind: 'local',
+    id: 'local',
+    origin: 'https://127.0.0.1:6444',
+    serverName: 'kubernetes.default.svc',
+    trust: { kind: 'peer-ca' },
+  };
+  for (const [version, before, after] of [
+    ['1.35', 'here', 'a peer'],
+    ['1.36', 'a peer', 'here'],
+  ] as const) {
+    const routingTable = await receiverHolding(clusterThatChangesAt(5_000, version));
+    const app = new Hono();
+    app.use(mixedVersionProxy({ local, routingTable, transport, clock: () => Date.now() }));
+    app.all('*', (handled) => handled.text('here'));
+    const ask = async () => {
+      const response = await app.request(`https://own.example${autoscalers}`, { method: 'PUT' });
+      return (await response.text()) === 'here' ? 'here' : 'a peer';
+    };
+    context.mock.timers.enable({ apis: ['Date', 'setTimeout'], now: start + 2_000 });
+    assert.equal(await ask(), before);
+    await pass(context, 2_000);
+    const waiting = ask();
+    await pass(context, 900);
+    assert.equal(await Promise.race([waiting, Promise.resolve('nobody')]), 'nobody');
+    await pass(context, 100);
+    assert.equal(await waiting, after);
+    context.mock.timers.reset();
+  }
+  assert.ok(
+    transport.sent.every(({ destination }) => destination.kind === 'peer'),
+    'the handlers stand for the local server',
+  );
 });

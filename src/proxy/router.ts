@@ -7,7 +7,7 @@ import { AuthenticationError, askAuthenticators } from '../identity/authenticato
 import { auditIdOf, hasPassedThrough, withAuditId } from '../request/headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import { RequestRecord } from '../request/request-record.ts';
-import type { AdmittedRequest, Router, Send } from '../request/router.ts';
+import type { AdmittedRequest, Router } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
 import type { Decision } from '../routing/decision.ts';
@@ -88,11 +88,19 @@ function decidedAndServed(
   return serve({ inbound, requestInfo, caller, decision });
 }
 
+interface SettlingRouter extends Router {
+  /**
+   * The request as it is to be served, later and decided anew where the version that responds changes in a moment. `deliver`
+   * waits itself; a library's own handlers, to which nothing is delivered, are called with this.
+   */
+  settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest>;
+}
+
 /**
  * The steps, from what the runtime injects.
  * @throws {TypeError} for a gateway that is to pass everything to a local server.
  */
-export function createRouter(options: MixedVersionProxyOptions): Router {
+export function createRouter(options: MixedVersionProxyOptions): SettlingRouter {
   const settings = resolveOptions(options);
   const { authenticators, pseudonym, monotonicClock, logger, observers, gate } = settings;
   const readRequest = rememberingRequests();
@@ -135,28 +143,32 @@ export function createRouter(options: MixedVersionProxyOptions): Router {
     return decision;
   }
 
-  const deliverSettled: Router['deliver'] = (request, send) => {
+  function settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest> {
+    // Its first router has waited already. To wait here would carry it past the change, to a server of the version before.
+    if (request.decision.reason === 'AlreadyRerouted') return request;
     const wait = decider.untilVersionSettles(request.requestInfo);
-    return wait === 0 ? deliver(request, send) : deliverLater(request, send, wait);
-  };
+    return wait === 0 ? request : settledLater(request, wait);
+  }
 
-  const deliverLater = async (
-    request: AdmittedRequest,
-    send: Send,
-    wait: number,
-  ): ReturnType<typeof deliver> => {
+  async function settledLater(request: AdmittedRequest, wait: number): Promise<AdmittedRequest> {
     const { inbound, requestInfo, caller } = request;
     // A timer may fire a millisecond early.
     for (let left = wait; left > 0; left = decider.untilVersionSettles(requestInfo)) {
       await new Promise((resolve) => setTimeout(resolve, left));
     }
-    return deliver({ ...request, decision: decide(inbound, requestInfo, caller) }, send);
+    return { ...request, decision: decide(inbound, requestInfo, caller) };
+  }
+
+  const deliverSettled: Router['deliver'] = (request, send) => {
+    const ready = settled(request);
+    return ready instanceof Promise ? ready.then((later) => deliver(later, send)) : deliver(ready, send);
   };
 
   return {
     accept,
     identify,
     decide,
+    settled,
     // Choice of a server, hygiene and stamp, and who else is asked: delivery/.
     deliver:
       gate === undefined
