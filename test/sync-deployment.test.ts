@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as v from 'valibot';
-import { parse } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { runCommand } from './support/command-context.ts';
 
 const deployment = v.object({
@@ -27,10 +27,10 @@ const deployment = v.object({
 
 test('the deployment starts the sync job with flags that it has, and with files that are mounted', async () => {
   const folder = join(import.meta.dirname, '..', 'deploy', 'sync');
-  const { metadata, spec } = v.parse(
-    deployment,
-    parse(await readFile(join(folder, 'deployment.yaml'), 'utf8')),
+  const [account, workload] = parseAllDocuments(await readFile(join(folder, 'deployment.yaml'), 'utf8')).map(
+    (document): unknown => document.toJS(),
   );
+  const { metadata, spec } = v.parse(deployment, workload);
   const { containers, serviceAccountName, volumes } = spec.template.spec;
   const [{ args, ports, volumeMounts }] = containers;
   // Nothing can be read here: whatever else is said is a fault of the manifest.
@@ -47,11 +47,16 @@ test('the deployment starts the sync job with flags that it has, and with files 
   }
   assert.deepEqual(volumeMounts.map(({ name }) => name).sort(), volumes.map(({ name }) => name).sort());
   assert.ok(args.includes(`--health-port=${ports[0].containerPort}`));
-  const rbac = await readFile(join(folder, 'rbac.yaml'), 'utf8');
+  assert.deepEqual(account, {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: serviceAccountName, namespace: metadata.namespace },
+  });
+  const rights = await readFile(join(folder, '..', 'kubernetes', 'reader.yaml'), 'utf8');
   assert.match(
-    rbac,
+    rights,
     new RegExp(
-      `kind: ServiceAccount\nmetadata:\n  name: ${serviceAccountName}\n  namespace: ${metadata.namespace}\n`,
+      `kind: ServiceAccount\n    name: ${serviceAccountName}\n    namespace: ${metadata.namespace}\n`,
     ),
   );
 });
