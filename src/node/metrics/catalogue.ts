@@ -280,7 +280,7 @@ const stateCatalogue = {
   ),
   kubeApiServerMoved: gauge(
     'mixed_version_proxy_kube_apiserver_moved',
-    '1 while the static pod of the local kube-apiserver is to listen elsewhere than the router reaches it, as after kubeadm upgrade without --patches, else 0. Absent where the router has not found it by its static pod.',
+    '1 while the static pod of the local kube-apiserver is to listen elsewhere than the router reaches it, as after kubeadm upgrade without --patches, else 0.',
     [],
   ),
   clientConnections: gauge(

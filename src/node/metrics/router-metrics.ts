@@ -245,15 +245,16 @@ function updateCredentials(state: MetricRegistry['state'], files: CredentialFile
     certificateExpiration.with(`--${name}`, path).set(expires / 1000);
     certificateLifetime.with(`--${name}`, path).set((expires - Date.parse(notBefore)) / 1000);
   }
-  state.kubeApiServerMoved.clear();
+  let isMoved = false;
   for (const { name, path, lastReload, lastError } of [...certificates, ...files.keyFiles()]) {
     if (name === kubeApiServerManifest) {
-      state.kubeApiServerMoved.with().set(lastError === null ? 0 : 1);
+      isMoved = lastError !== null;
       continue;
     }
     credentialReloadFailed.with(`--${name}`, path).set(lastError === null ? 0 : 1);
     credentialLastReload.with(`--${name}`, path).set(lastReload === null ? 0 : Date.parse(lastReload) / 1000);
   }
+  state.kubeApiServerMoved.with().set(isMoved ? 1 : 0);
 }
 
 /** Of what decides, and not of how a router came to know it. */
