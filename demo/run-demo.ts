@@ -57,7 +57,12 @@ export async function withDemo<Server extends DemoApiServer>(
   use: (demo: RunningDemo<Server>, controlPlane: DemoControlPlane<Server>) => Promise<void>,
 ): Promise<void> {
   // Brought to the other routers by the sync job: each knows where all of them are.
-  const flags = { 'advertise-address': ['127.0.0.1'], ...routerFlags };
+  const given: NonNullable<DemoOptions['routerFlags']> = {
+    'advertise-address': ['127.0.0.1'],
+    ...routerFlags,
+  };
+  // A flag without a value is one that the routers are not given.
+  const flags = Object.fromEntries(Object.entries(given).filter(([, flagValues]) => flagValues.length > 0));
   const options = { directory, startServers, routerFlags: async () => flags };
   await withControlPlane(options, async (controlPlane) => {
     const { path, certificates, apiServers, routers } = controlPlane;
