@@ -208,6 +208,33 @@ describe('a body that is kept', () => {
     assert.equal(source.rewind(), false);
   });
 
+  test('goes only once its next reader has it, where memory gets short between two attempts', async () => {
+    const pieces: readonly (readonly [string, string])[] = [
+      ['x'.repeat(10), 'y'.repeat(10)],
+      ['x'.repeat(20), ''],
+    ];
+    for (const [before, after] of pieces) {
+      const { budget, held } = holding(1_000);
+      const stream = new PassThrough();
+      const source = new BodySource(() => stream, whole, undefined, held);
+      source.keep();
+      const first = new BodyStream(source, () => {});
+      stream.write(before);
+      if (after === '') stream.end();
+      first.resume();
+      await setImmediate();
+      assert.equal(source.rewind(), true);
+      first.destroy();
+      budget.verified.add(900);
+      await setImmediate();
+      const second = readAll(source);
+      stream.end(after);
+      assert.equal(String(await second), before + after);
+      assert.equal(budget.bytes, 900);
+      assert.equal(source.rewind(), false);
+    }
+  });
+
   test('flows on for the next reader where nothing of it had arrived for the first one', async () => {
     const stream = new PassThrough();
     const source = new BodySource(() => stream, whole);

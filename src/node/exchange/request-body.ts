@@ -14,6 +14,7 @@ export const maximumKept = 1024 * 1024;
 /**
  * The body of one inbound request. It is read once, for one destination, unless it is kept: then it can be rewound for
  * another attempt. What is kept is counted, and is the first to go where memory is short: no request ends for that.
+ * Rewound, it goes with its next reader, who would take the rest for the whole without it.
  */
 export class BodySource {
   readonly #open: () => Readable;
@@ -22,6 +23,8 @@ export class BodySource {
   /** Counts what waits for the destination. Left out: nothing is counted. */
   readonly held: Holding | undefined;
   #keptBytes: Holding | undefined;
+  /** Memory is short. */
+  #isGivenUp = false;
   #length = 0;
   #opening: Readable | undefined;
   #opened = false;
@@ -58,6 +61,7 @@ export class BodySource {
   open(reader?: { stop(): void }): Readable {
     this.#opened = true;
     this.#reader = reader;
+    this.#forgetGivenUp();
     return this.#stream;
   }
 
@@ -65,7 +69,16 @@ export class BodySource {
   keep(): void {
     if (this.#opened) return;
     this.#kept = [];
-    this.#keptBytes ??= this.held?.share.content({ giveUp: () => this.forget() });
+    this.#keptBytes ??= this.held?.share.content({ giveUp: () => this.#giveUp() });
+  }
+
+  #giveUp(): void {
+    this.#isGivenUp = true;
+    this.#forgetGivenUp();
+  }
+
+  #forgetGivenUp(): void {
+    if (this.#isGivenUp && this.#opened) this.forget();
   }
 
   /** Drops what was kept: there will be no other attempt. */
@@ -118,6 +131,7 @@ export class BodySource {
     if (first !== undefined) {
       if (first.byteLength !== length) return undefined;
       this.#opened = true;
+      this.#forgetGivenUp();
       return first;
     }
     const stream = this.#stream;
