@@ -102,6 +102,7 @@ describe('the command line', () => {
       ['keygen', '--out is required'],
       ['status --watch=2', '--watch must be true or false, not "2"'],
       ['status -o', '--output needs a value'],
+      ['status -o= --watch', 'empty value in "--output"'],
       [
         'explain GET /api --preferred-version=foo',
         '--preferred-version must be majority, newest, oldest, local, or a minor version such as 1.36, not "foo"',

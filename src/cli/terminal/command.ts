@@ -75,8 +75,8 @@ export async function parseArguments(
       return 'help';
     } else {
       // `-v=4`, as Kubernetes' own commands take it.
-      const parts = arg.startsWith('--') ? /^([^=]*)(?:=(.*))?$/s.exec(arg) : /^(..)=?(.+)?$/s.exec(arg);
-      const [, written = arg, inline] = parts ?? [];
+      const parts = arg.startsWith('--') ? /^([^=]*)(?:=(.*))?$/s : /^(..)(?:=(.*)|(.+))?$/s;
+      const [, written = arg, inline, behind] = parts.exec(arg) ?? [];
       const setting = known.find(
         ({ flag, about }) => written === `--${flag}` || written === `-${about.short}`,
       );
@@ -84,7 +84,7 @@ export async function parseArguments(
         unknown.push(written);
         continue;
       }
-      const value = inline ?? nextValue(setting, rest);
+      const value = inline ?? behind ?? nextValue(setting, rest);
       if (value === undefined) issues.push(`--${setting.flag} needs a value`);
       else flags[setting.flag] = [...(flags[setting.flag] ?? []), value];
     }
