@@ -15,8 +15,9 @@ const heldAtMost = 7 / 8;
 
 /**
  * One budget for all bytes that a process holds for others: incomplete heads, heads of requests without a response,
- * content that a server or a client does not take. Beyond it what makes no progress ends: first the oldest incomplete
- * head, then the content that nobody has taken for the longest time. What flows is never among these.
+ * content that a server or a client does not take. Beyond it what can be done without goes first; then what makes no
+ * progress ends: the oldest incomplete head, then the content that nobody has taken for the longest time. What flows is
+ * never among these.
  */
 export class MemoryBudget {
   readonly verified: BudgetShare;
@@ -69,6 +70,7 @@ export class MemoryBudget {
 export class BudgetShare implements HeldBytes {
   readonly #budget: MemoryBudget;
   readonly #maximum: number;
+  readonly #spare = new HoldingList();
   readonly #heads = new HoldingList();
   readonly #content = new HoldingList();
   #bytes = 0;
@@ -103,6 +105,11 @@ export class BudgetShare implements HeldBytes {
     if (bytes > 0 && (this.isExceeded || this.#budget.isExceeded)) this.#budget.relieveSoon();
   }
 
+  /** What can be done without: nothing ends when it is given up. */
+  spare(holder: Holder): Holding {
+    return new Holding(this, this.#spare, holder);
+  }
+
   head(holder: Holder): Holding {
     return new Holding(this, this.#heads, holder);
   }
@@ -112,6 +119,11 @@ export class BudgetShare implements HeldBytes {
   }
 
   giveUpOne(): boolean {
+    const spare = this.#spare.first;
+    if (spare !== undefined) {
+      spare.giveUp();
+      return true;
+    }
     const oldest = this.#heads.first ?? this.#content.first;
     if (oldest === undefined) return false;
     this.#budget.onRelief('ended');

@@ -69,7 +69,7 @@ export class BodySource {
   keep(): void {
     if (this.#opened) return;
     this.#kept = [];
-    this.#keptBytes ??= this.held?.share.content({ giveUp: () => this.#giveUp() });
+    this.#keptBytes ??= this.held?.share.spare({ giveUp: () => this.#giveUp() });
   }
 
   #giveUp(): void {
