@@ -35,6 +35,8 @@ describe('request-header flags', () => {
       assert.ok((await check.messages({ [flag]: [given] })).includes(`empty value in "--${flag}"`), flag);
     }
     assert.match(await check.messages({ 'requestheader-group-headers': [''] }), /empty value in/);
+    const { warnings } = await check.validate({ 'requestheader-allowed-names': ['one,,two'] });
+    assert.deepEqual(warnings, [], 'it is no blank list');
   });
 
   it('warn when a standard header is left out, and refuse it for the UID', async () => {

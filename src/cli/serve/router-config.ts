@@ -308,7 +308,9 @@ function readRequestHeader(
       `--${flag} is required with --requestheader-client-ca-file: name the front proxies, or set it to blank to allow any Common Name`,
     );
   }
-  const { allowedNames = [] } = settings.values.authentication.requestHeader;
+  const { allowedNames } = settings.values.authentication.requestHeader;
+  // It has an error of its own.
+  if (allowedNames === undefined) return undefined;
   if (allowedNames.length === 0) {
     settings.warn(
       flag,
