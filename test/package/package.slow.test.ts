@@ -99,7 +99,7 @@ describe('the published package', () => {
   test("runs in a consumer's program", () => {
     const { status, output } = run(join(consumer, 'program.ts'), []);
     assert.equal(status, 0, output);
-    assert.equal(output, 'list jobs, 503, function function function function\n');
+    assert.equal(output, 'list jobs, 503, function function function function function\n');
   });
 
   test('has a command that starts from where it is installed', () => {
