@@ -20,6 +20,11 @@ interface Decider {
   isMisplaced(requestInfo: RequestInfo, before: Decision, destination: Destination): boolean;
   /** Who may take the place of a local server that does not respond, or does not serve what it is expected to serve. */
   othersThanLocal(request: AdmittedRequest): Candidates;
+  /**
+   * Whether another version is to respond than when the request was decided, or is in a moment: whoever is left of those
+   * candidates may not be asked any more.
+   */
+  isOutdated(request: AdmittedRequest): boolean;
   /** Whether a server that has left for a while is known to serve what is asked for. */
   isServedByDepartedServer(request: AdmittedRequest): boolean;
 }
@@ -55,16 +60,15 @@ export function createDecider(settings: RouterSettings): Decider {
     return decision.decision === 'peer' ? decision : noCandidates;
   };
 
+  const untilSettled = (requestInfo: RequestInfo) =>
+    untilVersionSettles(requestInfo, currentTable(), { now: clock(), preferredVersion });
+
   return {
     decide(inbound, requestInfo, caller) {
       if (!enabled) return gateIsOff;
       return decide(requestInfo, currentTable(), contextOf(inbound, caller, isDown()));
     },
-    untilVersionSettles(requestInfo) {
-      return enabled
-        ? untilVersionSettles(requestInfo, currentTable(), { now: clock(), preferredVersion })
-        : 0;
-    },
+    untilVersionSettles: (requestInfo) => (enabled ? untilSettled(requestInfo) : 0),
     isMisplaced(requestInfo, before, { id, kind }) {
       // A request that a peer has rerouted stays here, at any version.
       if (!enabled || before.reason === 'AlreadyRerouted') return false;
@@ -78,6 +82,12 @@ export function createDecider(settings: RouterSettings): Decider {
       return goesElsewhere(before, now, id, kind === 'local');
     },
     othersThanLocal,
+    isOutdated({ inbound, requestInfo, caller, decision }) {
+      if (decision.decision !== 'peer' || decision.versions === undefined) return false;
+      const now = decide(requestInfo, currentTable(), contextOf(inbound, caller, true));
+      const preferred = now.decision === 'peer' ? now.versions?.preferred : undefined;
+      return preferred !== decision.versions.preferred || untilSettled(requestInfo) > 0;
+    },
     isServedByDepartedServer: ({ requestInfo }) => isServedByDepartedServer(requestInfo, currentTable()),
   };
 }

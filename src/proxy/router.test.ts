@@ -4,7 +4,7 @@ import { Hono } from 'hono';
 import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { frontProxyConnection, receiverHolding, testApp } from '../../test/support/test-app.ts';
-import type { Destination } from '../request/destination.ts';
+import { type Destination, TransportError } from '../request/destination.ts';
 import type { ConnectionInfo } from '../request/inbound.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import { mixedVersionProxy } from './middleware.ts';
@@ -98,6 +98,33 @@ test('what a peer has rerouted does not wait once more: the server of the versio
   await pass(context, 0);
   assert.equal(router.older(), 1);
   await asked;
+});
+
+test('who was waited for until the preferred version has changed is replaced by no server of the version before', async (context) => {
+  const at = new Date(start + 5_000).toISOString();
+  const servers = { local: server('1.36'), a: server('1.36'), b: server('1.35'), c: server('1.35') };
+  const versionChanges = ['local', 'a'].map((id) => ({ server: id, from: '1.35', to: '1.36', at }));
+  for (const [waits, asked] of [
+    [1_000, ['1.35', '1.35']],
+    [4_000, ['1.35']],
+    [6_000, ['1.35']],
+  ] as const) {
+    context.mock.timers.enable({ apis: ['Date', 'setTimeout'], now: start });
+    const transport = recordingTransport(({ destination }) => {
+      if (transport.sent.length > 1) return Response.json({ answeredBy: destination.id });
+      context.mock.timers.tick(waits);
+      throw new TransportError('Timeout', 'not connected', { mayHaveBeenProcessed: false });
+    });
+    const snapshot = snapshotOf(servers, { versionChanges });
+    const { app } = await testApp({ snapshot, transport, clock: () => Date.now() });
+    const response = await app.request(`https://router${autoscalers}`, { method: 'PUT' });
+    assert.deepEqual(
+      transport.sent.map(({ destination }) => (/[bc]/.test(destination.id) ? '1.35' : '1.36')),
+      asked,
+    );
+    assert.equal(response.status, asked.length === 2 ? 200 : 503);
+    context.mock.timers.reset();
+  }
 });
 
 test("a library's own handlers wait for the change as its peers do", async (context) => {

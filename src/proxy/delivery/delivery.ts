@@ -51,6 +51,8 @@ interface DeliveryOptions extends OutboundOptions {
   readonly local?: Destination | undefined;
   /** Who may take the place of a local server that does not respond, or does not serve what it is expected to serve. */
   readonly othersThanLocal: (request: AdmittedRequest) => Candidates;
+  /** Whether another version is to respond now than when the request was decided. */
+  readonly isOutdated: (request: AdmittedRequest) => boolean;
   /** The routing table in use. */
   readonly routingTable: { current(): RoutingTable | undefined };
   /** Whether a server that has left for a while is known to serve what is asked for. */
@@ -75,7 +77,7 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
 /** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   const { local, load, health, retryBudget: budget, random, logger } = options;
-  const { othersThanLocal, isServedByDepartedServer } = options;
+  const { othersThanLocal, isOutdated, isServedByDepartedServer } = options;
   const state: ServerState = {
     inFlight: (id) => load.inFlight(id),
     mayBeAsked(id) {
@@ -174,6 +176,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       // A body that was too large to be kept has gone to the first one.
       if (next?.destination === undefined || !canBeSentAgain(inbound)) break;
       if (comesTooSoon(request, candidates, next)) break;
+      // The local server's substitutes were found just now; these, before the first of them was waited for.
+      if (first !== undefined && isOutdated(request)) break;
       if (rule.isFromBudget && !budget.withdraw()) break;
       asked.push(next.server);
       noteVersion(request, next);
