@@ -47,7 +47,7 @@ function decisionRow(decision: RecentDecision, localServerId: string | null, hos
 <td role="cell" class="muted nowrap">${timeOfDay(at)}</td>
 <th scope="row" role="rowheader"><b class="method">${method}</b> <span class="name path">${path}</span></th>
 <td role="cell"><span class="decision">${destinationText(kind, reason, { ids, localServerId })}</span>${server === undefined || kind === 'local' ? '' : html` <span class="name">${server}</span>`}
-<span class="detail">${reason}: ${reasonTexts[reason]}${attempts > 1 ? ' This was the second try.' : ''}</span></td>
+<span class="detail">${reason}: ${reasonTexts[reason]}${attempts > 1 ? ' Other servers were asked before.' : ''}</span></td>
 <td role="cell">${responseText(decision)}</td>
 </tr>`;
 }

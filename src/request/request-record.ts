@@ -126,7 +126,7 @@ export class RequestRecord {
     this.aggregatedDiscovery = wasMade ? 'kept' : 'merged';
   }
 
-  /** It is being sent to `destination`; a second call is the second try. */
+  /** It is being sent to `destination`; a further call is a further try. */
   attemptBegun(destination: Destination): void {
     const begunAt = this.#clock();
     this.attempts.push({

@@ -18,14 +18,14 @@ export interface AdmittedRequest {
  * upgrades alike; both end with `deliver`. So neither can skip path acceptance, authentication, hygiene or stamping.
  */
 export interface Router {
-  /** Path acceptance and request info; the refusal (400, 500) when the target cannot be accepted. */
+  /** Path acceptance and request info; the refusal when the target cannot be accepted (400, 500), or has come back (503). */
   accept(inbound: InboundRequest): RequestInfo | ResponseToSend;
   /** Who calls; the refusal (401) when the credentials are wrong. A promise only where the check is asynchronous. */
   identify(inbound: InboundRequest): Caller | ResponseToSend | Promise<Caller | ResponseToSend>;
   decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision;
   /**
-   * Chooses a destination, builds the outbound request and sends it; where the rules allow it, tries one
-   * other candidate. Resolves with the result of `send`, or with a 503 Status when no destination responded.
+   * Chooses a destination, builds the outbound request and sends it; where `othersToAsk` says so, asks
+   * others. Resolves with the result of `send`, or with a 503 Status when no destination responded.
    */
   deliver(request: AdmittedRequest, send: Send): Promise<Outcome>;
 }

@@ -393,7 +393,7 @@ function inPlaceOfLocal(
   }
   if (localServerIsDown !== true) return local;
   const others = candidates.filter(({ id }) => id !== serverId);
-  // Without another candidate the local server is tried nevertheless: it may be back. One that is not known is not.
+  // Without another candidate the local server is tried nevertheless: it may be back. A server that is not known is not tried.
   if (others.length === 0) return table.server(serverId)?.missing === undefined ? local : notKnown;
   // A merged document stays one: what the server says is only whether the caller may read it.
   if (local.reason === 'MergedDocument') {

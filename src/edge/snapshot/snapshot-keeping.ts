@@ -28,7 +28,7 @@ interface TaggedSnapshot {
 }
 
 /**
- * A store that several receivers share: the isolates of a Worker (used by the edge only). Each writes only over
+ * A store that several receivers share: the isolates of a Worker. Each writes only over
  * what it knows: `save` of `SnapshotStore` replaces what the receiver has last taken note of, and fails with
  * `StoreChangedError` when another was quicker. That is what keeps a generation from falling, whichever receiver a
  * push comes to.
@@ -53,7 +53,7 @@ function withinStoreTimeout<Result>(what: string, work: Promise<Result>): Promis
 const attempts = 5;
 
 /**
- * One receiver among several that share a store, as the isolates of a Worker do (used by the edge only). Before it takes
+ * One receiver among several that share a store, as the isolates of a Worker do. Before it takes
  * a push it reads what the others have stored. What it reads passes the same checks as what is pushed, and replaces
  * nothing that is newer.
  */

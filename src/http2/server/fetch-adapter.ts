@@ -351,7 +351,7 @@ class FetchAdapter implements Http2Server, ServerSessionHost {
   }
 
   #respond(stream: ServerStream, response: Response): void {
-    // Written by the handler, whatever stands for it here.
+    // The handler has written the response already: what it returns only stands for that response.
     if (response === RESPONSE_ALREADY_SENT || (stream.status !== undefined && response?.body === null))
       return;
     if (typeof response?.status === 'number') {

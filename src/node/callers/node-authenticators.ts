@@ -12,8 +12,8 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 
 /**
- * The authenticators of a configuration, in the order in which they are asked: assertions before certificates, for a
- * connection's own identity must not replace the one that it asserts.
+ * The authenticators of a configuration, in the order in which they are asked: front proxies, then assertions, then
+ * client certificates. A connection's own identity must not replace the one that it asserts.
  *
  * - A gateway without a front-proxy pair knows callers by their certificates only: for its own paths, and to refuse them
  *   on all others. API servers verify the tokens.

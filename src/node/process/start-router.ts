@@ -115,7 +115,6 @@ export function createRouterHandlers(
     inbound: nodeInbound,
     observers:
       config.settings.logging.verbosity >= accessLogVerbosity ? [...observers, accessLog(logger)] : observers,
-    // Not the configured one: the snapshot may already have the server under another ID.
     preferredVersion: config.preferredVersion,
     enabled: config.featureGateEnabled,
     gate: traffic.gate,

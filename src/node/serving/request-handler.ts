@@ -259,7 +259,7 @@ function hideFromUrl(incoming: IncomingMessage): void {
 }
 
 function settle(response: Response, outgoing: ServerResponse, logger: Logger): Response {
-  // Written by a sink, whatever stands for it here.
+  // A sink has written the response already: what the handler returns only stands for that response.
   if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
   // A 400 of the router means that the request is ambiguous: what follows on the connection may be a part of it, and is
   // not read (RFC 9112 section 11.2).

@@ -17,7 +17,7 @@ export interface RecentDecision {
   readonly reason: DecisionReason;
   /** ID of the server that was asked last; `undefined`: none was. */
   readonly destination: string | undefined;
-  /** Servers asked: 2 when there was a second try. */
+  /** Servers asked, one after the other. */
   readonly attempts: number;
   /** Why the last of them did not respond, or why the router turned the request away. */
   readonly failure: AttemptFailure | DropReason | undefined;

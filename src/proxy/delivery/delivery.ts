@@ -74,7 +74,7 @@ const anyServerResponds: ReadonlySet<string> = new Set<DecisionReason>([
   'FeatureGateDisabled',
 ]);
 
-/** The last part of every request's way: choose, stamp, send; one second try where that is safe. */
+/** The last part of every request's way: choose, stamp, send; ask others where `othersToAsk` says so. */
 export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   const { local, load, health, retryBudget: budget, random, logger } = options;
   const { othersThanLocal, isOutdated, isServedByDepartedServer } = options;

@@ -4,7 +4,7 @@ import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { ownServerCheck } from '../process/followed-servers.ts';
+import { ownServerCheck } from './followed-servers.ts';
 
 const tableOf = (...ids: readonly string[]): RoutingTable =>
   buildRoutingTable(snapshotOf(Object.fromEntries(ids.map((id) => [id, ['v1/pods']]))));
