@@ -88,7 +88,10 @@ async function helmOf({ servers: [server], certificates, admin, path }: ControlP
     users: { admin: certificates.admin },
   });
   const release = ['--kubeconfig', kubeconfig, '--namespace', 'kube-system'];
-  const run = (command: readonly string[]) =>
-    execFileSync(helm, [...command, ...release], { encoding: 'utf8', stdio: 'pipe' });
+  const image = ['--set', 'image.repository=registry.example/mixed-version-proxy'];
+  const run = (command: readonly string[]) => {
+    const values = command[0] === 'uninstall' ? [] : image;
+    return execFileSync(helm, [...command, ...release, ...values], { encoding: 'utf8', stdio: 'pipe' });
+  };
   return { run, server, admin };
 }
