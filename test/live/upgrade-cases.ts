@@ -32,7 +32,7 @@ export function registerUpgradeCases(suite: GetSuite): void {
       await ok(kubectl, 'gateway', [...place, 'create', '-f', '-'], manifestOf(resource, fixed));
     }
     const clients = await startUpgradeClients(suite(), { scope, fixed, kubectl });
-    const fields = startFieldLoops(suite());
+    const fields = startFieldLoops(suite(), (what) => context.diagnostic(what));
     try {
       for (const server of [b, a]) {
         if (server === a) await clients.leaveOlder();
@@ -117,13 +117,24 @@ async function untilRoutersKnow({ cluster }: LiveSuite, serverId: string): Promi
  * Objects with a field that only the newest version knows: by any of the routers, by the gateway, and without either: at a
  * random server, and through a TCP load balancer. None where no field is known that tells the versions apart.
  */
-function startFieldLoops({ cluster }: LiveSuite): Readonly<Record<string, FieldLoop>> {
+function startFieldLoops(
+  { cluster }: LiveSuite,
+  onFault: (what: string) => void,
+): Readonly<Record<string, FieldLoop>> {
   const { sidecars, gateway, servers, forwarders, admin } = cluster;
   const newest = servers[2];
   const field = newFieldOf([cluster.oldest, cluster.newest]);
   if (field === undefined) return {};
+  const common = { field, truth: () => newest.url, namespace: scope, credentials: admin };
   const start = (prefix: string, origins: readonly string[]) =>
-    startFieldLoop({ origins, field, truth: () => newest.url, namespace: scope, credentials: admin, prefix });
+    startFieldLoop({
+      ...common,
+      origins,
+      prefix,
+      onFault: (what) => {
+        if (prefix === 'routers' || prefix === 'gateway') onFault(what);
+      },
+    });
   return {
     routers: start('routers', [...sidecars.map(({ origin }) => origin), gateway.origin]),
     gateway: start('gateway', [gateway.origin]),
