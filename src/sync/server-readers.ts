@@ -168,10 +168,9 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       const begun = clock.monotonic();
       const since = () => (clock.monotonic() - begun) / 1000;
       const stage = isLost(state) ? await readiness(state.server, signal) : 'ready';
-      // One that has not been seen to start was out of reach of this process alone, and ready long before.
       const { lost } = state;
-      if (stage === 'ready' && lost?.isStarting === true) {
-        state.start ??= { lostAt: lost.at, readyAt: clock.now() };
+      if (stage === 'ready' && lost !== undefined) {
+        state.start ??= { lostAt: lost.at, readyAt: clock.now(), wasSeen: lost.isStarting === true };
       }
       if (stage === 'starting' && lost !== undefined) {
         Object.assign(state, { start: undefined, lost: { ...lost, isStarting: true } });

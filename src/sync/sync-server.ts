@@ -46,12 +46,14 @@ export interface SuccessfulReading {
   readonly versionIssue?: string | undefined;
 }
 
-/** The start of a server, as one who was watching saw it. Milliseconds since the epoch. */
+/** The start of a server that was lost. Milliseconds since the epoch. */
 export interface SeenStart {
   /** It did not respond any more, or its Lease had another holder. */
   readonly lostAt: number;
-  /** Its `/readyz` said so, after it had said the opposite. */
+  /** Its `/readyz` said so. */
   readonly readyAt: number;
+  /** Its `/readyz` had said the opposite. Else it was silent: it did not respond in time, or only this process lost it. */
+  readonly wasSeen: boolean;
 }
 
 export interface LastKnownServer {

@@ -27,10 +27,14 @@ function changesOf(
   seconds: number,
   acquired: Readonly<Record<string, number>> = {},
   ready: Readonly<Record<string, number>> = {},
+  wasSeen = true,
 ) {
   // Lost two seconds after the start, whichever it is.
   const starts = new Map(
-    Object.entries(ready).map(([id, at]) => [id, { lostAt: start + 2_000, readyAt: start + at * 1_000 }]),
+    Object.entries(ready).map(([id, at]) => [
+      id,
+      { lostAt: start + 2_000, readyAt: start + at * 1_000, wasSeen },
+    ]),
   );
   const descriptions = Object.entries(acquired).map(([id, at]) => ({ id, acquiredAt: start + at * 1_000 }));
   const { servers } = snapshotAt(versions);
@@ -53,6 +57,20 @@ test('without a Lease, and by one from the future, it counts ten seconds after i
   const before = snapshotAt(old);
   assert.deepEqual(changesOf(before, { ...old, c: 'v1.36.0' }, 3), ['c 1.35 1.36 13']);
   assert.deepEqual(changesOf(before, { ...old, c: 'v1.36.0' }, 3, { c: 3_600 }), ['c 1.35 1.36 13']);
+});
+
+test('a server that was silent while it started counts at the same instant for whom it was silent', () => {
+  const before = snapshotAt(old);
+  const mixed = { ...old, c: 'v1.36.0' };
+  assert.deepEqual(changesOf(before, mixed, 21, { c: 8 }, { c: 20 }, true), ['c 1.35 1.36 25']);
+  assert.deepEqual(changesOf(before, mixed, 21, { c: 8 }, { c: 20 }, false), ['c 1.35 1.36 25']);
+});
+
+test('a server that was out of reach of one router alone counts for that router as for all others', () => {
+  const before = snapshotAt(old);
+  const mixed = { ...old, c: 'v1.36.0' };
+  assert.deepEqual(changesOf(before, mixed, 21, { c: -4 }, { c: 20 }, false), ['c 1.35 1.36 6']);
+  assert.deepEqual(changesOf(before, mixed, 75, { c: 8 }, { c: 70 }, false), ['c 1.35 1.36 18']);
 });
 
 test('a server that starts slowly counts five seconds after it was seen to become ready, whenever it was read', () => {

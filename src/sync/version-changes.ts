@@ -14,6 +14,10 @@ const countsAfter = 10_000;
  * Lease long before. Who watches sees it ready within a tenth of a second of each other, and has read it a little later.
  */
 const countsAfterReady = 5_000;
+/** A server is lost, too, when its Lease is seen to have changed hands: so much later at most, milliseconds. */
+const noticedWithin = 5_000;
+/** How long a server may be silent after it has acquired its Lease, milliseconds, and be said to start. */
+const longestStart = 60_000;
 /** How long a change that counts stays in the snapshot, milliseconds: the clocks of routers differ. */
 const keptFor = 60_000;
 
@@ -34,7 +38,8 @@ export function versionChanges(
 ): readonly VersionChange[] {
   if (previous === undefined) return [];
   const acquired = new Map(descriptions.map(({ id, acquiredAt }) => [id, acquiredAt]));
-  const earliest = (id: string) => (starts.get(id)?.readyAt ?? Number.NEGATIVE_INFINITY) + countsAfterReady;
+  const earliest = (id: string) =>
+    (readyAtOf(starts.get(id), acquired.get(id)) ?? Number.NEGATIVE_INFINITY) + countsAfterReady;
   const kept = (previous.metadata.versionChanges ?? [])
     .filter(({ at }) => now < (parseRfc3339(at) ?? 0) + keptFor)
     .map((change) => byItsLease(change, acquired.get(change.server), earliest(change.server), now));
@@ -50,7 +55,8 @@ export function versionChanges(
     const leasedAt = acquired.get(by) ?? now;
     // A Lease from long before the server was lost, or before its last version was read, is the Lease of the process before.
     // The Lease of the new process has not been seen yet.
-    const isOfBefore = leasedAt + countsAfter < (starts.get(by)?.lostAt ?? readAt);
+    const start = starts.get(by);
+    const isOfBefore = leasedAt + countsAfter < (start?.wasSeen === true ? start.lostAt : readAt);
     const at = Math.max((isOfBefore ? now : Math.min(leasedAt, now)) + countsAfter, earliest(by));
     return [
       {
@@ -65,6 +71,19 @@ export function versionChanges(
   const minors = new Set([...all.flatMap(({ from, to }) => [from, to]), ...servers.map(minorOf)]);
   minors.delete(undefined);
   return minors.size > 1 ? all : [];
+}
+
+/**
+ * When a server became ready, for all who lost it. A busy one may be silent until then. One that was silent and has its old
+ * Lease, or has had its new one for long, was out of reach of this process alone, and ready long before.
+ */
+function readyAtOf(start: SeenStart | undefined, acquired: number | undefined): number | undefined {
+  if (start === undefined || start.wasSeen) return start?.readyAt;
+  const hasJustStarted =
+    acquired !== undefined &&
+    acquired >= start.lostAt - noticedWithin &&
+    start.readyAt - acquired < longestStart;
+  return hasJustStarted ? start.readyAt : undefined;
 }
 
 /** Whoever noticed the change before the Lease of the new process takes the instant of that Lease, as all others do. */
