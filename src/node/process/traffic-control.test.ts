@@ -22,8 +22,8 @@ test('clients get half of the files, as many connections as there is memory for,
   assert.equal(maxConnectionsFor(100, 64 * gibibyte), 1);
   assert.equal(maxConnectionsFor(undefined, 64 * gibibyte), 10_000);
   assert.equal(maxConnectionsFor(Number.POSITIVE_INFINITY, 64 * gibibyte), 10_000);
-  assert.equal(maxConnectionsFor(65_536, gibibyte / 2), 2_730);
-  assert.equal(maxConnectionsFor(65_536, 4 * gibibyte), 21_845);
+  assert.equal(maxConnectionsFor(65_536, gibibyte / 2), 2_048);
+  assert.equal(maxConnectionsFor(65_536, 4 * gibibyte), 16_384);
 });
 
 test('long-running requests are bounded by memory, too, unless no limit is asked for', () => {

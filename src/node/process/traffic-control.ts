@@ -116,9 +116,11 @@ function readOpenFilesLimit(): number | undefined {
 
 /**
  * What a client can make one connection take besides the bytes that are held for it: Node's TLS keeps the buffers, of
- * 64 KiB each, that much content at once has filled, until the connection ends. Bytes.
+ * 64 KiB each, that much content at once has filled, until the connection ends. With it, its share of the program itself, of
+ * V8's heap and of what is held: so many connections that do their worst are survived in 512 MiB (bench/results/floods.md).
+ * Bytes.
  */
-const perConnection = 192 * 1024;
+const perConnection = 256 * 1024;
 
 /**
  * Connections of clients at most: half of the file descriptors, because an HTTP/1.1 client may need one more for a
