@@ -28,7 +28,7 @@ interface Occasion {
   readonly limits?: BundleSize;
 }
 
-export const occasions: readonly Occasion[] = [
+const occasions: readonly Occasion[] = [
   { name: 'a start', sources: ['src/edge/worker/index.ts'], limits: { bytes: 7_200, gzippedBytes: 3_400 } },
   {
     name: 'and the first request',

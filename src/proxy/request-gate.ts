@@ -76,9 +76,6 @@ export class RequestGate {
   }
 }
 
-/** What metrics read. */
-export type InFlightReading = Pick<RequestGate, 'limits' | 'count' | 'rejected'>;
-
 function isExempt(caller: Caller): boolean {
   return caller.kind === 'authenticated' && caller.user.groups.includes(exemptGroup);
 }

@@ -16,7 +16,7 @@ import { createDecider } from './decider.ts';
 import { createDelivery } from './delivery/delivery.ts';
 import { forward, replacementFor } from './forward.ts';
 import type { DocumentMerger } from './merged-document.ts';
-import { type MixedVersionProxyOptions, type RouterSettings, resolveOptions } from './options.ts';
+import type { RouterSettings } from './options.ts';
 
 /**
  * Serves an admitted request: delivers it to an API server, as a request or as an upgrade, or passes it to the handlers of
@@ -96,12 +96,8 @@ interface SettlingRouter extends Router {
   settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest>;
 }
 
-/**
- * The steps, from what the runtime injects.
- * @throws {TypeError} for a gateway that is to pass everything to a local server.
- */
-export function createRouter(options: MixedVersionProxyOptions): SettlingRouter {
-  const settings = resolveOptions(options);
+/** The steps, from what the runtime injects. */
+export function createRouter(settings: RouterSettings): SettlingRouter {
   const { authenticators, pseudonym, monotonicClock, logger, observers, gate } = settings;
   const readRequest = rememberingRequests();
   const decider = createDecider(settings);

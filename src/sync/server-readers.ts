@@ -274,7 +274,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
         }
       }
     },
-    /** The last start of each server of which it was seen, by ID. */
+    /** The last start of each server that was lost, by ID. */
     starts: (): ReadonlyMap<string, SeenStart> =>
       new Map([...states].flatMap(([id, { start }]) => (start === undefined ? [] : [[id, start]]))),
     /** What servers that are not ready yet say that they will serve, by ID. */

@@ -10,13 +10,14 @@ import type { SeenStart, ServerDescription } from './sync-server.ts';
  */
 const countsAfter = 10_000;
 /**
- * How long after it was seen to become ready its version counts at the earliest, milliseconds: one that starts slowly has its
- * Lease long before. Who watches sees it ready within a tenth of a second of each other, and has read it a little later.
+ * How long after a server became ready its version counts at the earliest, milliseconds. A server that starts slowly has its
+ * Lease long before. Those who watch see it ready some tenths of a second apart: requests wait for that long
+ * (`untilVersionSettles`).
  */
 const countsAfterReady = 5_000;
-/** A server is lost, too, when its Lease is seen to have changed hands: so much later at most, milliseconds. */
+/** How long after a new process has acquired the Lease it may be noticed that the server was lost, milliseconds. */
 const noticedWithin = 5_000;
-/** How long a server may be silent after it has acquired its Lease, milliseconds, and be said to start. */
+/** How long a server that says nothing after it has acquired its Lease is taken for one that starts, milliseconds. */
 const longestStart = 60_000;
 /** How long a change that counts stays in the snapshot, milliseconds: the clocks of routers differ. */
 const keptFor = 60_000;
@@ -27,7 +28,7 @@ const keptFor = 60_000;
  * The instant follows from the Lease of the server, which is the same for all who read it, be it one sync job or each router
  * by itself. Where there is none, or one from the future, it follows from when the change was noticed.
  * @param now milliseconds since the epoch
- * @param starts the last start of each server of which it was seen, by ID
+ * @param starts the last start of each server that was lost, by ID
  */
 export function versionChanges(
   previous: Snapshot | undefined,

@@ -13,7 +13,7 @@
  * - `brokenReads`: connections that broke under a read that was then asked again (client-go does)
  * - `brokenWatches`: watches that ended in any way but the ordinary one
  */
-export const findingNames = [
+const findingNames = [
   'wrongNotFound',
   'readServerErrors',
   'writeServerErrors',

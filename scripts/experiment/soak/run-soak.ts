@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeMachine } from '../../harness/machine.ts';
 import { ApiClient } from '../clients/api-client.ts';
-import { getFixture } from '../clients/readers.ts';
-import { configMaps, deployments } from '../clients/subjects.ts';
+import { configMaps, deployments, fixtureName } from '../clients/subjects.ts';
 import { Watcher } from '../clients/watcher.ts';
 import { Writer } from '../clients/writer.ts';
 import { startExperimentCluster } from '../cluster/experiment-cluster.ts';
@@ -75,7 +74,10 @@ export async function runSoak({ minutes, watches, seed, tell }: SoakRun): Promis
     const writer = new Writer(new ApiClient(options), configMaps);
     const reader = new ApiClient(options);
     repeat(writeEvery, () => writer.write());
-    repeat(readEvery, () => getFixture(reader, random.pick([configMaps, deployments])));
+    repeat(readEvery, async () => {
+      const resource = random.pick([configMaps, deployments]);
+      await reader.ask({ method: 'GET', path: `${resource.collection}/${fixtureName}` }, resource);
+    });
     repeat(changeSnapshotEvery, () => random.pick(servers).changeServedSet());
 
     const begun = performance.now();

@@ -16,13 +16,16 @@ export interface CertificateFile {
   readonly certificates: readonly X509Certificate[];
 }
 
+/** The settings of one call of `serve`. */
+export type ServeSettings = Settings<typeof routerSettings>;
+
 /** Reads the certificates and keys that settings name, and reports every one that is of no use. */
 export class CertificateFiles {
-  readonly #settings: Settings<typeof routerSettings>;
+  readonly #settings: ServeSettings;
   readonly #now: number;
 
   /** @param now milliseconds since the epoch; certificates outside their validity are warned about */
-  constructor(settings: Settings<typeof routerSettings>, now: number) {
+  constructor(settings: ServeSettings, now: number) {
     this.#settings = settings;
     this.#now = now;
   }

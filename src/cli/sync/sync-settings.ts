@@ -17,7 +17,7 @@ const ofLiveCalls = { uselessWith: ['from', 'record'] };
 const reading = clusterReading(true);
 
 /** What may stand in a SyncConfiguration. */
-export const syncSettings = section('Sync flags:', {
+const syncSettings = section('Sync flags:', {
   apiServers: section('API server flags:', {
     ...reading.apiServers,
     caFile: setting('peer-ca-file', file, {

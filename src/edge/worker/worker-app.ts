@@ -2,6 +2,7 @@ import { isUriHost } from '../../apimachinery/request-target.ts';
 import { internalError, statusResponse } from '../../apimachinery/status.ts';
 import { createApp } from '../../app.ts';
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
+import { resolveOptions } from '../../proxy/options.ts';
 import { createRouter } from '../../proxy/router.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import type { HandlerContext } from '../../request/router.ts';
@@ -98,7 +99,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
     fetch: fetchOf(configuration.destinations),
     frontProxyFetch: fetchOf(configuration.frontProxy),
   });
-  const routerOptions = {
+  const routerOptions = resolveOptions({
     local,
     routingTable: receiver,
     transport: createFetchTransport(send),
@@ -107,7 +108,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
     preferredVersion: snapshot.preferredVersion,
     pseudonym: prepared.pseudonym,
     logger,
-  };
+  });
   const router = createRouter(routerOptions);
   const inbound = (context: HandlerContext) => (context.env as Bindings).inbound;
   const app = createApp({ ...routerOptions, router, inbound });

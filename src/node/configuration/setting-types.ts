@@ -304,7 +304,7 @@ export const preferredVersion = reading('majority|newest|oldest|local|1.36', (gi
 );
 
 /** Go's strconv.ParseBool, which Kubernetes' boolean flags and feature gates are read with. */
-export function parseBoolean(given: string): boolean | undefined {
+function parseBoolean(given: string): boolean | undefined {
   if (/^(1|t|T|TRUE|true|True)$/.test(given)) return true;
   if (/^(0|f|F|FALSE|false|False)$/.test(given)) return false;
   return undefined;

@@ -12,6 +12,7 @@ import type {
 } from '../../own-paths/status/status-sources.ts';
 import { RetryBudget } from '../../proxy/delivery/other-servers.ts';
 import { destinationsOf, ServerLoad } from '../../proxy/delivery/server-choice.ts';
+import { resolveOptions } from '../../proxy/options.ts';
 import { createRouter } from '../../proxy/router.ts';
 import { newPseudonym } from '../../request/headers.ts';
 import { comingPreference, ledByPreference, preferredMinor } from '../../routing/preferred-version.ts';
@@ -76,7 +77,7 @@ export interface EmbeddedSync {
 /** Makes one. It stands above this folder (src/sync/node/embedded-sync.ts), so the caller that starts the router passes it in. */
 export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;
 
-export function embeddedSyncOf(
+function embeddedSyncOf(
   { embeddedSync }: ServeConfig,
   open: OpenEmbeddedSync | undefined,
   parts: EmbeddedSyncParts,
@@ -104,12 +105,12 @@ interface RouterParts {
   readonly traffic: TrafficControl;
 }
 
-export function createRouterHandlers(
+function createRouterHandlers(
   config: ServeConfig,
   { app: given, assertionAuthenticator, credentials, settings, traffic }: RouterParts,
 ): RouterHandlers {
   const { transport, logger, observers = [] } = given;
-  const options = {
+  const options = resolveOptions({
     ...given,
     ...nodeAuthenticators(config, assertionAuthenticator),
     inbound: nodeInbound,
@@ -120,7 +121,7 @@ export function createRouterHandlers(
     gate: traffic.gate,
     isShuttingDown: () => traffic.isShuttingDown,
     settings,
-  };
+  });
   const plain = createRouter(options);
   const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
   const app = createApp({ ...options, router });

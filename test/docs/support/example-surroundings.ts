@@ -28,6 +28,7 @@ import {
   signingKeyOf,
 } from '../../../src/index.ts';
 import { NodeTransport, type ServeConfig } from '../../../src/node/index.ts';
+import { resolveOptions } from '../../../src/proxy/options.ts';
 import { createRouter } from '../../../src/proxy/router.ts';
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { type ListedServer, syncOnce } from '../../../src/sync/node/index.ts';
@@ -177,7 +178,7 @@ async function surroundingsOf(
     serverId: apiServer.id,
     local,
     transport,
-    router: createRouter({ local, routingTable: receiver, transport }),
+    router: createRouter(resolveOptions({ local, routingTable: receiver, transport })),
     snapshot,
     table,
     receiver,

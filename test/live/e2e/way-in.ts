@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { type KubeconfigUser, writeKubeconfig } from '../../../demo/kubeconfig.ts';
 import { waitUntil } from '../../../scripts/harness/wait-until.ts';
 import type { ApiServerBinary, LiveAssets } from '../assets.ts';
@@ -177,9 +176,4 @@ async function deliverSnapshots(controlPlane: ControlPlane, routers: readonly Li
       return known.length === servers.length && known.every(({ stale }) => !stale);
     });
   }
-}
-
-/** The end of each log of a cluster, for what went wrong. */
-export function logOf({ path }: ControlPlane, name: string): Promise<string> {
-  return readFile(path(`${name}.log`), 'utf8').catch(() => '');
 }
