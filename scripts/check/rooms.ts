@@ -18,7 +18,6 @@ const rooms = [
   'src/cli/install',
   'src/cli/install/objects',
   'src/cli/serve',
-  'src/cli/completion',
   'src/cli/snapshot',
   'src/cli/settings',
   'src/cli/terminal',

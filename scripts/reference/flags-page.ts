@@ -25,9 +25,7 @@ const introduction = [
 ];
 
 function commandSection(name: string, command: Command): string[] {
-  const usage = (command.arguments ?? []).map((argument) =>
-    argument.isRequired ? `<${argument.name}>` : `[${argument.name}]`,
-  );
+  const usage = (command.arguments ?? []).map((argument) => argument.only ?? `[${argument.name}]`);
   return [
     `## ${[name, ...usage].join(' ')}`,
     '',

@@ -69,14 +69,7 @@ export function installCommand(node: KubeadmNode = kubeadmNode()): Command {
       },
       { comment: 'Put everything back.', line: 'install kubeadm --undo' },
     ],
-    arguments: [
-      {
-        name: 'form',
-        description: 'What the router is started by.',
-        choices: ['kubeadm'],
-        isRequired: true,
-      },
-    ],
+    arguments: [{ name: 'form', description: 'What starts the router.', only: 'kubeadm' }],
     flags: [flags],
     async run(given, context) {
       try {

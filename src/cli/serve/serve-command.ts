@@ -76,7 +76,7 @@ async function runServe(
   // Installed before the first wait, so that a signal during it, or during the start, is not lost.
   let installed: Promise<ShutdownSignal> | undefined;
   const shutdownSignal = () => (installed ??= context.shutdownSignal());
-  // Loaded only when it is called: help and completion do without.
+  // Loaded only when it is called: help does without.
   const { dryRunReport, readServeInput } = await import('./serve-input.ts');
   const { createPinoLogger } = await import('../../node/logging/pino-logger.ts');
   const wait = createWaiting({

@@ -27,8 +27,8 @@ describe('an example in help', () => {
   });
 
   it('keeps a flag with its value, and what follows an operator with it', () => {
-    const text = exampleText({ comment: 'x', line: 'completion bash > file && source file' }, 36);
-    assert.match(text, /^ {2}mixed-version-proxy completion \\\n {6}bash > file && source file$/m);
+    const text = exampleText({ comment: 'x', line: 'explain --stdin > file && cat file' }, 36);
+    assert.match(text, /^ {2}mixed-version-proxy explain \\\n {6}--stdin > file && cat file$/m);
   });
 
   it('fits 80 columns in the help of every command', async () => {
