@@ -1,7 +1,7 @@
-import { parseStorageVersionName, storageVersionName } from '../../apimachinery/group-version.ts';
+import { groupVersionString, storageVersionName } from '../../apimachinery/group-version.ts';
 import { minorVersion } from '../../apimachinery/server-version.ts';
 import { parseRfc3339 } from '../../runtime/time.ts';
-import type { ServedSet, Snapshot, SnapshotApiService, SnapshotServer } from '../format/schema.ts';
+import type { Snapshot, SnapshotServer } from '../format/schema.ts';
 import type {
   MissingKnowledge,
   ResourceRoute,
@@ -14,6 +14,7 @@ import {
   cannotDecode,
   compareVersions,
   differs,
+  own,
   servedByServers,
 } from './served-by.ts';
 
@@ -21,9 +22,8 @@ import {
 const defaultServerName = 'kubernetes.default.svc';
 
 /**
- * Indexes a snapshot for lookup. Everything is worked out here, so that a lookup is a few map reads and
- * allocates nothing. Servers that serve the same share the objects that say so: the table grows with the
- * number of differing sets, not of servers.
+ * Makes a snapshot ready for lookup. The route of a resource is worked out when it is first asked for, from the few sets
+ * that differ: making a table costs by servers, not by resources.
  *
  * @param snapshot one that `parseSnapshot` accepted. Not copied: it must not be changed afterwards.
  * @param notKnown servers that are not known, by ID. Default: those that the snapshot says so of
@@ -49,10 +49,14 @@ export function buildRoutingTable(
   if (serversById.size !== servers.length) throw new TypeError('Two servers of the snapshot have one ID.');
 
   const usedSets = usedSetsOf(snapshot, serversById);
-  const index = indexResources(usedSets);
   const everyServer = servedByServers(servers);
-  const extensions = indexExtensions(snapshot.apiServices);
-  const customResources = indexCustomResources(snapshot.customResourceGroups);
+  // Without a service the API servers themselves serve it: nothing is to be routed elsewhere.
+  const extensions = new Map(
+    snapshot.apiServices.flatMap((each) =>
+      each.service === undefined ? [] : [[groupVersionOf(each), each]],
+    ),
+  );
+  const customResources = new Set(snapshot.customResourceGroups.map(groupVersionOf));
 
   const { generation, createdAt } = snapshot.metadata;
   return Object.freeze<RoutingTable>({
@@ -65,9 +69,9 @@ export function buildRoutingTable(
     isEveryServerKnown: servers.every(({ missing }) => missing === undefined || missing === 'down'),
     comparison: compareVersions(usedSets, snapshot.metadata.versionChanges),
     server: (id) => serversById.get(id),
-    resource: (group, version, resource) => index.get(group)?.get(version)?.get(resource),
-    extension: (group, version) => extensions.get(group)?.get(version),
-    isCustomResource: (group, version) => customResources.get(group)?.has(version) === true,
+    resource: routesOf(usedSets),
+    extension: (group, version) => extensions.get(groupVersionString(group, version)),
+    isCustomResource: (group, version) => customResources.has(groupVersionString(group, version)),
   });
 }
 
@@ -116,49 +120,8 @@ function byId(left: RoutingServer, right: RoutingServer): number {
   return left.id < right.id ? -1 : 1;
 }
 
-function indexExtensions(
-  apiServices: readonly SnapshotApiService[],
-): ReadonlyMap<string, ReadonlyMap<string, SnapshotApiService>> {
-  // Without a service the API servers themselves serve it: nothing is to be routed elsewhere.
-  const extensions = apiServices.filter(({ service }) => service !== undefined);
-  const groups = Map.groupBy(extensions, ({ group }) => group);
-  return mapValues(groups, (members) => new Map(members.map((member) => [member.version, member])));
-}
-
-function indexCustomResources(
-  groupVersions: Snapshot['customResourceGroups'],
-): ReadonlyMap<string, ReadonlySet<string>> {
-  const groups = Map.groupBy(groupVersions, ({ group }) => group);
-  return mapValues(groups, (members) => new Set(members.map(({ version }) => version)));
-}
-
-type ResourceIndex = ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<string, ResourceRoute>>>;
-
-/** Facts about one group/version/resource, gathered before its route is made. Numbers index the used sets. */
-interface Gathered {
-  readonly sets: number[];
-  /** Of those, the ones without any knowledge of subresources. */
-  readonly unknowing: number[];
-  /** Subresource to the sets that are known to serve it. */
-  readonly subresources: Map<string, number[]>;
-}
-
-function indexResources(usedSets: readonly ComparedServers[]): ResourceIndex {
-  const gathered = new Map<string, Map<string, Map<string, Gathered>>>();
-  usedSets.forEach(({ set }, number) => {
-    gather(gathered, set, number);
-  });
-
-  const servedBy = servedBySets(usedSets);
-  return mapValues(gathered, (versions, group) =>
-    mapValues(versions, (resources, version) =>
-      mapValues(resources, (entry, resource) => {
-        const compared = entry.sets.flatMap((number) => usedSets[number] ?? []);
-        const name = storageVersionName(group, resource);
-        return routeOf(entry, servedBy, differs(compared, name, version), cannotDecode(compared, name));
-      }),
-    ),
-  );
+function groupVersionOf({ group, version }: { readonly group: string; readonly version: string }): string {
+  return groupVersionString(group, version);
 }
 
 /** @throws {TypeError} for a server whose set the snapshot does not have */
@@ -175,93 +138,61 @@ function usedSetsOf(snapshot: Snapshot, serversById: ReadonlyMap<string, Routing
   });
 }
 
-function gather(
-  gathered: Map<string, Map<string, Map<string, Gathered>>>,
-  set: ServedSet,
-  number: number,
-): void {
-  // Maps, so that a resource called `constructor` or `toString` is a name like any other.
-  const known = set.subresources && new Map(Object.entries(set.subresources));
-  for (const [name, servedVersions] of Object.entries(set.storageVersions)) {
-    const parsed = parseStorageVersionName(name);
-    if (parsed === undefined) throw new TypeError(`${name} is not of the form <group>.<resource>.`);
-    const knownVersions = new Map(Object.entries(known?.get(name) ?? {}));
-    for (const version of servedVersions) {
-      const entry = entryOf(gathered, parsed.group, version, parsed.resource);
-      addOnce(entry.sets, number);
-      if (known === undefined) {
-        addOnce(entry.unknowing, number);
-        continue;
-      }
-      for (const subresource of knownVersions.get(version) ?? []) {
-        const sets = entry.subresources.get(subresource) ?? [];
-        addOnce(sets, number);
-        entry.subresources.set(subresource, sets);
-      }
-    }
-  }
-}
-
-function entryOf(
-  gathered: Map<string, Map<string, Map<string, Gathered>>>,
-  group: string,
-  version: string,
-  resource: string,
-): Gathered {
-  const versions = gathered.get(group) ?? new Map<string, Map<string, Gathered>>();
-  gathered.set(group, versions);
-  const resources = versions.get(version) ?? new Map<string, Gathered>();
-  versions.set(version, resources);
-  const entry = resources.get(resource) ?? { sets: [], unknowing: [], subresources: new Map() };
-  resources.set(resource, entry);
-  return entry;
-}
-
-/** Sets are visited in order, so a number that is there already (a version listed twice) is the last one. */
-function addOnce(numbers: number[], number: number): void {
-  if (numbers.at(-1) !== number) numbers.push(number);
-}
-
-function routeOf(
-  entry: Gathered,
-  servedBy: (sets: readonly number[]) => ServedBy | undefined,
-  isDiffering: boolean,
-  cannotDecode: ReadonlySet<string>,
-): ResourceRoute {
-  const fallback = servedBy(entry.unknowing);
-  // A server that knows nothing of subresources is taken to serve this one too (see ServedSet.subresources).
-  const subresources = mapValues(entry.subresources, (sets) => servedBy([...sets, ...entry.unknowing]));
-  return Object.freeze<ResourceRoute>({
-    ...(servedBy(entry.sets) ?? servedByNone),
-    differs: isDiffering,
-    cannotDecode,
-    subresource: (name) => subresources.get(name) ?? fallback,
-  });
-}
-
-const servedByNone = servedByServers([]);
-
-/** Makes one `ServedBy` for each combination of sets that occurs, and hands the same one out ever after. */
-function servedBySets(
-  usedSets: readonly ComparedServers[],
-): (sets: readonly number[]) => ServedBy | undefined {
-  const made = new Map<string, ServedBy>();
-  return (sets) => {
-    if (sets.length === 0) return undefined;
-    const key = sets.toSorted((left, right) => left - right).join(' ');
-    const known = made.get(key);
+function routesOf(usedSets: readonly ComparedServers[]): RoutingTable['resource'] {
+  const servedBy = servedBySets();
+  /** By group, version and resource. Only what is served, so that names that clients make up take no memory. */
+  const routes = new Map<string, Map<string, Map<string, ResourceRoute>>>();
+  return (group, version, resource) => {
+    const known = routes.get(group)?.get(version)?.get(resource);
     if (known !== undefined) return known;
-    const servedBy = servedByServers(sets.flatMap((number) => usedSets[number]?.servers ?? []));
-    made.set(key, servedBy);
-    return servedBy;
+    const route = routeOf(usedSets, group, version, resource, servedBy);
+    if (route === undefined) return undefined;
+    const versions = routes.get(group) ?? new Map<string, Map<string, ResourceRoute>>();
+    const resources = versions.get(version) ?? new Map<string, ResourceRoute>();
+    routes.set(group, versions.set(version, resources.set(resource, route)));
+    return route;
   };
 }
 
-function mapValues<Value, Result>(
-  map: ReadonlyMap<string, Value>,
-  convert: (value: Value, key: string) => Result,
-): Map<string, Result> {
-  const result = new Map<string, Result>();
-  for (const [key, value] of map) result.set(key, convert(value, key));
-  return result;
+function routeOf(
+  usedSets: readonly ComparedServers[],
+  group: string,
+  version: string,
+  resource: string,
+  servedBy: (sets: readonly ComparedServers[]) => ServedBy | undefined,
+): ResourceRoute | undefined {
+  // Neither can be in such a name, which would be that of another resource.
+  if (group === 'core' || resource.includes('.')) return undefined;
+  const name = storageVersionName(group, resource);
+  const serving = usedSets.filter(({ set }) => own(set.storageVersions, name)?.includes(version) === true);
+  const served = servedBy(serving);
+  if (served === undefined) return undefined;
+  const below = ({ set }: ComparedServers) => own(own(set.subresources, name), version) ?? [];
+  // A server that knows nothing of subresources is taken to serve this one too (see ServedSet.subresources).
+  const servesBelow = (subresource: string) =>
+    servedBy(
+      serving.filter((each) => each.set.subresources === undefined || below(each).includes(subresource)),
+    );
+  const subresources = new Map(serving.flatMap(below).map((each) => [each, servesBelow(each)]));
+  const fallback = servedBy(serving.filter(({ set }) => set.subresources === undefined));
+  return Object.freeze<ResourceRoute>({
+    ...served,
+    differs: differs(serving, name, version),
+    cannotDecode: cannotDecode(serving, name),
+    subresource: (each) => subresources.get(each) ?? fallback,
+  });
+}
+
+/** Makes one `ServedBy` for each combination of sets that occurs, and hands the same one out ever after. */
+function servedBySets(): (sets: readonly ComparedServers[]) => ServedBy | undefined {
+  const made = new Map<string, ServedBy>();
+  return (sets) => {
+    const servers = sets.flatMap((each) => each.servers);
+    // A server has one set, so the first of each tells them apart.
+    const key = sets.map((each) => each.servers[0]?.id).join(' ');
+    if (servers.length === 0) return undefined;
+    const servedBy = made.get(key) ?? servedByServers(servers);
+    made.set(key, servedBy);
+    return servedBy;
+  };
 }

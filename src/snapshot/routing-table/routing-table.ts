@@ -91,7 +91,7 @@ export interface RoutingTable {
    */
   readonly leadingMinor?: string | undefined;
   server(id: string): RoutingServer | undefined;
-  /** Constant time, allocates nothing. */
+  /** A few map reads for what has been asked for before. */
   resource(group: string, version: string, resource: string): ResourceRoute | undefined;
   /** The APIService of a group version, if it is backed by a service (an extension API server). */
   extension(group: string, version: string): SnapshotApiService | undefined;

@@ -172,7 +172,11 @@ export function policiesOf({ storageVersions }: ServedSet): string {
   return policies.sort().join(' ');
 }
 
-function own<Value>(record: Readonly<Record<string, Value>> | undefined, key: string): Value | undefined {
+/** A member that the object has of itself, be it called `constructor`. */
+export function own<Value>(
+  record: Readonly<Record<string, Value>> | undefined,
+  key: string,
+): Value | undefined {
   return record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
