@@ -2,7 +2,6 @@ import { syncConfiguration } from '../../src/cli/sync/sync-settings.ts';
 import { routerConfiguration } from '../../src/node/configuration/router-settings.ts';
 import { benchReport } from '../bench/report/bench-report.ts';
 import { clientAssetsModule, clientAssetsText } from '../dashboard/client-assets.ts';
-import { soakReport } from '../experiment/soak/soak-report.ts';
 import { chartValuesSchema, configurationJsonSchema } from '../reference/configuration-schema.ts';
 import { errorsPage } from '../reference/errors-page.ts';
 import { flagsPage } from '../reference/flags-page.ts';
@@ -26,5 +25,4 @@ export const generatedFiles: readonly GeneratedFile[] = [
   },
   { path: 'deploy/helm/mixed-version-proxy/values.schema.json', text: chartValuesSchema },
   ...benchReport,
-  ...soakReport,
 ];

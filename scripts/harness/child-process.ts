@@ -13,10 +13,6 @@ export interface Command {
   readonly environment?: Readonly<Record<string, string>>;
   /** Where its standard error goes, added to what is there. Default: nowhere. */
   readonly logFile?: string;
-  /** Descriptors beside input, output and error. */
-  readonly furtherPipes?: number;
-  /** Milliseconds between SIGTERM and SIGKILL. Default 5,000. */
-  readonly stopWithin?: number;
 }
 
 /** A running program that somebody has to stop. */
@@ -32,14 +28,8 @@ export interface Child {
   readonly ended: Promise<{ readonly code: number | null; readonly output: string }>;
   /** The last of what it wrote to standard error. */
   errors(): string;
-  /** This side of its descriptors. */
-  readonly pipes: ChildProcess['stdio'];
-  /** Sends a signal without waiting for what comes of it. */
-  signal(name: NodeJS.Signals): void;
-  /** SIGTERM, and SIGKILL when it has not ended in time; resolves when it is gone. */
+  /** SIGTERM, and SIGKILL when it has not ended within five seconds; resolves when it is gone. */
   stop(): Promise<void>;
-  /** SIGKILL: nothing of it is left to say goodbye. */
-  kill(): Promise<void>;
 }
 
 const keptErrorCharacters = 4_000;
@@ -54,7 +44,7 @@ export async function startChild(command: Command, core?: number): Promise<Child
   const [executable = '', ...rest] =
     core === undefined ? words : ['taskset', '--cpu-list', String(core), ...words];
   const child = spawn(executable, rest, {
-    stdio: Array.from({ length: 3 + (command.furtherPipes ?? 0) }, () => 'pipe' as const),
+    stdio: 'pipe',
     env: { ...process.env, ...command.environment },
   });
   await once(child, 'spawn');
@@ -135,19 +125,7 @@ class RunningChild implements Child {
     return this.#errors;
   }
 
-  get pipes(): ChildProcess['stdio'] {
-    return this.#child.stdio;
-  }
-
-  signal(name: NodeJS.Signals): void {
-    this.#child.kill(name);
-  }
-
   async stop(): Promise<void> {
-    await this.#life.stop(this.#command.stopWithin ?? 5_000);
-  }
-
-  kill(): Promise<void> {
-    return this.#life.kill();
+    await this.#life.stop(5_000);
   }
 }
