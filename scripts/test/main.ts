@@ -16,9 +16,9 @@ const slowEnding = '.slow.test.ts';
  * compute, they are dealt out to several processes, which wait beside each other: this many files to each.
  */
 const filesPerProcess: Readonly<Record<string, number>> = { test: 4, 'test/security': 6, 'test/faults': 5 };
-/** What has a process of its own: it measures the memory of its process, counts calls in it, or builds a Worker in a hook. */
+/** What has a process of its own: it measures the memory of its process, or builds a Worker in a hook. */
 const ownProcess =
-  /^test\/(?:one-way-cluster|worker\/.*|faults\/(?:many|server)-faults|security\/(?:.*-floods|http2-reset-uploads|overload|snapshot-push))\.test\.ts$/;
+  /^test\/(?:worker\/.*|faults\/(?:many|server)-faults|security\/(?:.*-floods|http2-reset-uploads|overload|snapshot-push))\.test\.ts$/;
 /** One more than there are cores: suites wait as well as compute. */
 const runsAtOnce = availableParallelism() + 1;
 

@@ -4,7 +4,6 @@ import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { createAuthority } from '../support/certificates.ts';
 import {
   askEdge,
-  assertPeerIsToldWhoCalls,
   edgeProcessCluster,
   edgeTlsOf,
   pushSnapshot,
@@ -57,13 +56,6 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
     assert.doesNotMatch(seen.headers.join('\n'), /192\.0\.2\.1/);
     const own = await askEdge(edge, cluster, '/.mixed-version-proxy/v1/status', { headers: forged });
     assert.equal(own.status, 403);
-  });
-
-  test('tells the peer who calls in X-Remote lines, one a group, with the front-proxy certificate', async (context) => {
-    const cluster = await edgeProcessCluster(context);
-    const edge = await startEdge(context, cluster, { tls: edgeTlsOf(cluster, true) });
-    assert.equal((await pushSnapshot(edge, cluster, 1)).status, 200);
-    await assertPeerIsToldWhoCalls(edge, cluster);
   });
 
   test('connects to no server of another authority, and to no network that is not allowed', async (context) => {

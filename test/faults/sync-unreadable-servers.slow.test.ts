@@ -39,6 +39,10 @@ const faults: Readonly<Record<string, Fault>> = {
     response.writeHead(200, { 'content-type': 'text/html' });
     response.end('<html><body>Service Temporarily Unavailable</body></html>');
   },
+  'returns a login page that says that it is JSON': (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end('<html><body>Sign in</body></html>');
+  },
   'returns 404 for everything, as a wrong backend does': (_request, response) => {
     response.writeHead(404, { 'content-type': 'text/html' });
     response.end('<html><body>no such host</body></html>');

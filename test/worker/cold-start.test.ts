@@ -1,8 +1,8 @@
-// New isolates on real workerd, whose parts are loaded by the requests that first need them.
+// New isolates on real workerd: their environment, and their parts, which are loaded by the requests that first need them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startWorkerCluster, verified, type WorkerCluster } from '../support/edge/worker-cluster.ts';
-import { workerOf } from '../support/worker-runtime.ts';
+import { startWorkers, workerOf } from '../support/worker-runtime.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
 const jobs = '/apis/batch/v1/namespaces/default/jobs';
@@ -47,5 +47,39 @@ test('a part that cannot be loaded is a 500 Status for those who need it; everyt
     assert.equal(edge.log.filter((line) => line.includes('internal error')).length, 2);
   } finally {
     await edge.close();
+  }
+});
+
+test('an environment with faults answers 500, tells the client none of them and the log all', async () => {
+  const log: string[] = [];
+  const bindings = {
+    LOCAL_SERVER: 'http://local.example',
+    SNAPSHOT_KEYS: '{"keys":[]}',
+    PREFERRED_VERSION: 'hope',
+    ASSERTION_SIGNING_KEY: 'hunter2',
+  };
+  const miniflare = await startWorkers({ router: bindings }, { log: (line) => log.push(line) });
+  try {
+    for (let request = 0; request < 2; request++) {
+      const response = await miniflare.dispatchFetch('http://router/livez');
+      const text = await response.text();
+      assert.equal(response.status, 500);
+      assert.match(text, /"kind":"Status"/);
+      assert.doesNotMatch(text, /SNAPSHOT|SERVER_ID|hunter2/);
+    }
+    // Told once, not with every request.
+    assert.equal(log.length, 1);
+    const [line = ''] = log;
+    const names = [
+      'SERVER_ID',
+      'LOCAL_SERVER',
+      'SNAPSHOT_KEYS',
+      'PREFERRED_VERSION',
+      'ASSERTION_SIGNING_KEY',
+    ];
+    for (const name of [...names, 'ASSERTION_ISSUER']) assert.match(line, new RegExp(name));
+    assert.doesNotMatch(line, /hunter2/);
+  } finally {
+    await miniflare.dispose();
   }
 });

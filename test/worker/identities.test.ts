@@ -1,5 +1,8 @@
-// How a Worker learns who calls and tells it on, on real workerd: tokens, Access, assertions of its own, and the gateway form.
+// How a Worker learns who calls and tells it on, on real workerd: certificates, tokens, Access, assertions of its own, and
+// the gateway form. What every runtime has to show is in test/conformance.
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
@@ -105,6 +108,76 @@ test('a bearer token of another issuer passes through, and one of Access is refu
   assert.deepEqual(allHeaders(headers, 'authorization'), [`Bearer ${other}`]);
   assert.deepEqual([allHeaders(headers, 'x-remote-user'), clientName], [[], undefined]);
   assert.equal(await ask('router', jobs, { headers: ways.access(other) }), 401);
+});
+
+test('what only a peer serves goes to the peer, told over mutual TLS who calls, one line a group', async () => {
+  const headers = {
+    'X-Remote-User': 'root',
+    'x-remote-group': 'system:masters',
+    'x-kubernetes-peer-proxied': 'true',
+  };
+  assert.equal(await ask('router', jobs, { headers, ...verified('CN=jane,O=b\\, c,O=a') }), 200);
+  const seen = lastOf(edge.peer);
+  assert.deepEqual([seen.target, seen.clientName], [jobs, 'front-proxy-client']);
+  assert.deepEqual(allHeaders(seen.headers, 'x-remote-user'), ['jane']);
+  assert.deepEqual(allHeaders(seen.headers, 'x-remote-group'), ['a', 'b, c', 'system:authenticated']);
+  assert.deepEqual(allHeaders(seen.headers, 'x-kubernetes-peer-proxied'), ['true']);
+});
+
+test('groups that a client spreads over lines never become those of a caller with a comma in one', async () => {
+  // Read as web Headers, the client's two lines and our one are the same text.
+  const headers = new Headers({ 'x-remote-user': 'jane' });
+  headers.append('x-remote-group', 'system:masters');
+  headers.append('x-remote-group', 'system:authenticated');
+  await ask('router', jobs, { headers, ...verified('CN=jane,O=system:masters\\, system:authenticated') });
+  const told = allHeaders(lastOf(edge.peer).headers, 'x-remote-group');
+  assert.deepEqual(told, ['system:masters, system:authenticated', 'system:authenticated']);
+});
+
+test('a certificate that is revoked, unverified or has a doubtful subject is refused', async () => {
+  const good = verified('CN=jane').cf.tlsClientAuth;
+  for (const tlsClientAuth of [
+    { ...good, certRevoked: '1' },
+    { ...good, certVerified: 'FAILED:unable to verify the first certificate' },
+    { ...good, certSubjectDNRFC2253: 'CN=jane+O=system:masters' },
+  ]) {
+    assert.equal(await ask('router', pods, { cf: { tlsClientAuth } }), 401);
+  }
+});
+
+test('a Host that is more than a host is refused, for workerd would take it for the beginning of the path', async () => {
+  const { port } = await edge.miniflare.ready;
+  const exchange = (host: string): Promise<string> => {
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.write(`GET ${pods} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    return text(socket);
+  };
+  const before = edge.local.requests.length;
+  for (const host of ['router/apis/batch/v1/jobs', 'user@router', 'router?a']) {
+    assert.match(await exchange(host), /^HTTP\/1\.1 400 /, host);
+  }
+  assert.equal(edge.local.requests.length, before);
+  assert.match(await exchange('ROUTER:6443'), /^HTTP\/1\.1 200 /);
+});
+
+test('what Cloudflare Access sends beside its token goes to nobody behind, and the own credentials of a caller go first', async () => {
+  const access = await token();
+  const plain = {
+    'cf-access-authenticated-user-email': 'root@example.com',
+    'cf-access-client-secret': 'secret',
+    'cf-access-client-id': 'id',
+    cookie: `a=1; CF_Authorization=${access}; b=2`,
+  };
+  assert.equal(await ask('router', pods, { headers: plain }), 200);
+  const { headers } = lastOf(edge.local);
+  assert.deepEqual(allHeaders(headers, 'x-remote-user'), []);
+  assert.deepEqual(allHeaders(headers, 'cookie'), ['a=1; b=2']);
+  assert.ok(!headers.join().includes('secret'));
+  const both = { authorization: 'Bearer own', ...ways.access(access) };
+  assert.equal(await ask('router', pods, { headers: both }), 200);
+  const seen = lastOf(edge.local).headers;
+  assert.deepEqual(allHeaders(seen, 'authorization'), ['Bearer own']);
+  assert.deepEqual(allHeaders(seen, 'cf-access-jwt-assertion'), []);
 });
 
 test('a destination is told by an assertion of its own, for this request alone', async () => {

@@ -1,9 +1,7 @@
-import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { Agent, request } from 'undici';
 import type { EdgeTls, PemPair, RunningEdge } from '../../../scripts/edge/running-edge.ts';
 import { type StartWorkerdOptions, startWorkerd } from '../../../scripts/edge/start-workerd.ts';
-import { allHeaders, firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import { sealSnapshot } from '../../../src/snapshot/signing/seal.ts';
 import type { CertificatePair } from '../certificates.ts';
 import { type OidcProvider, oidcProvider } from '../oidc-provider.ts';
@@ -148,23 +146,4 @@ export async function pushSnapshot(
     },
     body: await sealSnapshot(cluster.snapshot(generation), cluster.syncKey.key),
   });
-}
-
-/** Asks for what the peer alone serves, and checks what the peer was told: all of it, and by whom. */
-export async function assertPeerIsToldWhoCalls(
-  edge: RunningEdge,
-  cluster: EdgeProcessCluster,
-): Promise<void> {
-  const authorization = `Bearer ${await cluster.token('jane', ['dev', 'a, b'])}`;
-  const target = '/apis/batch/v1/namespaces/default/jobs?limit=5&a=%2F';
-  const { status, text } = await askEdge(edge, cluster, target, { headers: { authorization } });
-  assert.equal(status, 200, text);
-  const [seen] = cluster.peer.requests;
-  assert.ok(seen);
-  assert.equal(seen.target, target);
-  assert.equal(seen.clientName, 'front-proxy-client');
-  assert.deepEqual(allHeaders(seen.headers, 'x-remote-user'), ['jane']);
-  assert.deepEqual(allHeaders(seen.headers, 'x-remote-group'), ['dev', 'a, b', 'system:authenticated']);
-  assert.equal(firstHeader(seen.headers, 'authorization'), undefined);
-  assert.equal(firstHeader(seen.headers, 'x-kubernetes-peer-proxied'), 'true');
 }
