@@ -35,6 +35,18 @@ function signed(payload: string, header: object = {}): Promise<string> {
     .sign(snapshotKey.privateKey);
 }
 
+/** What a refusal says, where the code does not. */
+const reasons: Readonly<Record<string, RegExp>> = {
+  'no JWS': /not signed/,
+  'a key that is not pinned': /not pinned/,
+  'an older generation, validly signed': /is older than the one that is held/,
+  'the same generation with other content': /is held with other content/,
+  '9 MB, within the limit of what is sealed': /is larger than 8388608 bytes/,
+  'two servers with one ID': /must be unique/,
+  '10,000 levels': /nested deeper than/,
+  'a server at a metadata address': /servers\[1\]\.address.*metadata/,
+};
+
 test('S20: whatever is pushed and not right is refused with its reason, and the router keeps what it had', async (context) => {
   const router = await startRouterUnderTest(context, {
     snapshot: (backends) => clusterSnapshot(backends, { generation: 5 }),
@@ -70,6 +82,14 @@ test('S20: whatever is pushed and not right is refused with its reason, and the 
       422,
       await signed(`{"constructor":{"prototype":{"polluted":true}},${json.slice(1)}`),
     ],
+    '9 MB, within the limit of what is sealed': [
+      422,
+      await signed(JSON.stringify({ note: 'x'.repeat(8 * 1024 * 1024 + 1) })),
+    ],
+    'two servers with one ID': [
+      422,
+      await signed(JSON.stringify({ ...next, servers: [next.servers[0], next.servers[0]] })),
+    ],
     '10,000 levels': [422, await signed('['.repeat(10_000) + ']'.repeat(10_000))],
     'a server without its set': [422, await signed(JSON.stringify({ ...next, servedSets: {} }))],
     'a server at a metadata address': [
@@ -82,6 +102,8 @@ test('S20: whatever is pushed and not right is refused with its reason, and the 
       const answer = await pushText(router.port, body);
       assert.equal(answer.status, status, answer.body);
       assert.match(answer.body, /"kind":"Status"/);
+      assert.match(JSON.parse(answer.body).message, reasons[what] ?? /./);
+      assert.ok(answer.body.length < 100_000, 'what is refused is not repeated');
       assert.equal(Object.hasOwn(Object.prototype, 'polluted'), false);
       await assertUnchanged(router);
     });

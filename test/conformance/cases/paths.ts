@@ -19,6 +19,10 @@ const unambiguous = [
   `${jobs}?z=1&a=%2e%2e/..&z=0&&=&x;y&plus=+&space=%20`,
   `${jobs}?`,
   `${jobs}?x=https://evil.example/../..`,
+  '/apis/batch/v1/namespaces/a%2Fb/jobs',
+  '/apis/BATCH/v1/jobs',
+  '/apis/batch/v1/Jobs',
+  '/APIS/batch/v1/jobs',
 ];
 
 /** WHATWG URL parsers percent-encode these in a path or a query (URL section 1.3). */
@@ -27,6 +31,8 @@ const rewrittenByUrlParsers = [`${jobs}/b"c`, `${jobs}/b<c>`, `${jobs}/b{c}`, `$
 /** No URL parser resolves these, whoever decodes first does. */
 const refusedEverywhere = [
   `${jobs}/..%2F..%2Fsecrets`,
+  '/apis/batch/v1/namespaces/..%2Fjobs',
+  `${jobs}/%u002e`,
   '/apis/batch/v1/namespaces%2F..%2Fjobs',
   '/apis/batch/v1/namespaces%2f%2e%2e%2fjobs',
   '/apis/batch/v1%5cnamespaces%5ca%5cjobs',
@@ -44,12 +50,23 @@ const resolvedByUrlParsers = [
   '/apis/batch/v1/namespaces/../jobs',
   '/apis/batch/v1/namespaces/./jobs',
   '/apis/batch/v1/namespaces/%2e%2e/jobs',
+  '/apis/batch/v1/namespaces/%2E%2E/jobs',
   '/apis/batch/v1/namespaces/.%2E/jobs',
+  '/apis/batch/v1/namespaces/%2e./jobs',
+  '/apis/batch/v1/namespaces/%2e/jobs',
+  '/%2e%2e/apis/batch/v1/jobs',
   '/apis/batch/v1/namespaces/a/jobs/..',
   '/../apis/batch/v1/jobs',
   '/.mixed-version-proxy/../apis/batch/v1/jobs',
   '/.mixed-version-proxy/v1/%2e%2e/snapshot',
   '/apis/batch/v1\\namespaces\\a\\jobs',
+];
+
+/** What no request may be forwarded under. */
+export const ambiguousPaths: readonly string[] = [
+  ...refusedEverywhere,
+  ...resolvedByUrlParsers,
+  `${jobs}#/../secrets`,
 ];
 
 const forbiddenBytes = ['\u0000', '\u0001', '\u007f', '\u00e9', '\t'];
@@ -81,7 +98,7 @@ export const paths: CaseGroup = {
       rule: 'Dot segments, plain and encoded, and backslashes are a 400 Status',
       citation,
       needs: ['exactTarget'],
-      run: (world) => eachIsRefused(world, resolvedByUrlParsers),
+      run: (world) => eachIsRefused(world, [...resolvedByUrlParsers, `${jobs}#/../secrets`]),
     },
     {
       id: 'paths/no-bypass',
