@@ -1,4 +1,4 @@
-import { firstQueryValues, readListOptions } from './list-options.ts';
+import { firstQueryValues } from './query-parameters.ts';
 import { RequestInfoError } from './request-info-error.ts';
 import { acceptRequestTarget } from './request-target.ts';
 
@@ -28,8 +28,8 @@ export interface RequestInfo {
   readonly labelSelector: string;
 }
 
-/** The parameters whose values bear on request info: those of list options that can fail, and `watch`. */
-const collectionParameters = new Set(['fieldSelector', 'labelSelector', 'limit', 'timeoutSeconds', 'watch']);
+/** The parameters whose values bear on request info. */
+const collectionParameters = new Set(['fieldSelector', 'labelSelector', 'watch']);
 const noParameters: ReadonlyMap<string, string> = new Map();
 const noParts: readonly string[] = Object.freeze([]);
 
@@ -161,10 +161,30 @@ interface CollectionRequest {
 
 function readCollection(methodVerb: 'get' | 'delete', rawQuery: string | undefined): CollectionRequest {
   const parameters = rawQuery ? firstQueryValues(rawQuery, collectionParameters) : noParameters;
-  // Taken as they are, also from options that cannot be converted.
   const fieldSelector = parameters.get('fieldSelector') ?? '';
   const labelSelector = parameters.get('labelSelector') ?? '';
   if (methodVerb === 'delete') return { verb: 'deletecollection', name: '', fieldSelector, labelSelector };
-  const { watch, name } = readListOptions(parameters);
-  return { verb: watch ? 'watch' : 'list', name, fieldSelector, labelSelector };
+  const watch = parameters.get('watch') ?? 'false';
+  const isWatch = watch !== '0' && !foldsToFalse.test(watch);
+  return {
+    verb: isWatch ? 'watch' : 'list',
+    name: selectedName(fieldSelector),
+    fieldSelector,
+    labelSelector,
+  };
+}
+
+/** Go's `strings.EqualFold` with "false": simple case folding, under which U+017F (long s) equals s. */
+const foldsToFalse = /^false$/iu;
+
+/** A term `metadata.name=<name>`, without what no name of an object holds. */
+const nameTerm = /(?:^|,)metadata\.name==?([^\\,=!/%]+)(?=,|$)/;
+
+/**
+ * The name that a field selector asks for. Whether the list options as a whole can be used is not looked at, as upstream
+ * does: where they cannot the API server responds with 400, and nothing is decided by the name.
+ */
+function selectedName(fieldSelector: string): string {
+  const name = nameTerm.exec(fieldSelector)?.[1] ?? '';
+  return name === '.' || name === '..' ? '' : name;
 }
