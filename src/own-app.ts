@@ -1,4 +1,4 @@
-import { type Handler, Hono, type MiddlewareHandler } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { firstHeader } from './apimachinery/raw-headers.ts';
 import { internalError, statusResponse } from './apimachinery/status.ts';
@@ -23,6 +23,7 @@ import { type Explanation, explainHere, type RequestToExplain } from './proxy/ex
 import type { MiddlewareOptions } from './proxy/middleware.ts';
 import type { MixedVersionProxyOptions, RouterSettings } from './proxy/options.ts';
 import { auditIdOf, withAuditId } from './request/headers.ts';
+import type { InboundRequest } from './request/inbound.ts';
 import { ownPathsPrefix, refuseDisguisedOwnPath } from './request/own-path-target.ts';
 import {
   type GetInboundRequest,
@@ -62,7 +63,7 @@ export interface OwnAppOptions extends OwnPathsOptions, Pick<MiddlewareOptions, 
 export function createOwnApp(
   options: OwnAppOptions & RouterSettings,
   router: Router,
-  toApiServer: Handler<HandlerEnvironment>,
+  toApiServer: (inbound: InboundRequest) => Response | Promise<Response>,
 ): Hono<HandlerEnvironment> {
   const { inbound = webInbound, logger, metrics } = options;
   const healthChecks = routerHealthChecks(options);
@@ -87,7 +88,7 @@ export function createOwnApp(
   const parts = { authorize, readinessChecks: healthChecks.readyz, statusPage };
   app.route(ownPathsPrefix, ownPaths(options, parts));
 
-  app.all('*', toApiServer);
+  app.all('*', ({ req, env }) => toApiServer(inbound(req.raw, env)));
   app.onError((error, context) => {
     const { inbound } = context.var;
     return internalError(error, logger, inbound === undefined ? undefined : auditIdOf(inbound));
@@ -196,7 +197,7 @@ function acceptOwnRequest(
   getInbound: GetInboundRequest,
 ): MiddlewareHandler<HandlerEnvironment> {
   return createMiddleware<HandlerEnvironment>(async (context, next) => {
-    const inbound = getInbound(context);
+    const inbound = getInbound(context.req.raw, context.env);
     const requestInfo = router.accept(inbound);
     const refusal =
       'response' in requestInfo ? requestInfo.response : refuseDisguisedOwnPath({ inbound, requestInfo });

@@ -213,8 +213,8 @@ test('the order accept, identify, decide, carry, name, observe is spelled in one
   ]);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
     // With a promise of the response, or with the response sent on another way.
-    'src/app.ts',
-    'src/app.ts',
+    'src/fetch-handler.ts',
+    'src/fetch-handler.ts',
     'src/edge/worker/websocket-upgrade.ts',
     'src/node/upgrades/upgrade.ts',
     'src/proxy/middleware.ts',

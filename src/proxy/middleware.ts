@@ -55,6 +55,6 @@ export function mixedVersionProxy(options: MiddlewareOptions): MiddlewareHandler
       }
       return ownResponse(context.res);
     };
-    return handleRequest(getInbound(context), router, logger, serve, responseOf);
+    return handleRequest(getInbound(context.req.raw, context.env), router, logger, serve, responseOf);
   });
 }

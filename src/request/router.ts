@@ -1,4 +1,3 @@
-import type { Context } from 'hono';
 import type { RequestInfo } from '../apimachinery/request-info.ts';
 import type { Decision } from '../routing/decision.ts';
 import { type InboundRequest, inboundFromRequest } from './inbound.ts';
@@ -45,10 +44,11 @@ export interface HandlerEnvironment {
   Bindings: object;
 }
 
-export type HandlerContext = Context<HandlerEnvironment>;
-
-/** Gives the request as it was received: the runtime's adapter, as `GetConnInfo` is in Hono. */
-export type GetInboundRequest = (context: HandlerContext) => InboundRequest;
+/**
+ * Gives the request as it was received: the runtime's adapter, as `GetConnInfo` is in Hono.
+ * @param env the runtime's own, which came with the request
+ */
+export type GetInboundRequest = (request: Request, env: object | undefined) => InboundRequest;
 
 /** What the web's `Request` holds of a request, for runtimes whose adapter provides no more. */
-export const webInbound: GetInboundRequest = (context) => inboundFromRequest(context.req.raw);
+export const webInbound: GetInboundRequest = (request) => inboundFromRequest(request);

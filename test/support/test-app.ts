@@ -74,7 +74,7 @@ export async function testApp(options: TestAppOptions = {}) {
     transport,
     authenticators: [requestHeader, new X509Authenticator()],
     isVerifiedPeer: (inbound) => requestHeader.isVerifiedPeer(inbound),
-    inbound: (context) => inboundFromRequest(context.req.raw, connection),
+    inbound: (request) => inboundFromRequest(request, connection),
     ...rest,
   });
   return { app, receiver, transport };

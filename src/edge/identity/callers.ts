@@ -1,5 +1,4 @@
 import type { FetchImplementation, JWTPayload, JWTVerifyGetKey } from 'jose';
-import * as errors from 'jose/errors';
 import { createRemoteJWKSet, customFetch } from 'jose/jwks/remote';
 import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
@@ -10,7 +9,7 @@ import type { InboundRequest } from '../../request/inbound.ts';
 import type { Caller, UserInfo } from '../../request/user-info.ts';
 import { websocketBearerToken } from '../../request/websocket-bearer.ts';
 import { readText } from '../../runtime/bytes.ts';
-import { errorMessage } from '../../runtime/errors.ts';
+import { errorCode, errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { CallerMethods, TokenIssuer } from '../configuration/configuration.ts';
 import { WorkerInboundRequest } from '../platform/worker-inbound.ts';
@@ -132,14 +131,21 @@ function claimError(claim: string, what: string): AuthenticationError {
   return new AuthenticationError(`the token's claim ${claim} ${what}`);
 }
 
-/** The class of the error, and nothing of the token. */
+/** By the `code` of jose's errors. */
+const wrongs: Readonly<Record<string, string>> = {
+  ERR_JWT_EXPIRED: 'has expired',
+  ERR_JWT_CLAIM_VALIDATION_FAILED: 'has a wrong claim, or none',
+  ERR_JOSE_ALG_NOT_ALLOWED: 'is not signed with an asymmetric algorithm',
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'has a signature that does not hold',
+  ERR_JWKS_NO_MATCHING_KEY: 'is signed with a key that its issuer does not have',
+};
+
+/** The class of the error, and nothing of the token but the name of a claim. */
 function wrong(error: unknown): string {
-  if (error instanceof errors.JWTExpired) return 'has expired';
-  if (error instanceof errors.JWTClaimValidationFailed) return `has a wrong claim, or none: ${error.claim}`;
-  if (error instanceof errors.JOSEAlgNotAllowed) return 'is not signed with an asymmetric algorithm';
-  if (error instanceof errors.JWSSignatureVerificationFailed) return 'has a signature that does not hold';
-  if (error instanceof errors.JWKSNoMatchingKey) return 'is signed with a key that its issuer does not have';
-  return error instanceof errors.JOSEError ? 'is malformed' : 'cannot be verified now';
+  const code = errorCode(error);
+  if (!code.startsWith('ERR_J')) return 'cannot be verified now';
+  const isClaims = code === 'ERR_JWT_CLAIM_VALIDATION_FAILED' && error instanceof Error && 'claim' in error;
+  return `${wrongs[code] ?? 'is malformed'}${isClaims ? `: ${String(error.claim)}` : ''}`;
 }
 
 /**

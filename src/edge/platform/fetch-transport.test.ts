@@ -28,7 +28,7 @@ async function edgeApp(assertionSigner: AssertionSigner | undefined, fetch: Fetc
     },
     routingTable: await receiverHolding(mixedCluster),
     authenticators: [new X509Authenticator()],
-    inbound: (context) => inboundFromRequest(context.req.raw, userConnection('jane', ['a, b'])),
+    inbound: (request) => inboundFromRequest(request, userConnection('jane', ['a, b'])),
     assertionSigner,
     transport: createFetchTransport(createFetchSender({ fetch })),
   });

@@ -1,11 +1,10 @@
 import { isUriHost } from '../../apimachinery/request-target.ts';
 import { internalError, statusResponse } from '../../apimachinery/status.ts';
-import { createApp } from '../../app.ts';
+import { createFetchHandler } from '../../fetch-handler.ts';
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import { resolveOptions } from '../../proxy/options.ts';
 import { createRouter } from '../../proxy/router.ts';
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
-import type { HandlerContext } from '../../request/router.ts';
 import { hexOf } from '../../runtime/bytes.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { CallerMethods, WorkerConfiguration } from '../configuration/configuration.ts';
@@ -71,10 +70,6 @@ export interface WorkerApp {
   fetch(request: Request, context: ExecutionContext): Promise<Response>;
 }
 
-interface Bindings {
-  readonly inbound: WorkerInboundRequest;
-}
-
 /** The runtime's `request.cf`: an object on Cloudflare; on self-hosted workerd, as its operator configured. */
 interface PlatformRequest extends Request {
   readonly cf?: unknown;
@@ -89,7 +84,7 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
 }
 
 /**
- * Puts the router together from what was prepared: the app that is the router everywhere. What merges documents, the
+ * Puts the router together from what was prepared: the handler that is the router everywhere. What merges documents, the
  * router's own paths, and what carries WebSockets are loaded when they are first needed.
  */
 export function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
@@ -110,8 +105,12 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
     logger,
   });
   const router = createRouter(routerOptions);
-  const inbound = (context: HandlerContext) => (context.env as Bindings).inbound;
-  const app = createApp({ ...routerOptions, router, inbound });
+  const handle = createFetchHandler({
+    ...routerOptions,
+    router,
+    inbound: (request, env) =>
+      env instanceof WorkerInboundRequest ? env : new WorkerInboundRequest(request, {}),
+  });
 
   async function upgrade(inbound: WorkerInboundRequest): Promise<Response> {
     const { upgradeWebSocket } = await import('./websocket-upgrade.ts');
@@ -128,7 +127,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
         const inbound = new WorkerInboundRequest(request, certificateOf(request.cf));
         // The runtime hands the header over whatever it holds.
         if (request.headers.has('upgrade')) return await upgrade(inbound);
-        const response = Promise.resolve(app.fetch(request, { inbound } satisfies Bindings));
+        const response = Promise.resolve(handle(request, inbound));
         // A push that its sender gives up on must still end, or the turns after it would never come.
         if (inbound.target.startsWith(`${ownPathsPrefix}/`)) waitUntil(response.catch(() => undefined));
         return await response;

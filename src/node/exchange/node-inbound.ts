@@ -320,9 +320,7 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
  * const app = createApp({ local, routingTable: receiver, transport, inbound: nodeInbound });
  * ```
  */
-export const nodeInbound: GetInboundRequest = (context) => {
-  const { env } = context;
-  // Hono leaves `env` undefined when `fetch` is called without one.
+export const nodeInbound: GetInboundRequest = (request, env) => {
   if (env !== undefined && 'inbound' in env && env.inbound instanceof NodeInboundRequest) return env.inbound;
-  return inboundFromRequest(context.req.raw);
+  return inboundFromRequest(request);
 };

@@ -108,8 +108,8 @@ async function startGateway() {
     snapshot,
     transport,
     load,
-    inbound: (context) => ({
-      ...inboundFromRequest(context.req.raw, userConnection('alice', ['dev'])),
+    inbound: (request) => ({
+      ...inboundFromRequest(request, userConnection('alice', ['dev'])),
       keepBody() {
         isKept = true;
       },

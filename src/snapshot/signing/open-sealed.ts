@@ -1,11 +1,15 @@
 // Not from 'jose' itself: a Worker would load all of it with its first request.
-import type { CompactJWSHeaderParameters } from 'jose';
 import * as base64url from 'jose/base64url';
-import { decodeProtectedHeader } from 'jose/decode/protected_header';
-import { compactVerify } from 'jose/jws/compact/verify';
 import * as v from 'valibot';
 import { sha256Digest, sha256DigestPattern } from '../../runtime/bytes.ts';
-import { DocumentReader, expected, IssueList, parseJsonText, strict } from '../../runtime/validation.ts';
+import {
+  DocumentReader,
+  expected,
+  IssueList,
+  isJsonObject,
+  parseJsonText,
+  strict,
+} from '../../runtime/validation.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../format/limits.ts';
 import { parseSnapshotText } from '../format/parse-snapshot.ts';
 import { generation, type Snapshot, timestamp } from '../format/schema.ts';
@@ -116,6 +120,12 @@ export interface VerifiedPayload {
   readonly kid: string;
 }
 
+interface ProtectedHeader {
+  readonly alg?: unknown;
+  readonly kid?: unknown;
+  readonly typ?: unknown;
+}
+
 /** An alg, a kid, a typ: a header of this length is no header of ours. */
 const maximumHeaderLength = 2_048;
 
@@ -142,7 +152,7 @@ export async function verifySealed(
     );
   }
   const header = protectedHeader(jws, subject);
-  const { alg, kid } = header;
+  const { alg, kid, typ: actualTyp } = header;
   if (typeof alg !== 'string' || alg.toLowerCase() === 'none') {
     throw new SnapshotError('Unsigned', `${subject} is not signed: its header names no algorithm.`);
   }
@@ -150,7 +160,7 @@ export async function verifySealed(
   if (Object.hasOwn(header, 'crit')) {
     throw new SnapshotError('BadSignature', `${subject} has a crit header; no extension is understood here.`);
   }
-  if (header.typ !== typ) {
+  if (actualTyp !== typ) {
     throw new SnapshotError('BadSignature', `${subject} must have the typ ${typ} in its header.`);
   }
   const key = typeof kid === 'string' ? keys.get(kid) : undefined;
@@ -167,7 +177,7 @@ export async function verifySealed(
     );
   }
   const payload = await verifiedBytes(jws, key, subject);
-  return { text: utf8(payload, subject), digest: await sha256Digest(payload), kid: key.kid };
+  return { text: textOf(payload, subject), digest: await sha256Digest(payload), kid: key.kid };
 }
 
 /**
@@ -187,28 +197,44 @@ function isCompactJws(jws: string): boolean {
   return second < jws.length - 1 && !jws.includes('.', second + 1);
 }
 
-function protectedHeader(jws: string, subject: string): CompactJWSHeaderParameters {
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function protectedHeader(jws: string, subject: string): ProtectedHeader {
   try {
-    return decodeProtectedHeader(jws) as CompactJWSHeaderParameters;
-  } catch (cause) {
-    throw new SnapshotError('Unsigned', `${subject} is not signed: the header of the JWS cannot be read.`, {
-      cause,
-    });
+    const header: unknown = JSON.parse(utf8.decode(base64url.decode(jws.slice(0, jws.indexOf('.')))));
+    if (isJsonObject(header)) return header;
+  } catch {
+    // As for what is JSON and no object.
   }
+  throw new SnapshotError('Unsigned', `${subject} is not signed: the header of the JWS cannot be read.`);
 }
 
-async function verifiedBytes(jws: string, key: PinnedKey, subject: string): Promise<Uint8Array> {
+/**
+ * By Web Crypto (RFC 7515 section 5.2, RFC 7518 section 3.4, RFC 8037 section 3.1): the header is judged before, and the
+ * rest of jose's verification would be a tenth of what a Worker loads with its first request.
+ */
+async function verifiedBytes(
+  jws: string,
+  { alg, publicKey }: PinnedKey,
+  subject: string,
+): Promise<Uint8Array> {
+  const algorithm = alg === 'ES256' ? { name: 'ECDSA', hash: 'SHA-256' } : { name: 'Ed25519' };
+  const end = jws.lastIndexOf('.');
   try {
-    const { payload } = await compactVerify(jws, key.publicKey, { algorithms: [key.alg] });
-    return payload;
+    const signed = new TextEncoder().encode(jws.slice(0, end));
+    const signature = new Uint8Array(base64url.decode(jws.slice(end + 1)));
+    if (await crypto.subtle.verify(algorithm, publicKey, signature, signed)) {
+      return base64url.decode(jws.slice(jws.indexOf('.') + 1, end));
+    }
   } catch (cause) {
     throw new SnapshotError('BadSignature', `${subject} has a signature that does not hold.`, { cause });
   }
+  throw new SnapshotError('BadSignature', `${subject} has a signature that does not hold.`);
 }
 
-function utf8(bytes: Uint8Array, subject: string): string {
+function textOf(bytes: Uint8Array, subject: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch (cause) {
     const issues = [{ path: '', message: 'is not UTF-8' }];
     throw new SnapshotError('Invalid', `${subject} is invalid: it is not UTF-8.`, { issues, cause });

@@ -87,7 +87,7 @@ async function startInProcess(cluster: Cluster): Promise<RunningRuntime> {
       new PeerAssertionAuthenticator({ keys: () => assertionKeys.keys, audience: localId }),
       new X509Authenticator(),
     ],
-    inbound: ({ req: { raw } }) => inboundFromRequest(raw, connections.get(raw) ?? {}),
+    inbound: (raw) => inboundFromRequest(raw, connections.get(raw) ?? {}),
     transport,
     logger: silentLogger,
   });
