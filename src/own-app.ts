@@ -12,7 +12,6 @@ import {
 import { type HealthCheck, healthEndpoints, reportHealth, routerHealthChecks } from './own-paths/health.ts';
 import type { RouterHistory } from './own-paths/history/router-history.ts';
 import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoints.ts';
-import { createServerChecks } from './own-paths/server-checks.ts';
 import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
 import {
   type RouterStatus,
@@ -70,11 +69,9 @@ export function createOwnApp(
   const accept = acceptOwnRequest(router, inbound);
   const app = new Hono<HandlerEnvironment>();
 
-  // /livez, /readyz, /healthz: the router's own health, open to everyone; beside it what API servers show of theirs to
-  // this caller.
+  // /livez, /readyz, /healthz: the router's own health, open to everyone.
   const onChecked = metrics?.healthChecked.bind(metrics);
-  const askServers = createServerChecks({ ...options, router });
-  app.route('/', healthEndpoints({ ...healthChecks, accept, logger, onChecked, askServers }));
+  app.route('/', healthEndpoints({ ...healthChecks, accept, logger, onChecked }));
 
   // /.mixed-version-proxy/: who is calling is established first (401), and a server is asked whether they may (403, 503).
   const authorize = createDelegatedAuthorizer({ ...options, router });

@@ -92,10 +92,10 @@ const chokepoints = {
     definedIn: 'src/own-paths/authorization.ts',
     calledIn: ['src/own-app.ts'],
   },
-  // What is asked in a caller's name on the side: servers for their health checks, and whether the caller may use an own path.
+  // What is asked in a caller's name on the side: whether the caller may use an own path.
   askInCallersName: {
     definedIn: 'src/proxy/ask-in-callers-name.ts',
-    calledIn: ['src/own-paths/authorization.ts', 'src/own-paths/server-checks.ts'],
+    calledIn: ['src/own-paths/authorization.ts'],
   },
   // Whose word on a server's address counts; and what a router says of itself.
   createAdvertisedAddresses: {
@@ -200,15 +200,10 @@ test('an upgrade is dialled in one place, with the request from Router.deliver',
 });
 
 test('the order accept, identify, decide, carry, name, observe is spelled in one place, for requests and upgrades', () => {
-  assert.deepEqual(placesOf(/\brouter\.decide\(/), [
-    // Asks the servers for their own health checks, in the name of the caller.
-    'src/own-paths/server-checks.ts',
-    'src/proxy/router.ts',
-  ]);
+  assert.deepEqual(placesOf(/\brouter\.decide\(/), ['src/proxy/router.ts']);
   assert.deepEqual(placesOf(/\brouter\.identify\(/), [
     // Before the router's own paths.
     'src/own-app.ts',
-    'src/own-paths/server-checks.ts',
     'src/proxy/router.ts',
   ]);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [

@@ -4,7 +4,6 @@ import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import { rerouteMarkHeader } from '../request/headers.ts';
 import type { HandlerEnvironment } from '../request/router.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
-import type { AskServerChecks, CheckOutcome, ServerReport, WhyNotKnown } from './server-checks.ts';
 import { lacksOwnServer, oldSnapshotWarnings, type RouterStatusOptions } from './status/router-status.ts';
 import {
   type CredentialFiles,
@@ -25,8 +24,6 @@ interface HealthEndpointsOptions {
   /** Stands before each of them. Default: nothing does. */
   readonly accept?: MiddlewareHandler<HandlerEnvironment> | undefined;
   readonly logger?: Logger;
-  /** Asks API servers for their own checks, where `?verbose` or an exclusion calls for it. Default: none is asked. */
-  readonly askServers?: AskServerChecks | undefined;
   /** Told of each check that was run, for metrics. */
   readonly onChecked?: ((endpoint: HealthEndpoint, name: string, healthy: boolean) => void) | undefined;
 }
@@ -36,31 +33,23 @@ interface HealthEndpointsOptions {
  * check that the router does not have is none of these.
  */
 export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEnvironment> {
-  const { livez, readyz, logger = silentLogger, onChecked, askServers, accept = passOn } = options;
+  const { livez, readyz, logger = silentLogger, onChecked, accept = passOn } = options;
   const app = new Hono<HandlerEnvironment>();
   for (const [endpoint, checks] of [
     ['livez', livez],
     ['readyz', readyz],
     ['healthz', readyz],
   ] as const) {
-    const told = { onChecked: (name: string, healthy: boolean) => onChecked?.(endpoint, name, healthy) };
-    app.get(`/${endpoint}`, accept, async (context) => {
+    const told = (name: string, healthy: boolean) => onChecked?.(endpoint, name, healthy);
+    app.get(`/${endpoint}`, accept, (context) => {
       const verbose = context.req.query('verbose') !== undefined;
       const exclude = context.req.queries('exclude') ?? [];
-      const options = { verbose, exclude, byPeer: isMarked(context), ...told };
-      const report = reportHealth(endpoint, checks, options);
-      const isForServers = exclude.some((name) => !checks.some((check) => check.name === name));
-      // Probes ask for neither: they cost no request to a server.
-      if (askServers === undefined || (!verbose && (report.healthy || !isForServers))) {
-        return respond(endpoint, report, logger);
-      }
-      const servers = await askServers(context.var, endpoint, exclude);
-      const withServers = reportHealth(endpoint, checks, { ...options, servers, onChecked: undefined });
-      return respond(endpoint, withServers, logger);
+      const options = { verbose, exclude, byPeer: isMarked(context), onChecked: told };
+      return respond(endpoint, reportHealth(endpoint, checks, options), logger);
     });
     for (const check of checks) {
       app.get(`/${endpoint}/${check.name}`, accept, (context) => {
-        const options = { verbose: false, exclude: [], byPeer: isMarked(context), ...told };
+        const options = { verbose: false, exclude: [], byPeer: isMarked(context), onChecked: told };
         return respond(endpoint, reportHealth(endpoint, [check], options), logger);
       });
     }
@@ -145,7 +134,7 @@ interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'local'> {
 export function serversCheck(options: ServersCheckOptions): HealthCheck {
   const { health } = options;
   return {
-    name: serversCheckName,
+    name: 'servers',
     check({ byPeer }) {
       const serverId = options.local?.id;
       const missing = serverId === undefined ? undefined : health.whyNot(serverId);
@@ -233,19 +222,11 @@ interface HealthReportOptions extends Partial<HealthQuestion> {
   readonly verbose: boolean;
   readonly exclude: readonly string[];
   readonly onChecked?: ((name: string, healthy: boolean) => void) | undefined;
-  /** What API servers say of their own checks. Default: they were not asked. */
-  readonly servers?: readonly ServerReport[] | undefined;
 }
 
 /**
  * Runs the checks and words the result as kube-apiserver does (k8s.io/apiserver pkg/server/healthz): `ok`, or
  * one line a check when asked for or when one fails, without reasons, which may name internals.
- *
- * Beside them stand the checks of the API servers, where they were asked: those of the local one under their own names,
- * those of several together, where a check counts as failed only if it fails wherever it was run. They change nothing
- * about the result, which is the same for a question that is not verbose; but a server that passes without the checks
- * that are excluded is a healthy server.
- *
  * @param endpoint `livez`, `readyz` or `healthz`
  */
 export function reportHealth(
@@ -255,34 +236,19 @@ export function reportHealth(
 ): HealthReport {
   const lines: string[] = [];
   const failures: { name: string; reason: string }[] = [];
-  const { servers = [] } = options;
-  const theirs = checksOfServers(servers);
-  const ownNames = new Set(checks.map(({ name }) => name));
-  const passesWithExclusions =
-    [...theirs].some(([name, outcome]) => outcome === 'excluded' && !ownNames.has(name)) &&
-    servers.some(({ result }) => result === 'passed');
   for (const { name, check, warning } of checks) {
-    const ofServers = theirs.get(name);
-    theirs.delete(name);
     if (options.exclude.includes(name)) {
       lines.push(`[+]${name} excluded: ok`);
       continue;
     }
-    const own = check({ byPeer: options.byPeer ?? false });
-    options.onChecked?.(name, own === undefined);
-    const reason = name === serversCheckName && passesWithExclusions ? undefined : own;
-    if (reason === undefined) {
-      lines.push(ofServers === 'failed' ? failedLine(name) : `[+]${name} ok`);
-    } else {
-      lines.push(failedLine(name));
-      failures.push({ name, reason });
-    }
+    const reason = check({ byPeer: options.byPeer ?? false });
+    options.onChecked?.(name, reason === undefined);
+    lines.push(reason === undefined ? `[+]${name} ok` : `[-]${name} failed: reason withheld`);
+    if (reason !== undefined) failures.push({ name, reason });
     const doubt = warning?.();
     if (doubt !== undefined) lines.push(`warn: ${name}: ${doubt}`);
   }
-  for (const [name, outcome] of theirs) lines.push(lineOf(name, outcome));
-  lines.push(...linesOfServers(endpoint, servers));
-  const unknown = options.exclude.filter((name) => !ownNames.has(name) && theirs.get(name) !== 'excluded');
+  const unknown = options.exclude.filter((excluded) => !checks.some(({ name }) => name === excluded));
   if (unknown.length > 0) {
     const names = unknown.map((name) => JSON.stringify(name)).join(',');
     lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
@@ -291,47 +257,4 @@ export function reportHealth(
   if (healthy && !options.verbose) return { healthy, body: 'ok', failures };
   lines.push(healthy ? `${endpoint} check passed` : `${endpoint} check failed`);
   return { healthy, body: `${lines.join('\n')}\n`, failures };
-}
-
-/** See `serversCheck`: whether there is a server that can be used. */
-const serversCheckName = 'servers';
-
-function failedLine(name: string): string {
-  return `[-]${name} failed: reason withheld`;
-}
-
-function lineOf(name: string, outcome: CheckOutcome): string {
-  if (outcome === 'failed') return failedLine(name);
-  return outcome === 'ok' ? `[+]${name} ok` : `[+]${name} excluded: ok`;
-}
-
-function checksOfServers(servers: readonly ServerReport[]): Map<string, CheckOutcome> {
-  const united = new Map<string, CheckOutcome>();
-  for (const { checks } of servers) {
-    for (const [name, outcome] of checks) {
-      const known = united.get(name);
-      if (known === undefined || known === 'failed') united.set(name, outcome);
-    }
-  }
-  return united;
-}
-
-const reasons: Readonly<Record<WhyNotKnown, string>> = {
-  unreachable: 'it cannot be reached',
-  hidden: 'not to this caller',
-  late: 'no response in time',
-  unknown: 'no response that names them',
-};
-
-/** What the lines of the checks do not say: which of several servers fails or is silent, and that it changes nothing. */
-function linesOfServers(endpoint: string, servers: readonly ServerReport[]): string[] {
-  return servers.flatMap(({ serverId, result, checks }) => {
-    const who = serverId === undefined ? 'the API server' : `API server ${serverId}`;
-    if (result === 'passed') return serverId === undefined ? [] : [`[+]server/${serverId} ok`];
-    if (result !== 'failed') {
-      return [`warn: ${who} did not show its ${endpoint} checks: ${reasons[result]}`];
-    }
-    const failed = [...checks].flatMap(([name, outcome]) => (outcome === 'failed' ? [name] : []));
-    return [`warn: ${who} failed its own ${endpoint} checks: ${failed.join(',')}`];
-  });
 }

@@ -158,7 +158,9 @@ test('requests that are over keep none that came after them alive until all of t
 
 /** Responses with the target as the adapter gives it. */
 function appOfTargets(): Hono<HandlerEnvironment> {
-  return new Hono<HandlerEnvironment>().all('*', ({ req, env, text }) => text(nodeInbound(req.raw, env).target));
+  return new Hono<HandlerEnvironment>().all('*', ({ req, env, text }) =>
+    text(nodeInbound(req.raw, env).target),
+  );
 }
 
 test('in a Hono app the adapter gives the target as it stood on the wire', async (context) => {
