@@ -145,6 +145,7 @@ const outcomes: Readonly<Record<ProbeOutcome, string>> = {
   ready: 'ready',
   changed: 'ready, and not as the snapshot has it',
   alive: 'alive, but not allowed to say more',
+  refusing: 'alive, and refuses everything: it may not know its roles yet',
   'not-ready': 'not ready',
   unreachable: 'no response',
 };

@@ -27,6 +27,7 @@ function after(signals: readonly HealthSignal[], from: HealthState = initialHeal
 const anySignal = fc.constantFrom<HealthSignal>(
   'ready',
   'alive',
+  'refusing',
   'not-ready',
   'unreachable',
   'not-connected',
@@ -155,6 +156,20 @@ describe('a server whose connection was refused or broke', () => {
     // Long after the connection was lost the refusal has another reason: somebody has taken the right away.
     assert.equal(probed(lost, 'alive', 70_000).lost, undefined);
     assert.equal(probed(healthy, 'alive').status, 'healthy');
+  });
+
+  test('is not used by a router that was started with it while it refuses everything, for a minute', () => {
+    const first = probed(initialHealth(0), 'refusing', 10);
+    const unreachable = probed(afterLostConnection(initialHealth(0), 5), 'refusing', 10);
+    for (const state of [first, unreachable]) {
+      assert.deepEqual([state.status, missingKnowledge(state, 11)], ['unknown', 'down']);
+      assert.equal(missingKnowledge(probed(state, 'refusing', 30), 31), 'down');
+      const ready = probed(state, 'ready', 40);
+      assert.deepEqual([ready.status, ready.lost], ['healthy', undefined]);
+      // Somebody has taken the right to read both paths away from everybody: that is no reason not to use it.
+      assert.equal(probed(state, 'refusing', 60_011).lost, undefined);
+    }
+    assert.equal(after(['ready', 'refusing']).status, 'healthy');
   });
 
   test('is ready, and not known yet, when it says something else of itself than the snapshot: until the snapshot says that', () => {

@@ -8,6 +8,8 @@ export type ProbeOutcome =
   | 'changed'
   /** It responds, but not to that question (401, 403, 404, 429): alive, and nothing is known against it. */
   | 'alive'
+  /** 403 to that and to `/api`, which every authenticated user may read: as a kube-apiserver that does not know its roles yet. */
+  | 'refusing'
   /** 5xx: it runs and asks not to be used, as kube-apiserver does while it starts and shuts down. */
   | 'not-ready'
   /** No response: refused, TLS failure, reset, or none in time. */
@@ -102,14 +104,14 @@ export function nextHealth(
     const lost: LostConnection = before.probing ? { ...before, missing: 'served-set' } : before;
     return afterSuccess({ ...state, lost, suspected: undefined, hasShownReadiness: true }, thresholds, now);
   }
-  if (heard === 'ready' || heard === 'alive') {
+  if (heard === 'ready' || heard === 'alive' || heard === 'refusing') {
     const better = afterSuccess({ ...withoutDoubt(state), isVerified: true }, thresholds, now);
     return heard === 'ready' ? { ...better, hasShownReadiness: true } : better;
   }
   const failed =
     heard === 'not-connected'
       ? { ...state, successes: 0, missedConnections: state.missedConnections + 1 }
-      : { ...afterFailedProbe(state, heard, now), successes: 0, failures: state.failures + 1 };
+      : { ...afterFailedProbe(state, heard, signal, now), successes: 0, failures: state.failures + 1 };
   const cause: UnhealthyCause = heard === 'not-ready' ? 'not-ready' : 'unreachable';
   if (state.status === 'unhealthy') return { ...failed, cause };
   if (Math.max(failed.failures, failed.missedConnections) < thresholds.fall) return failed;
@@ -117,12 +119,16 @@ export function nextHealth(
 }
 
 /**
- * Whether a server refuses `/readyz` that has let it be read before: it was restarted and has not read its RBAC rules
- * yet, as long as which kube-apiserver responds with 403 to everybody, the probe included.
+ * Whether a server refuses `/readyz` that has let it be read before, or everything: it was started and has not read its
+ * RBAC rules yet, as long as which kube-apiserver responds with 403 to everybody, the probe included. A router may have
+ * been started with it (the node, or a kubelet that replaces its static pods), and has nothing of before to go by.
  */
 function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number): boolean {
+  if (signal === 'refusing' && state.hasShownReadiness !== true) {
+    return state.lost === undefined ? state.status === 'unknown' : now - state.lost.at < startDuration;
+  }
   return (
-    signal === 'alive' &&
+    (signal === 'alive' || signal === 'refusing') &&
     state.hasShownReadiness === true &&
     (state.suspected === true || isLostLately(state, now))
   );
@@ -156,12 +162,17 @@ function withoutDoubt(state: HealthState): HealthState {
   return { ...state, lost, suspected: undefined };
 }
 
-function afterFailedProbe(state: HealthState, signal: HealthSignal, now: number): HealthState {
+function afterFailedProbe(
+  state: HealthState,
+  heard: HealthSignal,
+  signal: HealthSignal,
+  now: number,
+): HealthState {
   // Who broke off and then says that it is not ready was restarted in the meantime.
-  const isRestarted = state.suspected === true && signal === 'not-ready';
+  const isRestarted = (state.suspected === true && heard === 'not-ready') || signal === 'refusing';
   const lost: LostConnection | undefined =
     state.lost ?? (isRestarted ? { since: now, at: now, probing: true } : undefined);
-  const isFound = lost?.missing !== undefined || lost?.probing === true || signal === 'unreachable';
+  const isFound = lost?.missing !== undefined || lost?.probing === true || heard === 'unreachable';
   return {
     ...state,
     suspected: undefined,

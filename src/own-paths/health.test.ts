@@ -131,6 +131,13 @@ test('a router is not ready before any server has responded, nor when none does'
   }
 });
 
+test('a router whose peers have responded waits for the first word of the local server', () => {
+  const servers = health({ local: undefined, a: 'ready' });
+  assert.match(serversCheck({ local, health: servers }).check(byOther) ?? '', /not responded to a probe yet/);
+  servers.probed('local', 'refusing', 1);
+  assert.equal(serversCheck({ local, health: servers }).check(byOther), undefined);
+});
+
 test('with the local server down a router is ready by its peers', () => {
   const servers = health({ local: 'unreachable', a: 'ready' });
   assert.equal(serversCheck({ local, health: servers }).check(byOther), undefined);

@@ -142,7 +142,11 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
       if (serverId !== undefined && health.statusOf(serverId) === 'healthy' && !(byPeer && refusesPeers))
         return undefined;
       const peersCount = serverId === undefined || !byPeer;
-      if (peersCount && health.reports().some(({ status }) => status === 'healthy')) return undefined;
+      const reports = health.reports();
+      // One that was started with this router may refuse everything for a while: peers take its place once that is known.
+      const isLocalUnheard = reports.some(({ id, lastProbe }) => id === serverId && lastProbe === undefined);
+      if (peersCount && !isLocalUnheard && reports.some(({ status }) => status === 'healthy'))
+        return undefined;
       return peersCount
         ? 'no API server is healthy: all are down, or have not responded to a probe yet'
         : 'the local API server is not healthy: it is down, or has not responded to a probe yet';

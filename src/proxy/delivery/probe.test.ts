@@ -118,13 +118,22 @@ test('only a 5xx says that a server is not to be used; refusing the question is 
   assert.deepEqual(await Promise.all(outcomes), [
     [200, 'ready'],
     [401, 'alive'],
-    [403, 'alive'],
+    [403, 'refusing'],
     [404, 'alive'],
     [429, 'alive'],
     [500, 'not-ready'],
     [503, 'not-ready'],
     [504, 'not-ready'],
   ]);
+});
+
+test('a server that refuses /readyz alone is alive: one that does not know its roles yet refuses /api as well', async () => {
+  const { ask, sent } = probing((target) => new Response('no', { status: target === '/api' ? 200 : 403 }));
+  assert.equal(await ask(), 'alive');
+  assert.deepEqual(
+    sent.map(({ target }) => target),
+    ['/readyz', '/api'],
+  );
 });
 
 test('a response is read to its end, so that its connection is kept, but not without end', async () => {

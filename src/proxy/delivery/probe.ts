@@ -33,7 +33,7 @@ export interface ProbeOptions extends AskOptions {
  * Asks a server for `/readyz`, as the router itself and over the connections that carry requests: what would keep
  * those from being served (a front-proxy certificate that has expired, a dead connection) shows here first. By
  * Kubernetes' defaults everybody may read the path (ClusterRole `system:public-info-viewer`); a server that refuses
- * it is alive all the same. A probe of a peer bears the reroute mark, so that a router there speaks for its local
+ * it alone is alive all the same. A probe of a peer bears the reroute mark, so that a router there speaks for its local
  * server alone: with peers that count each other, all would be ready for ever.
  *
  * @example
@@ -93,6 +93,7 @@ export function createProbe(
     const signal = AbortSignal.any([cancelled, AbortSignal.timeout(timeoutMilliseconds())]);
     try {
       const readiness = await ask(destination, '/readyz', signal);
+      if (readiness === 403 && (await ask(destination, '/api', signal)) === 403) return 'refusing';
       const outcome = outcomeOf(typeof readiness === 'number' ? readiness : 200);
       if (outcome !== 'ready' || !isToBeVerified(destination.id)) return outcome;
       return isAsSaid(destination.id, await wordOf(destination, signal)) ? 'ready' : 'changed';
