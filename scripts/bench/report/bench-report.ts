@@ -7,6 +7,7 @@ import { measuredOn } from '../../report/format.ts';
 import { replaceBetweenMarkers } from '../../report/markers.ts';
 import { markdownTable } from '../../report/text-table.ts';
 import { pacedWindows } from '../load/paced.ts';
+import { windowSeconds } from '../throughput/measure-workload.ts';
 import {
   type ThroughputResults,
   throughputResultsSchema,
@@ -84,11 +85,12 @@ export function tablesPage({ throughput, quick, watches }: RecordedResults): str
 function throughputText(results: ThroughputResults, prefix: string): string {
   let noteBefore = '';
   return workloads
-    .flatMap(({ name, title, kind }) => {
+    .flatMap((workload) => {
+      const { name, title } = workload;
       const measured = results.workloads[name];
       if (measured === undefined) return [];
       const rates = measured.rounds.flatMap(({ rate }) => rate ?? []);
-      const note = `${roundsOf(kind, measured)} ${provenance(measured)}`;
+      const note = `${roundsOf(workload, measured)} ${provenance(measured)}`;
       const lines = [
         `### ${prefix}${title}`,
         '',
@@ -104,12 +106,16 @@ function throughputText(results: ThroughputResults, prefix: string): string {
     .join('\n');
 }
 
-function roundsOf(kind: Workload['kind'], { rounds, passes, warmUp, seconds }: WorkloadResults): string {
+function roundsOf(workload: Workload, { rounds, passes, warmUp, seconds }: WorkloadResults): string {
+  const { kind } = workload;
   // wrk takes whole seconds and has no warm-up.
   const [length, before] =
     kind === 'connections'
       ? [Math.ceil(seconds), '']
-      : [kind === 'rate' ? seconds * pacedWindows : seconds, `, after ${warmUp} s of load that do not count`];
+      : [
+          kind === 'rate' ? windowSeconds(workload, seconds) * pacedWindows : seconds,
+          `, after ${warmUp} s of load that do not count`,
+        ];
   const each = passes === 1 ? `${length} s` : `${passes} passes of ${length} s`;
   return `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} of ${each}${before}.`;
 }

@@ -54,7 +54,7 @@ export function measureRound(
     for (const workload of options.workloads) {
       const rate =
         workload.kind === 'rate'
-          ? await halfOfSaturation(workload, running, rounds, bench, options)
+          ? (workload.perSecond ?? (await halfOfSaturation(workload, running, rounds, bench, options)))
           : undefined;
       console.log(`${workload.title}${rate === undefined ? '' : `, ${rate} a second`}`);
       const contenders = await measurePasses(workload, running, rate, bench, options);

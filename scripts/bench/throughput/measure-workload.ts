@@ -53,11 +53,16 @@ async function loadOf(workload: Workload, origin: string, options: MeasureOption
     streams,
     responseBytes,
     warmUp,
-    seconds: kind === 'rate' ? seconds * pacedWindows : seconds,
+    seconds: kind === 'rate' ? windowSeconds(workload, seconds) * pacedWindows : seconds,
     url: origin + target,
     bodyFile: method === 'POST' ? await bodyFile(options.workbench) : undefined,
     rate: kind === 'rate' ? rate : undefined,
   };
+}
+
+/** A window of less than a hundred requests has no slowest hundredth. */
+export function windowSeconds({ perSecond }: Workload, seconds: number): number {
+  return perSecond === undefined ? seconds : Math.max(seconds, 100 / perSecond);
 }
 
 async function bodyFile({ directory }: Workbench): Promise<string> {

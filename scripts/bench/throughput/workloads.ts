@@ -15,6 +15,12 @@ export const workloadNames = [
   'http1-connections',
   'http1-rate',
   'http2-rate',
+  'http1-rate-1000',
+  'http2-rate-1000',
+  'http1-rate-300',
+  'http2-rate-300',
+  'http1-rate-100',
+  'http2-rate-100',
 ] as const;
 export type WorkloadName = (typeof workloadNames)[number];
 
@@ -32,9 +38,11 @@ export interface Workload {
   readonly responseBytes?: number;
   /**
    * `saturation`: each connection asks again as soon as it is answered. `connections`: the same, on a new connection
-   * each time. `rate`: half of what the router does of `GET` at saturation.
+   * each time. `rate`: so many a second, each when it is due, whatever becomes of those before.
    */
   readonly kind: 'saturation' | 'connections' | 'rate';
+  /** Of `rate`. Default: half of what the router does of the same request at saturation. */
+  readonly perSecond?: number;
 }
 
 const small = peerCollection;
@@ -83,6 +91,16 @@ export const workloads: readonly Workload[] = [
     target: small,
     kind: 'connections',
   },
-  { ...http1, name: 'http1-rate', title: 'GET 1 KB at a fixed rate, HTTP/1.1', target: small, kind: 'rate' },
-  { ...http2, name: 'http2-rate', title: 'GET 1 KB at a fixed rate, HTTP/2', target: small, kind: 'rate' },
+  { ...http1, name: 'http1-rate', title: 'GET 1 KB at half load, HTTP/1.1', target: small, kind: 'rate' },
+  { ...http2, name: 'http2-rate', title: 'GET 1 KB at half load, HTTP/2', target: small, kind: 'rate' },
+  ...([1_000, 300, 100] as const).flatMap((perSecond): Workload[] => [
+    {
+      ...{ ...http1, name: `http1-rate-${perSecond}`, target: small, kind: 'rate', perSecond },
+      title: `GET 1 KB, ${perSecond} a second, HTTP/1.1`,
+    },
+    {
+      ...{ ...http2, name: `http2-rate-${perSecond}`, target: small, kind: 'rate', perSecond },
+      title: `GET 1 KB, ${perSecond} a second, HTTP/2`,
+    },
+  ]),
 ];
