@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
-import { RequestDeadlines } from '../../src/node/exchange/node-inbound.ts';
+import { Deadlines } from '../../src/node/exchange/deadlines.ts';
 import { TransportError } from '../../src/request/destination.ts';
 import { janesRequest, pinned, speaker } from '../support/assertions.ts';
 import { recordingTransport } from '../support/recording-transport.ts';
@@ -86,7 +86,7 @@ describe('durations', () => {
 
     test(`--request-timeout is not met early or late when the clock is set ${what}`, (context) => {
       const clock = clocks();
-      const deadlines = new RequestDeadlines({ timeout: 60 * second, clock: clock.monotonic });
+      const deadlines = new Deadlines({ timeout: 60 * second, clock: clock.monotonic });
       context.after(() => deadlines.stop());
       let ended = false;
       deadlines.add({

@@ -12,6 +12,7 @@ import { TransportError, type TransportErrorCode } from '../../request/destinati
 import type { ByteCounter } from '../../request/request-record.ts';
 import type { OnResponseHead, SendResult } from '../../request/transport.ts';
 import { errorCode, errorMessage } from '../../runtime/errors.ts';
+import type { Deadlines, Expiring } from '../exchange/deadlines.ts';
 import { contentLength, type ResponseSink } from '../exchange/response-sink.ts';
 import { invalidResponse, LineCount, refuseOtherCodings, responseProgressed } from './http1-pool.ts';
 
@@ -19,9 +20,9 @@ interface ExchangeOptions {
   readonly origin: string;
   readonly sink: ResponseSink;
   readonly onResponseHead: OnResponseHead;
-  /** Milliseconds without progress until the head of the response; 0 waits for ever. */
-  readonly headTimeout: number;
-  /** Called once after `headTimeout`: on `false` the exchange keeps waiting. Default: it fails. */
+  /** Of the head of the response, counted from the last progress. Left out: it waits for ever. */
+  readonly deadlines?: Deadlines | undefined;
+  /** Called once at the deadline: on `false` the exchange keeps waiting. Default: it fails. */
   readonly givesUp?: (() => boolean) | undefined;
   readonly body?: { readonly opened: boolean } | undefined;
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
@@ -36,12 +37,12 @@ const discardMilliseconds = 5_000;
  * lent pieces, undici's pool its own events. The sink reports the client's: it drains or goes away. Each event takes
  * effect once.
  */
-export class Exchange implements LineHandler {
+export class Exchange implements LineHandler, Expiring {
   /** Resolves with the head of the response. @throws {TransportError} */
   readonly result: Promise<SendResult>;
   readonly #origin: string;
   readonly #sink: ResponseSink;
-  readonly #headTimeout: number;
+  readonly #deadlines: Deadlines | undefined;
   readonly #givesUp: (() => boolean) | undefined;
   readonly #body: ExchangeOptions['body'];
   readonly #onBrokenOff: ((origin: string) => void) | undefined;
@@ -49,7 +50,8 @@ export class Exchange implements LineHandler {
   #onResponseHead: OnResponseHead | undefined;
   readonly #resolve: (result: SendResult) => void;
   readonly #reject: (error: TransportError) => void;
-  readonly #timer: NodeJS.Timeout | undefined;
+  /** Until the head: for queueing, connecting, sending and waiting. */
+  #deadline: number | undefined;
   #bytes: ByteCounter | undefined;
   #state: 'waiting' | 'responding' | 'over' = 'waiting';
   /** Since the request is being written: from then on it may have arrived. */
@@ -59,11 +61,12 @@ export class Exchange implements LineHandler {
   #isWhole = false;
 
   constructor(options: ExchangeOptions) {
-    const { sink, headTimeout } = options;
+    const { sink, deadlines } = options;
     this.#origin = options.origin;
     this.#sink = sink;
     this.#onResponseHead = options.onResponseHead;
-    this.#headTimeout = headTimeout;
+    this.#deadlines = deadlines;
+    this.#deadline = deadlines?.add(this);
     this.#givesUp = options.givesUp;
     this.#body = options.body;
     this.#onBrokenOff = options.onBrokenOff;
@@ -71,8 +74,6 @@ export class Exchange implements LineHandler {
     this.result = promise;
     this.#resolve = resolve;
     this.#reject = reject;
-    // One timer until the head: for queueing, connecting, sending and waiting.
-    if (headTimeout > 0) this.#timer = setTimeout(() => this.#timedOut(), headTimeout);
     sink.attach(
       () => this.#source?.resume(),
       () => this.#clientGone(),
@@ -88,7 +89,7 @@ export class Exchange implements LineHandler {
   }
 
   progressed(): void {
-    this.#timer?.refresh();
+    if (this.#deadline !== undefined) this.#deadlines?.restart(this.#deadline);
   }
 
   onRequestStart(source: Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>): void {
@@ -130,7 +131,7 @@ export class Exchange implements LineHandler {
         return;
       }
       const outcome = sink.start(status, statusMessage, disposition.headers);
-      clearTimeout(this.#timer);
+      this.#liftDeadline();
       this.#bytes = disposition.bytes;
       this.#state = 'responding';
       this.#resolve(outcome);
@@ -209,8 +210,10 @@ export class Exchange implements LineHandler {
     else this.#discardTimer = setTimeout(() => this.#source?.abort(cancelled()), discardMilliseconds);
   }
 
-  #timedOut(): void {
-    if (this.#givesUp?.() !== false) this.#cancel('Timeout', `no response within ${this.#headTimeout} ms`);
+  expire(): void {
+    this.#deadline = undefined;
+    if (this.#givesUp?.() !== false)
+      this.#cancel('Timeout', `no response within ${this.#deadlines?.timeout} ms`);
   }
 
   #clientGone(): void {
@@ -231,7 +234,13 @@ export class Exchange implements LineHandler {
 
   #finish(): void {
     this.#state = 'over';
-    clearTimeout(this.#timer);
+    this.#liftDeadline();
+  }
+
+  #liftDeadline(): void {
+    if (this.#deadline === undefined) return;
+    this.#deadlines?.remove(this, this.#deadline);
+    this.#deadline = undefined;
   }
 }
 

@@ -9,6 +9,7 @@ import { type Destination, leadsTo, TransportError } from '../../request/destina
 import type { InboundRequest } from '../../request/inbound.ts';
 import { isRead } from '../../request/inbound.ts';
 import type { OnResponseHead, OutboundRequest, SendResult, Transport } from '../../request/transport.ts';
+import { Deadlines } from '../exchange/deadlines.ts';
 import { NodeInboundRequest } from '../exchange/node-inbound.ts';
 import { LongRunningResponse, type OpenStreams } from '../exchange/open-streams.ts';
 import { BodySource, BodyStream } from '../exchange/request-body.ts';
@@ -115,7 +116,8 @@ export class NodeTransport implements Transport {
   /** For upgrades, which need a connection of their own. */
   readonly dialer: TlsDialer;
   readonly #options: NodeTransportOptions;
-  readonly #headTimeout: number;
+  readonly #headDeadlines: Deadlines | undefined;
+  readonly #silenceDeadlines: Deadlines | undefined;
   readonly #dispatcherFor: DispatcherFor;
   /** By origin. Each has few, and comparing them costs less than making a key for every request. */
   readonly #byOrigin = new Map<string, InUse[]>();
@@ -125,7 +127,8 @@ export class NodeTransport implements Transport {
   constructor(options: NodeTransportOptions) {
     this.dialer = new TlsDialer(options);
     this.#options = options;
-    this.#headTimeout = options.headTimeout ?? 60_000;
+    this.#headDeadlines = deadlinesOf(options.headTimeout ?? 60_000);
+    this.#silenceDeadlines = deadlinesOf(options.readSilence ?? 0);
     this.#dispatcherFor = options.dispatcherFor ?? mutualTlsDispatchers(this.dialer, options.limits, options);
   }
 
@@ -142,37 +145,18 @@ export class NodeTransport implements Transport {
         }),
       );
     }
-    const sink = this.#sinkFor(outbound, inbound);
-    const { longRunning, othersLeft, method } = outbound;
-    if (longRunning) return this.exchange(outbound, sink, onResponseHead, 0, source);
-    const { readSilence = 0 } = this.#options;
-    const givesUp = readSilence > 0 && isRead(method) && !source ? othersLeft : undefined;
-    const headTimeout = givesUp === undefined ? this.#headTimeout : readSilence;
-    return this.exchange(outbound, sink, onResponseHead, headTimeout, source, givesUp);
-  }
-
-  /**
-   * Sends one request and writes the response to `sink`.
-   * @param headTimeout milliseconds without progress until the head of the response; 0 waits for ever
-   * @param givesUp called after that time; on `false` the exchange keeps waiting
-   * @throws {TransportError}
-   */
-  exchange(
-    outbound: OutboundRequest,
-    sink: ResponseSink,
-    onResponseHead: OnResponseHead,
-    headTimeout: number,
-    source?: BodySource,
-    givesUp?: () => boolean,
-  ): Promise<SendResult> {
+    const { longRunning, othersLeft, method, destination, passesThrough } = outbound;
+    const isSilenceLimited = this.#silenceDeadlines !== undefined && isRead(method) && source === undefined;
+    const givesUp = isSilenceLimited && !longRunning ? othersLeft : undefined;
+    const usual = longRunning ? undefined : this.#headDeadlines;
     const exchange = new Exchange({
-      origin: outbound.destination.origin,
-      sink,
+      origin: destination.origin,
+      sink: this.#sinkFor(outbound, inbound),
       onResponseHead,
-      headTimeout,
+      deadlines: givesUp === undefined ? usual : this.#silenceDeadlines,
       givesUp,
       body: source,
-      onBrokenOff: outbound.passesThrough === true ? undefined : this.#options.onBrokenOff,
+      onBrokenOff: passesThrough === true ? undefined : this.#options.onBrokenOff,
     });
     // One turn of the event loop later a short body has mostly arrived, and is sent in one piece with the head.
     if (source?.isAwaited === true) setImmediate(() => this.#begin(outbound, exchange, source));
@@ -245,6 +229,8 @@ export class NodeTransport implements Transport {
   /** Closes all connections for good. Shut the server down first. */
   close(): void {
     this.#closed = true;
+    this.#headDeadlines?.stop();
+    this.#silenceDeadlines?.stop();
     for (const dispatcher of [...this.#takeOut(() => true), ...this.#retired]) destroy(dispatcher);
   }
 
@@ -277,6 +263,10 @@ export class NodeTransport implements Transport {
       ? sink
       : new LongRunningResponse(sink, outbound, streams);
   }
+}
+
+function deadlinesOf(timeout: number): Deadlines | undefined {
+  return timeout > 0 ? new Deadlines({ timeout }) : undefined;
 }
 
 function destroy(dispatcher: Dispatcher): void {

@@ -276,7 +276,6 @@ test('a short response that is not wanted and does not come is given up after fi
       origin: 'https://peer',
       sink,
       onResponseHead: replace,
-      headTimeout: 0,
     });
     exchange.onRequestStart({ pause: () => {}, resume: () => {}, abort: () => aborted++ });
     exchange.onResponseLines(404, ['Content-Length', '9']);

@@ -13,6 +13,7 @@ import {
 } from '../../request/inbound.ts';
 import type { RequestRecord } from '../../request/request-record.ts';
 import type { GetInboundRequest } from '../../request/router.ts';
+import type { Deadlines, Expiring } from './deadlines.ts';
 import { BodySource, BodyStream } from './request-body.ts';
 import { contentLength, type ResponseSink } from './response-sink.ts';
 
@@ -32,108 +33,6 @@ export class ExchangeEnd {
     this.#listeners = [];
     for (const listener of listeners) listener();
   };
-}
-
-export interface ExpiringRequest {
-  expire(): void;
-}
-
-/** Milliseconds between two checks. A request ends at most twice this late, and never early. */
-const granularity = 1_000;
-
-interface RequestDeadlinesOptions {
-  /** `--request-timeout` in milliseconds. */
-  readonly timeout: number;
-  /**
-   * Milliseconds of a monotonic clock: with a wall clock that is set, all requests would end at once, or none. Default
-   * `performance.now`.
-   */
-  readonly clock?: () => number;
-  readonly onExpired?: (requests: number) => void;
-  readonly onFailed?: (error: unknown) => void;
-}
-
-/**
- * The deadlines of all requests, in one table with one timer instead of a timer each. Measured: 0.07 µs a request, and
- * 0.07 ms once a second to check ten thousand of them. Requests end up to two seconds late, so an API server with the
- * same time-out responds first.
- *
- * Arrays, not a `Set` or a `Map`: V8 copies their entries to a new table every few additions, and the old table refers to
- * the new one. Once one is in the old generation, it keeps all later ones alive, with every request that was in them
- * (bench/README.md).
- */
-export class RequestDeadlines {
-  readonly #ticks: number;
-  readonly #clock: () => number;
-  readonly #onExpired: (requests: number) => void;
-  readonly #onFailed: (error: unknown) => void;
-  readonly #requests: (ExpiringRequest | undefined)[] = [];
-  /** The tick at which the request in the same place ends. */
-  readonly #over: number[] = [];
-  readonly #free: number[] = [];
-  readonly #timer: NodeJS.Timeout;
-  #expired = 0;
-
-  constructor(options: RequestDeadlinesOptions) {
-    const { timeout, clock = () => performance.now(), onExpired = () => {}, onFailed = () => {} } = options;
-    this.#ticks = ticksOf(timeout);
-    this.#clock = clock;
-    this.#onExpired = onExpired;
-    this.#onFailed = onFailed;
-    this.#timer = setInterval(() => this.check(), granularity).unref();
-  }
-
-  get expired(): number {
-    return this.#expired;
-  }
-
-  /** @returns a function to call when the request is over; then, or after it was ended, it does nothing more */
-  add(request: ExpiringRequest): () => void {
-    const place = this.#free.pop() ?? this.#requests.length;
-    this.#requests[place] = request;
-    this.#over[place] = Math.floor(this.#clock() / granularity) + this.#ticks;
-    return () => this.#remove(request, place);
-  }
-
-  /** Does nothing if the request was removed before: its place may have been reused. */
-  #remove(request: ExpiringRequest, place: number): void {
-    if (this.#requests[place] !== request) return;
-    this.#requests[place] = undefined;
-    this.#free.push(place);
-  }
-
-  check(): void {
-    const now = Math.floor(this.#clock() / granularity);
-    const due: ExpiringRequest[] = [];
-    for (const [place, request] of this.#requests.entries()) {
-      if (request === undefined || (this.#over[place] as number) > now) continue;
-      this.#remove(request, place);
-      due.push(request);
-    }
-    if (due.length === 0) return;
-    for (const request of due) this.#end(request);
-    this.#expired += due.length;
-    this.#onExpired(due.length);
-  }
-
-  /** An error thrown in the timer would end the process. */
-  #end(request: ExpiringRequest): void {
-    try {
-      request.expire();
-    } catch (error) {
-      this.#onFailed(error);
-    }
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-    this.#requests.length = 0;
-    this.#free.length = 0;
-  }
-}
-
-function ticksOf(timeout: number): number {
-  return Math.ceil(timeout / granularity) + 1;
 }
 
 const noResponse = 'the API server that serves this resource did not respond within the allotted timeout';
@@ -176,10 +75,10 @@ export interface NodeBindings {
 export interface NodeInboundOptions {
   readonly clientCertificateOf: ClientCertificateOf;
   /** Ends what takes too long. Default: no deadlines. */
-  readonly deadlines?: RequestDeadlines | undefined;
+  readonly deadlines?: Deadlines | undefined;
 }
 
-export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequest {
+export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   readonly method: string;
   readonly target: string;
   /** Once a response has begun, only what observers read at its end. */
@@ -219,7 +118,7 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
   abstract get isClosed(): boolean;
   protected abstract get carrier(): RequestCarrier;
   protected abstract get isResponseBegun(): boolean;
-  protected abstract get isResponseSent(): boolean;
+  abstract get isResponseSent(): boolean;
   /** Calls `listener` when the exchange is over. Is called once at most. */
   protected abstract onClose(listener: () => void): void;
 
@@ -275,7 +174,9 @@ export abstract class NodeInboundRequest implements InboundRequest, ExpiringRequ
 
   limitDuration(): void {
     const { deadlines } = this.#options;
-    if (deadlines !== undefined) this.onFinished(deadlines.add(this));
+    if (deadlines === undefined) return;
+    const place = deadlines.add(this);
+    this.onFinished(() => deadlines.remove(this, place));
   }
 
   /** Ends the exchange, while a handler may still be working on it. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RequestGate } from '../../proxy/request-gate.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
-import { RequestDeadlines } from '../exchange/node-inbound.ts';
+import { Deadlines } from '../exchange/deadlines.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';
 import { usableMemory } from '../exchange/serving-limits.ts';
 import type { RouterServer } from '../serving/server.ts';
@@ -15,7 +15,7 @@ const fewOpenFiles = 4_096;
 
 export class TrafficControl {
   readonly gate: RequestGate;
-  readonly deadlines: RequestDeadlines;
+  readonly deadlines: Deadlines;
   readonly openStreams = new OpenStreams();
   readonly #logger: Logger;
   readonly #config: ServeConfig;
@@ -31,7 +31,7 @@ export class TrafficControl {
       mutating: mutatingRequestsInFlight,
       longRunning: longRunningWithin(longRunningRequests, usableMemory),
     });
-    this.deadlines = new RequestDeadlines({
+    this.deadlines = new Deadlines({
       timeout: config.timeouts.request,
       onExpired: (requests) => {
         logger.warn(

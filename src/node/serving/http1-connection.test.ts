@@ -6,7 +6,7 @@ import { rawClient, readToEnd } from '../../../test/support/node-clients.ts';
 import { everyoneVerified } from '../../../test/support/node-server.ts';
 import { get, type Handled, serverOf } from '../../../test/support/responses-by-hand.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
-import { RequestDeadlines } from '../exchange/node-inbound.ts';
+import { Deadlines } from '../exchange/deadlines.ts';
 
 test('a connection on which nothing is ever asked ends, and one that falls silent, but none that waits', async (context) => {
   const limits = { keepAliveTimeout: 60, headersTimeout: 60, connectionsCheckingInterval: 10 };
@@ -198,7 +198,7 @@ for (const [what, lines, status] of [
 
 test('a read whose time is over gets a 503, and one whose response has begun breaks off', async (context) => {
   let now = 0;
-  const deadlines = new RequestDeadlines({ timeout: 5_000, clock: () => now });
+  const deadlines = new Deadlines({ timeout: 5_000, clock: () => now });
   context.after(() => deadlines.stop());
   const { port, handled } = await serverOf(context, { deadlines });
   const [early, late] = [await rawClient(context, port), await rawClient(context, port)];

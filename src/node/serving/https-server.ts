@@ -129,7 +129,7 @@ export function newHttpsServer(
     keepAliveTimeout,
     headersTimeout,
     connectionsCheckingInterval,
-    // Node's 300,000 would cut long-running requests with a body; `RequestDeadlines` knows which have a limit.
+    // Node's 300,000 would cut long-running requests with a body; `Deadlines` knows which have a limit.
     requestTimeout: 0,
     // `issueOfHead` checks it: after Node's own refusal the next request on the connection would be processed.
     requireHostHeader: false,

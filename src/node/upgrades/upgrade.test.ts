@@ -20,7 +20,7 @@ import {
 } from '../../../test/support/node-upgrade.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
 import { RequestRecord } from '../../request/request-record.ts';
-import { RequestDeadlines } from '../exchange/node-inbound.ts';
+import { Deadlines } from '../exchange/deadlines.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';
 import { isForTunnel, tunnel, UpgradeInbound } from './upgrade.ts';
 
@@ -65,7 +65,7 @@ test('a shutdown finds a tunnel whose client has gone and whose destination neve
 
 test('an upgrade that times out before its response gets a 504, and its dial ends', async (context) => {
   const clock = { now: 0 };
-  const deadlines = new RequestDeadlines({ timeout: 1_000, clock: () => clock.now });
+  const deadlines = new Deadlines({ timeout: 1_000, clock: () => clock.now });
   context.after(() => deadlines.stop());
   const client = new PassThrough();
   const inbound = new UpgradeInbound(new IncomingMessage(new Socket()), client, {
@@ -86,7 +86,7 @@ test('an upgrade that times out before its response gets a 504, and its dial end
 
 test('an upgrade that is over, or switched, is no longer ended by its deadline', (context) => {
   const clock = { now: 0 };
-  const deadlines = new RequestDeadlines({ timeout: 1_000, clock: () => clock.now });
+  const deadlines = new Deadlines({ timeout: 1_000, clock: () => clock.now });
   context.after(() => deadlines.stop());
   const client = new PassThrough();
   const options = { clientCertificateOf: () => ({}), deadlines };

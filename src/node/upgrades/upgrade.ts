@@ -14,14 +14,9 @@ import type { AdmittedRequest, Router } from '../../request/router.ts';
 import { type Outcome, ownResponse, type SendResult, type Sent, sent } from '../../request/transport.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { TlsDialer } from '../destinations/tls-dialer.ts';
+import type { Deadlines, Expiring } from '../exchange/deadlines.ts';
 import { endAfterResponse, issueOfHead, responseHead, writeLastResponse } from '../exchange/http1-heads.ts';
-import {
-  ExchangeEnd,
-  type ExpiringRequest,
-  type NodeInboundOptions,
-  type RequestDeadlines,
-  timedOutResponse,
-} from '../exchange/node-inbound.ts';
+import { ExchangeEnd, type NodeInboundOptions, timedOutResponse } from '../exchange/node-inbound.ts';
 import type { OpenStream, OpenStreams } from '../exchange/open-streams.ts';
 import { dialUpgrade, type SwitchedUpgrade } from './upgrade-dial.ts';
 
@@ -107,7 +102,7 @@ async function relayDeclinedResponse(
   endAfterResponse(client);
 }
 
-export class UpgradeInbound implements InboundRequest, ExpiringRequest {
+export class UpgradeInbound implements InboundRequest, Expiring {
   readonly method: string;
   readonly target: string;
   readonly headers: RawHeaders;
@@ -116,11 +111,11 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
   auditId: string | undefined;
   record: RequestRecord | undefined;
   readonly #socket: Duplex;
-  readonly #deadlines: RequestDeadlines | undefined;
+  readonly #deadlines: Deadlines | undefined;
   readonly #controller = new AbortController();
   readonly #end = new ExchangeEnd();
   #hasResponse = false;
-  #liftDeadline: (() => void) | undefined;
+  #deadline: number | undefined;
 
   constructor(incoming: IncomingMessage, socket: Duplex, options: NodeInboundOptions) {
     this.method = incoming.method ?? 'GET';
@@ -156,11 +151,11 @@ export class UpgradeInbound implements InboundRequest, ExpiringRequest {
   }
 
   limitDuration(): void {
-    if (!this.#socket.destroyed) this.#liftDeadline = this.#deadlines?.add(this);
+    if (!this.#socket.destroyed) this.#deadline = this.#deadlines?.add(this);
   }
 
   liftDeadline(): void {
-    this.#liftDeadline?.();
+    if (this.#deadline !== undefined) this.#deadlines?.remove(this, this.#deadline);
   }
 
   expire(): void {
