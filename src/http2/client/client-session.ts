@@ -29,7 +29,7 @@ import { FrameOutput } from '../frames/frame-output.ts';
 import type { ReceivedHeaders } from '../frames/frame-reader.ts';
 import { requestBlock } from '../frames/message-heads.ts';
 import { onStream, type ReceivingSession, SessionReceiver } from '../frames/session-receiver.ts';
-import type { PieceWriter } from '../sockets/gathered-writes.ts';
+import { handleInput, type PieceWriter } from '../sockets/gathered-writes.ts';
 import { ClientStream, RequestUpload, type StreamConnection, type StreamListener } from './client-stream.ts';
 
 interface ClientSessionEvents {
@@ -213,7 +213,8 @@ export class ClientSession implements ReceivingSession<ClientStream>, StreamConn
     );
     this.output.write(preface + settings);
     this.output.windowUpdate(0, connectionWindow - initialConnectionWindow);
-    inbox.take((bytes) => this.#received(bytes));
+    const received = (bytes: Buffer) => this.#received(bytes);
+    inbox.take((bytes) => handleInput(received, bytes));
     socket.on('error', (error) => {
       this.#error ??= error;
     });

@@ -213,6 +213,7 @@ export class Http2Pool extends Dispatcher {
   }
 
   #serveQueue(): void {
+    if (this.#queue.length === 0 && !this.#needsDrain) return;
     let next = this.#queue.shift();
     while (next !== undefined && this.#sendNow(next)) next = this.#queue.shift();
     if (next !== undefined) this.#queue.unshift(next);

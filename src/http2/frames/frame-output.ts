@@ -69,7 +69,8 @@ export class FrameOutput {
     this.#hasSentHeaders = true;
     const frames = headersFrames(streamId, whole, endStream);
     if (this.#writes.needsDrain) this.#unreadHeads += frames.length;
-    this.#writes.addText(frames);
+    // Content mostly follows in the next TLS record, which may be an input of its own.
+    this.#writes.addText(frames, endStream);
   }
 
   /**
@@ -90,8 +91,8 @@ export class FrameOutput {
       if (this.#writes.needsDrain) this.#unreadContent += length;
       const isLast = endStream && offset + length === piece.length;
       const flags = isLast ? frameFlag.endStream : frameFlag.none;
-      this.#writes.addText(frameHead(length, frameType.data, flags, streamId));
-      this.#writes.add(length === piece.length ? piece : piece.subarray(offset, offset + length));
+      const content = length === piece.length ? piece : piece.subarray(offset, offset + length);
+      this.#writes.addFrame(frameHead(length, frameType.data, flags, streamId), content);
       offset += length;
       this.#listener.onDataSent?.(length);
     }

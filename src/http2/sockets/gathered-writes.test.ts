@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { GatheredWrites, TransferBuffers, transferBufferBytes } from './gathered-writes.ts';
+import { GatheredWrites, handleInput, TransferBuffers, transferBufferBytes } from './gathered-writes.ts';
 
 /** A client whose writes end when the test says so. Compares each piece at its end with what it was at its beginning. */
 class HeldClient extends Writable {
@@ -47,7 +47,46 @@ function newWrites() {
   return { client, writes, seen };
 }
 
+/** As long without a write as it takes for the next input to count as the only one. */
+const quiet = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+
 describe('gathered writes', () => {
+  test('of an input that comes alone are sent as soon as it is handled, once', async () => {
+    const { client, writes } = newWrites();
+    await quiet();
+    handleInput((text) => {
+      writes.addText(text);
+      writes.addText(text);
+      assert.deepEqual(client.received, []);
+    }, 'one ');
+    assert.deepEqual(client.received.map(String), ['one one ']);
+  });
+
+  test('of the inputs behind it wait for the end of the turn', async () => {
+    const { client, writes } = newWrites();
+    const other = newWrites();
+    await quiet();
+    handleInput((text) => other.writes.addText(text), 'first');
+    for (const input of ['second ', 'third']) handleInput((text) => writes.addText(text), input);
+    assert.deepEqual(client.received, []);
+    await settled();
+    assert.deepEqual(client.received.map(String), ['second third']);
+  });
+
+  test('of an input that is a part only wait for the rest, or for the end of the turn', async () => {
+    const { client, writes } = newWrites();
+    await quiet();
+    handleInput((text) => writes.addText(text, false), 'head ');
+    assert.deepEqual(client.received, []);
+    handleInput((text) => writes.addText(text), 'content');
+    assert.deepEqual(client.received.map(String), ['head content']);
+    client.endWrite();
+    await quiet();
+    handleInput((text) => writes.addText(text, false), 'head of a watch');
+    await settled();
+    assert.deepEqual(client.received.map(String), ['head content', 'head of a watch']);
+  });
+
   test('send what comes in a turn of the event loop in one piece, and what comes meanwhile in another', async () => {
     const { client, writes } = newWrites();
     for (const chunk of ['one ', 'two ']) assert.equal(writes.add(Buffer.from(chunk)), true);

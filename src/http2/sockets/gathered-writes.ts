@@ -45,10 +45,42 @@ const smallBuffers = new TransferBuffers(smallBufferBytes, 1_024);
 /** With this many bytes gathered during a write the writer must wait. */
 const needsDrainFrom = transferBufferBytes / 2;
 
+/** Milliseconds without a write after which the next input counts as the only one of its turn of the event loop. */
+const quietFrom = 0.1;
+
+let inputs = 0;
+let isAlone = false;
+let lastWrite = 0;
+const dueAfterInput: GatheredWrites[] = [];
+
 /**
- * Gathers small writes into few large ones, in buffers that are reused: what is added in one turn of the event loop, or
- * during a write, is written in one piece. TLS delivers what a server sends in records of 16 KiB. For a client that is
- * slower than its server two buffers are used.
+ * Handles what one read brought. Under load a turn of the event loop has many reads, and what they add is written at its
+ * end, in one piece. A read that comes alone has nothing to wait for: what it adds is written as soon as it is handled,
+ * which saves a lone request two turns of the loop.
+ */
+export function handleInput<Input>(handle: (input: Input) => void, input: Input): void {
+  if (inputs === 0) isAlone = performance.now() - lastWrite > quietFrom;
+  inputs++;
+  try {
+    handle(input);
+  } finally {
+    inputs--;
+    if (inputs === 0) endInput();
+  }
+}
+
+function endInput(): void {
+  let writes = dueAfterInput.pop();
+  while (writes !== undefined) {
+    writes.inputEnded();
+    writes = dueAfterInput.pop();
+  }
+}
+
+/**
+ * Gathers small writes into few large ones, in buffers that are reused: what is added in one turn of the event loop
+ * (`handleInput`), or during a write, is written in one piece. TLS delivers what a server sends in records of 16 KiB. For
+ * a client that is slower than its server two buffers are used.
  */
 export class GatheredWrites {
   readonly #writable: PieceWriter;
@@ -58,6 +90,7 @@ export class GatheredWrites {
   #length = 0;
   #underWay = 0;
   #isDue = false;
+  #isDueAfterInput = false;
   #needsDrain = false;
 
   constructor(writable: PieceWriter, onRoom: () => void, held?: HeldBytes) {
@@ -79,10 +112,21 @@ export class GatheredWrites {
       this.#grow(end - offset);
       offset = end;
     }
-    return this.#added();
+    return this.#added(true);
   }
 
-  addText(text: string): boolean {
+  /** @param isWhole false: more of it comes in a moment, and need not wait for a turn of its own */
+  addText(text: string, isWhole = true): boolean {
+    this.#copyText(text);
+    return this.#added(isWhole);
+  }
+
+  addFrame(head: string, content: Uint8Array): boolean {
+    this.#copyText(head);
+    return this.add(content);
+  }
+
+  #copyText(text: string): void {
     let offset = 0;
     while (offset < text.length) {
       const buffer = this.#bufferFor(text.length - offset);
@@ -95,7 +139,6 @@ export class GatheredWrites {
       this.#grow(end - offset);
       offset = end;
     }
-    return this.#added();
   }
 
   get needsDrain(): boolean {
@@ -125,14 +168,28 @@ export class GatheredWrites {
     if (this.#length === transferBufferBytes) this.flush();
   }
 
-  #added(): boolean {
-    if (this.#underWay === 0 && !this.#isDue) {
-      this.#isDue = true;
-      setImmediate(endTurn, this);
+  #added(isWhole: boolean): boolean {
+    if (this.#underWay === 0) {
+      if (isWhole && inputs > 0 && isAlone) this.#writeAfterInput();
+      else if (!this.#isDue) {
+        this.#isDue = true;
+        setImmediate(endTurn, this);
+      }
     }
     // Never reset here: a caller that was told to wait must get its `onRoom`, even if it adds another piece first.
     this.#needsDrain ||= this.#underWay > 1 || (this.#underWay === 1 && this.#length >= needsDrainFrom);
     return !this.#needsDrain;
+  }
+
+  #writeAfterInput(): void {
+    if (this.#isDueAfterInput) return;
+    this.#isDueAfterInput = true;
+    dueAfterInput.push(this);
+  }
+
+  inputEnded(): void {
+    this.#isDueAfterInput = false;
+    if (this.#underWay === 0) this.flush();
   }
 
   turnEnded(): void {
@@ -147,6 +204,7 @@ export class GatheredWrites {
     this.#buffer = undefined;
     this.#length = 0;
     this.#underWay++;
+    lastWrite = performance.now();
     this.#writable.write(bytes, (error) => {
       // After a failed write the system may still read the buffer: it is not reused.
       if (error === undefined || error === null) this.#written(buffer);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import { handleInput } from '../../http2/sockets/gathered-writes.ts';
 import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
@@ -292,7 +293,8 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
     onHttp2Connection: disableHttp2Serving ? undefined : (socket) => http2.take(socket),
     onRequest(incoming, outgoing) {
       if (draining) outgoing.shouldKeepAlive = false;
-      pipelines.run(incoming, outgoing, () => handle(incoming, outgoing, held.begin(incoming, outgoing)));
+      const run = (): void => handle(incoming, outgoing, held.begin(incoming, outgoing));
+      pipelines.run(incoming, outgoing, () => handleInput(run, undefined));
     },
   });
   server.on('checkExpectation', (incoming, outgoing: ServerResponse) => {
