@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { memoizeByName } from '../fields/header-fields.ts';
+import type { RequestHead } from '../frames/message-heads.ts';
 import { type BudgetShare, MemoryBudget } from '../sockets/held-bytes.ts';
 import { AddressResets } from './client-budgets.ts';
 import {
@@ -15,16 +16,21 @@ import type { IncomingStream, ResponseWriter, ServerStream } from './server-stre
 /** Methods that a web `Request` does not take (https://fetch.spec.whatwg.org/#forbidden-method). */
 const forbiddenMethod = /^(?:connect|trace|track)$/i;
 
+/** A request as it was received, of either protocol. */
+export type ReceivedRequest = Pick<IncomingStream, 'hasContent' | 'content' | 'isResponseSent' | 'follow'> & {
+  readonly head: Pick<RequestHead, 'method' | 'target' | 'authority' | 'headers'>;
+};
+
 /**
- * A `Request` whose parts are made when they are first used, as @hono/node-server does for HTTP/1.1. A proxy uses the
- * method and the URL only, and takes the rest from the stream.
+ * A `Request` whose parts are made when they are first used. A proxy uses the method and the URL only, and takes the rest
+ * from the request as it was received.
  */
 class LightRequest {
-  readonly #incoming: IncomingStream;
+  readonly #incoming: ReceivedRequest;
   readonly #host: string | undefined;
   #request: Request | undefined;
 
-  constructor(incoming: IncomingStream, host: string | undefined) {
+  constructor(incoming: ReceivedRequest, host: string | undefined) {
     this.#incoming = incoming;
     this.#host = host;
   }
@@ -64,7 +70,8 @@ for (const name of ['arrayBuffer', 'blob', 'bytes', 'clone', 'formData', 'json',
 }
 let parent: object | undefined;
 
-function lightRequest(incoming: IncomingStream, host: string | undefined): Request {
+/** @param host of its URL. Default: the request's authority */
+export function lightRequest(incoming: ReceivedRequest, host?: string): Request {
   // For `request instanceof Request`; @hono/node-server replaces the global `Request` by its own.
   if (parent !== Request.prototype) {
     parent = Request.prototype;
@@ -73,7 +80,7 @@ function lightRequest(incoming: IncomingStream, host: string | undefined): Reque
   return new LightRequest(incoming, host) as unknown as Request;
 }
 
-function wholeRequest({ method, url }: LightRequest, incoming: IncomingStream): Request {
+function wholeRequest({ method, url }: LightRequest, incoming: ReceivedRequest): Request {
   const { headers } = incoming.head;
   const lines = new Headers();
   for (let index = 0; index + 1 < headers.length; index += 2) {
@@ -91,7 +98,7 @@ function wholeRequest({ method, url }: LightRequest, incoming: IncomingStream): 
   return request;
 }
 
-function signalOf(incoming: IncomingStream): AbortSignal {
+function signalOf(incoming: ReceivedRequest): AbortSignal {
   const controller = new AbortController();
   incoming.follow({
     onClosed() {
@@ -101,7 +108,7 @@ function signalOf(incoming: IncomingStream): AbortSignal {
   return controller.signal;
 }
 
-function lazyBodyOf(incoming: IncomingStream): ReadableStream<Uint8Array> {
+function lazyBodyOf(incoming: ReceivedRequest): ReadableStream<Uint8Array> {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   return new ReadableStream<Uint8Array>(
     {

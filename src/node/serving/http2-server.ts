@@ -106,7 +106,7 @@ export class Http2Inbound extends NodeInboundRequest implements StreamFollower, 
     return this.carrier.status !== undefined;
   }
 
-  protected get isResponseSent(): boolean {
+  get isResponseSent(): boolean {
     return this.carrier.isResponseSent;
   }
 

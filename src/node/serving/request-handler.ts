@@ -2,12 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { getRequestListener } from '@hono/node-server';
 import { statusParts, statusResponse } from '../../apimachinery/status.ts';
+import { lightRequest, type ReceivedRequest } from '../../http2/server/fetch-adapter.ts';
+import type { StreamFollower } from '../../http2/server/server-stream.ts';
 import type { Holding } from '../../http2/sockets/held-bytes.ts';
 import { announcesBody } from '../../request/inbound.ts';
-import { errorCode, errorMessage } from '../../runtime/errors.ts';
+import { sentElsewhere } from '../../request/transport.ts';
+import { errorCode } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import { issueOfHead, writeLastResponse } from '../exchange/http1-heads.ts';
 import { type NodeBindings, type NodeInboundOptions, NodeInboundRequest } from '../exchange/node-inbound.ts';
@@ -95,31 +97,11 @@ export interface RequestHandlerOptions extends NodeInboundOptions {
   readonly logger?: Logger;
 }
 
-/** Passes the inbound request through the adapter. A `WeakMap` instead would cost garbage collection. */
-type InboundResponse = ServerResponse & { inbound: NodeInboundRequest };
-
 export function requestHandler(
   options: RequestHandlerOptions,
 ): (incoming: IncomingMessage, outgoing: ServerResponse, held: Holding | undefined) => void {
   const { fetch, observer, logger = silentLogger } = options;
-  const listener = getRequestListener(
-    (request, bindings) => {
-      const { incoming, outgoing } = bindings as HttpBindings;
-      const { inbound } = outgoing as InboundResponse;
-      const response = fetch(request, { incoming, outgoing, inbound });
-      // No `await`: another promise would cost every request.
-      return response instanceof Promise
-        ? response.then((settled) => settle(settled, outgoing, logger))
-        : settle(response, outgoing, logger);
-    },
-    {
-      // It would cut uploads after an early response. Unread bodies are released when the response ends instead.
-      autoCleanupIncoming: false,
-      // Else each `Response` that was made, or derived, before is not one of the new class.
-      overrideGlobalObjects: false,
-      errorHandler: (error) => errorResponse(error, logger),
-    },
-  );
+  const write = responseWriter(logger);
   return (incoming, outgoing, held) => {
     const issue = issueOfHead(incoming.httpVersion, incoming.rawHeaders);
     if (issue !== undefined) {
@@ -132,9 +114,48 @@ export function requestHandler(
       refuseForMemory(outgoing);
       return;
     }
-    const inbound = new Http1Inbound(incoming, outgoing, held, options);
+    const inbound = new Http1Inbound(incoming, outgoing, held, options, (response) =>
+      write(response, incoming, outgoing),
+    );
     if (inbound.hasBody) discardUnreadBody(incoming, outgoing);
-    (outgoing as InboundResponse).inbound = inbound;
+    try {
+      const response = fetch(lightRequest(inbound), { incoming, outgoing, inbound });
+      // No `await`: another promise would cost every request.
+      if (response instanceof Promise) {
+        response.then(inbound.respond, (error: unknown) => inbound.respond(errorResponse(error, logger)));
+      } else inbound.respond(response);
+    } catch (error) {
+      inbound.respond(errorResponse(error, logger));
+    }
+  };
+}
+
+type WrittenResponse = ServerResponse & { response: Response };
+
+/** Writes a web `Response` as @hono/node-server does. One that a sink has begun to write is left alone. */
+function responseWriter(
+  logger: Logger,
+): (response: Response, incoming: IncomingMessage, outgoing: ServerResponse) => void {
+  const listener = getRequestListener((_request, { outgoing }) => (outgoing as WrittenResponse).response, {
+    // It would cut uploads after an early response. Unread bodies are released when the response ends instead.
+    autoCleanupIncoming: false,
+    // Else each `Response` that was made, or derived, before is not one of the new class.
+    overrideGlobalObjects: false,
+    hostname: 'localhost',
+  });
+  return (response, incoming, outgoing) => {
+    if (response === sentElsewhere || outgoing.headersSent) return;
+    // A 400 of the router means that the request is ambiguous: what follows on the connection may be a part of it, and is
+    // not read (RFC 9112 section 11.2).
+    if (response.status === 400) outgoing.shouldKeepAlive = false;
+    const { body } = response;
+    (outgoing as WrittenResponse).response =
+      body === null
+        ? response
+        : new Response(
+            watched(body, (error) => breakOff(outgoing, error, logger)),
+            response,
+          );
     hideFromUrl(incoming);
     listener(incoming, outgoing).catch((error: unknown) => breakOff(outgoing, error, logger));
   };
@@ -177,22 +198,43 @@ function discardUnreadBody(incoming: IncomingMessage, outgoing: ServerResponse):
   });
 }
 
-class Http1Inbound extends NodeInboundRequest {
+class Http1Inbound extends NodeInboundRequest implements ReceivedRequest {
+  readonly authority = 'localhost';
+  readonly respond: (response: Response) => void;
   protected readonly carrier: IncomingMessage;
   readonly held: Holding;
   readonly #outgoing: ServerResponse;
   #hasBody: boolean | undefined;
 
+  /** @param respond writes a response for which the fetch handler has not waited */
   constructor(
     incoming: IncomingMessage,
     outgoing: ServerResponse,
     held: Holding,
     options: NodeInboundOptions,
+    respond: (response: Response) => void,
   ) {
     super(incoming.method ?? 'GET', incoming.url ?? '', incoming.rawHeaders, incoming.httpVersion, options);
     this.carrier = incoming;
     this.held = held;
     this.#outgoing = outgoing;
+    this.respond = respond;
+  }
+
+  get head(): this {
+    return this;
+  }
+
+  get hasContent(): boolean {
+    return this.hasBody;
+  }
+
+  get content(): Readable {
+    return this.carrier;
+  }
+
+  follow(follower: StreamFollower): void {
+    this.onFinished(() => follower.onClosed());
   }
 
   get hasBody(): boolean {
@@ -221,7 +263,7 @@ class Http1Inbound extends NodeInboundRequest {
     return this.#outgoing.headersSent;
   }
 
-  protected get isResponseSent(): boolean {
+  get isResponseSent(): boolean {
     return this.#outgoing.writableFinished;
   }
 
@@ -237,39 +279,17 @@ class Http1Inbound extends NodeInboundRequest {
 }
 
 export function errorResponse(error: unknown, logger: Logger): Response {
-  if (error instanceof RequestError) {
-    return statusResponse('BadRequest', `invalid request: ${errorMessage(error)}`);
-  }
   logger.error({ error: String(error) }, 'A request failed');
   return statusResponse('InternalError', 'Internal error occurred: the request could not be handled');
 }
 
-/** A path that a URL keeps unchanged. */
-const pathOfUrl = /^\/[^\\]*$/;
-
 /**
- * @hono/node-server makes a URL of the host. It refuses a request without a host (HTTP/1.0 needs none, RFC 9112 section
- * 3.2: load balancers ask for /readyz like that), with a host that URL parsers normalize (`[fd00:0:0::1]`), and with a
- * target that is not a URL path. The router uses neither: it decides on and forwards the request as it was received, and
- * refuses targets itself, which it counts and logs.
+ * @hono/node-server makes a URL of host and target, and refuses what is none. The router has responded by then: it decides
+ * on and forwards the request as it was received.
  */
 function hideFromUrl(incoming: IncomingMessage): void {
   incoming.headers.host = 'localhost';
-  if (!pathOfUrl.test(incoming.url ?? '')) incoming.url = '/';
-}
-
-function settle(response: Response, outgoing: ServerResponse, logger: Logger): Response {
-  // A sink has written the response already: what the handler returns only stands for that response.
-  if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
-  // A 400 of the router means that the request is ambiguous: what follows on the connection may be a part of it, and is
-  // not read (RFC 9112 section 11.2).
-  if (response.status === 400) outgoing.shouldKeepAlive = false;
-  const { body } = response;
-  if (body === null) return response;
-  return new Response(
-    watched(body, (error) => breakOff(outgoing, error, logger)),
-    response,
-  );
+  incoming.url = '/';
 }
 
 /** A response that cannot be written ends its connection, never the process. */
