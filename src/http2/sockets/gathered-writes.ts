@@ -170,7 +170,8 @@ export class GatheredWrites {
 
   #added(isWhole: boolean): boolean {
     if (this.#underWay === 0) {
-      if (isWhole && inputs > 0 && isAlone) this.#writeAfterInput();
+      // Behind a record full of content there is mostly another one.
+      if (isWhole && inputs > 0 && isAlone && this.#length <= smallBufferBytes) this.#writeAfterInput();
       else if (!this.#isDue) {
         this.#isDue = true;
         setImmediate(endTurn, this);
