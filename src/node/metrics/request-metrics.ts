@@ -278,7 +278,9 @@ export class RequestMetrics implements RequestObserver {
     if (status !== undefined && endedAt !== undefined) {
       destination.responded(status, (endedAt - attempt.begunAt) / 1000);
     }
-    const before = attempts[attempts.indexOf(attempt) - 1];
+    const index = attempts.indexOf(attempt);
+    // V8 looks for an element -1 as for a property of that name.
+    const before = index > 0 ? attempts[index - 1] : undefined;
     if (before === undefined) this.#routing.observe((attempt.begunAt - begunAt) / 1000);
     else this.#registry.destinations.secondTries.with(before.failure ?? 'NotServed').add();
     if (failure === undefined) return;

@@ -79,20 +79,15 @@ export class Http1ResponseSink implements ResponseSink {
   }
 
   /**
-   * Sends the head soon, together with a body that is here already. A watch has a head long before its first event. A
-   * short response is complete by the next tick, which costs less than a turn of the event loop. With a Content-Length
-   * the body follows in the server's next write: without it the head would be a TLS record of its own.
+   * Sends the head soon, together with a body that is here by then. A watch has a head long before its first event. With a
+   * Content-Length the body follows in the server's next write: without it the head would be a TLS record of its own.
    */
   #flushHeadSoon(): void {
-    process.nextTick(afterTick, this);
+    setImmediate(this.#length === undefined ? flush : afterTurn, this);
   }
 
   get isHeadPending(): boolean {
     return !this.#bodyBegun || this.#wholeBody !== undefined;
-  }
-
-  get hasLength(): boolean {
-    return this.#length !== undefined;
   }
 
   flush(): void {
@@ -212,10 +207,6 @@ function http1Lines(status: number, headers: RawHeaders): RawHeaders {
 }
 
 // Functions instead of closures: these run for every response.
-
-function afterTick(sink: Http1ResponseSink): void {
-  if (sink.isHeadPending) setImmediate(sink.hasLength ? afterTurn : flush, sink);
-}
 
 function afterTurn(sink: Http1ResponseSink): void {
   if (sink.isHeadPending) setTimeout(flush, headWaitMilliseconds, sink);
