@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { GatheredWrites, handleInput, TransferBuffers, transferBufferBytes } from './gathered-writes.ts';
 
@@ -47,13 +47,17 @@ function newWrites() {
   return { client, writes, seen };
 }
 
-/** As long without a write as it takes for the next input to count as the only one. */
-const quiet = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+/** A clock that stands still unless it is told otherwise. */
+function mockedClock(context: TestContext) {
+  const clock = { now: 1_000 };
+  context.mock.method(performance, 'now', () => clock.now);
+  return clock;
+}
 
 describe('gathered writes', () => {
-  test('of an input that comes alone are sent as soon as it is handled, once', async () => {
+  test('of an input that comes alone are sent as soon as it is handled, once', (context) => {
+    mockedClock(context).now = 1e9;
     const { client, writes } = newWrites();
-    await quiet();
     handleInput((text) => {
       writes.addText(text);
       writes.addText(text);
@@ -62,10 +66,10 @@ describe('gathered writes', () => {
     assert.deepEqual(client.received.map(String), ['one one ']);
   });
 
-  test('of the inputs behind it wait for the end of the turn', async () => {
+  test('of the inputs behind it wait for the end of the turn', async (context) => {
+    mockedClock(context).now = 2e9;
     const { client, writes } = newWrites();
     const other = newWrites();
-    await quiet();
     handleInput((text) => other.writes.addText(text), 'first');
     for (const input of ['second ', 'third']) handleInput((text) => writes.addText(text), input);
     assert.deepEqual(client.received, []);
@@ -73,15 +77,17 @@ describe('gathered writes', () => {
     assert.deepEqual(client.received.map(String), ['second third']);
   });
 
-  test('of an input that is a part only wait for the rest, or for the end of the turn', async () => {
+  test('of an input that is a part only wait for the rest, or for the end of the turn', async (context) => {
+    const clock = mockedClock(context);
+    clock.now = 3e9;
     const { client, writes } = newWrites();
-    await quiet();
     handleInput((text) => writes.addText(text, false), 'head ');
     assert.deepEqual(client.received, []);
     handleInput((text) => writes.addText(text), 'content');
     assert.deepEqual(client.received.map(String), ['head content']);
     client.endWrite();
-    await quiet();
+    await settled();
+    clock.now += 1_000;
     handleInput((text) => writes.addText(text, false), 'head of a watch');
     await settled();
     assert.deepEqual(client.received.map(String), ['head content', 'head of a watch']);
