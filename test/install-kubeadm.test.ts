@@ -60,6 +60,7 @@ test('the second step takes the port over, with what was changed by hand meanwhi
     `mixed-version-proxy.yaml:${node.routerPort}`,
   ]);
   node.unready.clear();
+  node.lateMirrors.add('mixed-version-proxy');
   assert.equal((await node.run(['--take-port'])).errors, '');
   assert.equal(
     await node.text(routerPaths.configuration),

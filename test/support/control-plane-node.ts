@@ -98,8 +98,10 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
   const { certificate, privateKey } = cluster.certificates.apiServer;
   const unready = new Set<string>();
   const missingImages = new Set<string>();
+  const lateMirrors = new Set<string>();
   const pods = { group: '', resource: 'pods' };
   const mirror = (pod: string, told: MirroredPod | undefined): void => {
+    if (lateMirrors.has(pod)) return;
     const name = `${pod}-cp-a`;
     if (cluster.store.get(pods, 'kube-system', name)) cluster.store.remove(pods, 'kube-system', name);
     if (told === undefined) return;
@@ -135,6 +137,8 @@ export async function controlPlaneNode(context: TestContext, options: NodeOption
     unready,
     /** Of routers. */
     missingImages,
+    /** Static pods of which the kubelet tells nothing more: it does not reach the API while a port is being taken. */
+    lateMirrors,
     kubelet,
     files: () => filesIn(root),
     write,

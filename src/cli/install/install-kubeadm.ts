@@ -112,7 +112,10 @@ async function installInTurn(
     await untilStarted(controlPlane, { ...pod, isOfManifest }, site);
   };
   const router = routerOf(plan);
-  const isReplacing = plan.router?.before !== undefined;
+  // On another port nobody else answers as the router. Its mirror comes with the kubelet's next look at the pod, after 60
+  // to 90 s, where the kubelet's own way to the API is the port that is being taken.
+  const isReplacing =
+    plan.router?.before !== undefined && (journal?.routerPort ?? plan.routerPort) === plan.routerPort;
   const present = await controlPlane.mirrorOf(router.name);
   // A kube-apiserver that has to move although the router has its port was moved back by somebody: that is not what was.
   const isWhole = journal !== undefined && (plan.kubeApiServer === undefined || !hasTakenPort(journal));
