@@ -11,12 +11,7 @@ import type {
   ServersOfVersion,
 } from '../snapshot/routing-table/routing-table.ts';
 import { type Decision, type DecisionContext, localDecision, unavailableDecision } from './decision.ts';
-import {
-  comingPreference,
-  decideByVersion,
-  serversByPreference,
-  versionSettlesFor,
-} from './preferred-version.ts';
+import { comingPreference, decideByVersion, serversByPreference } from './preferred-version.ts';
 
 const none = [] as const;
 const notAResourceRequest = localDecision('NotAResourceRequest');
@@ -199,9 +194,9 @@ function orderOfVersions(
  * How long a request has to wait because the version that is to respond changes in a moment, milliseconds. 0 for nearly
  * every request: nothing changes, or all versions would respond alike. Pure.
  *
- * Routers learn a little apart when the version changes, and their clocks differ. In the last two seconds before it the
- * version of before gets nothing new: else a router that is late would let an object lose the field that another router
- * has just stored through the new version.
+ * Routers learn a little apart when the version changes, and their clocks differ. From the first instant at which another
+ * router may have changed, and for two seconds at least, the version of before gets nothing new: else a router that is late
+ * would let an object lose the field that another router has just stored through the new version.
  */
 export function untilVersionSettles(
   requestInfo: RequestInfo,
@@ -211,7 +206,7 @@ export function untilVersionSettles(
   if (table?.comparison === undefined || table.comparison.before.length === 0) return 0;
   if (!requestInfo.isResourceRequest) return 0;
   const coming = comingPreference(table, preferredVersion, now);
-  if (coming === undefined || coming.at - now > versionSettlesFor) return 0;
+  if (coming === undefined || now < coming.waitFrom) return 0;
   const { apiGroup, apiVersion, resource } = requestInfo;
   const route = table.resource(apiGroup, apiVersion, resource);
   const servedBy = serversOf(requestInfo, table);

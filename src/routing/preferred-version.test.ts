@@ -438,10 +438,18 @@ describe('a change of a moment ago', () => {
 
   test('is told before: the version, and from when on', () => {
     const majority = { version: 'majority', scope: 'differing', required: false } as const;
-    assert.deepEqual(comingPreference(table, majority, start), { minor: '1.36', at: start + 20_000 });
+    assert.deepEqual(comingPreference(table, majority, start), {
+      minor: '1.36',
+      at: start + 20_000,
+      waitFrom: start + 18_000,
+    });
     assert.equal(comingPreference(table, majority, start + 20_000), undefined);
     const newest = { ...majority, version: 'newest' } as const;
-    assert.deepEqual(comingPreference(table, newest, start), { minor: '1.36', at: start + 10_000 });
+    assert.deepEqual(comingPreference(table, newest, start), {
+      minor: '1.36',
+      at: start + 10_000,
+      waitFrom: start + 8_000,
+    });
     assert.equal(comingPreference(table, { ...majority, version: 'oldest' }, start), undefined);
   });
 

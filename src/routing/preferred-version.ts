@@ -25,8 +25,8 @@ export const defaultPreferredVersion: PreferredVersionOptions = Object.freeze({
 });
 
 /**
- * How long what depends on the version waits before another version takes the place of the preferred one, milliseconds.
- * What other routers have sent to the version of before is carried out by then.
+ * How long what depends on the version waits at least before another version takes the place of the preferred one,
+ * milliseconds. What other routers have sent to the version of before is carried out by then; their clocks may differ by it.
  */
 export const versionSettlesFor = 2_000;
 
@@ -60,8 +60,10 @@ function minorAmong(
 
 interface ComingPreference {
   readonly minor: string;
-  /** Milliseconds since the epoch: every router changes then. */
+  /** Milliseconds since the epoch: this router changes then, and every other one mostly. */
   readonly at: number;
+  /** From then on another router may have changed. */
+  readonly waitFrom: number;
 }
 
 /** The next change of the preferred version that the snapshot foresees. @param now milliseconds since the epoch */
@@ -74,7 +76,10 @@ export function comingPreference(
   const steps = comparison.before.filter(({ until }) => now < until);
   for (const [index, { until, ...versions }] of steps.entries()) {
     const next = minorAmong(steps[index + 1] ?? comparison, version);
-    if (next !== undefined && next !== minorAmong(versions, version)) return { minor: next, at: until };
+    if (next === undefined || next === minorAmong(versions, version)) continue;
+    // Another router may see this step and later ones in another order.
+    const waits = steps.slice(index).map((step) => step.waitFrom ?? step.until - versionSettlesFor);
+    return { minor: next, at: until, waitFrom: Math.min(...waits) };
   }
   return undefined;
 }

@@ -1,12 +1,20 @@
 import { addressOf, cidr, contains, ipAddressKey, parseHostPort } from '../snapshot/addresses/addresses.ts';
 import type { AddressSource } from '../snapshot/format/schema.ts';
 import { type ApiEndpoint, endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
-import { acquiredAt, type IdentityLease, isSameHost, type LeaseStanding } from './leases.ts';
+import {
+  type Acquisition,
+  acquisition,
+  type IdentityLease,
+  isSameHost,
+  type LeaseStanding,
+} from './leases.ts';
 import type { ServerDescription } from './sync-server.ts';
 
 export interface FoundServer extends ServerDescription {
   /** From its identity Lease; it changes with each process. */
   readonly holderIdentity?: string | undefined;
+  /** When its Lease was last seen with this holder, milliseconds since the epoch. */
+  readonly heldAt?: number | undefined;
   /** Since when nothing names it and it cannot be read, by the monotonic clock. */
   readonly missingSince?: number | undefined;
   /** Of a departed server: since when something names it again, by the monotonic clock. */
@@ -152,11 +160,12 @@ export function leasedServers(
   standings: ReadonlyMap<string, LeaseStanding>,
   { owners, addresses, sources, listedIds }: AddressOwners,
   before: ReadonlyMap<string, FoundServer>,
-  { endpoints, isReadable, hasStorageVersions }: ClusterInput,
+  input: ClusterInput,
 ): [string, NamedServer][] {
+  const { endpoints, isReadable, hasStorageVersions } = input;
   const endpointPlaces = new Set((endpoints ?? []).map(({ address }) => placeOf(address)));
   return leases.flatMap((lease) => {
-    const { id, hostname, holderIdentity } = lease;
+    const { id, hostname } = lease;
     if (listedIds.has(id)) return [];
     const known = before.get(id);
     const address = addresses.get(id) ?? addressUntilReplaced(known, owners, isReadable);
@@ -169,20 +178,24 @@ export function leasedServers(
       address,
       addressSource,
       hostname: hostname ?? known?.hostname,
-      holderIdentity,
-      acquiredAt: acquisitionOf(lease, known),
+      ...holding(lease, known, input),
     };
     return [[id, { server, firm: standings.get(id)?.kind === 'held' || isEndpoint }]];
   });
 }
 
-/** As it was first seen of this holder: later renewals say nothing of it. */
-export function acquisitionOf(
+export type Holding = Pick<FoundServer, 'holderIdentity' | 'heldAt' | 'acquired'>;
+
+/** Who holds a Lease, since when, as it was first seen of this holder: later renewals say nothing of it. */
+export function holding(
   lease: IdentityLease,
-  known: Pick<FoundServer, 'holderIdentity' | 'acquiredAt'> | undefined,
-): number {
-  const isSame = known?.holderIdentity === lease.holderIdentity && known.acquiredAt !== undefined;
-  return isSame ? (known.acquiredAt ?? acquiredAt(lease)) : acquiredAt(lease);
+  known: Holding | undefined,
+  { now, isUpToDate }: Pick<ClusterInput, 'now' | 'isUpToDate'>,
+): Holding & { readonly acquired: Acquisition } {
+  const { holderIdentity } = lease;
+  const isSame = known?.holderIdentity === holderIdentity;
+  const acquired = (isSame ? known.acquired : undefined) ?? acquisition(lease, known?.heldAt);
+  return { holderIdentity, acquired, heldAt: isUpToDate ? now : isSame ? known.heldAt : undefined };
 }
 
 /** An address that now belongs to another server stays in use until that one has been read there. */

@@ -107,7 +107,13 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   }
 
   function readable(server: FoundServer): SyncServer {
-    const { holderIdentity, missingSince: _missing, namedSince: _named, ...description } = server;
+    const {
+      holderIdentity,
+      heldAt: _held,
+      missingSince: _missing,
+      namedSince: _named,
+      ...description
+    } = server;
     const hasAddress = server.address !== undefined || server.url !== undefined;
     return {
       ...description,
@@ -159,7 +165,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
             ...server,
             hostname: server.hostname ?? leased?.hostname,
             incarnation: leased?.holderIdentity,
-            acquiredAt: leased?.acquiredAt,
+            acquired: leased?.acquired,
           };
         }),
         ...state.servers.map((server) => readable(server)),

@@ -30,7 +30,8 @@ describe('a server is found', () => {
         addressSource: 'lease',
         hostname: 'cp-a',
         holderIdentity: `${a}_1`,
-        acquiredAt: startOfTime - 1000,
+        acquired: { from: Number.NEGATIVE_INFINITY, at: startOfTime - 1000 },
+        heldAt: startOfTime,
         missingSince: undefined,
       },
     ]);
@@ -38,14 +39,22 @@ describe('a server is found', () => {
 
   it('with the time at which its process acquired the Lease, which renewals do not move and another process does', () => {
     const { look } = clusterStates();
-    const acquired = (rest: Partial<IdentityLease>) =>
-      look({ leases: [leaseOf(a, { address: '10.0.0.1:6443', ...rest })] }).servers[0]?.acquiredAt;
-    assert.equal(acquired({}), startOfTime - 1000);
-    assert.equal(acquired({ renewedAt: startOfTime + 9_000 }), startOfTime - 1000);
-    assert.equal(
-      acquired({ holderIdentity: `${a}_2`, renewedAt: startOfTime + 12_000 }),
-      startOfTime + 12_000,
-    );
+    const acquired = (at: number, rest: Partial<IdentityLease>, isUpToDate = true) =>
+      look({ at, isUpToDate, leases: [leaseOf(a, { address: '10.0.0.1:6443', ...rest })] }).servers[0]
+        ?.acquired;
+    const exactly = (at: number) => ({ from: startOfTime + at, at: startOfTime + at });
+    const unseen = { from: Number.NEGATIVE_INFINITY, at: startOfTime - 1000 };
+    assert.deepEqual(acquired(0, {}), unseen, 'it may have been renewed before');
+    assert.deepEqual(acquired(9_000, { renewedAt: startOfTime + 9_000 }), unseen);
+    const [second, third] = [`${a}_2`, `${a}_3`];
+    const later = (seconds: number) => ({ renewedAt: startOfTime + seconds * 1_000 });
+    assert.deepEqual(acquired(13_000, { holderIdentity: second, ...later(12) }), exactly(12_000));
+    // No Lease could be read for a while: that was one of several renewals.
+    acquired(23_000, { holderIdentity: second, ...later(12) }, false);
+    const missed = acquired(43_000, { holderIdentity: third, ...later(42) });
+    assert.deepEqual(missed, { from: startOfTime + 13_000, at: startOfTime + 42_000 });
+    const made = { holderIdentity: second, ...later(50), createdAt: startOfTime + 50_000 };
+    assert.deepEqual(acquired(70_000, made), exactly(50_000));
   });
 
   it('by the endpoint whose host names lead to its Lease', () => {
@@ -139,7 +148,8 @@ describe('a server listed by hand', () => {
     assert.deepEqual(state.listed.get('cp-a'), {
       hostname: 'host-a',
       holderIdentity: `${a}_1`,
-      acquiredAt: startOfTime - 1000,
+      acquired: { from: Number.NEGATIVE_INFINITY, at: startOfTime - 1000 },
+      heldAt: startOfTime,
     });
   });
 

@@ -4,11 +4,12 @@ import { quoted } from '../runtime/validation.ts';
 import { addressOf } from '../snapshot/addresses/addresses.ts';
 import {
   type AddressOwners,
-  acquisitionOf,
   type ClusterInput,
   endpointServers,
   type FoundServer,
   findAddressOwners,
+  type Holding,
+  holding,
   leasedServers,
   type NamedServer,
   serversByLeasedIp,
@@ -47,7 +48,7 @@ export interface ClusterState {
   /** Sorted by ID. */
   readonly servers: readonly FoundServer[];
   /** From Leases of servers that are listed by hand, by their ID. */
-  readonly listed: ReadonlyMap<string, Pick<FoundServer, 'hostname' | 'holderIdentity' | 'acquiredAt'>>;
+  readonly listed: ReadonlyMap<string, Holding & Pick<FoundServer, 'hostname'>>;
   readonly renewals: ReadonlyMap<string, LeaseRenewal>;
   /** Expired Leases whose servers could not be read, with the time of their last renewal. */
   readonly givenUp: ReadonlyMap<string, number>;
@@ -96,7 +97,7 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
   const settled = settleServers({ named, before, owners, standings, input, listedIds: owned.listedIds });
   return {
     servers: settled.servers,
-    listed: ofListedServers(credible, owned.listedIds, previous.listed),
+    listed: ofListedServers(credible, owned.listedIds, previous.listed, input),
     renewals,
     givenUp: givenUp(previous, leases, standings, settled.left),
     warnings: [...misnamed(held), ...unmatched(credible, standings, owned)],
@@ -121,18 +122,14 @@ function ofListedServers(
   leases: readonly IdentityLease[],
   listedIds: ReadonlyMap<string, string>,
   before: ClusterState['listed'],
+  input: ClusterInput,
 ): ClusterState['listed'] {
-  const listed = new Map<string, Pick<FoundServer, 'hostname' | 'holderIdentity' | 'acquiredAt'>>();
+  const listed = new Map<string, Holding & Pick<FoundServer, 'hostname'>>();
   for (const lease of leases) {
     const listedId = listedIds.get(lease.id);
     // The most credible one comes first.
     if (listedId === undefined || listed.has(listedId)) continue;
-    const { hostname, holderIdentity } = lease;
-    listed.set(listedId, {
-      hostname,
-      holderIdentity,
-      acquiredAt: acquisitionOf(lease, before.get(listedId)),
-    });
+    listed.set(listedId, { hostname: lease.hostname, ...holding(lease, before.get(listedId), input) });
   }
   return listed;
 }

@@ -73,15 +73,29 @@ export function parseIdentityLease(object: unknown): IdentityLease {
 
 /** A renewal is at most this much later than the one before, milliseconds: kube-apiserver renews every 10 s. */
 const renewedWithin = 15_000;
+/** One that is seen within less than this after its Lease was seen with another holder is the first, milliseconds. */
+const firstRenewalWithin = 8_000;
+
+/** When the holder of a Lease acquired it, in milliseconds since the epoch: not before `from`, and at the latest `at`. */
+export interface Acquisition {
+  readonly from: number;
+  readonly at: number;
+}
 
 /**
- * When its holder acquired a Lease, as far as the Lease tells somebody who has just seen this holder for the first time.
- * kube-apiserver writes no `acquireTime`. One that it has created a renewal ago at most it has acquired then, to the
- * second; else the first renewal that was seen counts, which is the first of all for whoever was watching.
+ * When its holder acquired a Lease, for somebody who has just seen this holder for the first time. kube-apiserver writes no
+ * `acquireTime`. One that it has created a renewal ago at most it has acquired then, to the second. Else the first renewal
+ * that was seen counts: the first of all for whoever was watching, and a later one for whoever was not.
+ * @param heldBeforeAt when the Lease was last seen with another holder, milliseconds since the epoch
  */
-export function acquiredAt({ createdAt, renewedAt }: IdentityLease): number {
+export function acquisition(
+  { createdAt, renewedAt }: IdentityLease,
+  heldBeforeAt = Number.NEGATIVE_INFINITY,
+): Acquisition {
   const isNew = createdAt !== undefined && Math.abs(renewedAt - createdAt) <= renewedWithin;
-  return isNew ? createdAt : renewedAt;
+  if (isNew) return { from: createdAt, at: createdAt };
+  const isFirst = renewedAt - heldBeforeAt < firstRenewalWithin;
+  return { from: isFirst ? renewedAt : heldBeforeAt, at: renewedAt };
 }
 
 /** Whether an identity Lease still says that its server runs. */

@@ -49,6 +49,8 @@ interface ReaderState {
   dueAt: number;
   /** It was lost, or another process runs it, and it has not been read since. */
   lost: LostServer | undefined;
+  /** When it was asked for the last time and no later process was ready, milliseconds since the epoch. */
+  notReadyAt: number | undefined;
   start: SeenStart | undefined;
   /** What it said while it was not ready yet; `undefined` until it has been asked, and once it has been read. */
   early: EarlyReading | undefined;
@@ -64,7 +66,6 @@ interface LostServer {
   readonly at: number;
   /** Its Lease has another holder than when it was read: what is known of it is said of another process. */
   readonly changedHands: boolean;
-  readonly isStarting?: boolean;
 }
 
 /** Milliseconds between two questions whether a server that was lost is ready. */
@@ -98,6 +99,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       hashReader: createStorageVersionHashReader({ clock, previous }),
       dueAt: -Infinity,
       lost: undefined,
+      notReadyAt: undefined,
       start: undefined,
       early: undefined,
     };
@@ -164,32 +166,40 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
 
   async function read(state: ReaderState, end: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([end, state.drop.signal]);
-    const [reading, seconds] = await limit(async () => {
+    const [reading, seconds, askedAt] = await limit(async () => {
       const begun = clock.monotonic();
+      const askedAt = clock.now();
       const since = () => (clock.monotonic() - begun) / 1000;
       const stage = isLost(state) ? await readiness(state.server, signal) : 'ready';
-      const { lost } = state;
+      const { lost, notReadyAt } = state;
       if (stage === 'ready' && lost !== undefined) {
-        state.start ??= { lostAt: lost.at, readyAt: clock.now(), wasSeen: lost.isStarting === true };
+        state.start ??= { lostAt: lost.at, notReadyAt, readyAt: clock.now() };
       }
-      if (stage === 'starting' && lost !== undefined) {
-        Object.assign(state, { start: undefined, lost: { ...lost, isStarting: true } });
+      if (stage === 'starting') {
+        Object.assign(state, { start: undefined, notReadyAt: askedAt });
+        if (state.early === undefined) void readEarly(state, signal);
       }
-      if (stage === 'starting' && state.early === undefined) void readEarly(state, signal);
-      if (stage !== 'ready') return [notReady, since()] as const;
-      return [await readDocuments(state, signal), since()] as const;
+      if (stage !== 'ready') return [notReady, since(), askedAt] as const;
+      return [await readDocuments(state, signal), since(), askedAt] as const;
     });
     // A cancelled read says nothing about the server.
     if (signal.aborted) return;
+    const before = latest.get(state.server.id);
     latest.set(state.server.id, reading);
     // It stays lost, and is asked again soon.
     if (reading === notReady) return;
     options.observer?.serverRead({ seconds, result: reading.ok ? 'success' : 'failure' });
     if (reading.ok) {
       if (state.lost !== undefined) tell();
+      const { notReadyAt } = state;
+      const isOtherProcess = before?.ok === true && before.version !== reading.version;
+      if (state.lost === undefined && isOtherProcess) {
+        state.start = { lostAt: notReadyAt ?? askedAt, notReadyAt, readyAt: clock.now() };
+      }
       const knownGroupVersions = groupVersionsOf(reading.set);
       const dueAt = clock.monotonic();
       Object.assign(state, { lost: undefined, early: undefined, knownGroupVersions, failures: 0, dueAt });
+      state.notReadyAt = askedAt;
       return;
     }
     if (state.lost === undefined) Object.assign(state, { lost: lostNow(false), start: undefined });
@@ -225,10 +235,10 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
         else if (isOther(state.server, server)) {
           state.drop.abort();
           // The versions that it stored at stay known until those of the new process have been read.
-          const { hashReader } = state;
+          const { hashReader, notReadyAt } = state;
           hashReader.outdate();
           const lost = latest.has(server.id) ? lostNow(true) : undefined;
-          Object.assign(state, newState(server), { hashReader, lost });
+          Object.assign(state, newState(server), { hashReader, notReadyAt, lost });
         } else state.server = server;
       }
     },

@@ -2,13 +2,14 @@ import type { APIGroupDiscovery, APIResourceDiscovery } from '../apimachinery/di
 import { groupVersionString } from '../apimachinery/group-version.ts';
 import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/schema.ts';
+import type { Acquisition } from './leases.ts';
 import type { ReadErrorCode, ServerDocuments } from './server-documents.ts';
 
 /** An API server as the sync job knows it before reading it. */
 export interface ServerDescription
   extends Pick<SnapshotServer, 'id' | 'address' | 'url' | 'addressSource' | 'serverName' | 'hostname'> {
-  /** When its process acquired its Lease, milliseconds since the epoch by its own clock, as all who watch Leases read it. */
-  readonly acquiredAt?: number | undefined;
+  /** When its process acquired its Lease, by its own clock, as all who watch Leases read it. */
+  readonly acquired?: Acquisition | undefined;
   /** When it departed, milliseconds since the epoch; it may come back. */
   readonly departedAt?: number | undefined;
 }
@@ -46,14 +47,13 @@ export interface SuccessfulReading {
   readonly versionIssue?: string | undefined;
 }
 
-/** The start of a server that was lost. Milliseconds since the epoch. */
+/** The start of a server, as far as it was seen: it became ready between two instants. Milliseconds since the epoch. */
 export interface SeenStart {
-  /** It did not respond any more, or its Lease had another holder. */
+  /** It did not respond any more, or its Lease had another holder, or its process of before was read for the last time. */
   readonly lostAt: number;
-  /** Its `/readyz` said so. */
+  /** It was not ready then, by its own word, or its process of before was. Left out: it never said so. */
+  readonly notReadyAt?: number | undefined;
   readonly readyAt: number;
-  /** Its `/readyz` had said the opposite. Else it was silent: it did not respond in time, or only this process lost it. */
-  readonly wasSeen: boolean;
 }
 
 export interface LastKnownServer {

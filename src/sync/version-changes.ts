@@ -1,7 +1,9 @@
 import { minorVersion } from '../apimachinery/server-version.ts';
+import { versionSettlesFor } from '../routing/preferred-version.ts';
 import { parseRfc3339 } from '../runtime/time.ts';
 import { addressOf } from '../snapshot/addresses/addresses.ts';
 import type { Snapshot, SnapshotServer, VersionChange } from '../snapshot/format/schema.ts';
+import type { Acquisition } from './leases.ts';
 import type { SeenStart, ServerDescription } from './sync-server.ts';
 
 /**
@@ -11,24 +13,22 @@ import type { SeenStart, ServerDescription } from './sync-server.ts';
 const countsAfter = 10_000;
 /**
  * How long after a server became ready its version counts at the earliest, milliseconds. A server that starts slowly has its
- * Lease long before. Those who watch see it ready some tenths of a second apart: requests wait for that long
- * (`untilVersionSettles`).
+ * Lease long before. Those who watch see it ready some tenths of a second apart, and seconds on a busy machine.
  */
 const countsAfterReady = 5_000;
-/** How long after a new process has acquired the Lease it may be noticed that the server was lost, milliseconds. */
-const noticedWithin = 5_000;
-/** How long a server that says nothing after it has acquired its Lease is taken for one that starts, milliseconds. */
-const longestStart = 60_000;
 /** How long a change that counts stays in the snapshot, milliseconds: the clocks of routers differ. */
 const keptFor = 60_000;
 
 /**
- * The changes of versions of the last minute, each with the instant at which it begins to count. Pure.
+ * The changes of versions of the last minute, each with the instant at which it begins to count, and the one from which on
+ * it may count for somebody else who reads the cluster. Pure.
  *
  * The instant follows from the Lease of the server, which is the same for all who read it, be it one sync job or each router
- * by itself. Where there is none, or one from the future, it follows from when the change was noticed.
+ * by itself, and from when the server became ready, which each sees for itself. Of both this process knows a latest time
+ * that is right and an earliest one that is possible, and so nobody else can be earlier than `waitFrom` says. Where there
+ * is no Lease, or one from the future, the instant follows from when the change was noticed.
  * @param now milliseconds since the epoch
- * @param starts the last start of each server that was lost, by ID
+ * @param starts the last start of each server, by ID; one that is not in it started while this process did not run
  */
 export function versionChanges(
   previous: Snapshot | undefined,
@@ -38,13 +38,15 @@ export function versionChanges(
   starts: ReadonlyMap<string, SeenStart> = new Map(),
 ): readonly VersionChange[] {
   if (previous === undefined) return [];
-  const acquired = new Map(descriptions.map(({ id, acquiredAt }) => [id, acquiredAt]));
-  const earliest = (id: string) =>
-    (readyAtOf(starts.get(id), acquired.get(id)) ?? Number.NEGATIVE_INFINITY) + countsAfterReady;
+  const acquired = new Map(descriptions.map((each) => [each.id, each.acquired]));
+  const readAt = parseRfc3339(previous.metadata.createdAt) ?? now;
+  const startOf = (id: string): Start => {
+    const { notReadyAt = readAt, ...start } = starts.get(id) ?? { lostAt: readAt, readyAt: now };
+    return { ...start, notReadyAt };
+  };
   const kept = (previous.metadata.versionChanges ?? [])
     .filter(({ at }) => now < (parseRfc3339(at) ?? 0) + keptFor)
-    .map((change) => byItsLease(change, acquired.get(change.server), earliest(change.server), now));
-  const readAt = parseRfc3339(previous.metadata.createdAt) ?? now;
+    .map((change) => byItsLease(change, acquired.get(change.server), startOf(change.server), now));
   const before = new Map(previous.servers.map((server) => [server.id, server]));
   const after = new Map(servers.map((server) => [server.id, server]));
   const added = servers.filter(({ id }) => !before.has(id));
@@ -53,18 +55,13 @@ export function versionChanges(
     if (from === to) return [];
     // One that another has replaced leaves when that one comes.
     const by = after.has(id) ? id : (added.find((server) => isAt(server, before.get(id)))?.id ?? id);
-    const leasedAt = acquired.get(by) ?? now;
-    // A Lease from long before the server was lost, or before its last version was read, is the Lease of the process before.
-    // The Lease of the new process has not been seen yet.
-    const start = starts.get(by);
-    const isOfBefore = leasedAt + countsAfter < (start?.wasSeen === true ? start.lostAt : readAt);
-    const at = Math.max((isOfBefore ? now : Math.min(leasedAt, now)) + countsAfter, earliest(by));
+    const span = after.has(by) ? spanOf(acquired.get(by), startOf(by), now) : { at: now + countsAfter };
     return [
       {
         server: id,
         ...(from === undefined ? {} : { from }),
         ...(to === undefined ? {} : { to }),
-        at: new Date(at).toISOString(),
+        ...texts(span),
       },
     ];
   });
@@ -74,32 +71,54 @@ export function versionChanges(
   return minors.size > 1 ? all : [];
 }
 
-/**
- * When a server became ready, for all who lost it. A busy one may be silent until then. One that was silent and has its old
- * Lease, or has had its new one for long, was out of reach of this process alone, and ready long before.
- */
-function readyAtOf(start: SeenStart | undefined, acquired: number | undefined): number | undefined {
-  if (start === undefined || start.wasSeen) return start?.readyAt;
-  const hasJustStarted =
-    acquired !== undefined &&
-    acquired >= start.lostAt - noticedWithin &&
-    start.readyAt - acquired < longestStart;
-  return hasJustStarted ? start.readyAt : undefined;
+type Start = SeenStart & { readonly notReadyAt: number };
+
+/** When a change counts, and from when on it may for somebody else. Milliseconds since the epoch. */
+interface Span {
+  readonly at: number;
+  readonly waitFrom?: number;
+}
+
+function spanOf(acquired: Acquisition | undefined, start: Start, now: number): Span {
+  const { notReadyAt, readyAt } = start;
+  // Nobody else has a Lease to go by, or by their clock it is no longer from the future.
+  if (acquired === undefined || acquired.at > now) {
+    return { at: now + countsAfter, waitFrom: notReadyAt + countsAfter - versionSettlesFor };
+  }
+  const ready = { from: notReadyAt + countsAfterReady, at: readyAt + countsAfterReady };
+  // That of the new process has not been seen yet.
+  if (isOfBefore(acquired, start)) return { at: now + countsAfter, waitFrom: ready.from - versionSettlesFor };
+  return {
+    at: Math.max(acquired.at + countsAfter, ready.at),
+    waitFrom: Math.max(acquired.from + countsAfter, ready.from) - versionSettlesFor,
+  };
+}
+
+/** Whether it is the Lease of the process before: from long before the server was lost. */
+function isOfBefore(acquired: Acquisition, { lostAt }: Start): boolean {
+  return acquired.at + countsAfter < lostAt;
 }
 
 /** Whoever noticed the change before the Lease of the new process takes the instant of that Lease, as all others do. */
 function byItsLease(
   change: VersionChange,
-  acquired: number | undefined,
-  earliest: number,
+  acquired: Acquisition | undefined,
+  start: Start,
   now: number,
 ): VersionChange {
   const at = parseRfc3339(change.at) ?? 0;
-  if (acquired === undefined || at <= now) return change;
-  const noticed = at - countsAfter;
-  const leased = acquired + countsAfter;
-  const next = Math.max(leased, earliest);
-  return leased > noticed && next < at ? { ...change, at: new Date(next).toISOString() } : change;
+  const noticedAt = at - countsAfter;
+  if (at <= now || acquired === undefined || acquired.at + countsAfter <= noticedAt) return change;
+  const span = spanOf(acquired, start, now);
+  // Who waits for it already goes on waiting.
+  return span.at < at ? { ...change, ...texts({ at: span.at }) } : change;
+}
+
+function texts({ at, waitFrom }: Span): Pick<VersionChange, 'at' | 'waitFrom'> {
+  return {
+    at: new Date(at).toISOString(),
+    ...(waitFrom === undefined ? {} : { waitFrom: new Date(waitFrom).toISOString() }),
+  };
 }
 
 function minorOf({ version }: SnapshotServer): string | undefined {

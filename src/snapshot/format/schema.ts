@@ -89,6 +89,8 @@ const versionChange = strict({
   /** Left out: it is no longer there, or of no known version. */
   to: v.optional(minorVersionText),
   at: timestamp,
+  /** From then on another router may have changed already: what depends on the version waits. Left out: two seconds before `at`. */
+  waitFrom: v.optional(timestamp),
 });
 
 export const metadata = strict({

@@ -110,9 +110,13 @@ export interface MinorVersions {
 export interface VersionComparison extends MinorVersions {
   /**
    * What counts until changes of a moment ago do (`SnapshotMetadata.versionChanges`), the soonest first: an entry counts
-   * while `until`, in milliseconds since the epoch, is not reached and none before it counts.
+   * while `until`, in milliseconds since the epoch, is not reached and none before it counts. From `waitFrom` on it may
+   * count no more at another router; left out: that is not known.
    */
-  readonly before: readonly (MinorVersions & { readonly until: number })[];
+  readonly before: readonly (MinorVersions & {
+    readonly until: number;
+    readonly waitFrom?: number | undefined;
+  })[];
   /** Whether the schemas of all servers have been read. What is not compared yet counts as different. */
   readonly isComplete: boolean;
   /** Some servers lack kinds of admission policies: writes through those servers escape the policies. */

@@ -144,16 +144,22 @@ function versionsBefore(
   const add = (minor: string | undefined, count: number): void => {
     if (minor !== undefined) counting.set(minor, (counting.get(minor) ?? 0) + count);
   };
-  const undone = new Map<number, MinorVersions | undefined>();
+  const undone = new Map<number, VersionComparison['before'][number]>();
   const lastFirst = changes.map((change) => ({ ...change, until: Date.parse(change.at) }));
-  for (const { from, to, until } of lastFirst.sort((one, other) => other.until - one.until)) {
+  for (const { from, to, until, waitFrom: text } of lastFirst.sort((one, other) => other.until - one.until)) {
     add(to, -1);
     add(from, 1);
-    undone.set(until, minorVersionsOf(counting));
+    const versions = minorVersionsOf(counting);
+    if (versions === undefined) {
+      undone.delete(until);
+      continue;
+    }
+    const known = [undone.get(until)?.waitFrom, text === undefined ? undefined : Date.parse(text)];
+    const earliest = Math.min(...known.filter((each) => each !== undefined));
+    const waitFrom = Number.isFinite(earliest) ? { waitFrom: earliest } : {};
+    undone.set(until, Object.freeze({ ...versions, until, ...waitFrom }));
   }
-  return [...undone]
-    .flatMap(([until, versions]) => (versions === undefined ? [] : Object.freeze({ ...versions, until })))
-    .reverse();
+  return [...undone.values()].reverse();
 }
 
 /** What counts at a time. @param now milliseconds since the epoch */
