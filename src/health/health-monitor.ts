@@ -1,6 +1,6 @@
 import type { Destination } from '../request/destination.ts';
 import type { Clock } from '../runtime/time.ts';
-import { type ProbeOutcome, startDuration } from './health-state.ts';
+import type { ProbeOutcome } from './health-state.ts';
 import type { ServerHealth } from './server-health.ts';
 
 export interface HealthMonitorOptions {
@@ -98,7 +98,7 @@ export class HealthMonitor {
     const { id } = followed.destination;
     const least = () => {
       const hasty = this.#options.interval() / hastePerInterval;
-      return (health.isLostWithin(id, startDuration) ? Math.min(whenLost, hasty) : hasty) * spread;
+      return (health.mayBeReadySoon(id) ? Math.min(whenLost, hasty) : hasty) * spread;
     };
     let due = health.isInDoubt(id) ? least() : this.#options.interval() * spread;
     while (!followed.ending.signal.aborted) {

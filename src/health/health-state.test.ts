@@ -207,6 +207,11 @@ describe('a server whose connection was refused or broke', () => {
     assert.equal(missingKnowledge(changed, 11), 'served-set');
     assert.equal(missingKnowledge(nextHealth(changed, 'ready', thresholds, 20), 21), 'served-set');
     assert.equal(probed(changed, 'ready').lost, undefined);
+    const longAway = afterLostConnection(probed(lost, 'not-ready'), 70_000);
+    assert.equal(missingKnowledge(longAway, 70_001), 'down');
+    const starting = nextHealth(afterChangeOfHands(longAway, 71_000), 'not-ready', thresholds, 72_000);
+    assert.equal(missingKnowledge(starting, 72_001), 'readiness', 'that process was not away for long');
+    assert.equal(missingKnowledge(afterLostConnection(starting, 131_000), 131_001), 'down');
   });
 
   test('is not cleared by a probe of the process of before, nor by a response to a request', () => {

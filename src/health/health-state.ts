@@ -40,6 +40,8 @@ interface LostConnection {
   /** The first, and the last, of those that were lost. */
   readonly since: number;
   readonly at: number;
+  /** Another process runs it since then, by the snapshot: however long the one before was away, this one starts. */
+  readonly changedHandsAt?: number | undefined;
   /** Whether a probe has begun after the last one. */
   readonly probing: boolean;
   /** What probes since have found to be missing. Left out before the first has ended. */
@@ -135,15 +137,17 @@ function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number)
 }
 
 export function afterLostConnection(state: HealthState, now: number): HealthState {
-  const { since = now, missing } = state.lost ?? {};
+  const { since = now, missing, changedHandsAt } = state.lost ?? {};
   // One that is lost once more after it was ready has ended, or has not: a probe says which.
-  return { ...state, lost: { since, at: now, probing: false, missing: missing && 'readiness' } };
+  const lost = { since, at: now, changedHandsAt, probing: false, missing: missing && 'readiness' } as const;
+  return { ...state, lost };
 }
 
 /** The state after the snapshot has said that another process runs it than the one that was read. */
 export function afterChangeOfHands(state: HealthState, now: number): HealthState {
   const { since = now } = state.lost ?? {};
-  return { ...state, lost: { since, at: now, probing: false, missing: 'served-set' } };
+  const lost = { since, at: now, changedHandsAt: now, probing: false, missing: 'served-set' } as const;
+  return { ...state, lost };
 }
 
 /** The state after a snapshot that says what the server has said of itself since it was lost. */
@@ -196,14 +200,14 @@ export function missingKnowledge(
   now: number,
 ): MissingKnowledge | undefined {
   if (lost === undefined || now - lost.at >= startDuration) return undefined;
-  const isDown = now - lost.since >= startDuration || hasShownReadiness !== true;
+  const isDown = now - startOf(lost) >= startDuration || hasShownReadiness !== true;
   return lost.missing === 'readiness' && isDown ? 'down' : lost.missing;
 }
 
 /** Milliseconds until `missingKnowledge` changes by itself. */
 export function missingFor({ lost }: HealthState, now: number): number {
   if (lost?.missing === undefined) return Number.POSITIVE_INFINITY;
-  const ends = [lost.since, lost.at].map((time) => time + startDuration - now);
+  const ends = [startOf(lost), lost.at].map((time) => time + startDuration - now);
   return Math.min(...ends.filter((left) => left > 0));
 }
 
@@ -215,9 +219,13 @@ export function isToBeVerified({ lost, isVerified }: HealthState, now: number): 
   return lost === undefined ? isVerified !== true : now - lost.at < startDuration;
 }
 
-/** Whether it was lost a short while ago. */
-function isLostLately({ lost }: HealthState, now: number): boolean {
-  return lost !== undefined && now - lost.since < startDuration;
+/** Whether it was lost a short while ago, or another process runs it since then: it may be ready any moment. */
+export function isLostLately({ lost }: HealthState, now: number): boolean {
+  return lost !== undefined && now - startOf(lost) < startDuration;
+}
+
+function startOf({ since, changedHandsAt = since }: LostConnection): number {
+  return changedHandsAt;
 }
 
 function afterSuccess(state: HealthState, { rise }: HealthThresholds, now: number): HealthState {

@@ -10,6 +10,7 @@ import {
   healthAfterResponse,
   initialHealth,
   isInDoubt,
+  isLostLately,
   isToBeVerified,
   missingFor,
   missingKnowledge,
@@ -243,10 +244,22 @@ export class ServerHealth {
     return waiting.promise.then(() => this.settled(id));
   }
 
+  /** `settled` of all servers: once it is known of each that was lost whether it is still there. */
+  allSettled(): Promise<unknown> | undefined {
+    const waiting = [...this.#states.keys()].flatMap((id) => this.settled(id) ?? []);
+    return waiting.length === 0 ? undefined : Promise.all(waiting);
+  }
+
   /** Whether it was lost less than so many milliseconds ago, and has not been found again. */
   isLostWithin(id: string, milliseconds: number): boolean {
     const lost = this.#states.get(id)?.lost;
     return lost !== undefined && this.#monotonic() - lost.since < milliseconds;
+  }
+
+  /** Whether it is worth asking often, as it may be ready any moment. */
+  mayBeReadySoon(id: string): boolean {
+    const state = this.#states.get(id);
+    return state !== undefined && isLostLately(state, this.#monotonic());
   }
 
   /** Whether a probe has to find out whether it serves what the snapshot says of it (`'changed'`: it does not). */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mixedCluster } from '../../../test/support/decision-rows.ts';
+import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
+import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { testApp, userConnection } from '../../../test/support/test-app.ts';
 import { allHeaders } from '../../apimachinery/raw-headers.ts';
+import { ServerHealth } from '../../health/server-health.ts';
 import { TransportError, type TransportErrorCode } from '../../request/destination.ts';
 
 const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
@@ -141,4 +143,41 @@ test('the client address is appended to what earlier proxies noted', async () =>
   const { app, transport } = await testApp({ snapshot: mixedCluster, connection: userConnection('alice') });
   await app.request(jobs, { headers: { 'x-forwarded-for': '192.0.2.7' } });
   assert.deepEqual(allHeaders(transport.sent[0]?.headers ?? [], 'x-forwarded-for'), ['192.0.2.7, 10.0.0.8']);
+});
+
+test('a 404 is not believed before it is known what a server that was lost a moment ago has come back with', async () => {
+  const snapshot = snapshotOf({ [localId]: ['v1/pods'], b: ['v1/pods'], c: ['v1/pods'] });
+  const things = 'https://router.example/apis/new.example.com/v1/things';
+  for (const [outcome, status, asked] of [
+    ['changed', 503, 2],
+    ['not-ready', 503, 2],
+    ['ready', 200, 3],
+    ['unreachable', 503, 2],
+  ] as const) {
+    const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
+    for (const id of [localId, 'b', 'c']) {
+      health.follow(id);
+      health.probing(id);
+      health.probed(id, 'ready', 1);
+    }
+    const transport = recordingTransport(({ destination: { id } }) =>
+      id === 'b'
+        ? Response.json({})
+        : new Response('404 page not found\n', {
+            status: 404,
+            headers: { 'content-type': 'text/plain; charset=utf-8', 'content-length': '19' },
+          }),
+    );
+    const { app } = await testApp({ snapshot, transport, health });
+    health.connectionLost('b');
+    const asking = app.request(things);
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(transport.sent.length, 1, 'nobody else is asked before that');
+    health.probing('b');
+    health.probed('b', outcome, 3_000);
+    const response = await asking;
+    assert.equal(response.status, status, outcome);
+    assert.equal(response.headers.get('retry-after'), status === 503 ? '1' : null);
+    assert.ok(transport.sent.length <= asked);
+  }
 });

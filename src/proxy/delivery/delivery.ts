@@ -17,7 +17,13 @@ import type { DecisionReason } from '../../routing/decision.ts';
 import { versionSettlesFor } from '../../routing/preferred-version.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import { isEverybodys, isServedBySnapshot, servedSetsChanging, toldToPeer } from './judge-response.ts';
+import {
+  isEverybodys,
+  isServedBySnapshot,
+  reasonOf,
+  servedSetsChanging,
+  toldToPeer,
+} from './judge-response.ts';
 import {
   DeniedEverywhere,
   type Failed,
@@ -103,7 +109,15 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   function mayBeDenied(request: AdmittedRequest): boolean {
     if (isServedBySnapshot(request.decision)) return true;
     const others = options.routingTable.current()?.reachable.length ?? 0;
-    return others > 1 && isEverybodys(request) && !deniedEverywhere.has(request.requestInfo);
+    if (others <= 1 || !isEverybodys(request)) return false;
+    return !deniedEverywhere.has(request.requestInfo) || health?.allSettled() !== undefined;
+  }
+
+  /** Whether nobody is known to serve it, and a server may have been started with it a moment ago. */
+  function mayBeServedByUnknown({ decision }: AdmittedRequest): boolean {
+    if (reasonOf(decision) !== 'NotServedByAnyServer') return false;
+    const servers = options.routingTable.current()?.servers ?? [];
+    return servers.some(({ id }) => !['down', undefined].includes(health?.whyNot(id)));
   }
 
   /** Told with the response, wherever it comes from in the end. */
@@ -171,6 +185,8 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const asked: RoutingServer[] = first === undefined ? [] : [first];
     const denying = new Set(isDenial(failed) && first !== undefined ? [first] : []);
     let last = failed;
+    // Who has just been lost may have come back with it.
+    if (isDenial(failed) && !isServed) await health?.allSettled();
     for (let count = 0; count < rule.atMost; count++) {
       const next = chooseOther(candidates, asked, rule);
       // A body that was too large to be kept has gone to the first one.
@@ -198,6 +214,10 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
         everyCandidate(candidates).some((candidate) => !denying.has(candidate)) ||
         isServedByDepartedServer(request);
       return ownResponse(givenUp(request, last, isServed && isServedElsewhere));
+    }
+    if (mayBeServedByUnknown(request)) {
+      inbound.record?.turnedAway('ServerNotReady');
+      return ownResponse(unavailable('ServerNotKnown'));
     }
     if (isDenial(failed) && denying.size > (first === undefined ? 0 : 1)) deniedEverywhere.add(requestInfo);
     return ownResponse(last.response);
