@@ -47,16 +47,14 @@ export async function untilKnown(
   let version: number | undefined;
   try {
     while (Date.now() < deadline) {
-      const { servers } = await ask<Status>('status');
-      const known = servers.find(({ id }) => id === server.id);
+      const known = (await ask<Status>('status'))?.servers.find(({ id }) => id === server.id);
       if (known?.version?.startsWith(`v${server.version}.`) === true && !known.stale) version ??= Date.now();
       const asked = path();
       if (version !== undefined && asked !== undefined) {
-        const { decision, reason, candidates } = await ask<Explanation>(
-          `explain?url=${encodeURIComponent(asked)}`,
-        );
-        const isLocal = decision === 'local' && reason !== 'NotServedByAnyServer';
-        if (isLocal || candidates.length > 0) return { router: name, version, decision: Date.now() };
+        const explained = await ask<Explanation>(`explain?url=${encodeURIComponent(asked)}`);
+        const isLocal = explained?.decision === 'local' && explained.reason !== 'NotServedByAnyServer';
+        if (isLocal || (explained?.candidates.length ?? 0) > 0)
+          return { router: name, version, decision: Date.now() };
       }
       await sleep(every);
     }
@@ -77,8 +75,9 @@ export function followPreferred(
   let isStopped = false;
   const running = (async () => {
     while (!isStopped) {
-      const { preferredVersion } = await askRouter<Status>(origin, 'status', credentials, agent);
-      if (preferredVersion.minor !== preferred) {
+      const status = await askRouter<Status>(origin, 'status', credentials, agent);
+      const { preferredVersion } = status ?? {};
+      if (preferredVersion !== undefined && preferredVersion.minor !== preferred) {
         tell(`${name} prefers ${preferredVersion.minor ?? 'no version'}`);
         preferred = preferredVersion.minor;
       }
@@ -94,12 +93,14 @@ export function followPreferred(
   };
 }
 
+/** @returns `undefined` where it gave no response in time: the machine may be busy */
 async function askRouter<T>(
   origin: string,
   own: string,
   credentials: TlsCredentials,
   agent: Agent,
-): Promise<T> {
+): Promise<T | undefined> {
   const url = `${origin}/.mixed-version-proxy/v1/${own}`;
-  return JSON.parse((await tlsRequest(url, credentials, { agent })).text) as T;
+  const answer = await tlsRequest(url, credentials, { agent }).catch(() => undefined);
+  return answer?.statusCode === 200 ? (JSON.parse(answer.text) as T) : undefined;
 }

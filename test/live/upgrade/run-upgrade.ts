@@ -196,9 +196,9 @@ async function untilReady(
   await waitUntil(
     `${name} is ready`,
     async () => {
-      const { statusCode } = await ask();
+      const answer = await ask().catch(() => undefined);
       readyAt = Date.now();
-      return statusCode === 200;
+      return answer?.statusCode === 200;
     },
     { every: 25 },
   );
