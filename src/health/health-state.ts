@@ -42,6 +42,8 @@ interface LostConnection {
   readonly at: number;
   /** Another process runs it since then, by the snapshot: however long the one before was away, this one starts. */
   readonly changedHandsAt?: number | undefined;
+  /** A connection was refused since: nobody has one any more. Else it may be silent for this router alone. */
+  readonly isGone?: boolean;
   /** Whether a probe has begun after the last one. */
   readonly probing: boolean;
   /** What probes since have found to be missing. Left out before the first has ended. */
@@ -136,17 +138,32 @@ function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number)
   );
 }
 
-export function afterLostConnection(state: HealthState, now: number): HealthState {
-  const { since = now, missing, changedHandsAt } = state.lost ?? {};
+/** @param isRefused nothing takes connections there */
+export function afterLostConnection(state: HealthState, now: number, isRefused = false): HealthState {
+  const { since = now, missing, changedHandsAt, isGone = false } = state.lost ?? {};
   // One that is lost once more after it was ready has ended, or has not: a probe says which.
-  const lost = { since, at: now, changedHandsAt, probing: false, missing: missing && 'readiness' } as const;
+  const lost: LostConnection = {
+    since,
+    at: now,
+    changedHandsAt,
+    isGone: isGone || isRefused,
+    probing: false,
+    missing: missing && 'readiness',
+  };
   return { ...state, lost };
 }
 
 /** The state after the snapshot has said that another process runs it than the one that was read. */
 export function afterChangeOfHands(state: HealthState, now: number): HealthState {
   const { since = now } = state.lost ?? {};
-  const lost = { since, at: now, changedHandsAt: now, probing: false, missing: 'served-set' } as const;
+  const lost = {
+    since,
+    at: now,
+    changedHandsAt: now,
+    isGone: true,
+    probing: false,
+    missing: 'served-set',
+  } as const;
   return { ...state, lost };
 }
 
@@ -217,6 +234,20 @@ export function missingFor({ lost }: HealthState, now: number): number {
  */
 export function isToBeVerified({ lost, isVerified }: HealthState, now: number): boolean {
   return lost === undefined ? isVerified !== true : now - lost.at < startDuration;
+}
+
+/** How long a server that is silent, or says that it is not ready, may still carry out what others send it, milliseconds. */
+const stillServesFor = 10_000;
+/** The same of one that is gone: what it had taken before. */
+const goneServesFor = 2_000;
+
+/**
+ * Whether another router may still send to it, or have something carried out there. Each learns by itself that a server is
+ * slow or not ready, some seconds apart.
+ */
+export function mayStillServe({ status, since, lost }: HealthState, now: number): boolean {
+  if (lost !== undefined) return now - lost.since < (lost.isGone === true ? goneServesFor : stillServesFor);
+  return status !== 'unhealthy' || now - since < stillServesFor;
 }
 
 /** Whether it was lost a short while ago, or another process runs it since then: it may be ready any moment. */

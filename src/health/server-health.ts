@@ -12,6 +12,7 @@ import {
   isInDoubt,
   isLostLately,
   isToBeVerified,
+  mayStillServe,
   missingFor,
   missingKnowledge,
   nextHealth,
@@ -130,20 +131,21 @@ export class ServerHealth {
   }
 
   /** A request found no connection to it: refused, no route, TLS failure. */
-  notConnected(id: string): void {
+  notConnected(id: string, isRefused = false): void {
     this.#signal(id, 'not-connected');
-    this.connectionLost(id);
+    this.connectionLost(id, isRefused);
   }
 
   /**
    * A connection to it was refused, or broke. It may have been restarted, and gets no requests before its `/readyz` says
    * so, which is asked at once.
+   * @param isRefused nothing takes connections there
    */
-  connectionLost(id: string): void {
+  connectionLost(id: string, isRefused = false): void {
     const state = this.#states.get(id);
     if (state === undefined) return;
     if (this.#probed.has(id)) {
-      this.#set(id, afterLostConnection(state, this.#monotonic()));
+      this.#set(id, afterLostConnection(state, this.#monotonic(), isRefused));
       if (state.lost === undefined) for (const observer of this.#observers) observer.lost?.(id);
     }
     this.#doubt(id);
@@ -250,10 +252,10 @@ export class ServerHealth {
     return waiting.length === 0 ? undefined : Promise.all(waiting);
   }
 
-  /** Whether it was lost less than so many milliseconds ago, and has not been found again. */
-  isLostWithin(id: string, milliseconds: number): boolean {
-    const lost = this.#states.get(id)?.lost;
-    return lost !== undefined && this.#monotonic() - lost.since < milliseconds;
+  /** Whether another router may still send to it: no other version may take its place before. Not of one that is not followed. */
+  mayStillServe(id: string): boolean {
+    const state = this.#states.get(id);
+    return state !== undefined && mayStillServe(state, this.#monotonic());
   }
 
   /** Whether it is worth asking often, as it may be ready any moment. */

@@ -50,7 +50,7 @@ export function followServers(options: FollowedServersOptions): FollowedServers 
   const probe = createProbe({
     ...options,
     timeoutMilliseconds: () => config.timeout,
-    onNotConnected: (id) => health.connectionLost(id),
+    onNotConnected: (id, isRefused) => health.connectionLost(id, isRefused),
     isToBeVerified: (id) => health.isToBeVerified(id),
     isAsSaid(id, word) {
       if (isAsTheSnapshotSays(id, word, current)) {

@@ -14,7 +14,6 @@ import {
   type SendResult,
 } from '../../request/transport.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
-import { versionSettlesFor } from '../../routing/preferred-version.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
@@ -90,6 +89,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       const may = health?.mayBeAsked(id) ?? 'first';
       return may === 'first' && load.isAvoided(id) ? 'last' : may;
     },
+    mayStillServe: (id) => health?.mayStillServe(id) === true,
     weight: (id) => health?.weight(id) ?? 1,
   };
 
@@ -128,14 +128,20 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   }
 
   /**
-   * Whether a server of the preferred version was lost so lately that other routers may still send it writes. It may carry
-   * them out while it ends: a field that the other version stores meanwhile would be lost.
+   * Whether other routers may still send to a server of the preferred version, or have something carried out there: a field
+   * that another version stores meanwhile would be lost.
    */
-  function comesTooSoon({ inbound }: AdmittedRequest, { versions }: Candidates, next: Choice): boolean {
+  function comesTooSoon(
+    { inbound, requestInfo }: AdmittedRequest,
+    { versions }: Candidates,
+    next: Choice,
+  ): boolean {
     if (next.otherVersion === undefined || versions === undefined || isRead(inbound.method)) return false;
-    const servers = options.routingTable.current()?.servers ?? [];
+    const table = options.routingTable.current();
+    const { apiGroup, apiVersion, resource } = requestInfo;
+    const servers = (table?.resource(apiGroup, apiVersion, resource) ?? table)?.servers ?? [];
     return servers.some(
-      ({ id, minor }) => minor === versions.preferred && health?.isLostWithin(id, versionSettlesFor) === true,
+      ({ id, minor }) => minor === versions.preferred && health?.mayStillServe(id) === true,
     );
   }
 
@@ -321,7 +327,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
         load.notReached(destination.id);
       }
       // No connection counts against it; no response on one only makes it be looked at (`ServerHealth`).
-      if (foundNoConnection(error)) health?.notConnected(destination.id);
+      if (foundNoConnection(error)) health?.notConnected(destination.id, error.code === 'ConnectFailed');
       else if (!passesThrough(requestInfo)) health?.notResponded(destination.id);
     }
     const { code, message, mayHaveBeenProcessed } = error;

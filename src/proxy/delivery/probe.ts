@@ -20,8 +20,8 @@ import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
 export interface ProbeOptions extends AskOptions {
   /** Milliseconds for the whole probe, a connection that it has to open included. Asked for before each. */
   readonly timeoutMilliseconds: () => number;
-  /** The probe could not connect, and neither could a request. Default: ignored. */
-  readonly onNotConnected?: (id: string) => void;
+  /** The probe could not connect, and neither could a request; refused: nothing listens there. Default: ignored. */
+  readonly onNotConnected?: (id: string, isRefused: boolean) => void;
   /** Whether what is said of a server may no longer hold: then it is asked what it is and serves. Default: it holds. */
   readonly isToBeVerified?: (id: string) => boolean;
   /** Whether what a server says of itself is what is said of it. Default: it is. */
@@ -102,7 +102,7 @@ export function createProbe(
         // Not for a probe that was cancelled because the server is no longer watched.
         if (!cancelled.aborted) {
           failures.warn(...unreachable(destination, error));
-          if (foundNoConnection(error)) onNotConnected?.(destination.id);
+          if (foundNoConnection(error)) onNotConnected?.(destination.id, error.code === 'ConnectFailed');
         }
         return 'unreachable';
       }

@@ -40,11 +40,11 @@ const byVersion = (changes: Partial<VersionChoice> = {}): Candidates => ({
   },
 });
 
-function choiceWith({ avoided = [], restarting = [] }: Record<string, readonly string[]>) {
+function choiceWith({ avoided = [], restarting = [], slow = [] }: Record<string, readonly string[]>) {
   const mayBeAsked = (id: string) =>
     restarting.includes(id) ? 'not' : avoided.includes(id) ? 'last' : 'first';
   return new ServerChoice({
-    state: { inFlight: () => 0, mayBeAsked, weight: () => 1 },
+    state: { inFlight: () => 0, mayBeAsked, mayStillServe: (id) => slow.includes(id), weight: () => 1 },
     random: () => 0,
     local: undefined,
   });
@@ -54,6 +54,11 @@ test('a healthy server of the preferred version is asked, without a word about v
   const chosen = choiceWith({}).choose(byVersion());
   assert.equal(chosen?.server.id, 'preferred');
   assert.equal(chosen?.otherVersion, undefined);
+});
+
+test('one that has become unhealthy a moment ago, and that others may still ask, is asked before another version', () => {
+  const chosen = choiceWith({ avoided: ['preferred'], slow: ['preferred'] }).choose(byVersion());
+  assert.deepEqual([chosen?.server.id, chosen?.otherVersion], ['preferred', undefined]);
 });
 
 test('without one, the next healthy version is asked, newer ones first', () => {
@@ -119,6 +124,7 @@ const [a, b, c] = [serverCalled('a'), serverCalled('b'), serverCalled('c')];
 const state = (inFlight: Record<string, number>, avoided: readonly string[] = []): ServerState => ({
   inFlight: (id) => inFlight[id] ?? 0,
   mayBeAsked: (id) => (avoided.includes(id) ? 'last' : 'first'),
+  mayStillServe: () => false,
   weight: () => 1,
 });
 

@@ -49,7 +49,8 @@ export class ServerChoice {
       (isInOrder ? candidates.find((each) => each !== except && this.#isFirst(each)) : undefined) ??
       this.#usable(candidates, except);
     if (versions === undefined) return first && this.#choiceOf(first);
-    if (first !== undefined && this.#isFirst(first)) {
+    // A slow one is asked for a while all the same: others ask it, too, and another version stores what it would lose.
+    if (first !== undefined && (this.#isFirst(first) || this.#options.state.mayStillServe(first.id))) {
       return this.#choiceOf(first, versions, versions.asked);
     }
     let last = first && this.#choiceOf(first, versions, versions.asked);
@@ -152,6 +153,8 @@ export class ServerLoad {
 export interface ServerState {
   inFlight(id: string): number;
   mayBeAsked(id: string): MayBeAsked;
+  /** Whether other routers may still send to it. */
+  mayStillServe(id: string): boolean;
   /** Share of its part that it is to get, in (0, 1]; below 1 for a server that has just recovered. */
   weight(id: string): number;
 }

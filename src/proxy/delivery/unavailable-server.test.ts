@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
 import {
@@ -12,6 +12,7 @@ import {
 } from '../../../test/support/refusing-servers.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { frontProxyConnection, testApp, userConnection } from '../../../test/support/test-app.ts';
+import type { ProbeOutcome } from '../../health/health-state.ts';
 import { ServerHealth } from '../../health/server-health.ts';
 import { TransportError } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
@@ -171,45 +172,77 @@ test('a router tells its peer, and nobody else, that its server received nothing
   assert.equal(await ask(false, {}), null);
 });
 
-test('a write goes to another version two seconds after the last server of the preferred one was lost, a read at once', async () => {
-  let now = 0;
-  const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0, monotonic: () => now });
-  const serverOf = (version: string, digest: string) => ({
-    serves: ['batch/v1/jobs'],
-    version,
-    schemas: { 'batch.jobs': { v1: digest } },
-  });
-  const transport = recordingTransport(({ destination }) => Response.json({ answeredBy: destination.id }));
-  const { app } = await testApp({
-    local: undefined,
-    snapshot: snapshotOf({ a: serverOf('v1.35.0', 'YWFhYWFhYWE='), b: serverOf('v1.36.0', 'YmJiYmJiYmI=') }),
-    preferredVersion: { version: 'oldest', scope: 'differing', required: false },
-    transport,
-    health,
-  });
-  const probe = (id: string, outcome: 'ready' | 'unreachable') => {
-    health.probing(id);
-    health.probed(id, outcome, 1);
-  };
-  for (const id of ['a', 'b']) {
-    health.follow(id);
-    probe(id, 'ready');
+describe('a write goes to another version once no other router may still send to the preferred one', () => {
+  async function startMixed(response: (id: string) => Response) {
+    let now = 0;
+    const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0, monotonic: () => now });
+    const serverOf = (version: string, digest: string) => ({
+      serves: ['batch/v1/jobs'],
+      version,
+      schemas: { 'batch.jobs': { v1: digest } },
+    });
+    const transport = recordingTransport(({ destination }) => response(destination.id));
+    const { app } = await testApp({
+      local: undefined,
+      snapshot: snapshotOf({
+        a: serverOf('v1.35.0', 'YWFhYWFhYWE='),
+        b: serverOf('v1.36.0', 'YmJiYmJiYmI='),
+      }),
+      preferredVersion: { version: 'oldest', scope: 'differing', required: false },
+      transport,
+      health,
+    });
+    const probe = (id: string, outcome: ProbeOutcome) => {
+      health.probing(id);
+      health.probed(id, outcome, 1);
+    };
+    for (const id of ['a', 'b']) {
+      health.follow(id);
+      probe(id, 'ready');
+    }
+    /** Who has responded, or when to ask again. */
+    const ask = async (method: string, at: number) => {
+      now = at;
+      const asked = await app.request(jobs, { method });
+      if (asked.status !== 200) return `again in ${asked.headers.get('retry-after')} s`;
+      return ((await asked.json()) as { answeredBy: string }).answeredBy;
+    };
+    return { health, probe, ask };
   }
-  const answered = async (method: string) => {
-    const response = await app.request(jobs, { method });
-    return response.status === 200
-      ? ((await response.json()) as object)
-      : response.headers.get('retry-after');
-  };
-  assert.deepEqual(await answered('POST'), { answeredBy: 'a' });
-  health.connectionLost('a');
-  probe('a', 'unreachable');
-  now = 1_900;
-  assert.deepEqual(await answered('GET'), { answeredBy: 'b' });
-  assert.equal(await answered('POST'), '1');
-  assert.equal(transport.sent.length, 2);
-  now = 2_000;
-  assert.deepEqual(await answered('POST'), { answeredBy: 'b' });
+  const responding = (id: string) => Response.json({ answeredBy: id });
+
+  for (const [what, isRefused, seconds] of [
+    ['two seconds after its last server refused a connection', true, 2],
+    [
+      'ten seconds after its last server broke off and was silent: it may be so for this router alone',
+      false,
+      10,
+    ],
+  ] as const) {
+    test(`${what}, a read at once`, async () => {
+      const { health, probe, ask } = await startMixed(responding);
+      assert.equal(await ask('POST', 0), 'a');
+      health.connectionLost('a', isRefused);
+      probe('a', 'unreachable');
+      assert.equal(await ask('GET', 100), 'b');
+      assert.equal(await ask('POST', seconds * 1_000 - 100), 'again in 1 s');
+      assert.equal(await ask('POST', seconds * 1_000), 'b');
+    });
+  }
+
+  for (const outcome of ['not-ready', 'unreachable'] as const) {
+    test(`ten seconds after its last server was ${outcome}, and that one is asked until then`, async () => {
+      const { probe, ask } = await startMixed(responding);
+      probe('a', outcome);
+      assert.deepEqual([await ask('POST', 9_900), await ask('GET', 9_900)], ['a', 'a']);
+      assert.deepEqual([await ask('POST', 10_000), await ask('GET', 10_000)], ['b', 'b']);
+    });
+  }
+
+  test('not when its last server says that it is shutting down: it carries out what it has taken before', async () => {
+    const { ask } = await startMixed((id) => (id === 'a' ? shuttingDown() : responding(id)));
+    assert.deepEqual([await ask('GET', 0), await ask('DELETE', 0)], ['b', 'again in 1 s']);
+  });
 });
 
 const startWithEnding = (
