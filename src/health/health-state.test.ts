@@ -10,6 +10,7 @@ import {
   healthAfterResponse,
   initialHealth,
   isInDoubt,
+  isKnownToOthers,
   isToBeVerified,
   missingKnowledge,
   nextHealth,
@@ -134,7 +135,7 @@ describe('a server whose connection was refused or broke', () => {
   const healthy = after(['ready', 'ready']);
   const lost = afterLostConnection(healthy, 10);
   const probed = (state: HealthState, signal: HealthSignal, now = 20): HealthState =>
-    nextHealth(whileProbed(state), signal, thresholds, now);
+    nextHealth(whileProbed(state, now), signal, thresholds, now);
 
   test('is back when a probe that began since then succeeds, and keeps its status meanwhile', () => {
     assert.equal(lost.status, 'healthy');
@@ -214,9 +215,36 @@ describe('a server whose connection was refused or broke', () => {
     assert.equal(missingKnowledge(afterLostConnection(starting, 131_000), 131_001), 'down');
   });
 
+  test('may be known to other routers some seconds after it was heard for the last time that it is not ready', () => {
+    const starting = probed(afterChangeOfHands(lost, 1_000), 'not-ready', 5_000);
+    assert.equal(isKnownToOthers(probed(lost, 'not-ready', 20_000), 30_000), false, 'it may never come back');
+    assert.deepEqual(
+      [5_999, 6_000, 7_999, 8_000].map((now) => isKnownToOthers(starting, now)),
+      [false, false, false, true],
+    );
+    const asked = probed(starting, 'not-ready', 9_000);
+    assert.deepEqual(
+      [11_999, 12_000, 26_999, 27_000].map((now) => isKnownToOthers(asked, now)),
+      [false, true, true, false],
+    );
+    const silent = probed(afterChangeOfHands(lost, 1_000), 'unreachable', 5_000);
+    assert.deepEqual(
+      [5_999, 6_000].map((now) => isKnownToOthers(silent, now)),
+      [false, true],
+      'by its Lease',
+    );
+    const changed = probed(probed(lost, 'not-ready', 5_000), 'changed', 7_000);
+    assert.deepEqual(
+      [7_999, 8_000].map((now) => isKnownToOthers(changed, now)),
+      [false, true],
+    );
+    assert.equal(isKnownToOthers(after(['changed']), 20), true, 'this router was away');
+    assert.equal(isKnownToOthers(healthy, 20), false);
+  });
+
   test('is not cleared by a probe of the process of before, nor by a response to a request', () => {
     assert.deepEqual(nextHealth(lost, 'ready', thresholds, 20).lost, lost.lost);
-    const again = afterLostConnection(whileProbed(lost), 15);
+    const again = afterLostConnection(whileProbed(lost, 14), 15);
     assert.notEqual(nextHealth(again, 'ready', thresholds, 20).lost, undefined);
     assert.deepEqual(healthAfterResponse(lost).lost, lost.lost);
   });

@@ -46,6 +46,10 @@ interface LostConnection {
   readonly isGone?: boolean;
   /** Whether a probe has begun after the last one. */
   readonly probing: boolean;
+  /** When the probe under way, or the last one, has begun. */
+  readonly askedAt?: number | undefined;
+  /** When it was asked, for the last time, and was not ready by its own word, or refused a connection. */
+  readonly notReadyAt?: number | undefined;
   /** What probes since have found to be missing. Left out before the first has ended. */
   readonly missing?: MissingKnowledge | undefined;
 }
@@ -104,7 +108,14 @@ export function nextHealth(
 ): HealthState {
   const heard = isBeforeItsRoles(state, signal, now) ? 'not-ready' : signal;
   if (heard === 'changed') {
-    const { lost: before = { since: now, at: now, probing: true } } = state;
+    // The first word of all: what the snapshot says may be from long before this router was started.
+    const unheard: LostConnection = {
+      since: now,
+      at: now,
+      probing: true,
+      notReadyAt: Number.NEGATIVE_INFINITY,
+    };
+    const { lost: before = unheard } = state;
     const lost: LostConnection = before.probing ? { ...before, missing: 'served-set' } : before;
     return afterSuccess({ ...state, lost, suspected: undefined, hasShownReadiness: true }, thresholds, now);
   }
@@ -140,13 +151,14 @@ function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number)
 
 /** @param isRefused nothing takes connections there */
 export function afterLostConnection(state: HealthState, now: number, isRefused = false): HealthState {
-  const { since = now, missing, changedHandsAt, isGone = false } = state.lost ?? {};
+  const { since = now, missing, isGone = false } = state.lost ?? {};
   // One that is lost once more after it was ready has ended, or has not: a probe says which.
   const lost: LostConnection = {
+    ...state.lost,
     since,
     at: now,
-    changedHandsAt,
     isGone: isGone || isRefused,
+    ...(isRefused ? { notReadyAt: now } : {}),
     probing: false,
     missing: missing && 'readiness',
   };
@@ -156,14 +168,15 @@ export function afterLostConnection(state: HealthState, now: number, isRefused =
 /** The state after the snapshot has said that another process runs it than the one that was read. */
 export function afterChangeOfHands(state: HealthState, now: number): HealthState {
   const { since = now } = state.lost ?? {};
-  const lost = {
+  const lost: LostConnection = {
+    ...state.lost,
     since,
     at: now,
     changedHandsAt: now,
     isGone: true,
     probing: false,
     missing: 'served-set',
-  } as const;
+  };
   return { ...state, lost };
 }
 
@@ -172,8 +185,10 @@ export function afterReading(state: HealthState): HealthState {
   return state.lost?.missing === 'served-set' ? { ...state, lost: undefined, isVerified: true } : state;
 }
 
-export function whileProbed(state: HealthState): HealthState {
-  return state.lost === undefined ? state : { ...state, lost: { ...state.lost, probing: true } };
+export function whileProbed(state: HealthState, now: number): HealthState {
+  return state.lost === undefined
+    ? state
+    : { ...state, lost: { ...state.lost, probing: true, askedAt: now } };
 }
 
 /** What a probe has found that began before the connection was lost is said of the process of before. */
@@ -197,7 +212,11 @@ function afterFailedProbe(
   return {
     ...state,
     suspected: undefined,
-    lost: lost && { ...lost, missing: isFound ? 'readiness' : undefined },
+    lost: lost && {
+      ...lost,
+      ...(signal === 'not-ready' && lost.probing ? { notReadyAt: lost.askedAt } : {}),
+      missing: isFound ? 'readiness' : undefined,
+    },
   };
 }
 
@@ -248,6 +267,24 @@ const goneServesFor = 2_000;
 export function mayStillServe({ status, since, lost }: HealthState, now: number): boolean {
   if (lost !== undefined) return now - lost.since < (lost.isGone === true ? goneServesFor : stillServesFor);
   return status !== 'unhealthy' || now - since < stillServesFor;
+}
+
+/** Nobody lets a new version count sooner after its server was ready, or had its Lease, by a margin (src/sync/version-changes.ts). */
+const knownAfterReady = 3_000;
+const knownAfterLease = 5_000;
+/** How long it is waited for that the snapshot says what a server is now, milliseconds. */
+const behindFor = 15_000;
+
+/**
+ * Whether another router may let the version of a server count that this one does not know: another process runs it, and it
+ * has not been known for some seconds that it is not ready.
+ */
+export function isKnownToOthers({ lost }: HealthState, now: number): boolean {
+  if (lost === undefined || (lost.missing !== 'served-set' && lost.changedHandsAt === undefined))
+    return false;
+  const { notReadyAt = lost.since, changedHandsAt = Number.NEGATIVE_INFINITY } = lost;
+  const from = Math.max(notReadyAt + knownAfterReady, changedHandsAt + knownAfterLease);
+  return from <= now && now < Math.max(from, lost.since) + behindFor;
 }
 
 /** Whether it was lost a short while ago, or another process runs it since then: it may be ready any moment. */

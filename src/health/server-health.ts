@@ -10,6 +10,7 @@ import {
   healthAfterResponse,
   initialHealth,
   isInDoubt,
+  isKnownToOthers,
   isLostLately,
   isToBeVerified,
   mayStillServe,
@@ -117,7 +118,7 @@ export class ServerHealth {
     const state = this.#states.get(id);
     if (state === undefined) return;
     this.#probed.add(id);
-    if (state.lost !== undefined) this.#set(id, whileProbed(state));
+    if (state.lost !== undefined) this.#set(id, whileProbed(state, this.#monotonic()));
   }
 
   probed(id: string, outcome: ProbeOutcome, milliseconds: number): void {
@@ -256,6 +257,12 @@ export class ServerHealth {
   mayStillServe(id: string): boolean {
     const state = this.#states.get(id);
     return state !== undefined && mayStillServe(state, this.#monotonic());
+  }
+
+  /** Whether another router may let its version count, and the snapshot does not say yet which that is. */
+  isKnownToOthers(id: string): boolean {
+    const state = this.#states.get(id);
+    return state !== undefined && isKnownToOthers(state, this.#monotonic());
   }
 
   /** Whether it is worth asking often, as it may be ready any moment. */

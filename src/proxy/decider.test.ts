@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { recordingTransport } from '../../test/support/recording-transport.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { ServerHealth } from '../health/server-health.ts';
 import { decide } from '../routing/decide.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
-import { tableOfKnownServers } from './decider.ts';
+import { createDecider, tableOfKnownServers } from './decider.ts';
 import { isAsTheSnapshotSays } from './delivery/probe.ts';
+import { peerDestination } from './delivery/server-choice.ts';
+import { resolveOptions } from './options.ts';
 
 const servers = {
   a: { serves: ['v1/pods', 'batch/v1/jobs'], version: 'v1.35.0' },
@@ -147,4 +150,84 @@ test('what a server says is compared with what the snapshot says of it', () => {
   assert.equal(is({ ...said, 'new.example.com.things': ['v1'] }), false);
   assert.equal(is({ ...said, 'example.com.widgets': ['v1'] }), true, 'custom resources are every server’s');
   assert.equal(is({}, 'v1.36.0', 'unheard-of'), true);
+});
+
+test('while a server is not read that others may know in its new version, what depends on the version waits', () => {
+  const { health, probe, pass } = probedHealth('a', 'b', 'c');
+  const serverOf = (minor: string) => ({
+    serves: ['v1/pods', 'batch/v1/jobs'],
+    version: `v${minor}.0`,
+    schemas: {
+      'core.pods': { v1: 'c2FtZS4uLi4=' },
+      'batch.jobs': { v1: btoa(`min-${minor}`.padEnd(8, '.')) },
+    },
+  });
+  const clusterOf = (a: string, b: string, c: string) =>
+    buildRoutingTable(snapshotOf({ a: serverOf(a), b: serverOf(b), c: serverOf(c) }));
+  let table = clusterOf('1.36', '1.35', '1.35');
+  const decider = createDecider(
+    resolveOptions({
+      local: undefined,
+      routingTable: { current: () => table },
+      transport: recordingTransport(),
+      health,
+    }),
+  );
+  const waits = () =>
+    [jobs, pods].map((path) => decider.untilVersionSettles(parseRequestInfo('PUT', `${path}/x`)) > 0);
+  health.connectionLost('b', true);
+  probe('b', 'not-ready');
+  pass(2_900);
+  probe('b', 'changed');
+  assert.deepEqual(waits(), [false, false], 'nobody lets it count so soon');
+  pass(100);
+  assert.deepEqual(waits(), [true, false]);
+  table = clusterOf('1.35', '1.35', '1.35');
+  assert.deepEqual(waits(), [false, false], 'most servers are of the same version, whatever it is');
+  table = clusterOf('1.36', '1.35', '1.35');
+  health.read('b');
+  assert.deepEqual(waits(), [false, false]);
+});
+
+test('a watch is misplaced from when on requests wait for another version, not when that counts', () => {
+  const start = Date.UTC(2026, 0, 31);
+  const serverOf = (minor: string) => ({
+    serves: ['batch/v1/jobs'],
+    version: `v${minor}.0`,
+    schemas: { 'batch.jobs': { v1: btoa(`min-${minor}`.padEnd(8, '.')) } },
+  });
+  const at = new Date(start + 5_000).toISOString();
+  const table = buildRoutingTable(
+    snapshotOf(
+      { a: serverOf('1.36'), b: serverOf('1.36'), c: serverOf('1.35') },
+      { versionChanges: [{ server: 'b', from: '1.35', to: '1.36', at }] },
+    ),
+  );
+  let now = start;
+  const decider = createDecider(
+    resolveOptions({
+      local: undefined,
+      routingTable: { current: () => table },
+      transport: recordingTransport(),
+      clock: () => now,
+    }),
+  );
+  const requestInfo = parseRequestInfo('GET', `${jobs}?watch=true`);
+  const before = decide(requestInfo, table, { serverId: undefined, reroutedByVerifiedPeer: false, now });
+  const isMisplaced = (id: string) => {
+    const server = table.server(id);
+    assert.ok(server);
+    const destination = peerDestination(server);
+    assert.ok(destination);
+    return decider.isMisplaced(requestInfo, before, destination);
+  };
+  for (const [time, moves] of [
+    [2_900, false],
+    [3_000, true],
+    [5_000, true],
+  ] as const) {
+    now = start + time;
+    assert.equal(isMisplaced('c'), moves, `${time}`);
+  }
+  assert.equal(isMisplaced('a'), false);
 });

@@ -5,9 +5,14 @@ import { hasVerifiedRerouteMark } from '../request/headers.ts';
 import { type InboundRequest, queryOf } from '../request/inbound.ts';
 import type { AdmittedRequest } from '../request/router.ts';
 import type { Caller } from '../request/user-info.ts';
-import { decide, isServedByDepartedServer, untilVersionSettles } from '../routing/decide.ts';
+import {
+  decide,
+  dependsOnVersion,
+  isServedByDepartedServer,
+  untilVersionSettles,
+} from '../routing/decide.ts';
 import type { Decision, DecisionContext } from '../routing/decision.ts';
-import { goesElsewhere } from '../routing/preferred-version.ts';
+import { goesElsewhere, mayTip } from '../routing/preferred-version.ts';
 import { buildRoutingTable, notReadIn } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type Candidates, noCandidates } from './delivery/server-choice.ts';
@@ -35,6 +40,9 @@ const gateIsOff: Decision = Object.freeze({
   candidates: [] as const,
 });
 
+/** Milliseconds between two looks whether a server has been read that others may know already. */
+const untilReadAgain = 100;
+
 export function createDecider(settings: RouterSettings): Decider {
   const { routingTable, isVerifiedPeer, preferredVersion, enabled, health, clock } = settings;
   const currentTable = () => tableOfKnownServers(routingTable.current(), health);
@@ -60,8 +68,23 @@ export function createDecider(settings: RouterSettings): Decider {
     return decision.decision === 'peer' ? decision : noCandidates;
   };
 
-  const untilSettled = (requestInfo: RequestInfo) =>
-    untilVersionSettles(requestInfo, currentTable(), { now: clock(), preferredVersion });
+  /** Another router may prefer the version of a server that this one has not read yet. */
+  const isBehind = (requestInfo: RequestInfo, table: RoutingTable | undefined, now: number): boolean => {
+    const known = routingTable.current();
+    if (table === undefined || known === undefined || health === undefined) return false;
+    return (
+      [...health.notKnown().keys()].some(
+        (id) => health.isKnownToOthers(id) && mayTip(known, id, preferredVersion, now),
+      ) && dependsOnVersion(requestInfo, table, { now, preferredVersion })
+    );
+  };
+
+  const untilSettled = (requestInfo: RequestInfo): number => {
+    const table = currentTable();
+    const now = clock();
+    const wait = untilVersionSettles(requestInfo, table, { now, preferredVersion });
+    return wait === 0 && isBehind(requestInfo, table, now) ? untilReadAgain : wait;
+  };
 
   return {
     decide(inbound, requestInfo, caller) {
@@ -76,7 +99,8 @@ export function createDecider(settings: RouterSettings): Decider {
         preferredVersion,
         serverId: settings.local?.id,
         localServerIsDown: isDown(),
-        now: clock(),
+        // What waits already is decided by what will be.
+        now: clock() + untilSettled(requestInfo),
         reroutedByVerifiedPeer: false,
       });
       return goesElsewhere(before, now, id, kind === 'local');

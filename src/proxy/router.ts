@@ -88,6 +88,9 @@ function decidedAndServed(
   return serve({ inbound, requestInfo, caller, decision });
 }
 
+/** Milliseconds over which watches that have waited are opened: all of them end before the version changes. */
+const watchesOpenedOver = 3_000;
+
 interface SettlingRouter extends Router {
   /**
    * The request as it is to be served, later and decided anew where the version that responds changes in a moment. `deliver`
@@ -98,7 +101,7 @@ interface SettlingRouter extends Router {
 
 /** The steps, from what the runtime injects. */
 export function createRouter(settings: RouterSettings): SettlingRouter {
-  const { authenticators, pseudonym, monotonicClock, logger, observers, gate } = settings;
+  const { authenticators, pseudonym, monotonicClock, logger, observers, gate, random } = settings;
   const readRequest = rememberingRequests();
   const decider = createDecider(settings);
   const deliver = createDelivery({ ...settings, ...decider });
@@ -150,8 +153,9 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
     const { inbound, requestInfo, caller } = request;
     // A timer may fire a millisecond early.
     for (let left = wait; left > 0; left = decider.untilVersionSettles(requestInfo)) {
-      await new Promise((resolve) => setTimeout(resolve, left));
+      await sleep(left);
     }
+    if (requestInfo.verb === 'watch') await sleep(random() * watchesOpenedOver);
     return { ...request, decision: decide(inbound, requestInfo, caller) };
   }
 
@@ -172,6 +176,8 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
         : (request, send) => gate.pass(request, () => deliverSettled(request, send)),
   };
 }
+
+const sleep = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
 
 /** Without Retry-After: a repeated request would loop again. */
 function loopDetected(): Response {

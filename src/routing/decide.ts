@@ -204,14 +204,24 @@ export function untilVersionSettles(
   { now = Number.POSITIVE_INFINITY, preferredVersion }: Pick<DecisionContext, 'now' | 'preferredVersion'>,
 ): number {
   if (table?.comparison === undefined || table.comparison.before.length === 0) return 0;
-  if (!requestInfo.isResourceRequest) return 0;
   const coming = comingPreference(table, preferredVersion, now);
   if (coming === undefined || now < coming.waitFrom) return 0;
+  return dependsOnVersion(requestInfo, table, { now, preferredVersion }) ? coming.at - now : 0;
+}
+
+/**
+ * Whether it matters which version responds, or may once the servers are of several. Pure.
+ */
+export function dependsOnVersion(
+  requestInfo: RequestInfo,
+  table: RoutingTable,
+  context: Pick<DecisionContext, 'now' | 'preferredVersion'>,
+): boolean {
+  if (!requestInfo.isResourceRequest) return false;
+  if (table.comparison === undefined) return true;
   const { apiGroup, apiVersion, resource } = requestInfo;
   const route = table.resource(apiGroup, apiVersion, resource);
-  const servedBy = serversOf(requestInfo, table);
-  const byPreference = orderOfVersions(requestInfo, route, servedBy, table, { now, preferredVersion });
-  return byPreference === undefined ? 0 : coming.at - now;
+  return orderOfVersions(requestInfo, route, serversOf(requestInfo, table), table, context) !== undefined;
 }
 
 function describePreference(

@@ -84,6 +84,27 @@ export function comingPreference(
   return undefined;
 }
 
+/**
+ * Whether another version may be preferred once it is known which one this server has now: every other server may be as the
+ * snapshot says. Pure.
+ */
+export function mayTip(
+  table: Pick<RoutingTable, 'comparison' | 'servers'>,
+  id: string,
+  options: PreferredVersionOptions = defaultPreferredVersion,
+  now = Number.POSITIVE_INFINITY,
+): boolean {
+  if (options.version === 'local') return false;
+  if (options.version !== 'majority') return true;
+  const others = table.servers.filter((server) => server.id !== id);
+  const counts = new Map<string | undefined, number>();
+  for (const { minor } of others) counts.set(minor, (counts.get(minor) ?? 0) + 1);
+  const preferred = preferredMinor(table, options, now) ?? others[0]?.minor;
+  const most = counts.get(preferred) ?? 0;
+  counts.delete(preferred);
+  return Math.max(0, ...counts.values()) + 1 >= most;
+}
+
 const ledTables = new WeakMap<RoutingTable, RoutingTable>();
 
 /**

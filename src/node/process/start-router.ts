@@ -149,6 +149,8 @@ export interface StartOptions {
 
 /** Milliseconds over which watches move to servers of another version: every client opens a new one at once. */
 const watchesMovedOver = 5_000;
+/** A timer may fire a millisecond early. */
+const timerSlack = 5;
 
 /**
  * Puts a router together from its configuration and starts it. Resolves once it listens; a snapshot that
@@ -277,18 +279,30 @@ async function start(
   };
   let last: RoutingTable | undefined;
   let preferenceTimer: NodeJS.Timeout | undefined;
-  opened.push(() => clearTimeout(preferenceTimer));
+  let waitTimer: NodeJS.Timeout | undefined;
+  opened.push(() => {
+    clearTimeout(preferenceTimer);
+    clearTimeout(waitTimer);
+  });
   /** What follows from another preferred version, at the instant that the snapshot foresees. */
   const followPreference = (table: RoutingTable): void => {
     clearTimeout(preferenceTimer);
-    const coming = comingPreference(table, config.preferredVersion, Date.now());
+    clearTimeout(waitTimer);
+    const now = Date.now();
+    const coming = comingPreference(table, config.preferredVersion, now);
     if (coming === undefined) return;
+    // Before the version changes: else they show for a while what it drops, and what clients write by that is lost. They are
+    // opened again with it (`Router.settled`).
+    waitTimer = setTimeout(
+      () => traffic.openStreams.endMisplaced({ over: Math.max(0, coming.at - Date.now()) }),
+      Math.max(0, coming.waitFrom - now) + timerSlack,
+    ).unref();
     preferenceTimer = setTimeout(() => {
       history.tableInUse(table);
       traffic.openStreams.endMisplaced({ over: watchesMovedOver });
       if (config.featureGateEnabled) prepareDocuments(table);
       followPreference(table);
-    }, coming.at - Date.now()).unref();
+    }, coming.at - now).unref();
   };
   receiver.onChange((table) => {
     checkOwnServer?.(table);

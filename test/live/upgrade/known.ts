@@ -5,7 +5,7 @@ import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
 
 /** Milliseconds between two questions. */
 const every = 50;
-const within = 60_000;
+const within = 180_000;
 
 /** When a router knew a server that had come back in another version. Milliseconds since the epoch. */
 export interface KnownAt {
