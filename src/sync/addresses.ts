@@ -1,14 +1,8 @@
 import { addressOf, cidr, contains, ipAddressKey, parseHostPort } from '../snapshot/addresses/addresses.ts';
 import type { AddressSource } from '../snapshot/format/schema.ts';
 import { type ApiEndpoint, endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
-import {
-  type Acquisition,
-  acquisition,
-  type IdentityLease,
-  isSameHost,
-  type LeaseStanding,
-} from './leases.ts';
-import type { ServerDescription } from './sync-server.ts';
+import { acquisition, type IdentityLease, isSameHost, type LeaseStanding } from './leases.ts';
+import type { Acquisition, ServerDescription } from './sync-server.ts';
 
 export interface FoundServer extends ServerDescription {
   /** From its identity Lease; it changes with each process. */

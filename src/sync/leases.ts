@@ -4,6 +4,7 @@ import { parseHostPort } from '../snapshot/addresses/addresses.ts';
 import { shortText } from '../snapshot/format/schema.ts';
 import { placeOf } from './endpoints.ts';
 import { checkedDocument } from './server-documents.ts';
+import type { Acquisition } from './sync-server.ts';
 
 export const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
 
@@ -75,12 +76,6 @@ export function parseIdentityLease(object: unknown): IdentityLease {
 const renewedWithin = 15_000;
 /** One that is seen within less than this after its Lease was seen with another holder is the first, milliseconds. */
 const firstRenewalWithin = 8_000;
-
-/** When the holder of a Lease acquired it, in milliseconds since the epoch: not before `from`, and at the latest `at`. */
-export interface Acquisition {
-  readonly from: number;
-  readonly at: number;
-}
 
 /**
  * When its holder acquired a Lease, for somebody who has just seen this holder for the first time. kube-apiserver writes no

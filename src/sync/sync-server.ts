@@ -2,8 +2,13 @@ import type { APIGroupDiscovery, APIResourceDiscovery } from '../apimachinery/di
 import { groupVersionString } from '../apimachinery/group-version.ts';
 import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/schema.ts';
-import type { Acquisition } from './leases.ts';
 import type { ReadErrorCode, ServerDocuments } from './server-documents.ts';
+
+/** When the holder of a Lease acquired it, in milliseconds since the epoch: not before `from`, and at the latest `at`. */
+export interface Acquisition {
+  readonly from: number;
+  readonly at: number;
+}
 
 /** An API server as the sync job knows it before reading it. */
 export interface ServerDescription

@@ -3,8 +3,7 @@ import { versionSettlesFor } from '../routing/preferred-version.ts';
 import { parseRfc3339 } from '../runtime/time.ts';
 import { addressOf } from '../snapshot/addresses/addresses.ts';
 import type { Snapshot, SnapshotServer, VersionChange } from '../snapshot/format/schema.ts';
-import type { Acquisition } from './leases.ts';
-import type { SeenStart, ServerDescription } from './sync-server.ts';
+import type { Acquisition, SeenStart, ServerDescription } from './sync-server.ts';
 
 /**
  * How long after a server has acquired its Lease its version begins to count, milliseconds. All who watch Leases have read
