@@ -74,7 +74,6 @@ export interface ClientSessionOptions {
   readonly authority: string;
   /** `maximumRequestHead` is the caller's to check. */
   readonly limits: Omit<ClientLimits, 'maximumRequestHead'>;
-  /** Flow-control window of the connection, in bytes. */
   readonly connectionWindow: number;
   readonly events: ClientSessionEvents;
 }
@@ -87,7 +86,6 @@ export interface ClientRequest {
   readonly content: Uint8Array | Readable | undefined;
 }
 
-/** Node reads 64 KiB at most at a time. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 /**

@@ -113,7 +113,6 @@ export class RequestUpload implements WaitingStream {
 
 export interface StreamListener {
   readonly held?: HeldBytes | undefined;
-  /** The head of the final response; interim ones (1xx) are dropped. */
   head(status: number, lines: string[]): void;
   /** @param piece overwritten as soon as this returns */
   data(piece: Uint8Array): void;

@@ -35,7 +35,6 @@ export { Http2Error };
  * ordinary handler, which gets undici's own events.
  */
 export interface LineHandler extends Dispatcher.DispatchHandler {
-  /** In place of `onResponseStart`. */
   onResponseLines(status: number, lines: string[]): void;
   /** In place of `onResponseData`. @param piece overwritten as soon as this returns */
   onResponsePiece(piece: Uint8Array): void;
@@ -231,7 +230,6 @@ function isLineHandler(handler: Dispatcher.DispatchHandler): handler is LineHand
   return 'onResponseLines' in handler && 'onResponsePiece' in handler;
 }
 
-/** Joins repeated lines as Node does; `Set-Cookie` stays a list. */
 function headersOf(lines: readonly string[]): IncomingHttpHeaders {
   const headers: IncomingHttpHeaders = Object.create(null);
   for (let index = 0; index + 1 < lines.length; index += 2) {

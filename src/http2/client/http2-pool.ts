@@ -154,7 +154,6 @@ export class Http2Pool extends Dispatcher {
     return !this.#needsDrain;
   }
 
-  /** Closes the connections after all requests, queued ones included. */
   override close(): Promise<void>;
   override close(callback: () => void): void;
   override close(callback?: () => void): Promise<void> | undefined {

@@ -31,7 +31,6 @@ export class SendWindow {
 export interface WindowGrowth {
   /** Bytes. */
   readonly maximum: number;
-  /** Whether so many bytes more may have to be held. */
   hasRoomFor(bytes: number): boolean;
 }
 

@@ -40,7 +40,6 @@ export class FrameReader {
     this.#maximumFrameSize = maximumFrameSize;
   }
 
-  /** The incomplete frame that is kept: its identity and its size. */
   get unfinished(): Buffer | undefined {
     return this.#partial;
   }

@@ -165,7 +165,6 @@ const identifier = {
 
 export type PeerRole = 'client' | 'server';
 
-/** The settings of one side. Sizes in bytes. */
 export interface Settings {
   readonly maxConcurrentStreams: number;
   readonly initialWindowSize: number;
@@ -252,7 +251,6 @@ export type FrameKind = (typeof frameKinds)[number];
 
 /** The columns: the state of a frame's stream, as its receiver sees it (RFC 9113 section 5.1). */
 export const streamStates = [
-  /** No stream: identifier 0. */
   'connection',
   'idle',
   'open',

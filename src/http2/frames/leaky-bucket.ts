@@ -5,7 +5,6 @@ export interface Tolerance {
   readonly earnedAtMost?: number;
 }
 
-/** Rate limit with a burst (a leaky bucket). */
 export class LeakyBucket {
   readonly #tolerance: Tolerance;
   #level = 0;

@@ -22,7 +22,6 @@ import {
 import { malformedRequest, malformedResponse } from './frame.ts';
 
 const encodedRequestName = nameEncoder(isOmittedFromRequest);
-/** Visible ASCII, as `acceptRequestTarget` requires. */
 const visibleAscii = /^[!-~]+$/;
 const encodedMethod = memoizeByName((method) => token.test(method) && indexedLine(':method', method));
 const encodedScheme = indexedLine(':scheme', 'https');
@@ -59,7 +58,6 @@ function invalidCharacters(part: string): Error {
 
 /** What each line counts in addition to its bytes (RFC 9113 section 6.5.2). */
 const lineOverhead = 32;
-/** `:method`, `:path`, `:scheme` with `https`, and `:authority`. */
 const pseudoHeaderBytes = 7 + 5 + 7 + 5 + 10 + 4 * lineOverhead;
 
 /**
@@ -74,7 +72,6 @@ export function headSize(method: string, target: string, authority: string, head
 }
 
 interface ResponseLines {
-  /** `undefined` for trailers. */
   readonly status: number | undefined;
   readonly lines: string[];
   /** Bytes, where there is a `Content-Length` (RFC 9110 section 8.6). */

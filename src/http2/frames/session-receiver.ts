@@ -74,7 +74,6 @@ export function onStream<Stream extends ReceivingStream>(
   }
 }
 
-/** Marks an unused slot: identifiers begin with 1. */
 const free = 0;
 
 /**

@@ -16,7 +16,6 @@ import type { IncomingStream, ResponseWriter, ServerStream } from './server-stre
 /** Methods that a web `Request` does not take (https://fetch.spec.whatwg.org/#forbidden-method). */
 const forbiddenMethod = /^(?:connect|trace|track)$/i;
 
-/** A request as it was received, of either protocol. */
 export type ReceivedRequest = Pick<IncomingStream, 'hasContent' | 'content' | 'isResponseSent' | 'follow'> & {
   readonly head: Pick<RequestHead, 'method' | 'target' | 'authority' | 'headers'>;
 };
@@ -177,7 +176,6 @@ class BodyWriter implements ResponseWriter {
   }
 }
 
-/** The second argument of the fetch handler: Hono's `context.env`. */
 export interface Http2Bindings {
   readonly incoming: IncomingStream;
   /** Writes a response that the handler did not wait for: it has returned `RESPONSE_ALREADY_SENT`. Never throws. */
@@ -185,7 +183,6 @@ export interface Http2Bindings {
 }
 
 type RefusalStatus =
-  /** The authority is not a valid host of a URL. */
   | 400
   /** CONNECT (RFC 9110 section 9.3.6). */
   | 405
@@ -253,7 +250,6 @@ const checksPerTimeout = 4;
 const defaultMemory = 64 * 1024 * 1024;
 /** RFC 9110 section 10.1.1. */
 const continueStatus = 100;
-/** The header of `RESPONSE_ALREADY_SENT`, by which a copy of it is recognized. */
 const alreadySentMark = 'x-hono-already-sent';
 
 /** Whether an authority is a valid host of a URL. None has a character that would end one (`message-heads.ts`). */

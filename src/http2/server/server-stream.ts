@@ -16,7 +16,6 @@ import type { BudgetShare, HeldBytes, Holder, Holding } from '../sockets/held-by
 
 export interface ResponseWriter {
   onRoom(): void;
-  /** The stream is closed, complete or not. */
   onGone(): void;
 }
 
@@ -45,9 +44,7 @@ export interface IncomingStream {
   readonly takesContent: boolean;
   readonly isResponseSent: boolean;
   readonly isClosed: boolean;
-  /** Is told when more can be written. A new writer replaces the one before. */
   writer: ResponseWriter | undefined;
-  /** Calls `follower` when the stream is closed; at once if it is. */
   follow(follower: StreamFollower): void;
   /** Sends an interim response (RFC 9110 section 15.2). @param status from 100 to 199 */
   respondInterim(status: number): void;
@@ -67,7 +64,6 @@ export interface IncomingStream {
   end(): void;
   /** Resets the stream (RST_STREAM): the client must not take a part for the whole response. */
   breakOff(): void;
-  /** Sends GOAWAY, and closes the connection after the requests in flight. */
   closeConnection(): void;
 }
 

@@ -21,7 +21,6 @@ const heldAtMost = 7 / 8;
  */
 export class MemoryBudget {
   readonly verified: BudgetShare;
-  /** All others; half of the budget at most. */
   readonly others: BudgetShare;
   /** Is told of each relief. Must not throw. */
   onRelief: (relief: Relief) => void = () => {};
@@ -42,7 +41,6 @@ export class MemoryBudget {
     return this.bytes > this.#maximum * heldAtMost;
   }
 
-  /** Whether so many bytes more are a small part of what is left. */
   hasRoomFor(bytes: number): boolean {
     return bytes * partOfRoom <= this.#maximum - this.bytes;
   }
@@ -92,7 +90,6 @@ export class BudgetShare implements HeldBytes {
     return bytes * partOfRoom <= this.#maximum - this.#bytes && this.#budget.hasRoomFor(bytes);
   }
 
-  /** Whether there is room for a request. The caller refuses it if not. */
   admits(bytes: number): boolean {
     const hasRoom = this.hasRoomFor(bytes);
     if (!hasRoom) this.#budget.onRelief('refused');
@@ -105,7 +102,6 @@ export class BudgetShare implements HeldBytes {
     if (bytes > 0 && (this.isExceeded || this.#budget.isExceeded)) this.#budget.relieveSoon();
   }
 
-  /** What can be done without: nothing ends when it is given up. */
   spare(holder: Holder): Holding {
     return new Holding(this, this.#spare, holder);
   }
@@ -183,7 +179,6 @@ export class Holding implements HeldBytes {
   }
 }
 
-/** Holdings in order, the one without progress for the longest time first. */
 class HoldingList {
   #first: Holding | undefined;
   #last: Holding | undefined;

@@ -60,7 +60,6 @@ function parse(pem: string | undefined, source: string): readonly X509Certificat
   return pem === undefined ? [] : parseCertificates({ pem, source });
 }
 
-/** The result for a client certificate. Both absent: none was presented. */
 export type ClientCertificateInfo = Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
 
 /**
@@ -101,7 +100,6 @@ interface Verified {
   readonly notAfter: number;
 }
 
-/** The result for one connection. It stays the same, except that certificates expire. */
 type Finding = Verified | { readonly error: string } | 'none';
 
 /**

@@ -50,7 +50,6 @@ export class Exchange implements LineHandler, Expiring {
   #onResponseHead: OnResponseHead | undefined;
   readonly #resolve: (result: SendResult) => void;
   readonly #reject: (error: TransportError) => void;
-  /** Until the head: for queueing, connecting, sending and waiting. */
   #deadline: number | undefined;
   #bytes: ByteCounter | undefined;
   #state: 'waiting' | 'responding' | 'over' = 'waiting';

@@ -9,7 +9,6 @@ import { errorCode } from '../../runtime/errors.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { checkServerIdentity, guardedLookup, refusedAddress } from './tls-dialer.ts';
 
-/** A server, how it is verified, and who asks. Texts are PEM. */
 export interface HttpsServer {
   /** `https://host:port`; a path in it stands before that of each request. */
   readonly origin: string;
@@ -25,11 +24,9 @@ export interface HttpsServer {
 }
 
 export interface HttpsRequest {
-  /** Path and query. */
   readonly path: string;
   /** Default: `GET`. */
   readonly method?: string;
-  /** Name, value, name, value, … */
   readonly headers?: readonly string[];
   /** Default: none. */
   readonly body?: string | undefined;
@@ -51,11 +48,9 @@ export interface HttpsStream extends HttpsResponseHead {
   readonly body: AsyncIterable<Uint8Array>;
   /** Resolves when the connection is free for another request, or has ended. */
   readonly over: Promise<void>;
-  /** Ends the connection. */
   discard(): void;
 }
 
-/** For the whole response. */
 export interface ResponseLimits {
   /** Milliseconds. */
   readonly responseTimeout: number;
@@ -145,7 +140,6 @@ export class HttpsClient {
     }
   }
 
-  /** The DNS names in the server's certificate, verified as on every connection. Sends no request. */
   async servingNames(signal: AbortSignal): Promise<readonly string[]> {
     this.#checkAddress();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -163,7 +157,6 @@ export class HttpsClient {
     }
   }
 
-  /** Keeps no connection any more: each ends with its request. */
   retire(): void {
     this.#agent.maxFreeSockets = 0;
     for (const sockets of Object.values(this.#agent.freeSockets)) {
@@ -171,7 +164,6 @@ export class HttpsClient {
     }
   }
 
-  /** Ends every connection at once. */
   close(): void {
     this.#agent.destroy();
   }

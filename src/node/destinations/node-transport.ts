@@ -92,7 +92,6 @@ export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents
    * (`OutboundRequest.othersLeft`); 0: never. Default 0. It replaces `headTimeout` for such requests.
    */
   readonly readSilence?: number;
-  /** Of HTTP/2 connections to one destination. */
   readonly limits?: Pick<Http2PoolOptions, 'streamsPerConnection' | 'spreadAt' | 'connections'>;
   /**
    * Makes the dispatcher for a destination, which is closed when the destination is out of use. It must verify the server.
@@ -113,7 +112,6 @@ interface InUse {
  * front-proxy certificate are never shared: with that certificate a destination trusts the X-Remote headers.
  */
 export class NodeTransport implements Transport {
-  /** For upgrades, which need a connection of their own. */
   readonly dialer: TlsDialer;
   readonly #options: NodeTransportOptions;
   readonly #headDeadlines: Deadlines | undefined;
@@ -193,7 +191,6 @@ export class NodeTransport implements Transport {
     return dispatcher;
   }
 
-  /** Closes the connections to all other origins after their requests in flight. */
   retain(origins: ReadonlySet<string>): void {
     this.#retire(({ origin }) => !origins.has(origin));
   }
@@ -226,7 +223,6 @@ export class NodeTransport implements Transport {
     this.#retire(() => true);
   }
 
-  /** Closes all connections for good. Shut the server down first. */
   close(): void {
     this.#closed = true;
     this.#headDeadlines?.stop();
@@ -276,7 +272,6 @@ function destroy(dispatcher: Dispatcher): void {
 
 const webBodySources = new WeakMap<InboundRequest, BodySource | 'none'>();
 
-/** The body of a request, one and the same for all tries; `undefined` if it has none. */
 export function bodySourceOf(inbound: InboundRequest): BodySource | undefined {
   if (inbound instanceof NodeInboundRequest) return inbound.bodySource;
   let source = webBodySources.get(inbound);

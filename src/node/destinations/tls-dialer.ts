@@ -21,7 +21,6 @@ export type ResolveName = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Why `address` may not be dialled; `undefined` when it may. */
 export function refusedAddress(address: string, policy: AddressPolicy): string | undefined {
   // A zone (`fe80::1%eth0`) does not change the kind of the address.
   const ip = parseIpAddress(address.split('%', 1)[0] ?? '');

@@ -64,12 +64,10 @@ export class Deadlines {
     return place;
   }
 
-  /** It has all of its time again. */
   restart(place: number): void {
     this.#over[place] = this.#tick() + this.#ticks;
   }
 
-  /** The request is over. Does nothing if it was removed before: its place may have been reused. */
   remove(request: Expiring, place: number): void {
     if (this.#requests[place] !== request) return;
     this.#requests[place] = undefined;

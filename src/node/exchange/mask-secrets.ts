@@ -33,7 +33,6 @@ export function maskText(text: string): string {
 
 const deepest = 8;
 
-/** A copy of log fields without credentials, at any depth. Errors become text. */
 export function maskFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return maskRecord(fields, 0);
 }

@@ -36,7 +36,6 @@ export class ExchangeEnd {
 }
 
 const noResponse = 'the API server that serves this resource did not respond within the allotted timeout';
-/** kube-apiserver's message. */
 const message = 'Timeout: request did not complete within the allotted timeout';
 
 /**
@@ -64,7 +63,6 @@ export type ClientCertificateOf = (
   carrier: RequestCarrier,
 ) => Pick<ConnectionInfo, 'clientCertificate' | 'clientCertificateError'>;
 
-/** The second argument of the fetch handler on Node. */
 export interface NodeBindings {
   /** Node's own objects, for a request over HTTP/1.1. */
   readonly incoming?: IncomingMessage;
@@ -107,19 +105,15 @@ export abstract class NodeInboundRequest implements InboundRequest, Expiring {
   }
 
   abstract get hasBody(): boolean;
-  /** The body as the client sends it; for one reader. */
   protected abstract get bodyStream(): Readable;
-  /** Whether the body is incomplete although its stream has ended. */
   protected abstract get isBodyCutShort(): boolean;
   /** Counts what is held for this request on its way; beyond the memory for that the exchange ends. */
   abstract get held(): Holding;
-  /** A sink for the response, of one attempt after the other. */
   abstract responseSink(): ResponseSink;
   abstract get isClosed(): boolean;
   protected abstract get carrier(): RequestCarrier;
   protected abstract get isResponseBegun(): boolean;
   abstract get isResponseSent(): boolean;
-  /** Calls `listener` when the exchange is over. Is called once at most. */
   protected abstract onClose(listener: () => void): void;
 
   get connection(): ConnectionInfo {

@@ -4,7 +4,6 @@ import type { HeldBytes } from '../../http2/sockets/held-bytes.ts';
 import type { OutboundRequest, Outcome } from '../../request/transport.ts';
 import type { ResponseSink } from './response-sink.ts';
 
-/** A long-running stream of a client: a watch, a followed log, a tunnel. */
 export interface OpenStream {
   /** Ends it cleanly as soon as possible. Left out for one that has no clean end but its own. */
   endSoon?(): void;

@@ -23,12 +23,10 @@ export class BodySource {
   /** Counts what waits for the destination. Left out: nothing is counted. */
   readonly held: Holding | undefined;
   #keptBytes: Holding | undefined;
-  /** Memory is short. */
   #isGivenUp = false;
   #length = 0;
   #opening: Readable | undefined;
   #opened = false;
-  /** What was read so far; `undefined` if it is not kept. */
   #kept: Uint8Array[] | undefined;
   #reader: { stop(): void } | undefined;
 
@@ -81,7 +79,6 @@ export class BodySource {
     if (this.#isGivenUp && this.#opened) this.forget();
   }
 
-  /** Drops what was kept: there will be no other attempt. */
   forget(): void {
     this.#keptBytes?.end();
     this.#keptBytes = undefined;
@@ -123,7 +120,6 @@ export class BodySource {
     return this.#stream.readableLength !== this.#announcedLength;
   }
 
-  /** A short body, if it has arrived completely; otherwise nothing is read. */
   takeWhole(): Uint8Array | undefined {
     if (!this.#isShort) return undefined;
     const length = this.#announcedLength;

@@ -5,7 +5,6 @@ import { type Outcome, passedOnResponse } from '../../request/transport.ts';
 
 export interface ResponseSink {
   readonly held?: HeldBytes | undefined;
-  /** Watches the client: when it can take more, and when it has gone. Undone by `release`. */
   attach(onDrain: () => void, onGone: () => void): void;
   release(): void;
   /** Writes the head. @throws if it is invalid; nothing was written then. */

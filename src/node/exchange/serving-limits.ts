@@ -13,7 +13,6 @@ export const memoryForOthers = new MemoryBudget(Math.min(usableMemory / partForO
 
 /** Limits of the server for its clients; those of HTTP/2 hold for HTTP/1.1 where it has the same thing. */
 export interface ServerLimits extends Http2ServerLimits {
-  /** Open connections; one more is closed at once. 0 is no limit. */
   readonly maxConnections: number;
   /** Milliseconds for a client's TLS handshake. With Node's 120,000 a silent client holds a socket for long. */
   readonly tlsHandshakeTimeout: number;

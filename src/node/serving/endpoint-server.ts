@@ -14,18 +14,14 @@ interface EndpointTls extends Partial<TlsParameters> {
 }
 
 interface EndpointServerOptions {
-  /** An IP address. */
   readonly host: string;
-  /** 0: any free one. */
   readonly port: number;
-  /** Left out: plain HTTP. */
   readonly tls?: EndpointTls | undefined;
   readonly fetch: (request: Request) => Response | Promise<Response>;
   readonly flag: `--${string}`;
 }
 
 export interface EndpointServer {
-  /** `http://host:port` or `https://host:port`. */
   readonly origin: string;
   /** For new connections. @throws {ServerError} `InvalidServingCertificate`; the old pair stays in use then */
   setCertificate(tls: EndpointTls): void;

@@ -90,7 +90,6 @@ export class HeldByHttp1 {
 class Http1Connection implements Holder {
   readonly #socket: TLSSocket;
   readonly #share: BudgetShare;
-  /** An incomplete head, and requests sent ahead. */
   readonly #ahead: Holding;
   readonly #content: Holding;
   #contentInNode = 0;

@@ -27,7 +27,6 @@ export class Http1ResponseSink implements ResponseSink {
   #onGone: (() => void) | undefined;
   #awaitsDrain = false;
   #bodyBegun = false;
-  /** Without the body. */
   #isHeadSent = false;
   #hasContent = true;
   #length: number | undefined;

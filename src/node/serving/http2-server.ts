@@ -49,7 +49,6 @@ export function routerHttp2Server(options: Http2ServerOptions): Http2Server {
   });
 }
 
-/** A request over HTTP/2, and the sink of its response: of one attempt after the other. */
 export class Http2Inbound extends NodeInboundRequest implements StreamFollower, ResponseSink, ResponseWriter {
   protected readonly carrier: IncomingStream;
   readonly respond: (response: Response) => void;

@@ -54,7 +54,6 @@ class ServerConnections {
     socket.once('close', () => this.#http1.delete(socket));
   }
 
-  /** The caller will end this HTTP/1.1 connection itself. */
   handedOver(socket: Duplex): void {
     this.#http1.delete(socket);
   }
@@ -134,7 +133,6 @@ function reliefLog(memory: MemoryBudget, logger: Logger): (relief: Relief) => vo
 const maximumWaiting = 100;
 
 interface Pipeline {
-  /** The response in progress, or the last one. */
   current: ServerResponse;
   last: ServerResponse;
   waiting: number;
