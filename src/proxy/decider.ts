@@ -46,7 +46,6 @@ const untilReadAgain = 100;
 export function createDecider(settings: RouterSettings): Decider {
   const { routingTable, isVerifiedPeer, preferredVersion, enabled, health, clock } = settings;
   const currentTable = () => tableOfKnownServers(routingTable.current(), health);
-  const isDown = () => isLocalServerDown(settings);
 
   const contextOf = (
     inbound: InboundRequest,
@@ -88,8 +87,11 @@ export function createDecider(settings: RouterSettings): Decider {
 
   return {
     decide(inbound, requestInfo, caller) {
-      if (!enabled) return gateIsOff;
-      return decide(requestInfo, currentTable(), contextOf(inbound, caller, isDown()));
+      const decision = enabled
+        ? decide(requestInfo, currentTable(), contextOf(inbound, caller, isLocalServerDown(settings)))
+        : gateIsOff;
+      if (inbound.record !== undefined) inbound.record.decision = decision;
+      return decision;
     },
     untilVersionSettles: (requestInfo) => (enabled ? untilSettled(requestInfo) : 0),
     isMisplaced(requestInfo, before, { id, kind }) {
@@ -98,7 +100,7 @@ export function createDecider(settings: RouterSettings): Decider {
       const now = decide(requestInfo, currentTable(), {
         preferredVersion,
         serverId: settings.local?.id,
-        localServerIsDown: isDown(),
+        localServerIsDown: isLocalServerDown(settings),
         // What waits already is decided by what will be.
         now: clock() + untilSettled(requestInfo),
         reroutedByVerifiedPeer: false,

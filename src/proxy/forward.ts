@@ -4,18 +4,11 @@ import type { Destination } from '../request/destination.ts';
 import { cleanResponseHeaders, withAuditIdForClient } from '../request/headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import type { AdmittedRequest, Router } from '../request/router.ts';
-import {
-  type OutboundRequest,
-  type Outcome,
-  ownResponse,
-  type ResponseHead,
-  type Transport,
-} from '../request/transport.ts';
-import { denialOf, refusalOfUnavailableServer } from './delivery/judge-response.ts';
+import { type Outcome, ownResponse, type ResponseHead, type Transport } from '../request/transport.ts';
+import { refusalOfNotServed, refusalOfUnavailableServer } from './delivery/judge-response.ts';
 import { knowledgeMissing } from './delivery/undelivered.ts';
 
 interface ForwardOptions {
-  readonly replacement?: Replacement | undefined;
   /**
    * The response is read here, and what the client gets is made of it: the entity tag of what has been read of a
    * destination before, with which it says whether that is still current.
@@ -26,25 +19,30 @@ interface ForwardOptions {
 }
 
 /**
- * Sends an admitted request where its decision says and passes the response on, streamed and untouched
- * for every code, unless it redirects the client to another server or `replacement` has one to give in its place.
+ * Sends an admitted request where its decision says and passes the response on, streamed and untouched for every code,
+ * unless it redirects the client to another server, or is a 404 that proves nothing.
  */
 export function forward(
   request: AdmittedRequest,
   router: Router,
   transport: Transport,
-  { replacement, ifNoneMatch, believesNotFound = false }: ForwardOptions = {},
+  { ifNoneMatch, believesNotFound = false }: ForwardOptions = {},
 ): Promise<Outcome> {
   const { inbound } = request;
   const { record } = inbound;
-  return router.deliver(request, (outbound) =>
-    transport.send(withIfNoneMatch(outbound, ifNoneMatch), inbound, (head) => {
+  return router.deliver(request, (outbound) => {
+    const etag = ifNoneMatch?.(outbound.destination);
+    const sent =
+      etag === undefined ? outbound : { ...outbound, headers: [...outbound.headers, 'if-none-match', etag] };
+    return transport.send(sent, inbound, (head) => {
       record?.attemptResponded(head.status);
       // Either is a reason to ask another server, which `Router.deliver` does.
-      const denial = believesNotFound ? undefined : denialOf(request, outbound, head);
-      const refusal = denial ?? refusalOfUnavailableServer(request, head);
+      const notServed = believesNotFound ? undefined : refusalOfNotServed(request, outbound, head);
+      const refusal = notServed ?? refusalOfUnavailableServer(request, head);
       if (refusal !== undefined) return { kind: 'replace', outcome: refusal };
-      const response = refuseRedirect(request, outbound.destination, head) ?? replacement?.(head.status);
+      const response = provesNothing(request, head.status)
+        ? knowledgeMissing()
+        : refuseRedirect(request, outbound.destination, head);
       // Here, before the first byte of it is written and counted.
       if (ifNoneMatch === undefined) record?.responded(response?.status ?? head.status);
       if (response !== undefined) return { kind: 'replace', outcome: ownResponse(response) };
@@ -52,18 +50,13 @@ export function forward(
       const headers = withAuditIdForClient(cleaned, inbound);
       const bytes = ifNoneMatch === undefined ? record?.responseBytes : undefined;
       return { kind: 'forward', headers, bytes };
-    }),
-  );
+    });
+  });
 }
 
-function withIfNoneMatch(
-  outbound: OutboundRequest,
-  ifNoneMatch: ForwardOptions['ifNoneMatch'],
-): OutboundRequest {
-  const etag = ifNoneMatch?.(outbound.destination);
-  return etag === undefined
-    ? outbound
-    : { ...outbound, headers: [...outbound.headers, 'if-none-match', etag] };
+/** While there has been no snapshot, a 404 of the local server for a resource path proves nothing. */
+export function provesNothing({ decision }: Pick<AdmittedRequest, 'decision'>, status: number): boolean {
+  return status === 404 && decision.reason === 'NoSnapshot';
 }
 
 /**
@@ -111,13 +104,3 @@ function refuseRedirect(
     'the API server that serves this resource attempted to redirect this request to another server, which is not permitted',
   );
 }
-
-/** Given the code of a server's response: the response in its place, or `undefined` to pass it on. */
-export type Replacement = (status: number) => Response | undefined;
-
-/** While there has been no snapshot, a 404 of the local server for a resource path proves nothing. */
-export function replacementFor({ decision }: AdmittedRequest): Replacement | undefined {
-  return decision.reason === 'NoSnapshot' ? withoutSnapshot : undefined;
-}
-
-const withoutSnapshot: Replacement = (status) => (status === 404 ? knowledgeMissing() : undefined);

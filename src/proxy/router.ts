@@ -1,20 +1,19 @@
 import { isLongRunning } from '../apimachinery/long-running.ts';
 import { rememberingRequests } from '../apimachinery/remembered-requests.ts';
-import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { RequestInfoError } from '../apimachinery/request-info-error.ts';
 import { internalError, statusResponse } from '../apimachinery/status.ts';
 import { AuthenticationError, askAuthenticators } from '../identity/authenticator.ts';
 import { auditIdOf, hasPassedThrough, withAuditId } from '../request/headers.ts';
 import type { InboundRequest } from '../request/inbound.ts';
 import { RequestRecord } from '../request/request-record.ts';
-import type { AdmittedRequest, Router } from '../request/router.ts';
+import type { AdmittedRequest, Router, Send } from '../request/router.ts';
 import { type Outcome, ownResponse, type ResponseToSend } from '../request/transport.ts';
 import type { Caller } from '../request/user-info.ts';
-import type { Decision } from '../routing/decision.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { createDecider } from './decider.ts';
 import { createDelivery } from './delivery/delivery.ts';
-import { forward, replacementFor } from './forward.ts';
+import { knowledgeMissing } from './delivery/undelivered.ts';
+import { forward, provesNothing } from './forward.ts';
 import type { DocumentMerger } from './merged-document.ts';
 import type { RouterSettings } from './options.ts';
 
@@ -55,37 +54,18 @@ export function handleRequest<Answer>(
     }
   };
   try {
-    const outcome = served(inbound, router, serve);
+    const requestInfo = router.accept(inbound);
+    if ('response' in requestInfo) return finished(requestInfo);
+    const decided = (caller: Caller | ResponseToSend): Outcome | Promise<Outcome> => {
+      if (caller.kind === 'response') return caller;
+      return serve({ inbound, requestInfo, caller, decision: router.decide(inbound, requestInfo, caller) });
+    };
+    const caller = router.identify(inbound);
+    const outcome = caller instanceof Promise ? caller.then(decided) : decided(caller);
     return outcome instanceof Promise ? outcome.then(finished, failed) : finished(outcome);
   } catch (error) {
     return failed(error);
   }
-}
-
-/** A promise only where the caller has to be waited for, or `serve` gives one. */
-function served(
-  inbound: InboundRequest,
-  router: Pick<Router, 'accept' | 'identify' | 'decide'>,
-  serve: Serve,
-): Outcome | Promise<Outcome> {
-  const requestInfo = router.accept(inbound);
-  if ('response' in requestInfo) return requestInfo;
-  const caller = router.identify(inbound);
-  return caller instanceof Promise
-    ? caller.then((known) => decidedAndServed(inbound, requestInfo, known, router, serve))
-    : decidedAndServed(inbound, requestInfo, caller, router, serve);
-}
-
-function decidedAndServed(
-  inbound: InboundRequest,
-  requestInfo: RequestInfo,
-  caller: Caller | ResponseToSend,
-  router: Pick<Router, 'decide'>,
-  serve: Serve,
-): Outcome | Promise<Outcome> {
-  if (caller.kind === 'response') return caller;
-  const decision = router.decide(inbound, requestInfo, caller);
-  return serve({ inbound, requestInfo, caller, decision });
 }
 
 /** Milliseconds over which watches that have waited are opened: all of them end before the version changes. */
@@ -104,42 +84,14 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
   const { authenticators, pseudonym, monotonicClock, logger, observers, gate, random } = settings;
   const readRequest = rememberingRequests();
   const decider = createDecider(settings);
-  const deliver = createDelivery({ ...settings, ...decider });
+  // Choice of a server, hygiene and stamp, and who else is asked.
+  const deliverNow = createDelivery({ ...settings, ...decider });
 
-  /** Path acceptance and request info. */
-  function accept(inbound: InboundRequest): RequestInfo | ResponseToSend {
-    const record = new RequestRecord(inbound, observers, monotonicClock);
-    inbound.record = record;
-    if (hasPassedThrough(inbound.headers, pseudonym)) return ownResponse(loopDetected());
-    try {
-      const requestInfo = readRequest(inbound.method, inbound.target);
-      record.accepted(requestInfo);
-      if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
-      return requestInfo;
-    } catch (error) {
-      if (error instanceof RequestInfoError) return ownResponse(refuseTarget(error));
-      throw error;
-    }
-  }
-
-  function identify(inbound: InboundRequest): ReturnType<Router['identify']> {
-    try {
-      const caller = askAuthenticators(inbound, authenticators);
-      if (!(caller instanceof Promise)) return identified(inbound, caller);
-      return caller.then(
-        (known) => identified(inbound, known),
-        (error: unknown) => refuseCaller(inbound, error, logger),
-      );
-    } catch (error) {
-      return refuseCaller(inbound, error, logger);
-    }
-  }
-
-  /** Where it goes, and why. */
-  function decide(inbound: InboundRequest, requestInfo: RequestInfo, caller: Caller): Decision {
-    const decision = decider.decide(inbound, requestInfo, caller);
-    if (inbound.record !== undefined) inbound.record.decision = decision;
-    return decision;
+  function deliver(request: AdmittedRequest, send: Send): Promise<Outcome> {
+    const ready = settled(request);
+    return ready instanceof Promise
+      ? ready.then((later) => deliverNow(later, send))
+      : deliverNow(ready, send);
   }
 
   function settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest> {
@@ -156,24 +108,40 @@ export function createRouter(settings: RouterSettings): SettlingRouter {
       await sleep(left);
     }
     if (requestInfo.verb === 'watch') await sleep(random() * watchesOpenedOver);
-    return { ...request, decision: decide(inbound, requestInfo, caller) };
+    return { ...request, decision: decider.decide(inbound, requestInfo, caller) };
   }
 
-  const deliverSettled: Router['deliver'] = (request, send) => {
-    const ready = settled(request);
-    return ready instanceof Promise ? ready.then((later) => deliver(later, send)) : deliver(ready, send);
-  };
-
   return {
-    accept,
-    identify,
-    decide,
+    accept(inbound) {
+      const record = new RequestRecord(inbound, observers, monotonicClock);
+      inbound.record = record;
+      if (hasPassedThrough(inbound.headers, pseudonym)) return ownResponse(loopDetected());
+      try {
+        const requestInfo = readRequest(inbound.method, inbound.target);
+        record.accepted(requestInfo);
+        if (!isLongRunning(requestInfo)) inbound.limitDuration?.();
+        return requestInfo;
+      } catch (error) {
+        if (error instanceof RequestInfoError) return ownResponse(refuseTarget(error));
+        throw error;
+      }
+    },
+    identify(inbound) {
+      try {
+        const caller = askAuthenticators(inbound, authenticators);
+        if (!(caller instanceof Promise)) return identified(inbound, caller);
+        return caller.then(
+          (known) => identified(inbound, known),
+          (error: unknown) => refuseCaller(inbound, error, logger),
+        );
+      } catch (error) {
+        return refuseCaller(inbound, error, logger);
+      }
+    },
+    decide: decider.decide,
     settled,
-    // Choice of a server, hygiene and stamp, and who else is asked: delivery/.
     deliver:
-      gate === undefined
-        ? deliverSettled
-        : (request, send) => gate.pass(request, () => deliverSettled(request, send)),
+      gate === undefined ? deliver : (request, send) => gate.pass(request, () => deliver(request, send)),
   };
 }
 
@@ -226,21 +194,21 @@ export function createCarrier(settings: RouterSettings, router: Router): Carrier
     merger ??= new DocumentMerger(settings);
     return merger;
   };
-  const forwarded = (request: AdmittedRequest): Promise<Outcome> =>
-    forward(request, router, transport, { replacement: replacementFor(request) });
 
   return {
     carry(request) {
       const table = routingTable.current();
-      if (request.decision.reason !== 'MergedDocument' || table === undefined) return forwarded(request);
+      if (request.decision.reason !== 'MergedDocument' || table === undefined) {
+        return forward(request, router, transport);
+      }
       return loadedMerger()
         .then((documents) => documents.respond(request, table, router))
-        .then((outcome) => outcome ?? forwarded(request));
+        .then((outcome) => outcome ?? forward(request, router, transport));
     },
     async inPlaceOf(response, request) {
       const table = routingTable.current();
       if (request.decision.reason !== 'MergedDocument' || table === undefined) {
-        return replacementFor(request)?.(response.status);
+        return provesNothing(request, response.status) ? knowledgeMissing() : undefined;
       }
       return (await loadedMerger()).inPlaceOf(response, request, table);
     },

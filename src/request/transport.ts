@@ -32,8 +32,8 @@ export interface OutboundRequest {
    * false, the router keeps waiting. Left out: none could.
    */
   readonly othersLeft?: (() => boolean) | undefined;
-  /** A 404 by which the destination denies to have the path (`denialOf`) is to be told to `Router.deliver`. Default false. */
-  readonly mayBeDenied?: boolean | undefined;
+  /** A 404 by which the destination denies to have the path (`refusalOfNotServed`) is to be told to `Router.deliver`. Default false. */
+  readonly othersMayServe?: boolean | undefined;
 }
 
 /** Head of a response: code and header lines as the destination sent them. */

@@ -24,7 +24,6 @@ import {
   toldToPeer,
 } from './judge-response.ts';
 import {
-  DeniedEverywhere,
   type Failed,
   maySafelyTryAnother,
   type NoResponse,
@@ -32,6 +31,7 @@ import {
   type OthersToAsk,
   othersToAsk,
   type RetryBudget,
+  ServedNowhere,
 } from './other-servers.ts';
 import { buildOutboundRequest, type OutboundHints, type OutboundOptions, passesThrough } from './outbound.ts';
 import {
@@ -94,7 +94,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   };
 
   const failures = new FailureLog({ logger, clock: options.monotonicClock });
-  const deniedEverywhere = new DeniedEverywhere(
+  const servedNowhere = new ServedNowhere(
     options.monotonicClock,
     () => options.routingTable.current()?.snapshot,
   );
@@ -106,11 +106,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   }
 
   /** Whether another server is asked where one denies to have the path. */
-  function mayBeDenied(request: AdmittedRequest): boolean {
+  function othersMayServe(request: AdmittedRequest): boolean {
     if (isServedBySnapshot(request.decision)) return true;
     const others = options.routingTable.current()?.reachable.length ?? 0;
     if (others <= 1 || !isEverybodys(request)) return false;
-    return !deniedEverywhere.has(request.requestInfo) || health?.allSettled() !== undefined;
+    return !servedNowhere.has(request.requestInfo) || health?.allSettled() !== undefined;
   }
 
   /** Whether nobody is known to serve it, and a server may have been started with it a moment ago. */
@@ -165,7 +165,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     noteVersion(request, chosen);
     const hints = {
       othersLeft: () => mayTryAnother(candidates, server),
-      mayBeDenied: mayBeDenied(request),
+      othersMayServe: othersMayServe(request),
     };
     return attempt(request, destination, send, hints, (failed) =>
       askOthers(request, candidates, server, failed, send),
@@ -189,10 +189,10 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     const { apiGroup, resource } = requestInfo;
     logger.debug({ apiGroup, resource, others: rule.atMost }, 'A server failed a request');
     const asked: RoutingServer[] = first === undefined ? [] : [first];
-    const denying = new Set(isDenial(failed) && first !== undefined ? [first] : []);
+    const denying = new Set(isNotServed(failed) && first !== undefined ? [first] : []);
     let last = failed;
     // Who has just been lost may have come back with it.
-    if (isDenial(failed) && !isServed) await health?.allSettled();
+    if (isNotServed(failed) && !isServed) await health?.allSettled();
     for (let count = 0; count < rule.atMost; count++) {
       const next = chooseOther(candidates, asked, rule);
       // A body that was too large to be kept has gone to the first one.
@@ -203,20 +203,20 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       if (rule.isFromBudget && !budget.withdraw()) break;
       asked.push(next.server);
       noteVersion(request, next);
-      const hints = { mayBeDenied: mayBeDenied(request) };
+      const hints = { othersMayServe: othersMayServe(request) };
       const result = await attempt<Outcome | Failed>(request, next.destination, send, hints, (each) => each);
       if (!isFailed(result)) return result;
-      if (isDenial(result)) denying.add(next.server);
+      if (isNotServed(result)) denying.add(next.server);
       // An object that does not exist, as far as the length of the response can tell.
-      if (isDenial(result) && !result.isCertain) return ownResponse(result.response);
+      if (isNotServed(result) && !result.isCertain) return ownResponse(result.response);
       // A server that is down says nothing about what the first one denied.
       const isOver = result.kind === 'no response' && !maySafelyTryAnother(request, result.error);
       if (rule.atMost === 1 || isOver) last = result;
       if (isOver) break;
     }
-    if (isServed || !isDenial(last)) {
+    if (isServed || !isNotServed(last)) {
       const isServedElsewhere =
-        (first === undefined && !isDenial(failed)) ||
+        (first === undefined && !isNotServed(failed)) ||
         everyCandidate(candidates).some((candidate) => !denying.has(candidate)) ||
         isServedByDepartedServer(request);
       return ownResponse(givenUp(request, last, isServed && isServedElsewhere));
@@ -225,7 +225,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
       inbound.record?.turnedAway('ServerNotReady');
       return ownResponse(unavailable('ServerNotKnown'));
     }
-    if (isDenial(failed) && denying.size > (first === undefined ? 0 : 1)) deniedEverywhere.add(requestInfo);
+    if (isNotServed(failed) && denying.size > (first === undefined ? 0 : 1)) servedNowhere.add(requestInfo);
     return ownResponse(last.response);
   }
 
@@ -249,7 +249,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     if (settled !== undefined) return settled.then(() => deliverToLocal(request, destination, send));
     const hints = {
       othersLeft: () => mayTryAnother(othersThanLocal(request)),
-      mayBeDenied: mayBeDenied(request),
+      othersMayServe: othersMayServe(request),
     };
     return attempt(request, destination, send, hints, (failed) =>
       askOthers(request, othersThanLocal(request), undefined, failed, send),
@@ -387,14 +387,14 @@ function isFailed(result: Outcome | Failed): result is Failed {
   return result.kind === 'refusal' || result.kind === 'no response';
 }
 
-function isDenial(failed: Failed): failed is Refusal {
+function isNotServed(failed: Failed): failed is Refusal {
   return failed.kind === 'refusal' && failed.reason === 'NotServed';
 }
 
 /** @param isServedElsewhere another server should have what the last one denies to have */
 function givenUp(request: AdmittedRequest, last: Failed, isServedElsewhere: boolean): Response {
   if (last.kind === 'refusal') {
-    const isChanging = isDenial(last) && isServedElsewhere;
+    const isChanging = isNotServed(last) && isServedElsewhere;
     return isChanging ? servedSetsChanging(retryAfterSeconds) : last.response;
   }
   const response = noResponse(request, last.error);

@@ -8,7 +8,7 @@ import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { TransportError } from '../../request/destination.ts';
 import type { Decision, DecisionReason } from '../../routing/decision.ts';
 import { isEverybodys, isNotServedStatus, isServedBySnapshot, notServedStatus } from './judge-response.ts';
-import { DeniedEverywhere } from './other-servers.ts';
+import { ServedNowhere } from './other-servers.ts';
 
 const plainNotFound = () =>
   new Response('404 page not found\n', {
@@ -386,7 +386,7 @@ describe('what is denied everywhere', () => {
   const widgets = parseRequestInfo('GET', '/apis/example.com/v1/namespaces/default/widgets/one');
 
   test('is remembered by group, version, resource and subresource', () => {
-    const denied = new DeniedEverywhere(
+    const denied = new ServedNowhere(
       () => 0,
       () => undefined,
     );
@@ -402,7 +402,7 @@ describe('what is denied everywhere', () => {
 
   test('is forgotten with another snapshot, which may know it', () => {
     let snapshot = {};
-    const denied = new DeniedEverywhere(
+    const denied = new ServedNowhere(
       () => 0,
       () => snapshot,
     );
@@ -413,7 +413,7 @@ describe('what is denied everywhere', () => {
   });
 
   test('is bounded: the oldest is forgotten', () => {
-    const denied = new DeniedEverywhere(
+    const denied = new ServedNowhere(
       () => 0,
       () => undefined,
     );

@@ -198,12 +198,12 @@ function notServed(status?: string, isCertain = true): Refusal {
  * Status, as for an object that does not exist. Either is given before anything is carried out, of a write too.
  * The response of the subresource `proxy` is that of an application.
  */
-export function denialOf(
+export function refusalOfNotServed(
   { requestInfo }: Pick<AdmittedRequest, 'requestInfo'>,
-  { mayBeDenied }: Pick<OutboundRequest, 'mayBeDenied'>,
+  { othersMayServe }: Pick<OutboundRequest, 'othersMayServe'>,
   { status, headers }: ResponseHead,
 ): Refusal | undefined {
-  if (status !== 404 || mayBeDenied !== true) return undefined;
+  if (status !== 404 || othersMayServe !== true) return undefined;
   if (requestInfo.subresource === 'proxy') return undefined;
   const contentType = firstHeader(headers, 'content-type') ?? '';
   const length = firstHeader(headers, 'content-length') ?? '';

@@ -142,7 +142,7 @@ const maximumRemembered = 1_000;
  * What several servers have denied to serve a moment ago. It is believed until then, so that resources that exist nowhere,
  * for which controllers ask again and again, do not cost each server every request.
  */
-export class DeniedEverywhere {
+export class ServedNowhere {
   readonly #clock: () => number;
   readonly #knowledge: () => unknown;
   readonly #until = new Map<string, number>();

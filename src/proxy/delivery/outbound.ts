@@ -20,7 +20,7 @@ export interface OutboundOptions {
 }
 
 /** What `Router.deliver` would do with the response. */
-export type OutboundHints = Pick<OutboundRequest, 'othersLeft' | 'mayBeDenied'>;
+export type OutboundHints = Pick<OutboundRequest, 'othersLeft' | 'othersMayServe'>;
 
 /**
  * The one place where a request is made ready to leave, for local, peer, extension, second try and upgrade
@@ -52,7 +52,7 @@ function ready(
   request: AdmittedRequest,
   destination: Destination,
   { identityHeaderNames, pseudonym, isMisplaced }: OutboundOptions,
-  { othersLeft, mayBeDenied }: OutboundHints,
+  { othersLeft, othersMayServe }: OutboundHints,
   assertion?: string,
 ): OutboundRequest {
   const { inbound, caller, requestInfo, decision } = request;
@@ -79,7 +79,7 @@ function ready(
         ? () => isMisplaced(requestInfo, decision, destination)
         : undefined,
     othersLeft,
-    mayBeDenied,
+    othersMayServe,
   };
 }
 
