@@ -13,11 +13,8 @@ import { type HealthCheck, healthEndpoints, reportHealth, routerHealthChecks } f
 import type { RouterHistory } from './own-paths/history/router-history.ts';
 import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoints.ts';
 import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
-import {
-  type RouterStatus,
-  type RouterStatusOptions,
-  routerStatus,
-} from './own-paths/status/router-status.ts';
+import { type RouterStatusOptions, routerStatus } from './own-paths/status/router-status.ts';
+import type { RouterStatus } from './own-paths/status/status-schema.ts';
 import { type Explanation, explainHere, type RequestToExplain } from './proxy/explain.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
 import type { MixedVersionProxyOptions, RouterSettings } from './proxy/options.ts';

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { RecentDecision } from '../own-paths/status/recent-decisions.ts';
-import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import type { PageState } from './page-state.ts';
 import { destinationText, reasonTexts } from './wording/decision-text.ts';
 import { displayName, type Hostnames } from './wording/display-names.ts';

@@ -1,7 +1,6 @@
 import { html } from 'hono/html';
 import { groupVersionString } from '../apimachinery/group-version.ts';
-import type { DiscoveryConflict } from '../discovery/merge-discovery.ts';
-import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import type { MatrixCell, MatrixGroup, MatrixRow, ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
 import { compareNames, displayName, type Hostnames } from './wording/display-names.ts';
@@ -108,7 +107,7 @@ export function conflictsSection(
 </section>`;
 }
 
-function conflictRow(conflict: DiscoveryConflict, hostnames: Hostnames): Markup {
+function conflictRow(conflict: RouterStatus['discovery']['conflicts'][number], hostnames: Hostnames): Markup {
   const { group, version, resource, subresource, field, claims } = conflict;
   return html`<tr>
 <th scope="row">${resourceMarkup(resource, subresource, groupVersionString(group, version))}

@@ -2,7 +2,7 @@ import type { LastProbe } from '../health/server-health.ts';
 import type { HistoryView } from '../own-paths/history/history-view.ts';
 import type { RouterHistory } from '../own-paths/history/router-history.ts';
 import type { RecentDecision, RecentDecisions } from '../own-paths/status/recent-decisions.ts';
-import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import type { MixedVersionProxyOptions } from '../proxy/options.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 

@@ -2,8 +2,8 @@ import { html } from 'hono/html';
 import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
 import type { ProbeOutcome } from '../health/health-state.ts';
 import type { HistoryView } from '../own-paths/history/history-view.ts';
-import type { RouterStatus, ServerHealthStatus } from '../own-paths/status/router-status.ts';
 import { isUsable, respondingVersion } from '../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import { latencyText, numberCell } from './history/traffic-section.ts';
 import type { PageState } from './page-state.ts';
 import type { NextStop } from './upgrade-progress.ts';
@@ -131,13 +131,13 @@ function sourceText(source: string | null): string {
   return text === undefined ? '' : `, ${text}`;
 }
 
-function healthBadge({ status, cause }: ServerHealthStatus): Markup {
+function healthBadge({ status, cause }: ListedServer['health']): Markup {
   if (status === 'healthy') return badge('good', 'Healthy');
   if (status === 'unknown') return badge('neutral', 'Not known');
   return badge('bad', cause === 'not-ready' ? 'Not ready' : 'Unreachable');
 }
 
-function since({ since: text }: ServerHealthStatus, now: number): Markup | string {
+function since({ since: text }: ListedServer['health'], now: number): Markup | string {
   return text === null ? '' : html`for ${age(Date.parse(text), now)}, `;
 }
 

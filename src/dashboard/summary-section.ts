@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import type { RouterStatus } from '../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import { firstExpiry } from '../own-paths/status/status-sources.ts';
 import type { UpgradeState } from './cluster-view.ts';
 import type { PageState } from './page-state.ts';

@@ -1,6 +1,7 @@
 import { html } from 'hono/html';
 import { groupVersionString } from '../apimachinery/group-version.ts';
-import { isUsable, type ListedServer, type RouterStatus } from '../own-paths/status/router-status.ts';
+import { isUsable, type ListedServer } from '../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import type { ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
 import { badge, count, type Markup, resourceMarkup } from './wording/markup.ts';

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
-import type { RouterStatus } from '../own-paths/status/router-status.ts';
 import { isUsable } from '../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import type { ClusterView, UpgradeState } from './cluster-view.ts';
 import type { PageState } from './page-state.ts';
 import type { Unserved } from './unserved.ts';

@@ -7,7 +7,7 @@ import { ServerHealth } from '../health/server-health.ts';
 import type { Explanation } from '../proxy/explain.ts';
 import type { Destination } from '../request/destination.ts';
 import { healthEndpoints, serversCheck } from './health.ts';
-import type { RouterStatus } from './status/router-status.ts';
+import type { RouterStatus } from './status/status-schema.ts';
 
 const failing = { name: 'snapshot', check: () => 'no snapshot from 10.0.0.7 yet' };
 const fine = { name: 'ping', check: () => undefined };

@@ -9,7 +9,7 @@ import { serveFlags } from '../../demo/routers.ts';
 import { validateServeOptions } from '../../src/cli/serve/router-config.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
-import type { RouterStatus } from '../../src/own-paths/status/router-status.ts';
+import type { RouterStatus } from '../../src/own-paths/status/status-schema.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
 import { findKubectls, type Kubectl, kubectlMissing, runKubectl, spawnKubectl } from '../support/kubectl.ts';
 import type { DemoUnderTest } from '../support/running-demo.ts';

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { TestContext } from 'node:test';
 import type { HealthConfig } from '../../src/node/configuration/serve-config.ts';
-import type { RouterStatus } from '../../src/own-paths/status/router-status.ts';
+import type { RouterStatus } from '../../src/own-paths/status/status-schema.ts';
 import { type Peer, type PeerOutgoing, type Protocol, startPeer } from './node-exchange.ts';
 import { ask } from './security/ask.ts';
 import { apiServerPair, clientTls } from './security/certificates.ts';

@@ -1,10 +1,14 @@
-import type { StatusView } from '../../src/own-paths/status/status-view.ts';
+import type { RouterStatus } from '../../src/own-paths/status/status-schema.ts';
 
 /** What a router tells of itself: ready, without a snapshot. */
-export function statusView(serverId: string | null): StatusView {
+export function statusView(serverId: string | null): RouterStatus {
   return {
     form: serverId === null ? 'gateway' : 'sidecar',
     serverId,
+    localServer: null,
+    undecodable: [],
+    keyFiles: [],
+    needsRestart: [],
     readiness: { ready: true, failures: [] },
     enabled: true,
     preferredVersion: {
@@ -28,8 +32,8 @@ export function statusView(serverId: string | null): StatusView {
 
 /** A healthy server as a router lists it. */
 export function listedServer(
-  fields: Partial<StatusView['servers'][number]> = {},
-): StatusView['servers'][number] {
+  fields: Partial<RouterStatus['servers'][number]> = {},
+): RouterStatus['servers'][number] {
   return {
     id: 'cp-a',
     hostname: null,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { listedServer, statusView } from '../../../test/support/status-view.ts';
-import type { StatusView } from '../../own-paths/status/status-view.ts';
+import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { agreementOf, differencesBetween } from './agreement.ts';
 import type { RouterOfServer } from './routers-view.ts';
 
-const snapshot: StatusView['snapshot'] = {
+const snapshot: RouterStatus['snapshot'] = {
   generation: 1,
   createdAt: '2026-01-01T00:00:00Z',
   old: false,
@@ -14,7 +14,7 @@ const snapshot: StatusView['snapshot'] = {
   customResourceGroups: [],
 };
 
-const router = (host: string, fields: Partial<StatusView> = {}): RouterOfServer => ({
+const router = (host: string, fields: Partial<RouterStatus> = {}): RouterOfServer => ({
   server: `https://${host}`,
   serverId: host,
   error: null,

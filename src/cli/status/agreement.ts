@@ -1,4 +1,4 @@
-import type { StatusView } from '../../own-paths/status/status-view.ts';
+import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import type { Difference, RouterOfServer } from './routers-view.ts';
 
 /**
@@ -41,12 +41,12 @@ function plainFact(subject: string, value: string): Fact {
 
 interface ToldRouter {
   readonly server: string;
-  readonly status: StatusView;
+  readonly status: RouterStatus;
 }
 
 function differencesOf(
   routers: readonly ToldRouter[],
-  factsOf: (status: StatusView) => readonly Fact[],
+  factsOf: (status: RouterStatus) => readonly Fact[],
 ): readonly Difference[] {
   const facts = routers.map(
     ({ server, status }) => [server, new Map(factsOf(status).map((fact) => [fact.key, fact]))] as const,
@@ -64,16 +64,16 @@ function differencesOf(
     .filter(({ values }) => values.length > 1);
 }
 
-function settings({ enabled }: StatusView): readonly Fact[] {
+function settings({ enabled }: RouterStatus): readonly Fact[] {
   return [plainFact('feature gate', enabled ? 'on' : 'off')];
 }
 
 /** Which version a setting comes to is known with a snapshot alone. */
-function preference({ preferredVersion }: StatusView): readonly Fact[] {
+function preference({ preferredVersion }: RouterStatus): readonly Fact[] {
   return [plainFact('preferred version', preferredVersion.minor ?? preferredVersion.configured)];
 }
 
-function versions({ servers }: StatusView): readonly Fact[] {
+function versions({ servers }: RouterStatus): readonly Fact[] {
   return servers.map((server) => ({
     key: server.id,
     subject: `server ${nameOf(server)}`,
@@ -81,7 +81,7 @@ function versions({ servers }: StatusView): readonly Fact[] {
   }));
 }
 
-function served({ servers, snapshot }: StatusView): readonly Fact[] {
+function served({ servers, snapshot }: RouterStatus): readonly Fact[] {
   return [
     ...servers.map(
       (server): Fact => ({
@@ -100,6 +100,6 @@ function served({ servers, snapshot }: StatusView): readonly Fact[] {
   ];
 }
 
-function nameOf({ id, hostname }: StatusView['servers'][number]): string {
+function nameOf({ id, hostname }: RouterStatus['servers'][number]): string {
   return hostname ?? id;
 }

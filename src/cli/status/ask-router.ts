@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { askOverHttps, type HttpsResponse } from '../../node/destinations/https-client.ts';
-import { parseStatusView, type StatusView } from '../../own-paths/status/status-view.ts';
+import { parseRouterStatus, type RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { sealedSnapshotLimit } from '../../snapshot/format/limits.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
@@ -16,10 +16,10 @@ const longestResponse = 2 * sealedSnapshotLimit;
 const responseTimeout = 10_000;
 
 /** @throws {CommandFailure} exit code 1 when the router does not tell. */
-export async function readStatus(connection: RouterConnection): Promise<StatusView> {
+export async function readStatus(connection: RouterConnection): Promise<RouterStatus> {
   const response = await ask(connection, 'v1/status');
   if (response.status !== 200) throw notTold(connection, response);
-  const told = parseStatusView(response.text);
+  const told = parseRouterStatus(response.text);
   if (told === undefined) {
     throw new CommandFailure(1, [`${nameOf(connection)} responds, but not as a router does: is it one?`]);
   }

@@ -1,4 +1,4 @@
-import type { StatusView } from '../../own-paths/status/status-view.ts';
+import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { joinHostPort, parseHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { CommandFailure } from '../terminal/command-context.ts';
@@ -84,7 +84,7 @@ async function readFirst(
   return first;
 }
 
-async function otherRoutersOf(connection: RouterConnection, { serverId, servers }: StatusView) {
+async function otherRoutersOf(connection: RouterConnection, { serverId, servers }: RouterStatus) {
   const table = await readTable(connection).catch((error: unknown) => {
     if (!(error instanceof CommandFailure)) throw error;
     return undefined;

@@ -1,5 +1,5 @@
 import { compareNames, withDisplayNames } from '../../dashboard/wording/display-names.ts';
-import type { StatusView } from '../../own-paths/status/status-view.ts';
+import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { durationText } from '../../runtime/time.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { renderLines, type Segment } from '../terminal/styled-text.ts';
@@ -61,7 +61,7 @@ function statusCells({ status }: RouterOfServer, now: number): readonly Segment[
 }
 
 /** Its number, with whose it is, and its age. */
-function snapshotCells(status: StatusView, now: number): readonly Segment[] {
+function snapshotCells(status: RouterStatus, now: number): readonly Segment[] {
   const { snapshot } = status;
   if (snapshot === null) return [{ text: 'none', style: 'warning' }, ''];
   const { generation, createdAt, old } = snapshot;

@@ -1,4 +1,4 @@
-import type { StatusView } from '../../own-paths/status/status-view.ts';
+import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 
 /** Several routers, as they tell of themselves. */
 export interface RoutersView {
@@ -26,5 +26,5 @@ export interface RouterOfServer {
   /** Why it does not tell, in a sentence that names `server`; `null` where it does. */
   readonly error: string | null;
   /** Its `v1/status`; `null` where it does not tell. */
-  readonly status: StatusView | null;
+  readonly status: RouterStatus | null;
 }

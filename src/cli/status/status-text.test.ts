@@ -5,7 +5,7 @@ import { mixedSnapshot } from '../../../test/support/router-to-ask.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
 import { statusView } from '../../../test/support/status-view.ts';
 import { clusterView } from '../../dashboard/cluster-view.ts';
-import type { StatusView } from '../../own-paths/status/status-view.ts';
+import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { type StatusReport, statusText } from './status-text.ts';
 
@@ -13,7 +13,7 @@ describe('the text of status', () => {
   const plain = { isWide: false, isColored: false };
   let report: StatusReport;
   const now = Date.parse('2026-01-01T00:05:00Z');
-  const status: StatusView = {
+  const status: RouterStatus = {
     ...statusView(null),
     form: 'gateway',
     serverId: null,
@@ -60,6 +60,9 @@ describe('the text of status', () => {
         subject: 'CN=sync',
         notBefore: '2025-01-20T00:00:00Z',
         notAfter: '2026-01-20T00:00:00Z',
+        daysLeft: 100,
+        lastReload: null,
+        lastError: null,
       },
     ],
     documents: [{ path: '/apis', server: 'cp-b', problem: 'This router cannot read it.' }],
@@ -128,7 +131,7 @@ describe('the text of status', () => {
       enforcementDiffers: false,
       required: false,
     };
-    const version = (preferredOf: StatusView['servers']) =>
+    const version = (preferredOf: RouterStatus['servers']) =>
       statusText(
         { ...report, status: { ...status, preferredVersion, servers: [...preferredOf] } },
         now,
@@ -153,12 +156,12 @@ describe('the text of status', () => {
       enforcementDiffers: true,
       required: false,
     };
-    const version = (servers: StatusView['servers'], required = false) => {
+    const version = (servers: RouterStatus['servers'], required = false) => {
       const preferring = { ...status, servers, preferredVersion: { ...preferredVersion, required } };
       const text = statusText({ status: preferring, cluster: undefined }, now, { ...plain, isWide: true });
       return /^Version: +(.*)$/m.exec(text)?.[1];
     };
-    const of = (minor: number, changes: Partial<StatusView['servers'][number]> = {}) => ({
+    const of = (minor: number, changes: Partial<RouterStatus['servers'][number]> = {}) => ({
       ...server,
       id: `cp-${minor}`,
       version: `v1.${minor}.0`,

@@ -10,8 +10,8 @@ import {
 } from '../../dashboard/wording/display-names.ts';
 import { preferenceText } from '../../dashboard/wording/preferred-version-text.ts';
 import { countHealthy } from '../../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { firstExpiry } from '../../own-paths/status/status-sources.ts';
-import type { StatusView } from '../../own-paths/status/status-view.ts';
 import { durationText } from '../../runtime/time.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
@@ -19,7 +19,7 @@ import { headings, labelledTexts, list, narrow, separated, textTable } from './t
 
 /** What `status` prints. */
 export interface StatusReport {
-  readonly status: StatusView;
+  readonly status: RouterStatus;
   /** `undefined` while there is no snapshot. */
   readonly cluster: ClusterView | undefined;
 }
@@ -84,7 +84,7 @@ export function statusText(
   return renderLines(separated(sections), isColored);
 }
 
-function readiness({ readiness }: StatusView): Segment {
+function readiness({ readiness }: RouterStatus): Segment {
   if (readiness.ready) return { text: 'yes', style: 'good' };
   const reasons = readiness.failures.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
   return { text: `no: ${reasons}`, style: 'bad' };
@@ -94,13 +94,13 @@ function readiness({ readiness }: StatusView): Segment {
 function furtherWarnings({
   readiness,
   warnings,
-}: Pick<StatusView, 'readiness' | 'warnings'>): StatusView['warnings'] {
+}: Pick<RouterStatus, 'readiness' | 'warnings'>): RouterStatus['warnings'] {
   const reasons = readiness.failures.map(({ reason }) => reason);
   return warnings.filter(({ message }) => !reasons.some((reason) => reason.endsWith(message)));
 }
 
 /** What no healthy server serves, where there is anything of the kind. */
-function unservedLine({ servers }: StatusView, { columns, matrix }: ClusterView): Segment | undefined {
+function unservedLine({ servers }: RouterStatus, { columns, matrix }: ClusterView): Segment | undefined {
   const { everything, resources } = unserved(columns, matrix, servers);
   if (everything) return { text: 'every API server: requests get 503', style: 'bad' };
   if (resources.length === 0) return undefined;
@@ -111,22 +111,22 @@ function unservedLine({ servers }: StatusView, { columns, matrix }: ClusterView)
   return { text: `no healthy server serves ${names.join(', ')}${more}: 503`, style: 'bad' };
 }
 
-function expiryLine({ certificates }: StatusView, now: number): Segment | undefined {
+function expiryLine({ certificates }: RouterStatus, now: number): Segment | undefined {
   const first = firstExpiry(certificates, now);
   return first?.isNear === true ? { text: first.text, style: 'warning' } : first?.text;
 }
 
-function routerLine({ form, serverId, enabled }: StatusView, hostnames: ClusterView['hostnames']): string {
+function routerLine({ form, serverId, enabled }: RouterStatus, hostnames: ClusterView['hostnames']): string {
   const whose = serverId === null ? form : `${form} of ${displayName(serverId, hostnames)}`;
   return enabled ? whose : `${whose}, feature gate off: everything is local`;
 }
 
 /** In a word: whether the router has made its snapshot itself. */
-export function whoseSnapshot({ embeddedSync }: Pick<StatusView, 'embeddedSync'>): string {
+export function whoseSnapshot({ embeddedSync }: Pick<RouterStatus, 'embeddedSync'>): string {
   return embeddedSync === null ? 'pushed' : 'own';
 }
 
-function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segment {
+function snapshotLine({ snapshot, embeddedSync }: RouterStatus, now: number): Segment {
   if (snapshot === null) {
     const text =
       embeddedSync === null
@@ -141,14 +141,14 @@ function snapshotLine({ snapshot, embeddedSync }: StatusView, now: number): Segm
 }
 
 /** What was found: long, and of interest when something is not as it should be. */
-function foundSettings({ found }: StatusView): readonly Line[] {
+function foundSettings({ found }: RouterStatus): readonly Line[] {
   if (found.length === 0) return [];
   const lines = found.map(({ flag, value, source }) => [`  ${flag}=${value}: ${source}`]);
   return [[{ text: 'Found, not given:', style: 'heading' }], ...lines];
 }
 
 /** Whose the snapshot is, where it is the router's own. */
-function readByLine({ embeddedSync }: StatusView, now: number): string | undefined {
+function readByLine({ embeddedSync }: RouterStatus, now: number): string | undefined {
   if (embeddedSync === null) return undefined;
   const { source, lastReadAt } = embeddedSync;
   if (lastReadAt === null) return `this router, by ${source}: no server has been read yet`;
@@ -177,7 +177,7 @@ const sourceText: Readonly<Record<string, string>> = {
   both: ', from discovery and StorageVersions',
 };
 
-export function healthyCount({ servers }: StatusView): Segment {
+export function healthyCount({ servers }: RouterStatus): Segment {
   const healthy = countHealthy(servers);
   return { text: `${healthy} of ${servers.length}`, style: healthy < servers.length ? 'bad' : 'good' };
 }
@@ -193,7 +193,7 @@ const addressSourceText: Readonly<Record<string, string>> = {
 const healthStyles: Readonly<Partial<Record<string, Style>>> = { healthy: 'good', unhealthy: 'bad' };
 
 function serverRows(
-  { servers }: StatusView,
+  { servers }: RouterStatus,
   hostnames: ClusterView['hostnames'],
   now: number,
   isWide: boolean,
@@ -276,7 +276,7 @@ function conflictLine({ group, version, resource, subresource, field, claims }: 
   return `${name}: ${field} ${said.join('; ')}`;
 }
 
-type Conflict = StatusView['discovery']['conflicts'][number];
+type Conflict = RouterStatus['discovery']['conflicts'][number];
 
 function resourceName(group: string, version: string, resource: string, subresource: string): string {
   return `${group === '' ? '' : `${group}/`}${version} ${resource}${subresource === '' ? '' : `/${subresource}`}`;

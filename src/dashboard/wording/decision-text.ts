@@ -1,4 +1,4 @@
-import type { RouterStatus } from '../../own-paths/status/router-status.ts';
+import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import type { ExplainedCandidate, Explanation } from '../../proxy/explain.ts';
 import type { Decision, DecisionReason } from '../../routing/decision.ts';
 import type { BadgeKind } from './markup.ts';

@@ -1,8 +1,6 @@
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
-import type { DiscoveryConflict } from '../../discovery/merge-discovery.ts';
 import { mergedDocumentsOf } from '../../discovery/merged-documents.ts';
-import type { HealthStatus, UnhealthyCause } from '../../health/health-state.ts';
 import type { ServerHealthReport } from '../../health/server-health.ts';
 import type { MixedVersionProxyOptions } from '../../proxy/options.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
@@ -15,8 +13,8 @@ import { durationText } from '../../runtime/time.ts';
 import type { RefusedPush } from '../../snapshot/receiving/receiver.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { comparePreference } from '../../snapshot/routing-table/served-by.ts';
+import type { RouterStatus } from './status-schema.ts';
 import {
-  type CertificateStatus,
   type CredentialFiles,
   describeSettingChange,
   type EmbeddedSyncSource,
@@ -24,116 +22,10 @@ import {
   embeddedSyncWarnings,
   expiryWarnings,
   type FoundSetting,
-  type KeyFileStatus,
   manifestWarnings,
   reloadWarnings,
-  type SettingChange,
   type SettingsState,
 } from './status-sources.ts';
-
-/** What `v1/status` shows. Times are RFC 3339. */
-export interface RouterStatus extends DocumentStatus {
-  /** `gateway`: no server is local. */
-  readonly form: 'sidecar' | 'gateway';
-  /** ID of the local server; `null` in the gateway form. */
-  readonly serverId: string | null;
-  /** Health of the local server, which need not be in the snapshot; `null` in the gateway form. */
-  readonly localServer: ServerHealthStatus | null;
-  /** What `/readyz` says, with its reasons. */
-  readonly readiness: {
-    readonly ready: boolean;
-    readonly failures: readonly { readonly name: string; readonly reason: string }[];
-  };
-  readonly enabled: boolean;
-  /** Which version serves what servers of several versions understand differently. */
-  readonly preferredVersion: {
-    /** As configured: `majority`, `newest`, `oldest`, `local`, or a minor version. */
-    readonly configured: string;
-    readonly scope: string;
-    /** What that comes to by the snapshot; `null` while the servers are of one version, or have not been compared. */
-    readonly minor: string | null;
-    /** What it comes to from an instant on that is the same at every router; `null` while no change is foreseen. */
-    readonly coming: { readonly minor: string; readonly at: string } | null;
-    /** Servers enforce different admission policies, so that every write goes to that version. */
-    readonly enforcementDiffers: boolean;
-    /** A write gets 503 when only servers of older versions are left. */
-    readonly required: boolean;
-  };
-  /** Resources of which not every server decodes every object. */
-  readonly undecodable: readonly UndecodableResource[];
-  /** `null`: there has been none. */
-  readonly snapshot: {
-    readonly generation: number;
-    readonly createdAt: string;
-    /** Nobody has renewed it for long; it is used all the same. */
-    readonly old: boolean;
-    readonly source: string;
-    /** Those of extension API servers. */
-    readonly extensionApis: readonly {
-      /** For example `metrics.k8s.io/v1beta1`. */
-      readonly groupVersion: string;
-      /** `<namespace>/<name>`. */
-      readonly service: string;
-      readonly available: boolean;
-    }[];
-    /** For example `example.com/v1`. */
-    readonly customResourceGroups: readonly string[];
-  } | null;
-  /** What the sync job in this router last read; `null` where snapshots are pushed. */
-  readonly embeddedSync: {
-    /** The kubeconfig by which the cluster is read, or `in-cluster`. */
-    readonly source: string;
-    /** When it last could read a server; `null` before that. */
-    readonly lastReadAt: string | null;
-    readonly servers: readonly {
-      readonly id: string;
-      readonly state: string;
-      /** Why it could not be read; `null` where it could. */
-      readonly failure: string | null;
-    }[];
-  } | null;
-  readonly servers: readonly {
-    readonly id: string;
-    /** Of its machine; `null` where the snapshot does not have it. */
-    readonly hostname: string | null;
-    readonly local: boolean;
-    readonly address: string | null;
-    /** Who says so (`RoutingServer.addressSource`); `null` when unknown. */
-    readonly addressSource: string | null;
-    readonly version: string | null;
-    /** Servers with the same one serve the same: the key of `servedSets` in the snapshot. `null`: not known. */
-    readonly serves: string | null;
-    /** The sync job could not read it lately; what it serves is the last that is known. */
-    readonly stale: boolean;
-    /** When it left, if it has and may come back: what only it serves is 503 meanwhile. `null`: it is there. */
-    readonly departedAt: string | null;
-    readonly health: ServerHealthStatus;
-  }[];
-  /** Empty on runtimes that read no certificates from files. */
-  readonly certificates: readonly CertificateStatus[];
-  readonly keyFiles: readonly KeyFileStatus[];
-  /** Settings that were detected, with the source of each. */
-  readonly found: readonly FoundSetting[];
-  /** What the configuration file says now and only a restart can take into use. */
-  readonly needsRestart: readonly SettingChange[];
-  /** Warnings: the router works, and something needs attention. */
-  readonly warnings: readonly {
-    /** What is the matter, and what to do. */
-    readonly message: string;
-    /** The page of this repository's documentation that says more; `null`: none does. */
-    readonly see: string | null;
-  }[];
-}
-
-/** A server as this router finds it. */
-export interface ServerHealthStatus {
-  /** `unknown`: it has not been asked, or health checks are off. */
-  readonly status: HealthStatus;
-  /** Why it is unhealthy; `null` otherwise. */
-  readonly cause: UnhealthyCause | null;
-  /** Since when; `null` where nothing is known. */
-  readonly since: string | null;
-}
 
 export interface RouterStatusOptions
   extends Pick<MixedVersionProxyOptions, 'local' | 'enabled' | 'preferredVersion' | 'health'> {
@@ -277,7 +169,10 @@ function refusedPushWarnings(refused: RefusedPush | undefined): readonly string[
   return [`the last push of a snapshot was refused (${new Date(at).toISOString()}, ${code}): ${message}`];
 }
 
-function healthStatus(report: ServerHealthReport | undefined, now: number): ServerHealthStatus {
+function healthStatus(
+  report: ServerHealthReport | undefined,
+  now: number,
+): RouterStatus['servers'][number]['health'] {
   if (report === undefined) return { status: 'unknown', cause: null, since: null };
   const { status, cause, forMilliseconds } = report;
   const since = status === 'unknown' ? null : new Date(now - forMilliseconds).toISOString();
@@ -303,28 +198,14 @@ export function oldSnapshotWarnings(
 /** Conflicts shown at most; `conflictCount` has them all. */
 const shownConflicts = 100;
 
-interface DocumentProblem {
-  readonly path: string;
-  readonly server: string;
-  readonly problem: string;
-}
-
-export interface DocumentStatus {
-  readonly discovery: {
-    /** Resources that servers describe in ways that exclude each other. */
-    readonly conflictCount: number;
-    /** The first hundred: who says what, the word that is shown first. */
-    readonly conflicts: readonly DiscoveryConflict[];
-  };
-  /** Documents of servers that are missing in the merged ones, or not up to date there, and why. */
-  readonly documents: readonly DocumentProblem[];
-}
-
 /**
  * Pure, given a table whose documents are made.
  * @param isReadHere whether this router reads the cluster itself. Default: the sync job does.
  */
-export function documentStatus(table: RoutingTable | undefined, isReadHere = false): DocumentStatus {
+export function documentStatus(
+  table: RoutingTable | undefined,
+  isReadHere = false,
+): Pick<RouterStatus, 'discovery' | 'documents'> {
   const conflicts = (table && mergedDocumentsOf(table).discovery?.conflicts) ?? [];
   return {
     discovery: { conflictCount: conflicts.length, conflicts: conflicts.slice(0, shownConflicts) },
@@ -333,9 +214,9 @@ export function documentStatus(table: RoutingTable | undefined, isReadHere = fal
 }
 
 /** What could not be read; the log of whoever reads says why. */
-function snapshotProblems({ snapshot }: RoutingTable, isReadHere: boolean): DocumentProblem[] {
+function snapshotProblems({ snapshot }: RoutingTable, isReadHere: boolean): RouterStatus['documents'] {
   const reader = isReadHere ? 'This router' : 'The sync job';
-  const problems: DocumentProblem[] = [];
+  const problems: RouterStatus['documents'][number][] = [];
   for (const { id: server, serves, stale, departedAt } of snapshot.servers) {
     const { discovery, openapiV3 } = snapshot.servedSets[serves] ?? {};
     const name = (path: string, problem: string) => problems.push({ path, server, problem });
@@ -401,16 +282,6 @@ function foundInUse(found: readonly FoundSetting[], serverId: string | undefined
   });
 }
 
-/** A resource of which some servers cannot decode every object. */
-export interface UndecodableResource {
-  /** `<resource>.<group>`, of the legacy group `<resource>`. */
-  readonly resource: string;
-  /** The group versions that other servers store it at. */
-  readonly storedAt: readonly string[];
-  /** IDs of the servers that do not know all of those. */
-  readonly servers: readonly string[];
-}
-
 /** By resource: the group versions that it is stored at, each with the IDs of the servers that cannot decode it. */
 type UndecodableVersions = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 
@@ -436,7 +307,7 @@ export function undecodableVersions(table: RoutingTable | undefined): Undecodabl
   );
 }
 
-export function undecodableResources(undecodable: UndecodableVersions): readonly UndecodableResource[] {
+export function undecodableResources(undecodable: UndecodableVersions): RouterStatus['undecodable'] {
   return [...undecodable].map(([resource, versions]) => ({
     resource,
     storedAt: [...versions.keys()],
@@ -478,7 +349,6 @@ export function qualifiedResource(storageVersionName: string): string {
   return group === '' ? resource : `${resource}.${group}`;
 }
 
-/** Of `RouterStatus`, or of what `status` reads of it. */
 export type ListedServer = Pick<
   RouterStatus['servers'][number],
   'id' | 'local' | 'address' | 'departedAt' | 'version'

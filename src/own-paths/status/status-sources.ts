@@ -1,13 +1,7 @@
+import type { RouterStatus } from './status-schema.ts';
+
 /** A setting that the configuration file gives another value than the one in use. */
-export interface SettingChange {
-  readonly flag: string;
-  /** Its key in the configuration file, for example `serving.port`. */
-  readonly key: string;
-  /** The value in use, without secrets. */
-  readonly inUse: string;
-  /** What the file says now, without secrets. */
-  readonly configured: string;
-}
+export type SettingChange = RouterStatus['needsRestart'][number];
 
 export function describeSettingChange({ flag, key, inUse, configured }: SettingChange): string {
   return `${flag} (${key}) needs a restart: ${inUse} is in use, the configuration file says ${configured}`;
@@ -22,12 +16,7 @@ export interface SettingsState {
 }
 
 /** A setting that was detected, not configured. */
-export interface FoundSetting {
-  readonly flag: string;
-  readonly value: string;
-  /** Where it was found, for people. */
-  readonly source: string;
-}
+export type FoundSetting = RouterStatus['found'][number];
 
 /** State of the sync job in this router: what it last read of the cluster. */
 export interface EmbeddedSyncStatus {
@@ -55,25 +44,8 @@ export function embeddedSyncWarnings(status: EmbeddedSyncStatus | undefined): re
   return status?.warnings ?? [];
 }
 
-/** A certificate that the router uses, or a token of its kubeconfig that says when it expires. Times are RFC 3339. */
-export interface CertificateStatus {
-  /** What the file is for: the flag that names it, without dashes. */
-  readonly name: string;
-  readonly path: string;
-  /** Of the certificate in it that ends first; attributes joined by `, `. Of a token: whose it is. */
-  readonly subject: string;
-  readonly notBefore: string;
-  readonly notAfter: string;
-  /** Whole days until then, rounded down: negative once it has expired. */
-  readonly daysLeft: number;
-  /** When a changed file was last taken into use; `null`: it is as it was at start. */
-  readonly lastReload: string | null;
-  /** Why the file as it is now is not in use, the one before it still is; `null`: it is in use. */
-  readonly lastError: string | null;
-}
-
-/** A file of other keys (JSON Web Key Sets) that the router uses. */
-export type KeyFileStatus = Pick<CertificateStatus, 'name' | 'path' | 'lastReload' | 'lastError'>;
+export type CertificateStatus = RouterStatus['certificates'][number];
+export type KeyFileStatus = RouterStatus['keyFiles'][number];
 
 /** What a runtime that reads certificates from files has to say about them. */
 export interface CredentialFiles {

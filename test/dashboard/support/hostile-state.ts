@@ -1,7 +1,7 @@
 import type { StatusPageSources } from '../../../src/dashboard/status-page.ts';
 import type { HealthStatus } from '../../../src/health/health-state.ts';
 import type { HistoryView } from '../../../src/own-paths/history/history-view.ts';
-import type { RouterStatus } from '../../../src/own-paths/status/router-status.ts';
+import type { RouterStatus } from '../../../src/own-paths/status/status-schema.ts';
 import type { Explanation } from '../../../src/proxy/explain.ts';
 import type { ServedSet, SnapshotServer } from '../../../src/snapshot/format/schema.ts';
 import type { RoutingTable } from '../../../src/snapshot/routing-table/routing-table.ts';

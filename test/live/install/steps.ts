@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { agreementOf, differencesBetween } from '../../../src/cli/status/agreement.ts';
-import { parseStatusView } from '../../../src/own-paths/status/status-view.ts';
+import { parseRouterStatus } from '../../../src/own-paths/status/status-schema.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type ExclusiveResource, exclusiveResource } from '../exclusive-resources.ts';
 import { tlsRequest } from '../tls-request.ts';
@@ -75,7 +75,7 @@ async function routersAgree({ machines, admin }: KubeadmCluster, port: number): 
       machines.map(async ({ address }) => {
         const server = `https://${address}:${port}`;
         const { text } = await tlsRequest(`${server}/.mixed-version-proxy/v1/status`, admin);
-        const status = parseStatusView(text) ?? null;
+        const status = parseRouterStatus(text) ?? null;
         return { server, serverId: status?.serverId ?? null, error: null, status };
       }),
     );

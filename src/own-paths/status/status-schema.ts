@@ -1,0 +1,156 @@
+import * as v from 'valibot';
+import type { Immutable } from '../../snapshot/format/schema.ts';
+
+/** As `v.object`, but whatever else there is stays, although the type does not tell: a newer release may say more. */
+function open<Entries extends v.ObjectEntries>(
+  entries: Entries,
+): v.GenericSchema<unknown, v.InferOutput<v.ObjectSchema<Entries, undefined>>> {
+  return v.looseObject(entries);
+}
+
+/** RFC 3339. What is shown is an age. */
+const time = v.pipe(
+  v.string(),
+  v.check((text) => !Number.isNaN(Date.parse(text)), 'must be a time'),
+);
+const texts = v.array(v.string());
+
+/** A server as this router finds it. `unknown`: it has not been asked, or health checks are off. */
+const health = open({
+  status: v.string(),
+  /** Why it is unhealthy; `null` otherwise. */
+  cause: v.nullable(v.string()),
+  since: v.nullable(time),
+});
+
+/** A file that the router uses. */
+const file = {
+  /** What the file is for: the flag that names it, without dashes. */
+  name: v.string(),
+  path: v.string(),
+  /** When a changed file was last taken into use; `null`: it is as it was at start. */
+  lastReload: v.nullable(time),
+  /** Why the file as it is now is not in use, the one before it still is; `null`: it is in use. */
+  lastError: v.nullable(v.string()),
+};
+
+/** What `v1/status` shows. */
+const routerStatus = open({
+  /** `sidecar`, or `gateway`: no server is local. */
+  form: v.string(),
+  /** ID of the local server; `null` in the gateway form. */
+  serverId: v.nullable(v.string()),
+  /** Of the local server, which need not be in the snapshot; `null` in the gateway form. */
+  localServer: v.nullable(health),
+  /** What `/readyz` says, with its reasons. */
+  readiness: open({
+    ready: v.boolean(),
+    failures: v.array(open({ name: v.string(), reason: v.string() })),
+  }),
+  enabled: v.boolean(),
+  /** Which version serves what servers of several versions understand differently. */
+  preferredVersion: open({
+    /** `majority`, `newest`, `oldest`, `local`, or a minor version. */
+    configured: v.string(),
+    scope: v.string(),
+    /** What that comes to by the snapshot; `null` while the servers are of one version, or have not been compared. */
+    minor: v.nullable(v.string()),
+    /** What it comes to from an instant on that is the same at every router; `null` while no change is foreseen. */
+    coming: v.nullable(open({ minor: v.string(), at: time })),
+    /** Servers enforce different admission policies, so that every write goes to that version. */
+    enforcementDiffers: v.boolean(),
+    /** A write gets 503 when only servers of older versions are left. */
+    required: v.boolean(),
+  }),
+  /** Resources of which some servers cannot decode every object: `<resource>.<group>`, of the legacy group `<resource>`. */
+  undecodable: v.array(open({ resource: v.string(), storedAt: texts, servers: texts })),
+  /** `null`: there has been none. */
+  snapshot: v.nullable(
+    open({
+      generation: v.number(),
+      createdAt: time,
+      /** Nobody has renewed it for long; it is used all the same. */
+      old: v.boolean(),
+      source: v.string(),
+      /** Of extension API servers: `metrics.k8s.io/v1beta1`, `<namespace>/<name>`. */
+      extensionApis: v.array(open({ groupVersion: v.string(), service: v.string(), available: v.boolean() })),
+      /** For example `example.com/v1`. */
+      customResourceGroups: texts,
+    }),
+  ),
+  /** What the sync job in this router last read; `null` where snapshots are pushed. */
+  embeddedSync: v.nullable(
+    open({
+      /** The kubeconfig by which the cluster is read, or `in-cluster`. */
+      source: v.string(),
+      /** When it last could read a server; `null` before that. */
+      lastReadAt: v.nullable(time),
+      servers: v.array(open({ id: v.string(), state: v.string(), failure: v.nullable(v.string()) })),
+    }),
+  ),
+  servers: v.array(
+    open({
+      id: v.string(),
+      /** Of its machine. */
+      hostname: v.nullable(v.string()),
+      local: v.boolean(),
+      address: v.nullable(v.string()),
+      /** Who says so (`RoutingServer.addressSource`). */
+      addressSource: v.nullable(v.string()),
+      version: v.nullable(v.string()),
+      /** Servers with the same one serve the same: the key of `servedSets` in the snapshot. */
+      serves: v.nullable(v.string()),
+      /** The sync job could not read it lately; what it serves is the last that is known. */
+      stale: v.boolean(),
+      /** When it left, if it has and may come back: what only it serves is 503 meanwhile. */
+      departedAt: v.nullable(time),
+      health,
+    }),
+  ),
+  /** Resources that servers describe in ways that exclude each other: of all the number, of the first hundred who says what. */
+  discovery: open({
+    conflictCount: v.number(),
+    conflicts: v.array(
+      open({
+        group: v.string(),
+        version: v.string(),
+        resource: v.string(),
+        subresource: v.string(),
+        field: v.string(),
+        claims: v.array(open({ value: v.string(), serverIds: texts })),
+      }),
+    ),
+  }),
+  /** Documents of servers that are missing in the merged ones, or not up to date there, and why. */
+  documents: v.array(open({ path: v.string(), server: v.string(), problem: v.string() })),
+  /** Also a token of the kubeconfig that says when it expires. Empty on runtimes that read no certificates from files. */
+  certificates: v.array(
+    open({
+      ...file,
+      /** Of the certificate in it that ends first; attributes joined by `, `. Of a token: whose it is. */
+      subject: v.string(),
+      notBefore: time,
+      notAfter: time,
+      /** Whole days until then, rounded down: negative once it has expired. */
+      daysLeft: v.number(),
+    }),
+  ),
+  /** JSON Web Key Sets. */
+  keyFiles: v.array(open(file)),
+  /** Settings that were detected on this machine or in the cluster, and where. */
+  found: v.array(open({ flag: v.string(), value: v.string(), source: v.string() })),
+  /** What the configuration file says now and only a restart can take into use, without secrets. */
+  needsRestart: v.array(
+    open({ flag: v.string(), key: v.string(), inUse: v.string(), configured: v.string() }),
+  ),
+  /** The router works, and something needs attention: what to do, and the page of the documentation that says more. */
+  warnings: v.array(open({ message: v.string(), see: v.nullable(v.string()) })),
+});
+
+export type RouterStatus = Immutable<v.InferOutput<typeof routerStatus>>;
+
+/** @param text the text of `v1/status`. `undefined` when it is something else */
+export function parseRouterStatus(text: string): RouterStatus | undefined {
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), routerStatus), text);
+  return result.success ? result.output : undefined;
+}
