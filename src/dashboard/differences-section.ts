@@ -28,7 +28,7 @@ ${scrolling(
   'Table of what differs',
   html`<table class="matrix">
 <caption class="visually-hidden">Resources that not every server serves, and which servers do</caption>
-<thead><tr><th scope="col" data-sort>Resource</th>${columns.map((column, index) => columnHead(column, index, hostnames))}</tr></thead>
+<thead><tr><th scope="col">Resource</th>${columns.map((column, index) => columnHead(column, index, hostnames))}</tr></thead>
 ${differing.map((group) => groupBody(group, columns.length))}
 </table>`,
 )}
@@ -46,7 +46,7 @@ function columnHead({ version, servers }: ServerColumn, index: number, hostnames
     .sort(compareNames)
     .map((name) => html`<span class="name detail">${name}</span>`);
   const key = `${version ?? ''} ${servers.map(({ id }) => displayName(id, hostnames)).join(' ')}`;
-  return html`<th scope="col" data-sort data-key="${key}">${versionMarkup(version)}${
+  return html`<th scope="col" data-key="${key}">${versionMarkup(version)}${
     servers.length <= namedInHead
       ? names
       : html`<details data-key="column-${index}"><summary>${count(servers.length, 'server')}</summary>${names}</details>`

@@ -38,7 +38,6 @@ export function pageDocument(state: PageState, explained: Explained | undefined)
 <header class="page-header">
 <div class="title"><p>Mixed Version Proxy</p><h1>${router}</h1></div>
 <div class="live-state"><p id="live-state" role="status"></p><button id="live-toggle" type="button" hidden>Pause updates</button></div>
-<div id="filter-field" class="field" hidden><label for="filter">Filter rows</label><input id="filter" type="search" autocomplete="off" autocapitalize="off" spellcheck="false" placeholder="server, version, resource, user agent"><p id="filter-found" class="muted" role="status"></p></div>
 <nav aria-label="Sections">${navigation}</nav>
 </header>
 <main id="main" tabindex="-1">

@@ -77,10 +77,10 @@ function serversTable(
     'servers',
     `${caption}: version, health${numbers.length === 0 ? '' : ', and the requests of the last hour through this router'}`,
     [
-      { name: 'Server', sorts: true },
-      { name: 'Version', sorts: true },
-      { name: 'Health', sorts: true },
-      ...numbers.map((name) => ({ name, isNumber: true, sorts: true })),
+      { name: 'Server' },
+      { name: 'Version' },
+      { name: 'Health' },
+      ...numbers.map((name) => ({ name, isNumber: true })),
     ],
     servers.map((server) => serverRow(server, state, hostnames.get(server.id), marks)),
   );

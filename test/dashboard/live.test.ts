@@ -154,4 +154,25 @@ describe('the explain box', inChromium, () => {
     await page.getByRole('button', { name: 'Explain' }).click();
     await page.locator('#explanation-outcome', { hasText: 'AmbiguousRequestTarget' }).waitFor();
   });
+
+  it('has the heads of the snapshot that its columns are of', async (context) => {
+    const router = await startPageRouter(context);
+    await router.push(threeServers(router.ports));
+    const { page } = await router.open(browser());
+    const heads = page.locator('.matrix thead th');
+    assert.match((await heads.nth(2).textContent()) ?? '', /v1\.36\.0.*control-plane-3/);
+    const { servers, ...rest } = upgradedServers(router.ports);
+    const [first, ...others] = servers;
+    const older = threeServers(router.ports);
+    const [old] = older.servers;
+    assert.ok(first !== undefined && old !== undefined);
+    await router.push({
+      ...rest,
+      servers: [{ ...old, version: 'v1.35.9' }, ...others],
+      servedSets: { ...older.servedSets, ...rest.servedSets },
+    });
+    await passTimeUntil(page, heads.filter({ hasText: 'v1.35.9' }));
+    assert.equal(await heads.filter({ hasText: 'v1.25.16' }).count(), 0);
+    assert.match((await heads.nth(2).textContent()) ?? '', /v1\.36\.0.*2 servers/);
+  });
 });

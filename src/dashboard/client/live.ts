@@ -1,6 +1,5 @@
 import { morph } from './morph.ts';
 import { elementOf, fetchPart, ResponseError } from './page-elements.ts';
-import { rearrangeRows } from './rows.ts';
 import { stopTimes, timeOfDayText, updateTimes } from './times.ts';
 
 /** Milliseconds between two updates, and at most between two attempts while there is no response. */
@@ -83,7 +82,6 @@ async function updatePage(signal: AbortSignal): Promise<void> {
   if (explanation !== null && shown.dataset['url'] === url && shown.dataset['method'] === method) {
     morph(shown, explanation);
   }
-  rearrangeRows();
   updateTimes();
 }
 

@@ -1,13 +1,9 @@
 import { keepUpToDate } from './live.ts';
 import { morph } from './morph.ts';
 import { elementOf, fetchPart } from './page-elements.ts';
-import { arrangeRows } from './rows.ts';
-import { hintAtMore } from './scroll-hints.ts';
 import { tellTimes } from './times.ts';
 
 tellTimes();
-arrangeRows();
-hintAtMore();
 keepUpToDate();
 explainWithoutReload();
 

@@ -6,8 +6,6 @@
 export function morph(current: Element, next: Element): void {
   // Stands for what is here already.
   if (next.hasAttribute('data-unchanged')) return;
-  // Its words are the same, else its key would be another; the button in it is the script's (rows.ts).
-  if (current.hasAttribute('data-enhanced')) return;
   // Its text is the clock's (times.ts).
   if (next.localName === 'time' && next.getAttribute('datetime') === current.getAttribute('datetime')) return;
   morphAttributes(current, next);

@@ -34,11 +34,10 @@ ${stackingTable(
   'traffic-table',
   'Requests by version: number, per second, latency until the response begins, refused and failed',
   [
-    { name: 'Version', sorts: true },
+    { name: 'Version' },
     ...['Requests', 'Per second', 'Latency, median', 'Latency, 99 %', '429', '5xx'].map((name) => ({
       name,
       isNumber: true,
-      sorts: true,
     })),
   ],
   versions.map(({ version, ...traffic }) => row(version, traffic, colourOf)),

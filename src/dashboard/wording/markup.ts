@@ -59,8 +59,6 @@ interface Column {
   readonly name: string;
   /** Its cells are numbers, and stand on the right. */
   readonly isNumber?: boolean;
-  /** Rows can be sorted by it (client/rows.ts). */
-  readonly sorts?: boolean;
 }
 
 /** A table whose rows become blocks where no column is wide enough (narrow.css). Roles keep it a table there. */
@@ -73,8 +71,8 @@ export function stackingTable(
   return html`<table class="${kind} stacking" role="table">
 <caption class="visually-hidden">${caption}</caption>
 <thead role="rowgroup"><tr role="row">${columns.map(
-    ({ name, isNumber = false, sorts = false }) =>
-      html`<th scope="col" role="columnheader"${isNumber ? html` class="number"` : ''}${sorts ? html` data-sort` : ''}>${name}</th>`,
+    ({ name, isNumber = false }) =>
+      html`<th scope="col" role="columnheader"${isNumber ? html` class="number"` : ''}>${name}</th>`,
   )}</tr></thead>
 <tbody role="rowgroup">${rows}</tbody>
 </table>`;
