@@ -10,14 +10,13 @@ interface AcceptClause {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** What a client wants its response turned into: the Accept parameters `g`, `v` and `as`. */
+/** The Accept parameters `g`, `v` and `as`. */
 interface MediaTypeConversion {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
 }
 
-/** A form that a response can have. */
 export interface MediaTypeOffer {
   /** Type and subtype in lower case, without parameters, for example `application/json`. */
   readonly mediaType: string;
@@ -27,34 +26,24 @@ export interface MediaTypeOffer {
 
 interface NegotiatedMediaType<Offer extends MediaTypeOffer> {
   readonly offer: Offer;
-  /** Of the clause that chose the offer, `profile` and `pretty` among them. Empty for an empty Accept. */
+  /** Of the clause that chose the offer. Empty for an empty Accept. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
 const noParameters: ReadonlyMap<string, string> = new Map();
 
-/**
- * Beyond either an Accept header counts as absent: RFC 9110 section 5.4 leaves it to a server what it does with a field
- * that is larger than it wishes to process. kubectl sends three clauses, browsers ten.
- */
+/** Beyond either an Accept header counts as absent (RFC 9110 section 5.4). kubectl sends three clauses, browsers ten. */
 const maximumClauses = 64;
 export const maximumNegotiated = 8 * 1024;
 
-/**
- * Refused by none, preferred to none. Upstream's parser reads a q that is no number as 0, which used to
- * mean "last" and not "never" (github.com/munnerz/goautoneg).
- */
+/** Upstream's parser reads a q that is no number as 0, which used to mean "last" and not "never" (github.com/munnerz/goautoneg). */
 const qualityWhenUnreadable = Number.MIN_VALUE;
 
 /**
- * Chooses the form of the response as Kubernetes does
- * (k8s.io/apiserver pkg/endpoints/handlers/negotiation/negotiate.go).
- *
- * Clauses are tried in the order of their quality, equals with the more specific first and else as they
- * stand; for each, offers in their given order. A clause with any of `g`, `v` and `as` takes only an offer
- * with exactly that conversion, a clause without them only plain offers. Parameters that say nothing here
- * are ignored. An offer whose most specific clause has q=0 is refused, even if a wildcard allows it (RFC 9110
- * section 12.4.2).
+ * Chooses the form of the response as Kubernetes does (k8s.io/apiserver pkg/endpoints/handlers/negotiation/negotiate.go):
+ * clauses by quality, equals with the more specific first; for each, offers in their given order. A clause with any of `g`,
+ * `v` and `as` takes only an offer with exactly that conversion. An offer whose most specific clause has q=0 is refused,
+ * even if a wildcard allows it (RFC 9110 section 12.4.2).
  *
  * @param clauses of `parseAccept`; `undefined` means the first plain offer
  * @returns `undefined` when nothing is acceptable, which is a 406
@@ -89,7 +78,6 @@ export function parseAccept(header: string | undefined): readonly AcceptClause[]
     const clause = parseClause(element);
     if (clause !== undefined) clauses.push(clause);
   }
-  // The sort is stable: equal entries keep the client's order.
   return clauses.sort((left, right) => right.quality - left.quality || wildcards(left) - wildcards(right));
 }
 

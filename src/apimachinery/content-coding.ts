@@ -9,12 +9,9 @@ export interface EncodedResponseInit extends ResponseInit {
 }
 
 /**
- * A response that is made anew for each request, with gzip where the client takes it and it is worth it.
- *
- * What is compressed must hold no secret beside what the caller put in, which its length could give away (BREACH).
- *
+ * A response with gzip where the client takes it and it is worth it. What is compressed must hold no secret beside what the
+ * caller put in, which its length could give away (BREACH).
  * @param headers without what is said of the coding
- * @param acceptEncoding `Accept-Encoding` of the request
  */
 export async function textResponse(
   text: string,
@@ -37,10 +34,7 @@ export async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<A
   return new Uint8Array(await new Response(compressed).arrayBuffer());
 }
 
-/**
- * Whether the client takes gzip: named with a quality above 0, or by a star (RFC 9110 section 12.5.3). A header that is
- * too large counts as absent, as `parseAccept` has it.
- */
+/** RFC 9110 section 12.5.3. A header that is too large counts as absent, as `parseAccept` has it. */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   let byStar = false;
   if (acceptEncoding !== undefined && acceptEncoding.length > maximumNegotiated) return false;

@@ -13,12 +13,10 @@ export function parseStorageVersionName(name: string): { group: string; resource
   return { group: group === 'core' ? '' : group, resource: name.slice(dot + 1) };
 }
 
-/** The name of a group in discovery; empty for the legacy group, whose name may be left out. */
 export function groupNameOf({ metadata }: APIGroupDiscovery): string {
   return metadata.name ?? '';
 }
 
-/** `v1` for core, `<group>/<version>` else. */
 export function groupVersionString(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`;
 }

@@ -5,9 +5,8 @@ const longRunningVerbs = new Set(['watch', 'proxy']);
 const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
 
 /**
- * Whether a request may stay open as long as it likes: kube-apiserver exempts it from the request timeout and
- * from the limits on requests in flight (k8s.io/apiserver pkg/server/filters/longrunning.go). Profiles, which
- * are no resources, count too.
+ * kube-apiserver exempts it from the request timeout and from the limits on requests in flight
+ * (k8s.io/apiserver pkg/server/filters/longrunning.go). Profiles, which are no resources, count too.
  */
 export function isLongRunning(requestInfo: RequestInfo): boolean {
   if (longRunningVerbs.has(requestInfo.verb)) return true;

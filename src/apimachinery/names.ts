@@ -9,7 +9,6 @@ export function isDns1123Label(text: string): boolean {
   return text.length <= 63 && label.test(text);
 }
 
-/** RFC 1035 label: as above, beginning with a letter. */
 export function isDns1035Label(text: string): boolean {
   return text.length <= 63 && alphabeticLabel.test(text);
 }

@@ -4,7 +4,6 @@ import { malformedPercentEscape } from './request-target.ts';
 const maximumParameters = 10_000;
 
 const escapeBeyondAscii = /%[89A-Fa-f]/;
-// A byte order mark is a character like any other.
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const noParameters: ReadonlyMap<string, string> = new Map();
 

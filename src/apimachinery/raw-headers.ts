@@ -14,7 +14,6 @@ export function* headerLines(headers: RawHeaders): Generator<readonly [name: str
   }
 }
 
-/** The first value under `name` (any case), or `undefined`. */
 export function firstHeader(headers: RawHeaders, name: string): string | undefined {
   const wanted = name.toLowerCase();
   for (let index = 0; index + 1 < headers.length; index += 2) {
@@ -23,7 +22,6 @@ export function firstHeader(headers: RawHeaders, name: string): string | undefin
   return undefined;
 }
 
-/** All values under `name` (any case), in order. */
 export function allHeaders(headers: RawHeaders, name: string): readonly string[] {
   const wanted = name.toLowerCase();
   let values: string[] | undefined;
@@ -32,13 +30,11 @@ export function allHeaders(headers: RawHeaders, name: string): readonly string[]
     values ??= [];
     values.push(headers[index + 1] as string);
   }
-  // Mostly there are none, and every request asks for several names.
   return values ?? noValues;
 }
 
 const noValues: readonly string[] = Object.freeze([]);
 
-/** By its length first: lower case, a new string, is only needed for few of the lines. */
 function isNamed(line: string, lowerCaseName: string): boolean {
   return line.length === lowerCaseName.length && line.toLowerCase() === lowerCaseName;
 }
@@ -52,7 +48,6 @@ export function rawHeadersOf(headers: Headers): RawHeaders {
   return lines;
 }
 
-/** Writes UTF-8 text as the byte string that header values are made of. */
 export function toByteString(text: string): string {
   let plain = true;
   for (let index = 0; index < text.length; index++) {

@@ -3,8 +3,7 @@ const maximumNames = 512;
 const maximumLength = 64;
 
 /**
- * Keeps what a pure function says of header names. Clients send the same few names with every request, and judging
- * one anew costs ten times as much as finding it here.
+ * Keeps what a pure function says of header names: judging one anew costs ten times as much as finding it here.
  * @param judge its result depends on the name alone and is not `undefined`.
  */
 export function rememberingNames<Verdict extends string | boolean>(
@@ -16,7 +15,6 @@ export function rememberingNames<Verdict extends string | boolean>(
     if (verdict !== undefined) return verdict;
     const judged = judge(name);
     if (name.length <= maximumLength) {
-      // Those in use come back at once.
       if (known.size >= maximumNames) known.clear();
       known.set(name, judged);
     }

@@ -10,11 +10,9 @@ interface RememberedRequest {
 }
 
 /**
- * Keeps what was read of requests that come again and again: leases are renewed every few seconds, controllers list
- * the same resources. What comes back is the same object with the same strings, which later lookups find faster than
- * new ones: a request that is not known takes up to a tenth more CPU time in all (bench/README.md).
- * Nothing is kept of a refused target, nor of a request that came once: that would outlive it, and what outlives
- * requests is dear to collect.
+ * Keeps what was read of requests that come again and again, as the same object with the same strings, which later lookups
+ * find faster: a request that is not known takes up to a tenth more CPU time in all (bench/README.md). Nothing is kept of a
+ * request that came once: what outlives requests is dear to collect.
  *
  * Each request has one slot by its hash. A client that chooses targets with another's slot only keeps that one from being
  * remembered: a request is known by the whole of its method and target.

@@ -28,7 +28,6 @@ export interface RequestInfo {
   readonly labelSelector: string;
 }
 
-/** The parameters whose values bear on request info. */
 const collectionParameters = new Set(['fieldSelector', 'labelSelector', 'watch']);
 const noParameters: ReadonlyMap<string, string> = new Map();
 const noParts: readonly string[] = Object.freeze([]);
@@ -94,7 +93,6 @@ export function parseRequestInfo(method: string, pathWithQuery: string): Request
   };
 }
 
-/** Segments without the slashes at both ends; empty ones in between stay. Go splits the decoded path. */
 function splitPath(path: string): readonly string[] {
   let start = 0;
   let end = path.length;
@@ -121,7 +119,6 @@ function nonResourceRequest(method: string, path: string, apiPrefix: string): Re
   };
 }
 
-/** `watch` and `proxy` in front of the resource are the verb for every method. */
 function pathVerb(segment: string | undefined): 'watch' | 'proxy' | '' {
   return segment === 'watch' || segment === 'proxy' ? segment : '';
 }

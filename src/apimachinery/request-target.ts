@@ -20,18 +20,16 @@ const controlCharacter = /\p{Cc}/u;
 const maximumTarget = 64 * 1024;
 
 /**
- * The one place where the form of a request target is judged. Nothing may route, authorize or forward on a
- * target that has not passed here, and what passed is forwarded byte for byte.
+ * The one place where the form of a request target is judged. Nothing may route, authorize or forward on a target that has
+ * not passed here, and what passed is forwarded byte for byte.
  *
- * Accepted is the origin-form (RFC 9112 section 3.2.1) in visible ASCII whose path means the same to Go's
- * `net/url`, to WHATWG URL parsers and to proxies that resolve dot segments. `%2F`, `;`, `//` and a trailing
- * slash are accepted and mean what they mean to Go. The query is opaque: malformed pairs are left to the code that reads
- * it. The empty string is accepted, as upstream's factory accepts it, and is no resource.
+ * Accepted is the origin-form (RFC 9112 section 3.2.1) in visible ASCII whose path means the same to Go's `net/url`, to
+ * WHATWG URL parsers and to proxies that resolve dot segments. `%2F`, `;`, `//` and a trailing slash mean what they mean to
+ * Go. The query is opaque. The empty string is accepted, as upstream's factory accepts it, and is no resource.
  *
  * Join a target to an origin as text, never by `new URL(target, origin)`: there `//host/path` names a host.
  *
- * @throws {RequestInfoError} `AmbiguousRequestTarget`; the message names the error and its remedy, and quotes
- *   nothing of the target.
+ * @throws {RequestInfoError} `AmbiguousRequestTarget`; the message quotes nothing of the target.
  */
 export function acceptRequestTarget(target: string): RequestTarget {
   if (target === '') return emptyTarget;

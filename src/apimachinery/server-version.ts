@@ -19,11 +19,7 @@ export function compareServerVersions(left: string | undefined, right: string | 
   return comparePreReleases(leftMatch[4], rightMatch[4]);
 }
 
-/**
- * Semantic Versioning 2.0.0 section 11: a pre-release is older than its release, numbers count as numbers.
- * Suffixes of vendors (`-gke.100`, `-eks-1a2b`) have the form of one; between servers of one vendor they
- * order as they should.
- */
+/** Semantic Versioning 2.0.0 section 11. Suffixes of vendors (`-gke.100`, `-eks-1a2b`) have the form of a pre-release. */
 function comparePreReleases(left: string | undefined, right: string | undefined): number {
   if (left === undefined || right === undefined)
     return Number(left === undefined) - Number(right === undefined);

@@ -58,7 +58,6 @@ const codes: Record<StatusReason, number> = {
 };
 
 interface StatusOptions extends StatusDetails {
-  /** Further header lines. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -80,7 +79,6 @@ function failureStatus(reason: StatusReason, message: string, options: StatusOpt
   };
 }
 
-/** Status line, header lines and body of a failure, to be written as a `Response` or to a raw socket. */
 export function statusParts(
   reason: StatusReason,
   message: string,
@@ -103,7 +101,6 @@ export function statusParts(
   };
 }
 
-/** A failure as a web `Response`. */
 export function statusResponse(reason: StatusReason, message: string, options: StatusOptions = {}): Response {
   const parts = statusParts(reason, message, options);
   return new Response(parts.body, { status: parts.code, headers: parts.headers });

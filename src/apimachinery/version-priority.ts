@@ -8,11 +8,7 @@ interface VersionPriority {
   readonly minor: number;
 }
 
-/**
- * Kubernetes' order of API versions, for `Array.prototype.sort`: general availability before beta before
- * alpha, then the higher major, then the higher minor; strings of any other form last, alphabetically.
- * `v10` comes before `v2`, and `v1` before `v2beta1`.
- */
+/** Kubernetes' order of API versions, for `Array.prototype.sort`; strings of any other form last, alphabetically. */
 export function compareVersionPriority(left: string, right: string): number {
   const leftPriority = priorityOf(left);
   const rightPriority = priorityOf(right);

@@ -1,8 +1,6 @@
 import { CodedError } from '../runtime/errors.ts';
 
-/** How a destination proves who it is. */
 export type DestinationTrust =
-  /** Checked against the peer CA bundle. */
   | { readonly kind: 'peer-ca' }
   /** Checked against a bundle of its own (PEM). */
   | { readonly kind: 'ca-bundle'; readonly pem: string };
@@ -23,7 +21,7 @@ export interface Destination {
   readonly trust: DestinationTrust;
 }
 
-/** Whether both have the same address, server name and trust, so that they can share connections. */
+/** So that they can share connections. */
 export function leadsTo(one: Destination, other: Destination): boolean {
   return (
     one.origin === other.origin && one.serverName === other.serverName && isSameTrust(one.trust, other.trust)

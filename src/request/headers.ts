@@ -10,9 +10,8 @@ import { websocketProtocolHeader, withoutWebsocketBearer } from './websocket-bea
 export const rerouteMarkHeader = 'x-kubernetes-peer-proxied';
 
 /**
- * Meant for one connection only (RFC 9110 section 7.6.1; HTTP2-Settings: RFC 7540 section 3.2.1; Expect: the
- * server in front has responded to it, RFC 9110 section 10.1.1). Most of them end an HTTP/2 connection
- * (RFC 9113 section 8.2.2).
+ * Meant for one connection only (RFC 9110 section 7.6.1; HTTP2-Settings: RFC 7540 section 3.2.1; Expect: the server in front
+ * has responded to it). Most of them end an HTTP/2 connection (RFC 9113 section 8.2.2).
  */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
@@ -29,17 +28,13 @@ const hopByHop: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * End-to-end fields that a `Connection` option does not remove. RFC 9110 section 7.6.1 forbids naming a field
- * there that is intended for every recipient; obeying it anyway would let a client, through a proxy that
- * passes `Connection` on, strip what that proxy added: its credentials (the request turns anonymous), the
- * impersonated user (the request runs as the proxy itself; GHSA-pvxj-25m6-7vqr), the recorded client address,
- * or the framing and coding of the body. The option is ignored and the field kept, so that a sloppy client
- * still works.
+ * End-to-end fields that a `Connection` option does not remove (RFC 9110 section 7.6.1): else a client could, through a proxy
+ * that passes `Connection` on, strip what that proxy added: its credentials, the impersonated user (GHSA-pvxj-25m6-7vqr), the
+ * recorded client address, or the framing and coding of the body.
  */
 const notNominable =
   /^(?:authorization|cookie|forwarded|host|via)$|^(?:content|impersonate|sec-websocket|x-forwarded)-/;
 
-/** What a request's lines are rewritten by, besides their names. */
 export interface Rewriting {
   /** The router names the caller: the caller's own credentials stay behind. */
   readonly isCallerNamed?: boolean | undefined;
@@ -62,7 +57,6 @@ type LineFate =
   | 'forwarded-for';
 type FateOfName = (name: string) => LineFate;
 
-/** Read by the destination or written anew on the way: the others travel or stay, whoever calls. */
 const rewritten: ReadonlyMap<string, LineFate> = new Map([
   ['authorization', 'credentials'],
   [websocketProtocolHeader, 'websocket-protocol'],
@@ -72,7 +66,6 @@ const rewritten: ReadonlyMap<string, LineFate> = new Map([
 
 const requestFates = new WeakMap<IdentityHeaderNames, FateOfName>();
 
-/** The table by which a request's lines are gone through: each name is judged once. */
 function requestFatesFor(names: IdentityHeaderNames): FateOfName {
   const known = requestFates.get(names);
   if (known !== undefined) return known;
@@ -94,9 +87,9 @@ function requestFatesFor(names: IdentityHeaderNames): FateOfName {
 /**
  * Header lines of a request that may travel on, as a fresh list, in order, each as it came, but for what `rewriting` says.
  *
- * Gone are: what was meant for this connection only, what its `Connection` lines nominate, Host and HTTP/2
- * pseudo headers (the transport writes its own), every identity header in any spelling, and the reroute mark.
- * All that the router itself adds is added afterwards, so no client can nominate it away.
+ * Gone are: what was meant for this connection only, what its `Connection` lines nominate, Host and HTTP/2 pseudo headers,
+ * every identity header in any spelling, and the reroute mark. What the router adds comes afterwards, so no client can
+ * nominate it away.
  * @param names the configured identity headers, removed besides Kubernetes' own.
  */
 export function cleanRequestHeaders(
@@ -155,10 +148,7 @@ function fateOnConnection(lowerCaseName: string): LineFate {
   return hopByHop.has(lowerCaseName) || lowerCaseName.startsWith(':') ? 'stays' : 'travels';
 }
 
-/**
- * Header lines of a response that may travel on: all but those meant for the connection to the destination.
- * Such a line in an HTTP/2 response would be an error of ours (RFC 9113 section 8.2.2).
- */
+/** All but those meant for the connection to the destination (RFC 9113 section 8.2.2). */
 export function cleanResponseHeaders(headers: RawHeaders): string[] {
   const kept: string[] = [];
   let hasConnection = false;
@@ -188,7 +178,6 @@ function withoutNominated(
   return kept.filter((_, index) => !unwanted.has((kept[index - (index % 2)] as string).toLowerCase()));
 }
 
-/** The fields that `Connection` lines nominate for removal, in lower case. */
 function connectionOptions(headers: RawHeaders): Set<string> {
   const options = new Set<string>();
   for (const value of allHeaders(headers, 'connection')) {
@@ -200,19 +189,15 @@ function connectionOptions(headers: RawHeaders): Set<string> {
   return options;
 }
 
-/**
- * Whether a request claims to have been rerouted, which proves nothing: the first value is exactly `true`, as upstream
- * compares it (pkg/util/peerproxy/peerproxy_handler.go).
- */
+/** It proves nothing. The first value is exactly `true`, as upstream compares it (pkg/util/peerproxy/peerproxy_handler.go). */
 export function carriesRerouteMark(headers: RawHeaders): boolean {
   return firstHeader(headers, rerouteMarkHeader) === 'true';
 }
 
 /**
- * Whether a peer has rerouted this request already, so that it must not travel on. The mark counts from
- * verified peers alone: anyone else could force local handling with it.
- * @param senderIsVerifiedPeer for a caller that passes through: whether the connection itself belongs to a
- *   verified peer (`RequestHeaderAuthenticator.isVerifiedPeer`). Upstream's peers send upgrades without a user.
+ * Whether a peer has rerouted this request already, so that it must not travel on. The mark counts from verified peers
+ * alone: anyone else could force local handling with it.
+ * @param senderIsVerifiedPeer for a caller that passes through: upstream's peers send upgrades without a user.
  */
 export function hasVerifiedRerouteMark(
   headers: RawHeaders,
@@ -223,15 +208,11 @@ export function hasVerifiedRerouteMark(
   return trusted && carriesRerouteMark(headers);
 }
 
-/**
- * The header names under which an identity is asserted, in order of preference. Matched in any case.
- * The fields are kube-apiserver's `--requestheader-*` flags.
- */
+/** In order of preference, matched in any case: kube-apiserver's `--requestheader-*` flags. */
 export interface IdentityHeaderNames {
   readonly username: readonly string[];
   readonly uid: readonly string[];
   readonly group: readonly string[];
-  /** What follows the prefix is the key. */
   readonly extraPrefix: readonly string[];
 }
 
@@ -248,7 +229,6 @@ export const peerAssertionHeader = 'mixed-version-proxy-identity';
 
 export type IdentityHeaderNamesErrorCode = 'EmptyHeaderName' | 'InvalidHeaderName';
 
-/** Thrown for configured names that no header line can carry. */
 class IdentityHeaderNamesError extends CodedError<IdentityHeaderNamesErrorCode> {
   override readonly name = 'IdentityHeaderNamesError';
 }
@@ -273,12 +253,11 @@ export function checkIdentityHeaderNames(names: IdentityHeaderNames): void {
 }
 
 /**
- * Tells whether a header, named in lower case, could be read as an identity by any server upstream: by Kubernetes'
- * standard names, the configured ones and that of the peer assertion.
+ * Whether a header, named in lower case, could be read as an identity by any server upstream: by Kubernetes' names, which the
+ * destination may read whatever is configured, the configured ones and that of the peer assertion.
  *
- * The standard names always count, also where others are configured: the destination may still read them.
- * Every character that is neither letter nor digit counts as a hyphen, since servers that map header names to
- * variables read `X_Remote_User` and `X-Remote-User` as one (CVE-2025-64484).
+ * Every character that is neither letter nor digit counts as a hyphen, since servers that map header names to variables read
+ * `X_Remote_User` and `X-Remote-User` as one (CVE-2025-64484).
  */
 export function identityHeaderMatcher(names: IdentityHeaderNames): (lowerCaseName: string) => boolean {
   const exact = new Set<string>([peerAssertionHeader]);
@@ -296,7 +275,6 @@ export function identityHeaderMatcher(names: IdentityHeaderNames): (lowerCaseNam
 
 const alreadyHyphenated = /^[a-z0-9-]*$/;
 
-/** Lower case, with a hyphen for every character that is neither letter nor digit. */
 function hyphenated(name: string): string {
   return alreadyHyphenated.test(name) ? name : name.toLowerCase().replace(/[^a-z0-9]/g, '-');
 }
@@ -310,10 +288,7 @@ export function unescapeExtraKey(escaped: string): string {
   }
 }
 
-/**
- * Gateways must write it (RFC 9110 section 7.6.3). Here it is also what ends loops: the reroute mark counts
- * from verified peers only, and a request whose token this router could not check is not forwarded as a peer's.
- */
+/** RFC 9110 section 7.6.3. It also ends loops: the reroute mark counts from verified peers only. */
 export const viaHeader = 'Via';
 
 /** A name for one router instance that no other has and that tells nothing about it (section 7.6.3). */
@@ -321,10 +296,7 @@ export function newPseudonym(): string {
   return `mixed-version-proxy-${hexOf(crypto.getRandomValues(new Uint8Array(8)))}`;
 }
 
-/**
- * Whether a request has been through the router of that name already. A client that forges the name is only
- * refused: routing never depends on it.
- */
+/** A client that forges the name is only refused: routing never depends on it. */
 export function hasPassedThrough(headers: RawHeaders, pseudonym: string): boolean {
   // Searched first: a long line of others costs nothing then.
   return allHeaders(headers, viaHeader).some(
@@ -332,7 +304,7 @@ export function hasPassedThrough(headers: RawHeaders, pseudonym: string): boolea
   );
 }
 
-/** The member that a router adds to the list. @param protocol version the request was received in: `1.1`, `2.0`. */
+/** @param protocol version the request was received in: `1.1`, `2.0`. */
 export function viaMember(protocol: string, pseudonym: string): string {
   return `${protocol} ${pseudonym}`;
 }
@@ -344,12 +316,11 @@ export const auditIdHeader = 'Audit-ID';
 const acceptableId = /^[\w.:-]{1,64}$/;
 
 /**
- * The ID of this request in log lines, and on upstream servers. Created on first use, so
- * that a request that is not logged costs nothing; from then on it travels with the request.
+ * The ID of this request in log lines, and on upstream servers. Created on first use, so that a request that is not logged
+ * costs nothing.
  *
- * As in kube-apiserver an ID counts from anyone (pkg/endpoints/filters/audit_init.go): a client's own tools
- * correlate by it, and the upstream API server would accept it anyway. It proves nothing. One that is long, or could
- * look like something else in a log, is replaced.
+ * As in kube-apiserver an ID counts from anyone (pkg/endpoints/filters/audit_init.go). It proves nothing. One that is long, or
+ * could look like something else in a log, is replaced.
  */
 export function auditIdOf(inbound: Pick<InboundRequest, 'headers' | 'auditId'>): string {
   if (inbound.auditId === undefined) {
@@ -359,14 +330,13 @@ export function auditIdOf(inbound: Pick<InboundRequest, 'headers' | 'auditId'>):
   return inbound.auditId;
 }
 
-/** Header lines of a destination's response: with an audit ID where the destination did not give it one. */
 export function withAuditIdForClient(headers: string[], { auditId }: InboundRequest): string[] {
   if (auditId === undefined || firstHeader(headers, auditIdHeader) !== undefined) return headers;
   headers.push(auditIdHeader, auditId);
   return headers;
 }
 
-/** A response of the router's own, with the audit ID that every response of kube-apiserver has. Changes `response`. */
+/** As every response of kube-apiserver has one. Changes `response`. */
 export function withAuditId(response: Response, inbound: InboundRequest): Response {
   const { headers } = response;
   if (headers.has(auditIdHeader)) return response;

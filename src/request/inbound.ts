@@ -4,7 +4,6 @@ import type { RequestRecord } from './request-record.ts';
 /** A client certificate whose chain the runtime has verified. Never built from an unverified one. */
 export interface VerifiedClientCertificate {
   readonly commonName: string;
-  /** The O values of the subject, in order. */
   readonly organizations: readonly string[];
   /** Kubernetes' own attribute of the subject for a UID; left out where there is none. */
   readonly uid?: string | undefined;
@@ -30,8 +29,8 @@ export interface OtherVersion {
 }
 
 /**
- * A request as it was received, with what the web's `Request` has lost: the target byte for byte and
- * the header lines one by one. Runtimes subclass it to carry their own objects to their own transport.
+ * A request as it was received, with what the web's `Request` has lost: the target byte for byte and the header lines one by
+ * one. Runtimes subclass it to carry their own objects to their own transport.
  */
 export interface InboundRequest {
   readonly method: string;
@@ -41,7 +40,7 @@ export interface InboundRequest {
   /** The version of HTTP it came in: `1.0`, `1.1`, `2.0`. Left out by runtimes that do not tell. */
   readonly httpVersion?: string;
   readonly connection: ConnectionInfo;
-  /** The body; `null` when there is none. Reading it starts the transfer, so it is read at most once. */
+  /** Reading it starts the transfer, so it is read at most once. */
   body(): ReadableStream<Uint8Array> | null;
   /**
    * Keeps what is read of the body from now on, up to a limit, so that it can be sent to another destination. Left out
@@ -58,15 +57,14 @@ export interface InboundRequest {
    */
   onFinished?(listener: () => void): void;
   /**
-   * Ends the exchange when it takes longer than the server's request time-out, counted from its receipt. While there is
-   * no head of a response a read gets 503 and a write 504 (k8s.io/apiserver pkg/server/filters/timeout.go); a response
-   * that has begun is broken off.
-   * Called by `Router.accept` for what is not long-running. Left out where there is no such time-out.
+   * Ends the exchange when it takes longer than the server's request time-out, counted from its receipt: 503 for a read and 504
+   * for a write (k8s.io/apiserver pkg/server/filters/timeout.go); a response that has begun is broken off. Left out where there
+   * is no such time-out.
    */
   limitDuration?(): void;
   /**
-   * Sends a response that is the router's own, or that a transport has not sent itself, once it is there: the fetch handler
-   * has returned `sentElsewhere` at once. Left out by runtimes to which the fetch handler returns a promise of the response.
+   * Sends a response that no transport has sent itself: the fetch handler has returned `sentElsewhere` at once. Left out by
+   * runtimes to which the fetch handler returns a promise of the response.
    */
   respond?(response: Response): void;
   /** Set by `auditIdOf`, on first need. */
@@ -106,12 +104,12 @@ export function inboundFromRequest(request: Request, connection: ConnectionInfo 
   };
 }
 
-/** Whether nothing of its body, if there is one, has been read: a runtime that keeps nothing can send it so far. */
+/** A runtime that keeps nothing can send it so far. */
 export function isUnread({ body, bodyUsed }: Request): boolean {
   return body === null || !(bodyUsed || body.locked);
 }
 
-/** Whether a request announces a body (RFC 9112 section 6.3). */
+/** RFC 9112 section 6.3. */
 export function announcesBody({ headers }: Pick<InboundRequest, 'headers'>): boolean {
   if (firstHeader(headers, 'transfer-encoding') !== undefined) return true;
   const length = firstHeader(headers, 'content-length');
@@ -123,7 +121,6 @@ export function canBeSentAgain(inbound: InboundRequest): boolean {
   return inbound.rewindBody === undefined ? inbound.body() === null : inbound.rewindBody();
 }
 
-/** The query of a request target, undecoded and without `?`; empty when there is none. */
 export function queryOf(target: string): string {
   const start = target.indexOf('?');
   return start === -1 ? '' : target.slice(start + 1);

@@ -1,22 +1,17 @@
 import { statusResponse } from '../apimachinery/status.ts';
 import type { AdmittedRequest } from './router.ts';
 
-/** Everything under it is the router's own and never reaches an API server. */
 export const ownPathsPrefix = '/.mixed-version-proxy';
 
 /**
  * - `none`: any other path, however it is decoded.
  * - `own`: under the prefix, spelled out.
- * - `disguised`: under the prefix only to a reader that decodes escapes or merges slashes. Hono decodes before
- *   it matches, and an upstream server may do either, so that such a target could be one thing to a check
+ * - `disguised`: under the prefix only to a reader that decodes escapes or merges slashes. It could be one thing to a check
  *   and another to a handler: it is refused.
  */
 type OwnPathSpelling = 'none' | 'own' | 'disguised';
 
-/**
- * Whether an accepted request target names one of the router's own paths. Pure. Case counts, as in every path.
- * @param path the target's path, decoded once (`RequestInfo.path`).
- */
+/** @param path the target's path, decoded once (`RequestInfo.path`). */
 export function ownPathSpelling(target: string, path: string): OwnPathSpelling {
   // Called for every request; nearly all return here.
   if (!path.includes(ownPathsPrefix)) return 'none';
@@ -27,10 +22,7 @@ export function ownPathSpelling(target: string, path: string): OwnPathSpelling {
   return rawPath === merged ? 'own' : 'disguised';
 }
 
-/**
- * Refuses other spellings of the own paths: no reading of them may lead to an API server. For every request.
- * @returns the refusal (400), or `undefined` for every other path.
- */
+/** No reading of them may lead to an API server. @returns the refusal (400), or `undefined` for every other path. */
 export function refuseDisguisedOwnPath({
   inbound,
   requestInfo,
@@ -42,11 +34,7 @@ export function refuseDisguisedOwnPath({
   );
 }
 
-/**
- * Refuses to upgrade anything under the own paths: their handlers are not on the way of upgrades, and nothing under the
- * prefix goes to an API server.
- * @returns the refusal (400), or `undefined` for every other path.
- */
+/** @returns the refusal (400), or `undefined` for every other path. */
 export function refuseUpgradeOfOwnPath({
   inbound,
   requestInfo,

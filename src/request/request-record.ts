@@ -4,7 +4,6 @@ import type { Decision } from '../routing/decision.ts';
 import type { Destination, TransportErrorCode } from './destination.ts';
 import type { Caller } from './user-info.ts';
 
-/** Why a request was turned away that could have been served. */
 export type DropReason =
   /** Too many requests in flight (429). */
   | 'Overloaded'
@@ -15,7 +14,6 @@ export type DropReason =
   /** It took longer than `--request-timeout` (503 for a read, 504 for a write, or a reset when the response had begun). */
   | 'RequestTimeout';
 
-/** Why an attempt at a destination did not respond. */
 export type AttemptFailure =
   | TransportErrorCode
   /** The caller's identity does not fit into the assertion for this destination: nothing was sent. */
@@ -34,7 +32,6 @@ export interface Attempt {
   failure: AttemptFailure | undefined;
 }
 
-/** What a record has of the request as it was received: an `InboundRequest`. */
 interface RecordedRequest {
   readonly method: string;
   /** Path and query, undecoded. */
@@ -47,14 +44,12 @@ interface RecordedRequest {
   onFinished?(listener: () => void): void;
 }
 
-/** Counts bytes as they pass, a chunk at a time. */
 export interface ByteCounter {
   add(bytes: number): void;
 }
 
 /**
- * Reads the records of all requests that reach the router, whichever way they take: fetch handler or upgrade, served by a
- * destination, from merged documents, by the router's own paths, or refused. Metrics and the access log are observers.
+ * Reads the records of all requests that reach the router, whichever way they take. Metrics and the access log are observers.
  * Must not throw, and must not wait for anything: it is called on the request path.
  */
 export interface RequestObserver {
@@ -71,10 +66,7 @@ export interface RequestObserver {
   finished?(record: RequestRecord): void;
 }
 
-/**
- * What is known of one request, in one place: written by accept, identify, decide, each attempt and the end, and read by
- * the observers. Times are milliseconds of a clock that only rises.
- */
+/** What is known of one request. Times are milliseconds of a clock that only rises. */
 export class RequestRecord {
   readonly inbound: RecordedRequest;
   readonly begunAt: number;
@@ -91,9 +83,7 @@ export class RequestRecord {
   readonly attempts: Attempt[] = [];
   /** The code of the client's response; 0: none so far. */
   status = 0;
-  /** When the head of the client's response was there; `undefined` before. */
   respondedAt: number | undefined;
-  /** When the exchange was over; `undefined` before. */
   finishedAt: number | undefined;
   /**
    * Where the bytes of the destination's response are counted while they are passed on. Kept for as long as the response
@@ -116,7 +106,6 @@ export class RequestRecord {
     for (const observer of this.#observers) observer.accepted?.(this);
   }
 
-  /** The router rejects it to protect itself. A response follows unless one had begun. */
   turnedAway(reason: DropReason): void {
     this.dropped = reason;
   }

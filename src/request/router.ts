@@ -4,7 +4,6 @@ import { type InboundRequest, inboundFromRequest } from './inbound.ts';
 import type { OutboundRequest, Outcome, ResponseToSend, SendResult } from './transport.ts';
 import type { Caller } from './user-info.ts';
 
-/** An admitted request: its path is unambiguous, its caller is known, its destination is decided. */
 export interface AdmittedRequest {
   readonly inbound: InboundRequest;
   readonly requestInfo: RequestInfo;
@@ -13,8 +12,8 @@ export interface AdmittedRequest {
 }
 
 /**
- * The steps of one request, in their order (proxy/router.ts). `handleRequest` calls the first three for fetch handlers and
- * upgrades alike; both end with `deliver`. So neither can skip path acceptance, authentication, hygiene or stamping.
+ * The steps of one request, in their order (proxy/router.ts): fetch handlers and upgrades cannot skip path acceptance,
+ * authentication, hygiene or stamping.
  */
 export interface Router {
   /** Path acceptance and request info; the refusal when the target cannot be accepted (400, 500), or has come back (503). */
@@ -38,7 +37,6 @@ interface HandlerVariables {
   caller: Caller;
 }
 
-/** `Bindings` are the runtime's own: sockets on Node, keys on Workers. The core never looks into them. */
 export interface HandlerEnvironment {
   Variables: HandlerVariables;
   Bindings: object;

@@ -3,28 +3,26 @@ import type { Destination } from './destination.ts';
 import type { InboundRequest } from './inbound.ts';
 import type { ByteCounter } from './request-record.ts';
 
-/** A request that is ready to leave: hygiene done, identity stamped. Only `buildOutboundRequest` makes one. */
+/** Hygiene done, identity stamped. Only `buildOutboundRequest` makes one. */
 export interface OutboundRequest {
   readonly destination: Destination;
   readonly method: string;
-  /** The request target, byte for byte as it was received. */
   readonly target: string;
   readonly headers: RawHeaders;
   /**
-   * Present the front-proxy client certificate, so that the destination believes the X-Remote headers.
-   * False for callers that the router did not authenticate, whose own credentials speak for them, and where a
-   * signed token names the caller.
+   * Present the front-proxy client certificate, so that the destination believes the X-Remote headers. False for callers whose
+   * own credentials speak for them, and where a signed assertion names the caller.
    */
   readonly presentFrontProxyCertificate: boolean;
   /** Watch, log, exec and the like: never cut for being quiet. */
   readonly longRunning: boolean;
-  /** An application behind the API server responds: that its response breaks off is no news of the server itself. */
+  /** An application behind the API server responds: that it breaks off is no news of the server. */
   readonly passesThrough?: boolean;
   /** Its response is a stream of watch events, which can be ended between two of them. */
   readonly isWatch?: boolean;
   /**
-   * For a watch: whether it would now go to a server of another version. A transport that supports it then ends the
-   * watch between two events, and its client resumes from there. Left out: the watch stays.
+   * Whether a watch would now go to a server of another version. A transport that supports it then ends the watch between two
+   * events, and its client resumes from there.
    */
   readonly isMisplaced?: (() => boolean) | undefined;
   /**
@@ -32,17 +30,15 @@ export interface OutboundRequest {
    * false, the router keeps waiting. Left out: none could.
    */
   readonly othersLeft?: (() => boolean) | undefined;
-  /** A 404 by which the destination denies to have the path (`refusalOfNotServed`) is to be told to `Router.deliver`. Default false. */
+  /** A 404 by which the destination says that it does not serve the path is to be told to `Router.deliver`. Default false. */
   readonly othersMayServe?: boolean | undefined;
 }
 
-/** Head of a response: code and header lines as the destination sent them. */
 export interface ResponseHead {
   readonly status: number;
   readonly headers: RawHeaders;
 }
 
-/** How a response is handled, decided by its head alone. */
 type ResponseDisposition =
   /** Pass it on with these header lines. A transport that handles the body reports its size to `bytes`. */
   | { readonly kind: 'forward'; readonly headers: RawHeaders; readonly bytes?: ByteCounter | undefined }
@@ -51,7 +47,6 @@ type ResponseDisposition =
 
 export type OnResponseHead = (head: ResponseHead) => ResponseDisposition;
 
-/** Reaches destinations. Each runtime brings its own; tests bring one that records. */
 export interface Transport {
   /**
    * Sends one request once and resolves with the destination's response (`passedOnResponse`), streamed, its body untouched
@@ -83,8 +78,8 @@ export interface ResponseToSend {
 export type Outcome = Sent | ResponseToSend;
 
 /**
- * A server's word that it did nothing, by the head of its response, so that another one can be asked. `NotServed`: it does
- * not have what the snapshot says it serves. `Unavailable`: it ends, or is down behind its router.
+ * A server's word that it did nothing, by the head of its response, so that another one can be asked. `NotServed`: it does not
+ * serve the path. `Unavailable`: it ends, or is down behind its router.
  */
 export interface Refusal {
   readonly kind: 'refusal';
@@ -133,10 +128,7 @@ export function passedOnResponse(response: Response): ResponseToSend {
   return { kind: 'response', response, isPassedOn: true };
 }
 
-/**
- * What a fetch handler returns for a response that is sent on another way: the runtime's adapter drops this one, which it
- * knows by a header of @hono/node-server's.
- */
+/** The runtime's adapter drops this one, which it knows by a header of @hono/node-server's. */
 export const sentElsewhere = new Response(null, { headers: { 'x-hono-already-sent': 'true' } });
 
 export function responseOf(result: SendResult): Response {

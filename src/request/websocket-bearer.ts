@@ -1,12 +1,8 @@
 import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
 
-/** The request header in which a WebSocket client names its subprotocols, in lower case. */
 export const websocketProtocolHeader = 'sec-websocket-protocol';
 
-/**
- * Subprotocol that carries a bearer token, since a browser cannot set Authorization on a WebSocket
- * (k8s.io/apiserver pkg/authentication/request/websocket/protocol.go).
- */
+/** k8s.io/apiserver pkg/authentication/request/websocket/protocol.go. */
 const bearerProtocolPrefix = 'base64url.bearer.authorization.k8s.io.';
 
 /** Characters of a line. Tokens have a few thousand. */
@@ -30,8 +26,8 @@ export function withoutWebsocketBearer(value: string): string | undefined {
 }
 
 /**
- * The bearer token of a WebSocket handshake, decoded; `undefined` unless there is exactly one that kube-apiserver
- * would take too: base64url of UTF-8, spelled exactly, beside another subprotocol that can be selected.
+ * The bearer token of a WebSocket handshake, decoded; `undefined` unless there is exactly one that kube-apiserver would take
+ * too, beside another subprotocol that can be selected.
  */
 export function websocketBearerToken(headers: RawHeaders): string | undefined {
   if (firstHeader(headers, 'upgrade')?.trim().toLowerCase() !== 'websocket') return undefined;

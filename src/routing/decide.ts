@@ -240,7 +240,6 @@ function describePreference(
   return `its servers ${why}; versions in order of preference: ${order}${isLocals ? '; the local server has the first' : ''}${changes ?? ''}`;
 }
 
-/** Rule 1, for paths whose response is one server's own. */
 function decideOtherPath(
   { path }: RequestInfo,
   table: RoutingTable | undefined,
@@ -262,7 +261,6 @@ function decideOtherPath(
   return inPlaceOfLocal(notAResourceRequest, table.reachable, table, context);
 }
 
-/** Whether a server that left for a while, or is not known, is said to serve this. Pure. */
 export function isServedByDepartedServer(requestInfo: RequestInfo, table: RoutingTable | undefined): boolean {
   return (
     table !== undefined &&
@@ -308,10 +306,9 @@ const ofDepartedServer = unavailableDecision('ServerDeparted');
 const notKnown = unavailableDecision('ServerNotKnown');
 
 /**
- * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller
- * read the path; an OpenAPI v3 document is one server's own and comes from a server that holds it; OpenAPI v2 comes from
- * a server of the newest version. `undefined` for everything else, and for a caller that must see the local view: a peer
- * that rerouted the request, or anyone while nothing is known of the cluster. Pure.
+ * The exceptions of rule 1: discovery is merged by the router itself, once the local server has let the caller read the path;
+ * an OpenAPI v3 document comes from a server that holds it; OpenAPI v2 from a server of the newest version. `undefined` for
+ * everything else, and for a caller that must see the local view.
  */
 function decideDocument(
   requestInfo: RequestInfo,
@@ -344,16 +341,12 @@ function decideDocument(
   return withoutReachableServer(holders.servers);
 }
 
-/** What becomes of a request that only servers without an address can respond to. */
 function withoutReachableServer(servers: readonly RoutingServer[]): Decision {
   if (servers.some(({ missing }) => missing !== undefined)) return notKnown;
   return servers.some(({ departed }) => departed) ? ofDepartedServer : outOfReach;
 }
 
-/**
- * The document has tens of megabytes in large clusters, and the newest version's has nearly all of it: it is routed, not
- * merged. Where no server of that version can be asked, the next one's is still a document.
- */
+/** The document has tens of megabytes in large clusters: it is routed to the newest version, not merged. */
 function decideOpenApiV2(
   requestInfo: RequestInfo,
   table: RoutingTable,
@@ -368,9 +361,7 @@ function decideOpenApiV2(
   return decision?.decision === 'peer' ? { ...decision, reason: 'MergedDocument' } : decision;
 }
 
-/**
- * Whether the router responds itself, as far as method and path tell: the form asked for may not be merged.
- */
+/** The form asked for may not be merged. */
 function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
   if (verb !== 'get' && verb !== 'head') return false;
   const document = parseDiscoveryPath(path);
@@ -381,8 +372,8 @@ function isMerged({ verb, path }: RequestInfo, table: RoutingTable): boolean {
 }
 
 /**
- * What becomes of a decision for the local server. In the sidecar form it stands while that server is up; while it
- * is down, `candidates` other than it take its place, if there are any. In the gateway form they always do.
+ * In the sidecar form it stands while the local server is up; while it is down, other candidates take its place, if there are
+ * any. In the gateway form they always do.
  * @param candidates servers that can serve the request as well, each with an address.
  */
 function inPlaceOfLocal(
@@ -408,9 +399,8 @@ function inPlaceOfLocal(
 }
 
 /**
- * Whether a path that names no resource is about the cluster, so that every server's response will do: discovery,
- * OpenAPI, version and the issuer of service account tokens. What else there is (`/metrics`, `/logs`, `/debug`,
- * `/configz`, `/statusz`, `/flagz`) is about one server, and must not be another's under its name.
+ * Whether every server's response will do: discovery, OpenAPI, version and the issuer of service account tokens. What else
+ * there is (`/metrics`, `/logs`, `/debug`, `/configz`) is about one server, and must not be another's under its name.
  */
 export function isClusterPath(path: string): boolean {
   return /^\/(api|apis|openapi|version|\.well-known|openid)(\/|$)/.test(path);

@@ -19,15 +19,12 @@ export interface PreferredVersionOptions {
 }
 
 export interface DecisionContext {
-  /** ID of the local API server. Left out in the gateway form: no server is closer than another. */
   readonly serverId?: string | undefined;
   /** Send requests that the local server and others serve to one of the others. Default false. */
   readonly localServerIsDown?: boolean | undefined;
   /** Milliseconds since the epoch. Left out: whatever changes of versions the snapshot foresees count. */
   readonly now?: number | undefined;
-  /** Query of the request target without `?`; it chooses between OpenAPI documents. */
   readonly query?: string | undefined;
-  /** The request carries the reroute mark, and its sender is a verified peer. */
   readonly reroutedByVerifiedPeer: boolean;
   /** Default: the version of the majority, for what differs. */
   readonly preferredVersion?: PreferredVersionOptions | undefined;
@@ -36,7 +33,6 @@ export interface DecisionContext {
 }
 
 export interface DecisionStep {
-  /** Number of the rule in the list of rules, and its question. */
   readonly rule: string;
   readonly matched: boolean;
   readonly detail: string;
@@ -92,6 +88,5 @@ export interface VersionChoice {
 export const localDecision = (reason: DecisionReason): Decision =>
   Object.freeze({ decision: 'local', reason, candidates: [] as const });
 
-/** To be made once, as `localDecision`. */
 export const unavailableDecision = (reason: DecisionReason): Decision =>
   Object.freeze({ decision: 'unavailable', reason, candidates: [] as const });

@@ -107,10 +107,7 @@ export function mayTip(
 
 const ledTables = new WeakMap<RoutingTable, RoutingTable>();
 
-/**
- * The same table, whose documents speak for the version that responds: what clients read is what they will meet. Made once
- * for each table and version.
- */
+/** The same table, whose documents speak for the version that responds. Made once for each table and version. */
 export function ledByPreference(
   table: RoutingTable,
   options: PreferredVersionOptions | undefined,
@@ -177,7 +174,6 @@ function decodingFirst(
 /** Admission checks these for every verb: the operation is CONNECT (k8s.io/apiserver pkg/endpoints/installer.go). */
 const connecting = new Set(['exec', 'attach', 'portforward', 'proxy']);
 
-/** Whether admission looks at it: everything but reads. */
 function isWrite({ verb, subresource }: RequestInfo): boolean {
   return (verb !== 'get' && verb !== 'list' && verb !== 'watch') || connecting.has(subresource);
 }
@@ -229,7 +225,6 @@ export function decideByVersion(
   };
 }
 
-/** The local server needs no address to be asked, and is left out while it is down. */
 function askableServers(
   { serverIds, reachable }: ServersOfVersion,
   table: RoutingTable,

@@ -22,7 +22,7 @@ function sortedMembers(value: object): [string, unknown][] {
   return members.sort(([left], [right]) => (left < right ? -1 : 1));
 }
 
-/** Whether two JSON values say the same: members in any order, one that is `undefined` as good as none. */
+/** Members in any order, one that is `undefined` as good as none. */
 export function isSameJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;

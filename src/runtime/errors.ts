@@ -17,7 +17,7 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message.replace(hintOfNode, '') : String(error);
 }
 
-/** The same of an error of a file, beside the path that is told already: without Node's `, open '…'`. */
+/** Without Node's `, open '…'`, beside the path that is told already. */
 export function fileErrorMessage(error: unknown): string {
   const message = errorMessage(error);
   if (!(error instanceof Error && 'syscall' in error && 'path' in error)) return message;

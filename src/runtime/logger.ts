@@ -9,7 +9,6 @@ export interface Logger {
 /** Logs nothing: the default of a library. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Milliseconds in which one kind of failure is logged once. */
 const interval = 10_000;
 
 /** Kinds that are kept apart. More appear only when an error makes up names. */
@@ -28,9 +27,8 @@ interface FailureLogOptions {
 }
 
 /**
- * Warns of failures that come in their thousands while a server is down: the first of a kind at once, then one line
- * an interval, with the number of those in between (`repeated`). Nothing is counted by timers: the rest of a burst is
- * told of with the next failure, of whichever kind.
+ * Warns of failures that come in their thousands while a server is down: the first of a kind at once, then one line an
+ * interval, with the number of those in between (`repeated`). The rest of a burst is told of with the next failure.
  */
 export class FailureLog {
   readonly #logger: Logger;
@@ -56,7 +54,6 @@ export class FailureLog {
     this.#told.set(kind, { since: now, withheld: 0 });
   }
 
-  /** Logs how often a kind was withheld once it has stopped, and forgets it. */
   #tellOfEnded(now: number): void {
     for (const [kind, told] of this.#told) {
       if (now - told.since < 2 * interval) continue;

@@ -1,4 +1,3 @@
-/** Time and chance, injected so that tests hold both. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -69,8 +68,8 @@ export interface BackOff {
 }
 
 /**
- * Wait after so many failures in a row (at least 1): doubling, capped, and drawn from its upper half, so that
- * several sync jobs and targets that failed together do not come back together.
+ * Doubling, capped, and drawn from its upper half, so that several sync jobs and targets that failed together do not come
+ * back together. @param failures in a row, at least 1
  */
 export function backOffDelay(backOff: BackOff, failures: number, random: number): number {
   const exponential = backOff.initialMilliseconds * 2 ** Math.min(failures - 1, 30);
@@ -88,9 +87,8 @@ export interface SteadyClock extends Clock {
 }
 
 /**
- * A renewal that was made by a clock that was set back would be older than the one before, and no router would take it. What a
- * router has taken is a time that two clocks agreed on, so time goes on from there. Without such a word the machine's
- * clock counts, for it may just as well have been wrong before and be right now.
+ * A renewal made by a clock that was set back would be older than the one before, and no router would take it. What a router
+ * has taken is a time that two clocks agreed on, so time goes on from there.
  */
 export function steadyClock(clock: Clock): SteadyClock {
   /** Difference between the wall clock and the monotonic one, at the latest confirmed time. */
@@ -151,8 +149,8 @@ export interface TimeSlice {
 }
 
 /**
- * Begins to measure now. Short work never rests: a small snapshot is read in one go. On runtimes whose clock stands
- * still while code runs (Workers, against timing attacks) it never rests either; nothing else runs there in between.
+ * Short work never rests. On runtimes whose clock stands still while code runs (Workers, against timing attacks) it never
+ * rests either; nothing else runs there in between.
  */
 export function createTimeSlice(): TimeSlice {
   let begun = performance.now();
@@ -166,7 +164,6 @@ export function createTimeSlice(): TimeSlice {
   };
 }
 
-/** Runs a task as soon as fewer than the limit are running. */
 type Limiter = <Result>(task: () => Promise<Result>) => Promise<Result>;
 
 /** @param limit how many tasks may run at once; at least 1 */

@@ -10,10 +10,7 @@ export interface DocumentIssue {
   readonly message: string;
 }
 
-/**
- * Collects the errors of one document. The first ones are kept; the rest is counted, so that a document of
- * a million errors costs a number, not a million messages.
- */
+/** The first errors are kept; the rest is counted: a document of a million errors costs a number. */
 export class IssueList {
   readonly #kept: DocumentIssue[] = [];
   #omitted = 0;
@@ -32,7 +29,6 @@ export class IssueList {
     return this.#kept.length === 0;
   }
 
-  /** The kept errors; where some were left out, a last entry says how many. */
   toArray(): DocumentIssue[] {
     if (this.#omitted === 0) return [...this.#kept];
     return [...this.#kept, { path: '', message: `${this.#omitted} more errors are not listed` }];
@@ -46,7 +42,6 @@ export function fieldPath(path: string, key: string | number): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
-/** `text` in quotes, control characters escaped, long text cut: input is named, never repeated whole. */
 export function quoted(text: string): string {
   const limit = 80;
   return JSON.stringify(text.length > limit ? `${text.slice(0, limit)}…` : text);
@@ -133,7 +128,6 @@ function describe(input: unknown): string {
   return typeof input === 'object' ? 'an object' : `a ${typeof input}`;
 }
 
-/** An object with these members and no others. */
 export function strict<Entries extends v.ObjectEntries>(entries: Entries) {
   const message = (issue: v.StrictObjectIssue): string => {
     const item = issue.path?.[0];
@@ -163,7 +157,6 @@ export function textThat(holds: (value: string) => boolean, what: string) {
 
 export const boolean = v.boolean(expected('true or false'));
 
-/** A whole number between `minimum` and `maximum`, both included. */
 export function wholeNumber(minimum: number, maximum: number) {
   const what = `a whole number between ${minimum} and ${maximum}`;
   return v.pipe(
@@ -180,7 +173,6 @@ type Values<Members extends Reads> = {
   -readonly [Key in keyof Members]: Exclude<ReturnType<Members[Key]>, undefined>;
 };
 
-/** Reads a document piece by piece, each against its own schema, and collects all errors. */
 export class DocumentReader {
   readonly issues: IssueList;
 
@@ -188,7 +180,6 @@ export class DocumentReader {
     this.issues = issues;
   }
 
-  /** `input` as the schema has it; `undefined` when it has errors, which are then in `issues`. */
   read<Schema extends v.GenericSchema>(
     schema: Schema,
     input: unknown,
@@ -242,7 +233,6 @@ export class DocumentReader {
     return members as Readonly<Partial<Record<Key, unknown>>>;
   }
 
-  /** The items that `readItem` could read. */
   list<Item>(maximum: number, readItem: Read<Item>): (input: unknown, path: string) => Item[] {
     return (input, path) => {
       if (!Array.isArray(input)) {
