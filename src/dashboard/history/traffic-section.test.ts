@@ -17,7 +17,7 @@ const history: HistoryView = {
   total: traffic,
   servers: [],
   versions: [{ version: 'v1.36.0', ...traffic }],
-  rerouted: { requests: 0, reasons: [], resources: [], others: 0 },
+  rerouted: { requests: 0, reasons: [] },
   timeline: [],
   partlyServed: [],
   otherPartlyServed: 0,

@@ -4,8 +4,6 @@ import { reasonTexts } from '../wording/decision-text.ts';
 import type { VersionColours } from '../wording/display-names.ts';
 import { count, type Markup, nounFor, stackingTable, timeOfDay, versionMarkup } from '../wording/markup.ts';
 
-/** Rerouted resources that are named. */
-const namedResources = 10;
 /** Minutes that the chart has at least. */
 const fewestMinutes = 5;
 
@@ -70,23 +68,13 @@ export function latencyText(milliseconds: number | null): string {
   return milliseconds >= 1000 ? `≤ ${Math.round(milliseconds / 100) / 10} s` : `≤ ${milliseconds} ms`;
 }
 
-function rerouted({ rerouted: { requests, reasons, resources, others } }: HistoryView): Markup {
+function rerouted({ rerouted: { requests, reasons } }: HistoryView): Markup {
   if (requests === 0) return html`<p class="muted">Every request went to the local server.</p>`;
-  const named = resources.slice(0, namedResources);
-  const more = resources.slice(namedResources).reduce((sum, each) => sum + each.requests, others);
   return html`<h3>Not to the local server: ${count(requests, 'request')}</h3>
 <ul class="reasons">${reasons.map(
     ({ reason, requests: number }) =>
       html`<li><b>${number}</b> ${reason} <span class="detail">${reasonTexts[reason]}</span></li>`,
-  )}</ul>
-${
-  named.length === 0
-    ? ''
-    : html`<ul class="names">${named.map(
-        ({ resource, requests: number }) =>
-          html`<li><span class="name">${resource.replace(/^\//, '')}</span> <span class="version">${number}</span></li>`,
-      )}${more === 0 ? '' : html`<li class="muted">others ${more}</li>`}</ul>`
-}`;
+  )}</ul>`;
 }
 
 /** Units of the drawing: a minute is one wide. */

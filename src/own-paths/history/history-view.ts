@@ -45,10 +45,6 @@ export interface HistoryView {
   readonly rerouted: {
     readonly requests: number;
     readonly reasons: readonly { readonly reason: DecisionReason; readonly requests: number }[];
-    /** `group/version/resource`, the most frequent first; an empty group is core. */
-    readonly resources: readonly { readonly resource: string; readonly requests: number }[];
-    /** For further resources than are kept. */
-    readonly others: number;
   };
   /** What happened to the cluster, the newest first. */
   readonly timeline: readonly (Omit<UpgradeEvent, 'at'> & { readonly at: string })[];
@@ -155,29 +151,16 @@ function traffic(slots: readonly Slot[], now: number): Traffic {
 
 function reroutedOf(minutes: readonly Minute[]): HistoryView['rerouted'] {
   const reasons = new Map<DecisionReason, number>();
-  const resources = new Map<string, number>();
-  let others = 0;
-  for (const minute of minutes) {
-    for (const [reason, requests] of minute.reasons)
-      reasons.set(reason, (reasons.get(reason) ?? 0) + requests);
-    for (const [resource, requests] of minute.rerouted) {
-      resources.set(resource, (resources.get(resource) ?? 0) + requests);
-    }
-    others += minute.otherRerouted;
+  for (const [reason, requests] of minutes.flatMap((minute) => [...minute.reasons])) {
+    reasons.set(reason, (reasons.get(reason) ?? 0) + requests);
   }
-  const most = (left: { requests: number }, right: { requests: number }) => right.requests - left.requests;
-  const sorted = [...resources].map(([resource, requests]) => ({ resource, requests })).sort(most);
-  const shown = sorted.slice(0, shownResources);
   return {
     requests: [...reasons.values()].reduce((sum, requests) => sum + requests, 0),
-    reasons: [...reasons].map(([reason, requests]) => ({ reason, requests })).sort(most),
-    resources: shown,
-    others: sorted.slice(shownResources).reduce((sum, { requests }) => sum + requests, others),
+    reasons: [...reasons]
+      .map(([reason, requests]) => ({ reason, requests }))
+      .sort((left, right) => right.requests - left.requests),
   };
 }
-
-/** Sixty minutes with a hundred each would be thousands. */
-const shownResources = 100;
 
 /** Nothing for what all servers serve by now. */
 function partlyServed(use: ResourceUse, table: RoutingTable | undefined): readonly PartlyServed[] {

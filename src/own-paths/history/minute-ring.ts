@@ -2,9 +2,8 @@ import type { DecisionReason } from '../../routing/decision.ts';
 
 /** Minutes that are kept. */
 export const keptMinutes = 60;
-/** Limits of a minute: servers by version, and rerouted resources. Further ones are counted together. */
+/** Servers by version that are told apart in a minute. Further ones are counted together. */
 const serversOfMinute = 128;
-const resourcesOfMinute = 100;
 
 export interface ServerMinute {
   /** Empty: the router responded itself. */
@@ -22,10 +21,6 @@ export interface Minute {
   readonly servers: ServerMinute[];
   /** Requests that did not go to the local server, by reason. */
   readonly reasons: Map<DecisionReason, number>;
-  /** The same by resource that a server serves: `group/version/resource`. */
-  readonly rerouted: Map<string, number>;
-  /** Rerouted requests for further resources. */
-  otherRerouted: number;
 }
 
 /** The last hour of requests in buckets of a minute. Bounded; a request costs one look-up and a few additions. */
@@ -55,14 +50,9 @@ export class MinuteRing {
     slot.latencies.add(milliseconds);
   }
 
-  /** @param resource `undefined`: the request is for none, or for one that no server serves */
-  rerouted(now: number, reason: DecisionReason, resource: string | undefined): void {
-    const minute = this.#minuteOf(now);
-    minute.reasons.set(reason, (minute.reasons.get(reason) ?? 0) + 1);
-    if (resource === undefined) return;
-    const known = minute.rerouted.get(resource);
-    if (known === undefined && minute.rerouted.size >= resourcesOfMinute) minute.otherRerouted += 1;
-    else minute.rerouted.set(resource, (known ?? 0) + 1);
+  rerouted(now: number, reason: DecisionReason): void {
+    const { reasons } = this.#minuteOf(now);
+    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   }
 
   /** Those of the last hour, the oldest first; minutes without requests are left out. */
@@ -77,13 +67,7 @@ export class MinuteRing {
   #minuteOf(now: number): Minute {
     const number = minuteNumber(now);
     if (this.#current?.number === number) return this.#current;
-    const minute: Minute = {
-      number,
-      servers: [],
-      reasons: new Map(),
-      rerouted: new Map(),
-      otherRerouted: 0,
-    };
+    const minute: Minute = { number, servers: [], reasons: new Map() };
     this.#slots.clear();
     this.#current = minute;
     this.#minutes[number % keptMinutes] = minute;

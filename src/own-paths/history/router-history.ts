@@ -1,5 +1,4 @@
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
-import type { RequestInfo } from '../../apimachinery/request-info.ts';
 import type { HealthChange, HealthObserver } from '../../health/server-health.ts';
 import type { RequestObserver, RequestRecord } from '../../request/request-record.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
@@ -75,9 +74,7 @@ export class RouterHistory implements RequestObserver, HealthObserver {
     const table = this.#known?.table;
     const id = attempts.at(-1)?.destination.id ?? '';
     this.#ring.responded(now, id, this.#versionOf, status, (respondedAt ?? begunAt) - begunAt);
-    if (decision.decision !== 'local') {
-      this.#ring.rerouted(now, decision.reason, nameOfServed(requestInfo, table));
-    }
+    if (decision.decision !== 'local') this.#ring.rerouted(now, decision.reason);
     const servedBy = servedByPart(requestInfo, table);
     if (servedBy === undefined) return;
     const user = caller?.kind === 'authenticated' ? caller.user.name : undefined;
@@ -94,18 +91,6 @@ export class RouterHistory implements RequestObserver, HealthObserver {
       events: [...this.#events, ...this.#healthEvents],
     });
   }
-}
-
-/**
- * `group/version/resource`; `undefined` for what no server serves. A gateway sends all requests to peers, those for
- * invented names too: names that clients choose would fill the memory and push out the resources of the cluster.
- */
-function nameOfServed(
-  { isResourceRequest, apiGroup, apiVersion, resource }: RequestInfo,
-  table: RoutingTable | undefined,
-): string | undefined {
-  const isServed = isResourceRequest && table?.resource(apiGroup, apiVersion, resource) !== undefined;
-  return isServed ? `${apiGroup}/${apiVersion}/${resource}` : undefined;
 }
 
 function keep(kept: UpgradeEvent[], events: readonly UpgradeEvent[]): void {

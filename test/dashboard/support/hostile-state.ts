@@ -193,8 +193,6 @@ function hostileHistory(hostile: (field: string) => string): HistoryView {
     rerouted: {
       requests: 1,
       reasons: [{ reason: 'ServedByPeer', requests: 1 }],
-      resources: [{ resource: hostile('rerouted'), requests: 1 }],
-      others: 1,
     },
     timeline: [
       {
