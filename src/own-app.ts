@@ -51,11 +51,7 @@ export interface OwnAppOptions extends OwnPathsOptions, Pick<MiddlewareOptions, 
   readonly metrics?: MetricsSource | undefined;
 }
 
-/**
- * The paths that the router serves itself. Each part follows what it needs: accept for all, identify for its own paths.
- *
- * @param toApiServer handles what is not the router's own after all: a health check that only API servers have
- */
+/** @param toApiServer handles what is not the router's own after all: a health check that only API servers have */
 export function createOwnApp(
   options: OwnAppOptions & RouterSettings,
   router: Router,
@@ -143,7 +139,6 @@ function ownPaths(
   const app = new Hono<HandlerEnvironment>();
 
   const tellAddress = tellAdvertisedAddress(options.advertised);
-  // Before all other handlers, which the guard behind them stands before.
   const signed = onlyAuthorizedOrUnknownCallers(authorize);
   if (isPushTarget(source)) {
     app.put('/v1/snapshot', signed, tellAddress, ({ var: { inbound } }) =>
@@ -182,10 +177,7 @@ function readiness(checks: readonly HealthCheck[]): RouterStatus['readiness'] {
   return { ready: healthy, failures };
 }
 
-/**
- * Stands before each handler of the router's own: the request as it was received, its path accepted (400) and
- * spelled in one way only, and its response named and recorded.
- */
+/** The path is accepted (400) and spelled in one way only, and the response is named and recorded. */
 function acceptOwnRequest(
   router: Pick<Router, 'accept'>,
   getInbound: GetInboundRequest,
@@ -218,10 +210,7 @@ function identifyCaller(router: Pick<Router, 'identify'>): MiddlewareHandler<Han
 
 type AdvertisedSource = () => AdvertisedServer | undefined;
 
-/**
- * Tells the sync job with each response to it, on refusals too: a router that cannot use what it is sent still knows
- * where it is.
- */
+/** On refusals too: a router that cannot use what it is sent still knows where it is. */
 function tellAdvertisedAddress(advertised: AdvertisedSource = () => undefined) {
   return createMiddleware(async (context, next) => {
     await next();

@@ -1,7 +1,6 @@
 import type { UnhealthyCause } from './health-state.ts';
 import type { HealthChange, HealthObserver, ServerHealth } from './server-health.ts';
 
-/** What becomes of the connections to a server. */
 export type ConnectionEnd =
   /** Cut: nothing comes from it any more, and a watch would wait for ever. */
   | 'at-once'
@@ -15,11 +14,10 @@ interface ConnectionCloserOptions {
 
 /**
  * Ends the connections to a server when it becomes unhealthy: once for each time, never again for further failures
- * (k3s-io/k3s pkg/agent/loadbalancer; closing on every failed probe would cut what a slow server still carries).
+ * (k3s-io/k3s pkg/agent/loadbalancer).
  *
- * The connections to the last server that is left stay: their clients would have nowhere to go (k3s-io/k3s#10240),
- * and probes that fail everywhere at once tell more of this router than of the servers. They are ended as soon as
- * another server recovers and this one has not.
+ * The connections to the last server that is left stay: their clients would have nowhere to go (k3s-io/k3s#10240). They are
+ * ended as soon as another server recovers and this one has not.
  */
 export class ConnectionCloser implements HealthObserver {
   readonly #options: ConnectionCloserOptions;

@@ -25,10 +25,7 @@ interface Followed {
   pause: AbortController;
 }
 
-/**
- * Probes each server in a loop of its own. What it knows of time it asks of a clock that only rises: setting the
- * wall clock neither stops the probes nor makes them come in a burst.
- */
+/** By a clock that only rises: setting the wall clock neither stops the probes nor makes them come in a burst. */
 export class HealthMonitor {
   readonly #options: HealthMonitorOptions;
   readonly #followed = new Map<string, Followed>();
@@ -42,8 +39,8 @@ export class HealthMonitor {
   }
 
   /**
-   * Follows exactly these servers from now on. One that is gone loses its probes and its state; one whose address
-   * or name has changed is another server, of which nothing is known.
+   * Follows exactly these servers from now on. One whose address or name has changed is another server, of which nothing is
+   * known.
    */
   follow(destinations: readonly Destination[]): void {
     const wanted = new Map(destinations.map((destination) => [destination.id, destination]));
@@ -87,10 +84,7 @@ export class HealthMonitor {
     }
   }
 
-  /**
-   * Until the next probe is due. A doubt makes it due sooner, but never sooner than the least distance, whatever comes
-   * and however often.
-   */
+  /** A doubt makes the next probe due sooner, but never sooner than the least distance. */
   async #rest(followed: Followed, begun: number): Promise<void> {
     const { health, clock } = this.#options;
     const spread = 1 - jitter + 2 * jitter * clock.random();

@@ -1,6 +1,6 @@
 import type { MissingKnowledge } from '../snapshot/routing-table/routing-table.ts';
 
-/** The result of one probe (`GET /readyz`). */
+/** Of `GET /readyz`. */
 export type ProbeOutcome =
   /** 200. */
   | 'ready'
@@ -15,7 +15,6 @@ export type ProbeOutcome =
   /** No response: refused, TLS failure, reset, or none in time. */
   | 'unreachable';
 
-/** What is learnt of a server: a probe's outcome, or a request that found no connection to it. */
 export type HealthSignal = ProbeOutcome | 'not-connected';
 
 /** `unknown`: not probed yet. It is used like a healthy one. */
@@ -31,13 +30,11 @@ export interface HealthThresholds {
 }
 
 /**
- * A connection to a server was refused, or broke, and no probe that began later has found it ready. It may be another
- * process by now, which takes connections before it knows who may do what: kube-apiserver responds with 403 to everybody
- * until its RBAC caches are filled, and says at `/readyz` when they are (k8s.io/kubernetes
- * pkg/registry/rbac/rest/storage_rbac.go, hook `rbac/bootstrap-roles`).
+ * A connection to a server was refused, or broke, and no probe that began later has found it ready. It may be another process
+ * by now: kube-apiserver responds with 403 to everybody until its RBAC caches are filled, and says at `/readyz` when they are
+ * (k8s.io/kubernetes pkg/registry/rbac/rest/storage_rbac.go, hook `rbac/bootstrap-roles`).
  */
 interface LostConnection {
-  /** The first, and the last, of those that were lost. */
   readonly since: number;
   readonly at: number;
   /** Another process runs it since then, by the snapshot: however long the one before was away, this one starts. */
@@ -66,7 +63,6 @@ export interface HealthState {
   readonly failures: number;
   /** Requests in a row that found no connection. Apart from `failures`, since any response ends this row. */
   readonly missedConnections: number;
-  /** Left out while its connections are as they should be. */
   readonly lost?: LostConnection | undefined;
   /** Whether a probe has been responded to with 200: this router may read its `/readyz`. */
   readonly hasShownReadiness?: boolean | undefined;
@@ -74,7 +70,6 @@ export interface HealthState {
   readonly isVerified?: boolean | undefined;
   /** A request gave reason to probe it (no response, a GOAWAY), and no probe has ended since. */
   readonly suspected?: boolean | undefined;
-  /** Left out before the first one has ended. */
   readonly lastProbe?: EndedProbe | undefined;
 }
 
@@ -97,8 +92,8 @@ export function initialHealth(now: number): HealthState {
 }
 
 /**
- * The state after `signal`. Rows of equal signals decide (HAProxy's `rise` and `fall`), so that a server that flaps
- * stays what it was, and no history keeps one down that has passed `rise` probes in a row.
+ * Rows of equal signals decide (HAProxy's `rise` and `fall`), so that a server that flaps stays what it was, and no history
+ * keeps one down that has passed `rise` probes in a row.
  */
 export function nextHealth(
   state: HealthState,
@@ -134,9 +129,8 @@ export function nextHealth(
 }
 
 /**
- * Whether a server refuses `/readyz` that has let it be read before, or everything: it was started and has not read its
- * RBAC rules yet, as long as which kube-apiserver responds with 403 to everybody, the probe included. A router may have
- * been started with it (the node, or a kubelet that replaces its static pods), and has nothing of before to go by.
+ * It was started and has not read its RBAC rules yet (`LostConnection`). A router may have been started with it (the node,
+ * or a kubelet that replaces its static pods), and has nothing of before to go by.
  */
 function isBeforeItsRoles(state: HealthState, signal: HealthSignal, now: number): boolean {
   if (signal === 'refusing' && state.hasShownReadiness !== true) {
@@ -165,7 +159,6 @@ export function afterLostConnection(state: HealthState, now: number, isRefused =
   return { ...state, lost };
 }
 
-/** The state after the snapshot has said that another process runs it than the one that was read. */
 export function afterChangeOfHands(state: HealthState, now: number): HealthState {
   const { since = now } = state.lost ?? {};
   const lost: LostConnection = {
@@ -180,7 +173,6 @@ export function afterChangeOfHands(state: HealthState, now: number): HealthState
   return { ...state, lost };
 }
 
-/** The state after a snapshot that says what the server has said of itself since it was lost. */
 export function afterReading(state: HealthState): HealthState {
   return state.lost?.missing === 'served-set' ? { ...state, lost: undefined, isVerified: true } : state;
 }
@@ -221,15 +213,15 @@ function afterFailedProbe(
 }
 
 /**
- * Milliseconds after a lost connection for which a server that does not say that it is ready is taken for one that
- * starts. A kube-apiserver takes a few seconds; one whose `/readyz` fails for longer has another reason to.
+ * Milliseconds after a lost connection for which a server that does not say that it is ready is taken for one that starts. A
+ * kube-apiserver takes a few seconds.
  */
 export const startDuration = 60_000;
 
 /**
  * What is missing of a server that was lost, and gets nothing until it is known again, even where no other server could
- * respond. One that has never been ready since this router started is down: it serves nothing new that others lack. A minute after it was lost for the last time it is used all the same: its `/readyz` may be wrong, and the sync
- * job may be down.
+ * respond. One that has never been ready since this router started is down. A minute after it was lost for the last time it is
+ * used all the same: its `/readyz` may be wrong, and the sync job may be down.
  */
 export function missingKnowledge(
   { lost, hasShownReadiness }: HealthState,
@@ -247,10 +239,7 @@ export function missingFor({ lost }: HealthState, now: number): number {
   return Math.min(...ends.filter((left) => left > 0));
 }
 
-/**
- * Whether the next probe is to find out if what the snapshot says of a server still holds: it may have been upgraded while
- * it was away, or while this router was.
- */
+/** It may have been upgraded while it was away, or while this router was. */
 export function isToBeVerified({ lost, isVerified }: HealthState, now: number): boolean {
   return lost === undefined ? isVerified !== true : now - lost.at < startDuration;
 }
@@ -307,10 +296,9 @@ function afterSuccess(state: HealthState, { rise }: HealthThresholds, now: numbe
 }
 
 /**
- * The state after a request got a response, whatever the code: 500 may be an admission webhook's, 503 and 429 another
- * server's or the wish for a pause, and none of it is news of the server itself. Only `/readyz` says that a server
- * is not to be used, so a response does not contradict it either: a kube-apiserver that shuts down responds for a
- * while (`--shutdown-delay-duration`).
+ * Whatever the code: 500 may be an admission webhook's, 503 and 429 another server's or the wish for a pause. Only `/readyz`
+ * says that a server is not to be used: a kube-apiserver that shuts down responds for a while
+ * (`--shutdown-delay-duration`).
  */
 export function healthAfterResponse(state: HealthState): HealthState {
   return state.missedConnections === 0 ? state : { ...state, missedConnections: 0 };
@@ -331,8 +319,7 @@ export function isInDoubt(state: HealthState, { rise }: HealthThresholds): boole
 const smallestWeight = 0.1;
 
 /**
- * Share of its part that a server gets, in (0, 1]: it grows in proportion to the time since it recovered. Caches and
- * connections of a server that has just started are cold, and it would otherwise get all that the others have.
+ * In (0, 1], in proportion to the time since it recovered: caches and connections of a server that has just started are cold.
  * @param slowStart milliseconds until it has its whole part; 0: at once.
  */
 export function slowStartWeight({ recoveredAt }: HealthState, slowStart: number, now: number): number {

@@ -26,7 +26,6 @@ import {
 export interface ServerHealthOptions extends HealthThresholds {
   /** Milliseconds in which a recovered server comes back to its whole share of requests. 0: at once. */
   readonly slowStart: number;
-  /** Milliseconds that only rise. Default `performance.now`. */
   readonly monotonic?: () => number;
 }
 
@@ -34,7 +33,6 @@ export interface ServerHealthReport {
   readonly id: string;
   readonly status: HealthStatus;
   readonly cause: UnhealthyCause | undefined;
-  /** Milliseconds since `status` came about. */
   readonly forMilliseconds: number;
   /** `undefined`: it has not been probed. */
   readonly lastProbe: LastProbe | undefined;
@@ -49,7 +47,6 @@ export type MayBeAsked = 'first' | 'last' | 'not';
 
 export interface LastProbe {
   readonly outcome: ProbeOutcome;
-  /** Milliseconds since it ended. */
   readonly agoMilliseconds: number;
   readonly milliseconds: number;
 }
@@ -62,7 +59,7 @@ export interface HealthChange {
   readonly cause: UnhealthyCause | undefined;
 }
 
-/** Told of health: logs, metrics, and what closes connections. Must not throw. */
+/** Must not throw. */
 export interface HealthObserver {
   /** Once for each change of status, never for failures that change nothing. */
   changed?(change: HealthChange): void;
@@ -74,10 +71,6 @@ export interface HealthObserver {
   doubted?(id: string): void;
 }
 
-/**
- * The health of the servers that are followed (the local one and the peers), by ID. Others, such as extension
- * servers, have none: they count as neither known nor unhealthy.
- */
 export class ServerHealth {
   readonly #states = new Map<string, HealthState>();
   readonly #observers = new Set<HealthObserver>();
@@ -102,7 +95,6 @@ export class ServerHealth {
     };
   }
 
-  /** Begins to follow a server, or resets the state of one that was replaced under its ID. */
   follow(id: string): void {
     this.#set(id, initialHealth(this.#monotonic()));
   }
@@ -178,7 +170,6 @@ export class ServerHealth {
     this.#doubt(id);
   }
 
-  /** The snapshot says of it what it has said of itself. */
   read(id: string): void {
     const state = this.#states.get(id);
     if (state !== undefined) this.#set(id, afterReading(state));
@@ -192,13 +183,11 @@ export class ServerHealth {
     return missingKnowledge(state, this.#monotonic()) === undefined ? 'last' : 'not';
   }
 
-  /** Why it may not be asked: what is missing before it gets requests again. `undefined` of one that may. */
   whyNot(id: string): MissingKnowledge | undefined {
     const state = this.#states.get(id);
     return state?.lost === undefined ? undefined : missingKnowledge(state, this.#monotonic());
   }
 
-  /** `unknown` also of a server that is not followed. */
   statusOf(id: string): HealthStatus {
     return this.#states.get(id)?.status ?? 'unknown';
   }
@@ -271,13 +260,11 @@ export class ServerHealth {
     return state !== undefined && isLostLately(state, this.#monotonic());
   }
 
-  /** Whether a probe has to find out whether it serves what the snapshot says of it (`'changed'`: it does not). */
   isToBeVerified(id: string): boolean {
     const state = this.#states.get(id);
     return state !== undefined && isToBeVerified(state, this.#monotonic());
   }
 
-  /** Whether probes tell how it is. */
   isProbed(id: string): boolean {
     return this.#probed.has(id);
   }
@@ -295,7 +282,6 @@ export class ServerHealth {
     return slowStartWeight(state, this.#options.slowStart, this.#monotonic());
   }
 
-  /** `undefined` for a server that is not followed. */
   report(id: string): ServerHealthReport | undefined {
     const state = this.#states.get(id);
     if (state === undefined) return undefined;

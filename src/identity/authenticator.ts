@@ -5,8 +5,8 @@ import { websocketBearerToken } from '../request/websocket-bearer.ts';
 import { checkIdentityIsExpressible, IdentityTextError } from './stamp-identity.ts';
 
 /**
- * Thrown for credentials that are present and wrong: the request ends with 401, and its sender is told the
- * message. It names the class of the error and contains nothing of a credential, a key, a file or an address.
+ * Thrown for credentials that are present and wrong: the request ends with 401, and its sender is told the message, which
+ * contains nothing of a credential, a key, a file or an address.
  */
 export class AuthenticationError extends Error {
   override readonly name = 'AuthenticationError';
@@ -21,25 +21,20 @@ export interface Authenticator {
   authenticate(inbound: InboundRequest): Caller | undefined | Promise<Caller | undefined>;
 }
 
-/**
- * A client certificate that was presented and counts for nothing. Told apart from other refusals because a
- * token in the same request may still speak for the caller.
- */
+/** A token in the same request may still speak for the caller. */
 export class ClientCertificateError extends AuthenticationError {}
 
 const passthrough: Caller = Object.freeze({ kind: 'passthrough' });
 
 /**
- * Establishes the caller, once, as the request comes in. The authenticators are asked in order and the first success wins;
- * refusals count only if none succeeded (k8s.io/apiserver pkg/authentication/request/union). Without any
- * opinion the caller passes through, anonymous ones included: the API server knows whether it allows them.
+ * Establishes the caller. The authenticators are asked in order and the first success wins; refusals count only if none
+ * succeeded (k8s.io/apiserver pkg/authentication/request/union). Without any opinion the caller passes through.
  *
- * A client certificate that was presented and not accepted is a refusal, unless the request also carries a
- * bearer token: the API server is then the last member of the union, and its word on the token decides.
+ * A client certificate that was presented and not accepted is a refusal, unless the request also carries a bearer token: the
+ * API server's word on the token decides.
  *
  * @returns a promise only where an authenticator has to wait for its opinion
- * @throws {AuthenticationError} (or rejects) when credentials were refused and nothing else speaks for the caller. The
- *   message names no authority, file or address.
+ * @throws {AuthenticationError} (or rejects) when credentials were refused and nothing else speaks for the caller.
  */
 export function askAuthenticators(
   inbound: InboundRequest,
@@ -109,7 +104,6 @@ function unidentified(inbound: InboundRequest, refusals: readonly Authentication
   });
 }
 
-/** Those that stand for a connection come again with each of its requests. */
 const knownAdmitted = new WeakMap<Caller, Caller>();
 
 function admitted(caller: Extract<Caller, { kind: 'authenticated' }>): Caller {

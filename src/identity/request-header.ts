@@ -20,9 +20,8 @@ export interface RequestHeaderOptions {
 }
 
 /**
- * Request-header authentication (k8s.io/apiserver pkg/authentication/request/headerrequest): a front proxy,
- * known by a client certificate of an authority of its own, says in headers who the caller is. The headers are
- * read only once certificate and common name have been accepted.
+ * k8s.io/apiserver pkg/authentication/request/headerrequest: a front proxy, known by a client certificate of an authority of
+ * its own, says in headers who the caller is. They are read only once certificate and common name have been accepted.
  */
 export class RequestHeaderAuthenticator implements Authenticator {
   readonly name = 'request-header';
@@ -65,7 +64,6 @@ export class RequestHeaderAuthenticator implements Authenticator {
   }
 }
 
-/** The user that `headers` assert; `undefined` when they name none. Whether to believe them is decided before. */
 function readIdentityHeaders(headers: RawHeaders, names: IdentityHeaderNames): UserInfo | undefined {
   const name = firstNonEmpty(headers, names.username);
   if (name === '') return undefined;
@@ -114,10 +112,7 @@ function readExtra(headers: RawHeaders, prefixes: readonly string[]): ReadonlyMa
 // reason: every malformed name would become the same replacement characters.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/**
- * Reads the text of an identity header's value, a byte string.
- * @throws {AuthenticationError} when it is not UTF-8: it could not be forwarded as the name it is.
- */
+/** @throws {AuthenticationError} when it is not UTF-8: it could not be forwarded as the name it is. */
 function identityText(field: string, value: string): string {
   let plain = true;
   const bytes = new Uint8Array(value.length);

@@ -26,10 +26,7 @@ const withoutControlCharacters = /^[\t\x20-\x7e\u0080-\uffff]*$/;
 const surroundedByWhitespace = /^[\t ]|[\t ]$/;
 
 /**
- * The header value that carries `text`, as a byte string.
- *
  * Refuses what would arrive as something else; cutting characters out instead could turn one user into another.
- * @param field what the text is, for the message: `user name`, `group`, …
  * @throws {IdentityTextError}
  */
 function identityHeaderValue(field: string, text: string): string {
@@ -37,10 +34,7 @@ function identityHeaderValue(field: string, text: string): string {
   return toByteString(text);
 }
 
-/**
- * Checks that the whole identity can be stamped, so that one that cannot is refused before anything else is done.
- * @throws {IdentityTextError}
- */
+/** @throws {IdentityTextError} */
 export function checkIdentityIsExpressible(user: UserInfo): void {
   checkIdentityText('user name', user.name);
   checkIdentityText('user uid', user.uid);
@@ -77,17 +71,13 @@ function illFormed(field: string): IdentityTextError {
 }
 
 /**
- * The one place where a request's header lines are made for its way out: local, peer, extension, second try, upgrade. The
- * client's lines go through `cleanRequestHeaders` first; only then is an established identity written.
+ * The one place where a request's header lines are made for its way out: local, peer, second try, upgrade.
  *
  * For an authenticated caller the result holds exactly the caller's X-Remote headers, as client-go writes them
- * (transport/round_trippers.go), or `assertion` in their place, and no credentials of the client any more: the
- * identity speaks for the caller now, and a destination must not be able to use a token elsewhere
- * (kubernetes/kubernetes#81146). For a caller that was not established here the credentials stay as they are,
- * and nothing is asserted.
- *
- * Either way no identity header that came with the request leaves with it: a missing user is the very branch in which
- * others forgot to clear them.
+ * (transport/round_trippers.go), or `assertion` in their place, and no credentials of the client any more: a destination must
+ * not be able to use a token elsewhere (kubernetes/kubernetes#81146). For a caller that was not established here the
+ * credentials stay as they are, and nothing is asserted. Either way no identity header that came with the request leaves with
+ * it: a missing user is the very branch in which others forgot to clear them.
  * @param headers as the client sent them
  * @throws {IdentityTextError} when a value cannot be carried by a header line unchanged.
  *
@@ -146,9 +136,8 @@ const plainKeyByte = /[!#$&'*+\-.^_`|~0-9a-z]/;
 const plainKey = /^[!#$&'*+\-.^_`|~0-9a-z]*$/;
 
 /**
- * The part of an X-Remote-Extra header name that stands for `key`: every UTF-8 byte that is no token
- * character, and `%`, as `%XX`. ASCII letters go in lower case, as the receiver reads them; other scripts keep
- * their case, since their bytes are escaped.
+ * Every UTF-8 byte that is no token character, and `%`, as `%XX`. ASCII letters go in lower case, as the receiver reads
+ * them.
  */
 function escapeExtraKey(key: string): string {
   if (plainKey.test(key)) return key;

@@ -6,10 +6,9 @@ import type { Authenticator } from './authenticator.ts';
 const credentialIdKey = 'authentication.kubernetes.io/credential-id';
 
 /**
- * Client certificates of the cluster's own authority (`--client-ca-file`): the common name is the user, each
- * organization a group, in order (k8s.io/apiserver pkg/authentication/request/x509/x509.go,
- * CommonNameUserConversion). A certificate without a common name identifies no user. UID and credential ID are what
- * servers from 1.33 and 1.32 on make of the same certificate; to older ones they are two lines more in an audit event.
+ * Client certificates of `--client-ca-file`: the common name is the user, each organization a group (k8s.io/apiserver
+ * pkg/authentication/request/x509/x509.go). A certificate without a common name identifies no user. UID and credential ID are
+ * what servers from 1.33 and 1.32 on make of the same certificate.
  */
 export class X509Authenticator implements Authenticator {
   readonly name = 'x509';

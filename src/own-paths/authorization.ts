@@ -13,17 +13,14 @@ import { sha256Digest } from '../runtime/bytes.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { withDeadline } from '../runtime/time.ts';
 
-/**
- * Guards what the router tells about itself: 401 for credentials that a server does not accept, 403 for callers who may
- * not do what they ask, and 503 where no server says.
- */
+/** 401 for credentials that a server does not accept, 403 for callers who may not do what they ask, 503 where no server says. */
 export function onlyAuthorizedCallers(authorize: Authorize): MiddlewareHandler<HandlerEnvironment> {
   return guard(authorize, new Set(['allowed']));
 }
 
 /**
- * As `onlyAuthorizedCallers`, for what is signed: where no server can be asked the signature alone decides. A gateway
- * that has had no snapshot yet knows of no server, and one that is pushed is how it comes to know them.
+ * For what is signed: where no server can be asked the signature alone decides. A gateway that has had no snapshot yet knows
+ * of no server.
  */
 export function onlyAuthorizedOrUnknownCallers(authorize: Authorize): MiddlewareHandler<HandlerEnvironment> {
   return guard(authorize, new Set(['allowed', 'untold', 'unknown']));
@@ -65,7 +62,6 @@ function refusal(verdict: Verdict, request: OwnPathRequest): Response {
   );
 }
 
-/** Whose token it is the server does not tell. */
 function named({ caller, inbound }: OwnPathRequest): string {
   if (caller.kind === 'authenticated') return `User ${JSON.stringify(caller.user.name)}`;
   const hasCredentials = firstHeader(inbound.headers, 'authorization') !== undefined;
@@ -78,7 +74,6 @@ function named({ caller, inbound }: OwnPathRequest): string {
  */
 export type Verdict = 'allowed' | 'denied' | 'unauthenticated' | 'untold' | 'unknown';
 
-/** A request for a path of the router's own, whose caller is established. */
 export type OwnPathRequest = Pick<AdmittedRequest, 'inbound' | 'requestInfo' | 'caller'>;
 
 /** Never rejects. */
@@ -111,10 +106,9 @@ const reviewRequestInfo = parseRequestInfo('POST', reviews);
 const toLocal = localDecision('NotAResourceRequest');
 
 /**
- * Authorizes callers of the router's own paths by Kubernetes' RBAC, as every component does: `system:masters` at once,
- * everybody else by a SelfSubjectAccessReview for path and verb. It is asked in the caller's own name and goes the way
- * of the caller's own requests, so the router needs no rights of its own, and whatever credentials a server accepts
- * count here too, impersonation included.
+ * Authorizes callers of the router's own paths by Kubernetes' RBAC: `system:masters` at once, everybody else by a
+ * SelfSubjectAccessReview for path and verb, asked in the caller's own name by the way of the caller's own requests. The router
+ * needs no rights of its own, and whatever credentials a server accepts count here too, impersonation included.
  */
 export function createDelegatedAuthorizer(options: DelegatedAuthorizerOptions): Authorize {
   const { monotonicClock = () => performance.now(), logger = silentLogger } = options;

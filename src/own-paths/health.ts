@@ -28,10 +28,7 @@ interface HealthEndpointsOptions {
   readonly onChecked?: ((endpoint: HealthEndpoint, name: string, healthy: boolean) => void) | undefined;
 }
 
-/**
- * `/livez`, `/readyz` and `/healthz`, with `?verbose`, `?exclude=` and one path a check; open to everyone. A path of a
- * check that the router does not have is none of these.
- */
+/** Open to everyone. A path of a check that the router does not have is none of these. */
 export function healthEndpoints(options: HealthEndpointsOptions): Hono<HandlerEnvironment> {
   const { livez, readyz, logger = silentLogger, onChecked, accept = passOn } = options;
   const app = new Hono<HandlerEnvironment>();
@@ -85,7 +82,6 @@ export interface RouterHealthOptions
   readonly isShuttingDown?: (() => boolean) | undefined;
 }
 
-/** What a router checks of itself, by endpoint. `/livez`: the process responds; the others: it can do its work. */
 export function routerHealthChecks(
   options: RouterHealthOptions,
 ): Readonly<Record<HealthEndpoint, readonly HealthCheck[]>> {
@@ -100,10 +96,7 @@ export function routerHealthChecks(
   return { livez: [ping], readyz, healthz: readyz };
 }
 
-/**
- * Never fails: a router that goes on with the files it has is better than none. Only says where there is something to
- * see to, since everyone may ask.
- */
+/** Never fails, and has no details, since everyone may ask. */
 function filesCheck(files: CredentialFiles, settings: SettingsState | undefined): HealthCheck {
   return {
     name: 'files',
@@ -123,13 +116,11 @@ interface ServersCheckOptions extends Pick<MixedVersionProxyOptions, 'local'> {
 }
 
 /**
- * Ready while a server that this router could use is healthy: any of them in the gateway form; else the local one,
- * or one that takes its place. A single peer that is down does not make the router unready.
+ * Ready while a server that this router could use is healthy: any of them in the gateway form; else the local one, or one
+ * that takes its place.
  *
- * A peer that asks is told of the local server alone, which is all that what it sends here may be served by. With
- * routers that count each other, a control plane whose API servers are all down would be ready for ever. While what
- * it sends is refused (it is not known to be ready), it is told so. The status comes later, after several failures, so that load
- * balancers do not see every restart.
+ * A peer that asks is told of the local server alone: with routers that count each other, a control plane whose API servers
+ * are all down would be ready for ever. While what it sends is refused, it is told so.
  */
 export function serversCheck(options: ServersCheckOptions): HealthCheck {
   const { health } = options;
@@ -154,10 +145,7 @@ export function serversCheck(options: ServersCheckOptions): HealthCheck {
   };
 }
 
-/**
- * Readiness ends with the first signal to end, long before the router does, so that load balancers take it out
- * while it still serves (kube-apiserver's `/readyz/shutdown`).
- */
+/** So that load balancers take it out while it still serves (kube-apiserver's `/readyz/shutdown`). */
 function shutdownCheck(isShuttingDown: () => boolean): HealthCheck {
   return {
     name: 'shutdown',
@@ -166,8 +154,8 @@ function shutdownCheck(isShuttingDown: () => boolean): HealthCheck {
 }
 
 /**
- * Ready once there has been a snapshot. An old one is a warning of `?verbose`: the router still does its work, and a
- * sync job that stopped must not take every router of the control plane out of the load balancer at once.
+ * An old snapshot is a warning: a sync job that stopped must not take every router of the control plane out of the load
+ * balancer at once.
  */
 function snapshotCheck(options: RouterHealthOptions): HealthCheck {
   const { routingTable, enabled = true, clock = Date.now, embeddedSync } = options;
@@ -198,7 +186,6 @@ function whyThereIsNone(reading: EmbeddedSyncStatus | undefined): string {
   return first;
 }
 
-/** Who asks, as far as a check depends on it. */
 interface HealthQuestion {
   /** A peer asks: the local server would have to serve all that it sends here. */
   readonly byPeer: boolean;
@@ -212,7 +199,6 @@ export interface HealthCheck {
   warning?(): string | undefined;
 }
 
-/** The process runs and responds; kube-apiserver's own first check. */
 export const ping: HealthCheck = { name: 'ping', check: () => undefined };
 
 export interface HealthReport {

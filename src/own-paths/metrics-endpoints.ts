@@ -43,7 +43,6 @@ export function metricsEndpoints(
   return app;
 }
 
-/** With gzip for Prometheus, which asks for it, as kube-apiserver's own metrics are (promhttp). */
 function respond({ headers }: InboundRequest, { contentType, text }: Scrape): Promise<Response> {
   const acceptEncoding = firstHeader(headers, 'accept-encoding');
   const described = { 'content-type': contentType, 'cache-control': 'no-store', vary: 'Accept' };
@@ -55,7 +54,6 @@ export interface Scrape {
   readonly text: string;
 }
 
-/** Metrics of a runtime that has any, for `/metrics` and `/metrics/slis`. */
 export interface MetricsSource {
   /** @param accept the scraper's Accept header, by which the format is chosen. */
   scrape(accept: string | undefined): Promise<Scrape>;
@@ -69,10 +67,7 @@ interface AdminEndpointsOptions extends RouterHealthOptions {
   readonly logger?: Logger;
 }
 
-/**
- * What the admin address serves: health and metrics, to everyone, and nothing else. It has no router: there is nothing
- * here that could send a request on.
- */
+/** Health and metrics, to everyone. There is nothing here that could send a request on. */
 export function adminEndpoints(options: AdminEndpointsOptions): Hono<HandlerEnvironment> {
   const { metrics, logger = silentLogger } = options;
   const healthChecks = routerHealthChecks(options);

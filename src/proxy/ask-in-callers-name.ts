@@ -6,12 +6,10 @@ import { readText } from '../runtime/bytes.ts';
 import { forward } from './forward.ts';
 import type { MixedVersionProxyOptions } from './options.ts';
 
-/** What carries the questions. */
 export interface AskOptions extends Pick<MixedVersionProxyOptions, 'transport'> {
   readonly router: Router;
 }
 
-/** The caller's own request, in whose name others are asked. */
 export type CallersRequest = Pick<AdmittedRequest, 'inbound' | 'requestInfo'>;
 
 interface ServersResponse {
@@ -23,9 +21,8 @@ interface ServersResponse {
 }
 
 /**
- * Sends a question the way that every request goes. So a caller sees nothing that the server would not show them.
+ * Sends a question the way that every request goes, so that a caller sees nothing that the server would not show them.
  * @param question with an `inbound` that `questionOf` made
- * @param maximumBytes of the response
  * @throws what ended it: the signal, or a response that broke off
  */
 export async function askInCallersName(
@@ -48,7 +45,7 @@ interface Question {
   readonly signal: AbortSignal;
 }
 
-/** Header lines that would change the response, of which the whole text is wanted, and cookies, which are for none of these. */
+/** Header lines that would change the response, and cookies. */
 const leftOut =
   /^(?:accept|accept-encoding|cookie|if-.*|range|content-.*|transfer-encoding|expect|te|trailer|upgrade)$/i;
 

@@ -23,12 +23,9 @@ interface Decider {
   untilVersionSettles(requestInfo: RequestInfo): number;
   /** Whether a watch that was given to `destination` because of `before` would go elsewhere now. */
   isMisplaced(requestInfo: RequestInfo, before: Decision, destination: Destination): boolean;
-  /** Who may take the place of a local server that does not respond, or does not serve what it is expected to serve. */
+  /** Who may take the place of a local server that does not respond, or does not serve what it is expected to. */
   othersThanLocal(request: AdmittedRequest): Candidates;
-  /**
-   * Whether another version is to respond than when the request was decided, or is in a moment: whoever is left of those
-   * candidates may not be asked any more.
-   */
+  /** Whether another version is to respond than when the request was decided, or is in a moment. */
   isOutdated(request: AdmittedRequest): boolean;
   /** Whether a server that has left for a while is known to serve what is asked for. */
   isServedByDepartedServer(request: AdmittedRequest): boolean;
@@ -118,7 +115,6 @@ export function createDecider(settings: RouterSettings): Decider {
   };
 }
 
-/** Whether peers take the place of the local server now, where they can. */
 export function isLocalServerDown({
   local,
   load,
@@ -137,9 +133,8 @@ const known = new WeakMap<
 >();
 
 /**
- * The table with what this router has found of the servers itself: one that it has lost is not known in it, whatever the
- * snapshot says of the process before, until it has been verified; one that it has verified is. Servers that are not
- * probed are as the snapshot has them. The same table for the same servers: nothing is made on the request path.
+ * The table with what this router has found of the servers itself: one that it has lost is not known in it until it has been
+ * verified; one that it has verified is. The same table for the same servers: nothing is made on the request path.
  */
 export function tableOfKnownServers(
   table: RoutingTable | undefined,

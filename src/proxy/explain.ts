@@ -26,13 +26,9 @@ export interface RequestToExplain {
   readonly headers?: RawHeaders | undefined;
 }
 
-/** What the decision depends on; `reroutedByVerifiedPeer` is read from the request's headers. */
 export interface ExplainContext extends Omit<DecisionContext, 'reroutedByVerifiedPeer' | 'query' | 'trace'> {
-  /** Take the request as one that a verified peer sent, so that its reroute mark counts. */
   readonly fromVerifiedPeer: boolean;
-  /** Whether the feature gate is on. Default: it is. */
   readonly enabled?: boolean | undefined;
-  /** What is known of the health of servers. Default: nothing, and candidates are shown without it. */
   readonly healthOf?: ((id: string) => HealthStatus | undefined) | undefined;
 }
 
@@ -41,7 +37,6 @@ export interface ExplainedCandidate {
   /** `host:port`. */
   readonly address: string;
   readonly serverName: string;
-  /** The server's health as this router sees it; left out while unknown. */
   readonly health?: HealthStatus;
 }
 
@@ -57,8 +52,8 @@ export interface Explanation {
   /** Servers of other versions, which are asked when no candidate is healthy. Left out where the version does not matter. */
   readonly otherVersions?: readonly ExplainedCandidate[];
   /**
-   * The version that responds in place of the preferred one, since no server of that can be asked, or is healthy as far
-   * as is known. Left out where the preferred version responds, and where no server is healthy.
+   * The version that responds in place of the preferred one, whose servers cannot be asked. Left out where the preferred
+   * version responds, and where no server is healthy.
    */
   readonly versionInstead?: {
     /** Minor versions; `unknown` where that of a server is not known. */
@@ -191,8 +186,8 @@ function explained(
 }
 
 /**
- * Cuts a URL down to what its client would send as the request target. A URL parser is not used: it would resolve
- * dot segments and convert backslashes, and so hide what the router refuses.
+ * What a client would send as the request target. A URL parser is not used: it would resolve dot segments and convert
+ * backslashes, and so hide what the router refuses.
  */
 function requestTarget(url: string): string {
   const authority = /^https?:\/\/[^/?#\\]*/i.exec(url)?.[0];

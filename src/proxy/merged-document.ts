@@ -16,7 +16,6 @@ import type { RouterSettings } from './options.ts';
 /** Characters of a server's document: discovery with thousands of custom resources has some megabytes. */
 const maximumDocument = 16 * 1024 * 1024;
 
-/** Responds to requests for merged discovery documents and for the OpenAPI index. */
 export class DocumentMerger {
   readonly #settings: RouterSettings;
   readonly #own: OwnDocuments;

@@ -33,7 +33,6 @@ export interface MixedVersionProxyOptions {
   readonly isVerifiedPeer?: (inbound: InboundRequest) => boolean;
   /** This router's name in `Via`, by which it notices a request that comes back. Default: a random one. */
   readonly pseudonym?: string;
-  /** Default: the names Kubernetes uses. */
   readonly identityHeaderNames?: IdentityHeaderNames;
   /**
    * Signs who calls, for destinations that are routers and have pinned its key. Default: none; all destinations get
@@ -53,19 +52,12 @@ export interface MixedVersionProxyOptions {
   readonly clock?: () => number;
   /** Milliseconds of a monotonic clock, for durations. Default `performance.now`. */
   readonly monotonicClock?: () => number;
-  /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
-  /** Default: logs nothing. */
   readonly logger?: Logger;
-  /**
-   * Requests in flight by server. Default: a new one; pass one to read it elsewhere.
-   */
   readonly load?: ServerLoad | undefined;
-  /** Budget for second tries. Default: a new one; pass one to read it elsewhere. */
   readonly retryBudget?: RetryBudget | undefined;
   /** Observers of every request: metrics, access log. Default: none. */
   readonly observers?: readonly RequestObserver[];
-  /** Limits requests in flight. Default: there is no limit. */
   readonly gate?: RequestGate | undefined;
 }
 
@@ -89,10 +81,6 @@ type Defaulted =
   | 'retryBudget'
   | 'observers';
 
-/**
- * Resolves the options, once, where a router is made; those that are resolved stay as they are.
- * @throws {TypeError} for a gateway that is to pass everything to a local server.
- */
 export function resolveOptions<Options extends MixedVersionProxyOptions>(
   options: Options,
 ): Options & RouterSettings {

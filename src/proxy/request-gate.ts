@@ -12,12 +12,10 @@ const overloadedRetryAfter = 1;
 const exemptGroup = 'system:masters';
 
 /**
- * Where requests are turned away for the router's own sake: too many are in flight. Stands
- * at the head of `Router.deliver`, which fetch handler, upgrades and every other way share. Health checks and
- * the router's own paths never get there, but for what they ask of others: they have to work just then.
+ * Turns requests away for the router's own sake: too many are in flight. Stands at the head of `Router.deliver`. Health checks
+ * and the router's own paths never get there: they have to work just then.
  */
 export class RequestGate {
-  /** 0 is no limit. */
   readonly limits: InFlightLimits;
   readonly #counts: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
   readonly #rejected: Record<RequestKind, number> = { readOnly: 0, mutating: 0, longRunning: 0 };
@@ -36,12 +34,10 @@ export class RequestGate {
     };
   }
 
-  /** In flight now. */
   count(kind: RequestKind): number {
     return this.#counts[kind];
   }
 
-  /** Turned away since the start. */
   rejected(kind: RequestKind): number {
     return this.#rejected[kind];
   }
@@ -92,7 +88,7 @@ export type RequestKind = 'readOnly' | 'mutating' | 'longRunning';
 /** `get`, `list` and `watch` as kube-apiserver; and the methods that RFC 9110 section 9.2.1 calls safe. */
 const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'options']);
 
-/** Which of the limits a request counts against (k8s.io/apiserver pkg/server/filters/maxinflight.go). Pure. */
+/** k8s.io/apiserver pkg/server/filters/maxinflight.go. */
 export function requestKindOf(requestInfo: RequestInfo): RequestKind {
   if (isLongRunning(requestInfo)) return 'longRunning';
   return readOnlyVerbs.has(requestInfo.verb) ? 'readOnly' : 'mutating';

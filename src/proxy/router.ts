@@ -17,10 +17,7 @@ import { forward, provesNothing } from './forward.ts';
 import type { DocumentMerger } from './merged-document.ts';
 import type { RouterSettings } from './options.ts';
 
-/**
- * Serves an admitted request: delivers it to an API server, as a request or as an upgrade, or passes it to the handlers of
- * a library's own app.
- */
+/** Delivers an admitted request to an API server, or passes it to the handlers of a library's own app. */
 type Serve = (request: AdmittedRequest) => Outcome | Promise<Outcome>;
 
 /**
@@ -79,7 +76,6 @@ interface SettlingRouter extends Router {
   settled(request: AdmittedRequest): AdmittedRequest | Promise<AdmittedRequest>;
 }
 
-/** The steps, from what the runtime injects. */
 export function createRouter(settings: RouterSettings): SettlingRouter {
   const { authenticators, pseudonym, monotonicClock, logger, observers, gate, random } = settings;
   const readRequest = rememberingRequests();

@@ -18,7 +18,6 @@ export const peerAssertionType = 'mixed-version-proxy-identity+jwt';
 
 /** Seconds that an assertion may live, from `iat` to `exp`. */
 export const maximumAssertionLifetime = 60;
-/** Seconds by which two clocks may differ. */
 export const assertionLeeway = 5;
 
 /** What an assertion says (RFC 7519 section 4.1, and what binds it to one request). Times in Unix seconds. */
@@ -76,7 +75,6 @@ export type ParseClaimsResult =
   /** The reason, in one line. It names claims and quotes little of them. */
   | { readonly ok: false; readonly issue: string };
 
-/** Reads the payload of an assertion whose signature holds. Never throws for bad input. */
 export function parseAssertionClaims(payload: string): ParseClaimsResult {
   const parsed = parseJsonText(payload, maximumDepth);
   if (!parsed.ok) return { ok: false, issue: parsed.issue.message };

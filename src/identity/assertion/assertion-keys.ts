@@ -11,7 +11,7 @@ export type AssertionKeySet = ReadonlyMap<string, AssertionKey>;
 
 const maximumIssuerLength = 512;
 
-/** Whether `text` can name an issuer: it stands in logs and in configuration as it is. */
+/** It stands in logs and in configuration as it is. */
 export function isIssuerName(text: string): boolean {
   return text.length > 0 && text.length <= maximumIssuerLength && isVisibleAscii(text);
 }

@@ -37,10 +37,7 @@ export type PeerAssertionErrorCode =
   /** Too many at once to be told from replays. */
   | 'ReplayWindowFull';
 
-/**
- * An assertion that is not believed. It ends the request: its sender meant to speak for somebody else, and the
- * request must not run under another identity that the connection has.
- */
+/** It ends the request: it must not run under another identity that the connection has. */
 export class PeerAssertionError extends AuthenticationError {
   override readonly isFinal = true;
   readonly code: PeerAssertionErrorCode;
@@ -64,8 +61,8 @@ const maximumRanges = 16;
 const joinedWithin = 120;
 
 /**
- * A set of seconds, in few ranges. Not "everything until now": a clock that ran hours ahead for a moment would then
- * have every assertion refused until those hours have really passed.
+ * In few ranges, not "everything until now": a clock that ran hours ahead for a moment would then have every assertion refused
+ * until those hours have really passed.
  */
 class SecondRanges {
   #ranges: { from: number; to: number }[] = [];
@@ -87,7 +84,7 @@ class SecondRanges {
     near.to = Math.max(near.to, second);
   }
 
-  /** Two ranges become one with all that lies between them: in doubt, an assertion is refused. */
+  /** In doubt, an assertion is refused. */
   #keepFew(): void {
     if (this.#ranges.length <= maximumRanges) return;
     this.#ranges.sort((one, other) => one.from - other.from);
@@ -98,8 +95,8 @@ class SecondRanges {
 }
 
 /**
- * Remembers nonces until what they came with has expired. Bounded: a flood fills it, and what comes on top is
- * refused instead of remembered. Taking a nonce is one synchronous step, so that of two at once one wins.
+ * Remembers nonces until what they came with has expired. Bounded: what comes on top is refused. Taking a nonce is one
+ * synchronous step, so that of two at once one wins.
  */
 export class ReplayWindow {
   readonly #capacity: number;
@@ -176,7 +173,6 @@ interface VerifiedAssertion {
   readonly kid: string;
 }
 
-/** Milliseconds between two complaints about a full replay window. */
 const complaintInterval = 10_000;
 
 export class AssertionVerifier {
@@ -285,11 +281,8 @@ function refused(code: PeerAssertionErrorCode, what: string): PeerAssertionError
 }
 
 /**
- * Callers that another router has authenticated and vouches for with a signed assertion, where there is no
- * mutual TLS between the two. Its word counts as a front proxy's does, the reroute mark included.
- *
- * Not for routers without pinned keys: without this authenticator the header is ignored, and removed as every
- * identity header is.
+ * Callers that another router vouches for with a signed assertion, where there is no mutual TLS between the two. Its word
+ * counts as a front proxy's does, the reroute mark included.
  */
 export class PeerAssertionAuthenticator implements Authenticator {
   readonly name = 'peer-assertion';

@@ -162,7 +162,6 @@ function reroutedOf(minutes: readonly Minute[]): HistoryView['rerouted'] {
   };
 }
 
-/** Nothing for what all servers serve by now. */
 function partlyServed(use: ResourceUse, table: RoutingTable | undefined): readonly PartlyServed[] {
   const { group, version, resource, subresource, requests, lastSeen, otherUserAgents, otherUsers } = use;
   const info = { apiGroup: group, apiVersion: version, resource, subresource };
@@ -217,7 +216,6 @@ function compareText(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** An event of the cluster, as this router noticed it. */
 export interface UpgradeEvent {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -266,7 +264,6 @@ export function upgradeEvents(
   return events;
 }
 
-/** The snapshot has become old: nobody has renewed it. Pure. */
 function lateEvent({ createdAt }: RoutingTable, now: number): UpgradeEvent | undefined {
   const at = createdAt + oldSnapshotAge;
   return now < at ? undefined : { at, event: 'SnapshotLate' };
@@ -298,7 +295,7 @@ function serverEvents(before: KnownCluster, after: KnownCluster, at: number): re
   return events;
 }
 
-/** Without schemas: a served set gets another name as soon as they are compared, and serves what it did. */
+/** Without schemas, whose comparison gives a served set another name. */
 function servedResources({ servedSets }: Snapshot, name: string): string {
   const { storageVersions, subresources } = servedSets[name] ?? {};
   return canonicalJson({ storageVersions: storageVersions ?? {}, subresources: subresources ?? {} });

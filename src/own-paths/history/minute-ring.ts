@@ -1,6 +1,5 @@
 import type { DecisionReason } from '../../routing/decision.ts';
 
-/** Minutes that are kept. */
 export const keptMinutes = 60;
 /** Servers by version that are told apart in a minute. Further ones are counted together. */
 const serversOfMinute = 128;
@@ -23,7 +22,7 @@ export interface Minute {
   readonly reasons: Map<DecisionReason, number>;
 }
 
-/** The last hour of requests in buckets of a minute. Bounded; a request costs one look-up and a few additions. */
+/** Bounded; a request costs one look-up and a few additions. */
 export class MinuteRing {
   readonly #minutes: (Minute | undefined)[] = new Array(keptMinutes);
   #current: Minute | undefined;
@@ -55,7 +54,7 @@ export class MinuteRing {
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   }
 
-  /** Those of the last hour, the oldest first; minutes without requests are left out. */
+  /** The oldest first; minutes without requests are left out. */
   kept(now: number): readonly Minute[] {
     const first = minuteNumber(now) - keptMinutes + 1;
     return this.#minutes
@@ -96,7 +95,6 @@ function newServerMinute(id: string, version: string | undefined): ServerMinute 
 /** Upper bounds are powers of two: 1 ms, 2 ms, …, and everything from 16 s on in the last. */
 const bins = 16;
 
-/** How long responses took, as a histogram of a few numbers: precise to a factor of two, however many there are. */
 export class Latencies {
   readonly #counts = new Uint32Array(bins);
   #count = 0;

@@ -17,7 +17,6 @@ interface ClientUse {
   lastSeen: number;
 }
 
-/** The use of a resource, or a subresource of one, that not all servers serve. */
 export interface ResourceUse {
   readonly group: string;
   readonly version: string;
@@ -54,10 +53,7 @@ export function servedByPart(
   return servedBy !== undefined && servedBy.servers.length < table.servers.length ? servedBy : undefined;
 }
 
-/**
- * Who uses what not all servers serve: what an upgrade takes away, or has brought. By user agent and by user, in
- * bounded number, however many names a client gives itself.
- */
+/** In bounded number, however many names a client gives itself. */
 export class PartialUse {
   readonly #resources = new Kept<ResourceUse>(keptResources);
   /** What was found last for who serves it: spares a request the name. */
@@ -109,14 +105,12 @@ export class PartialUse {
     }));
   }
 
-  /** Those of the last hour, the most used first. */
   list(now: number): readonly ResourceUse[] {
     return [...this.#resources.values()]
       .filter(({ lastSeen }) => now - lastSeen < keptFor)
       .sort((left, right) => right.requests - left.requests);
   }
 
-  /** Requests for further resources than are kept. */
   get otherRequests(): number {
     return this.#otherRequests;
   }

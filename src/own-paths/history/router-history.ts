@@ -24,9 +24,8 @@ interface RouterHistoryOptions {
 }
 
 /**
- * The last hour as this router saw it, in memory and bounded: requests by server and version, what was rerouted, what
- * happened to the cluster, and who uses what not all servers serve. Nothing of queries is kept, and of who calls only
- * with requests for what not all servers serve. It begins empty with each start of the router.
+ * In memory and bounded. Nothing of queries is kept, and of who calls only with requests for what not all servers serve. It
+ * begins empty with each start of the router.
  */
 export class RouterHistory implements RequestObserver, HealthObserver {
   readonly #ring = new MinuteRing();

@@ -17,7 +17,6 @@ export interface RecentDecision {
   readonly reason: DecisionReason;
   /** ID of the server that was asked last; `undefined`: none was. */
   readonly destination: string | undefined;
-  /** Servers asked, one after the other. */
   readonly attempts: number;
   /** Why the last of them did not respond, or why the router turned the request away. */
   readonly failure: AttemptFailure | DropReason | undefined;
@@ -39,10 +38,8 @@ const localPerSecond = 5;
 const othersPerSecond = 20;
 
 /**
- * The last decisions, for people who watch a router at work: a sample, so that it costs next to nothing under load.
- * Decisions for the local server, which nearly all are, have a place of their own, so that they cannot push out the
- * ones that are worth a look. Nothing of who calls is kept, and nothing of queries: they can hold tokens and the
- * commands of `kubectl exec`.
+ * A sample of the last decisions, so that it costs next to nothing under load. Decisions for the local server, which nearly
+ * all are, have a place of their own. Nothing of who calls is kept, and nothing of queries.
  */
 export class RecentDecisions implements RequestObserver {
   readonly #local: Sample;
@@ -119,7 +116,6 @@ class Sample {
   }
 }
 
-/** Characters of a path that are shown at most. */
 const longest = 200;
 
 /**

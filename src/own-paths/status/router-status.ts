@@ -181,10 +181,7 @@ function healthStatus(
 
 const none: CredentialFiles = { certificates: () => [], keyFiles: () => [] };
 
-/**
- * What there is to say of a snapshot that nobody has renewed for long. It stays in use. Pure.
- * @param now milliseconds since the epoch
- */
+/** @param now milliseconds since the epoch */
 export function oldSnapshotWarnings(
   table: RoutingTable | undefined,
   now: number,
@@ -195,7 +192,6 @@ export function oldSnapshotWarnings(
   return [`the snapshot is ${durationText(now - table.createdAt)} old, and still used: ${cause}`];
 }
 
-/** Conflicts shown at most; `conflictCount` has them all. */
 const shownConflicts = 100;
 
 /**
@@ -229,7 +225,6 @@ function snapshotProblems({ snapshot }: RoutingTable, isReadHere: boolean): Rout
   return problems;
 }
 
-/** IDs in one warning at most. */
 const namedIds = 10;
 
 /** Whether a snapshot is of other servers than the local one. Pure. */
@@ -315,10 +310,7 @@ export function undecodableResources(undecodable: UndecodableVersions): RouterSt
   }));
 }
 
-/**
- * One sentence for all of them, and what to do: `undecodableResources` has the details. Pure.
- * @param isRouted whether requests go to servers that can decode what they ask for
- */
+/** @param isRouted whether requests go to servers that can decode what they ask for */
 export function undecodableWarnings(
   undecodable: UndecodableVersions,
   table: RoutingTable | undefined,

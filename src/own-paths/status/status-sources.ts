@@ -36,10 +36,8 @@ export interface EmbeddedSyncStatus {
   readonly warnings: readonly string[];
 }
 
-/** Called for each status; `undefined` where snapshots are pushed. */
 export type EmbeddedSyncSource = () => EmbeddedSyncStatus;
 
-/** Its warnings for the operator. Pure. */
 export function embeddedSyncWarnings(status: EmbeddedSyncStatus | undefined): readonly string[] {
   return status?.warnings ?? [];
 }
@@ -53,7 +51,6 @@ export interface CredentialFiles {
   keyFiles(): readonly KeyFileStatus[];
 }
 
-/** Whole days from `now` to `notAfter`, both milliseconds since the epoch; negative when it has passed. */
 export function daysLeft(notAfter: number, now: number): number {
   return Math.floor((notAfter - now) / day);
 }
@@ -61,7 +58,6 @@ export function daysLeft(notAfter: number, now: number): number {
 /** Name of the manifest among the key files: it is only looked at. */
 export const kubeApiServerManifest = 'kube-apiserver-manifest';
 
-/** Why the router cannot reach kube-apiserver any more by what its manifest says. */
 export function manifestWarnings(files: CredentialFiles): readonly string[] {
   return files
     .keyFiles()
@@ -79,7 +75,6 @@ export function reloadWarnings(files: CredentialFiles): readonly string[] {
   );
 }
 
-/** Certificates that have expired. */
 export function expiryWarnings(files: CredentialFiles): readonly string[] {
   return files
     .certificates()

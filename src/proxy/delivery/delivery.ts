@@ -52,22 +52,16 @@ import {
 } from './undelivered.ts';
 
 interface DeliveryOptions extends OutboundOptions {
-  /** Left out in the gateway form, in which nothing is decided to be local. */
   readonly local?: Destination | undefined;
-  /** Who may take the place of a local server that does not respond, or does not serve what it is expected to serve. */
   readonly othersThanLocal: (request: AdmittedRequest) => Candidates;
-  /** Whether another version is to respond now than when the request was decided. */
   readonly isOutdated: (request: AdmittedRequest) => boolean;
-  /** The routing table in use. */
   readonly routingTable: { current(): RoutingTable | undefined };
-  /** Whether a server that has left for a while is known to serve what is asked for. */
   readonly isServedByDepartedServer: (request: AdmittedRequest) => boolean;
   readonly retryBudget: RetryBudget;
   readonly load: ServerLoad;
   readonly health?: ServerHealth | undefined;
   readonly random: () => number;
   readonly logger: Logger;
-  /** Milliseconds of a clock that only rises. */
   readonly monotonicClock: () => number;
 }
 
@@ -100,12 +94,11 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   );
   const choice = new ServerChoice({ state, random, local });
 
-  /** Asked when a server has been silent for long. */
   function mayTryAnother(candidates: Candidates, tried?: RoutingServer): boolean {
     return budget.left >= 1 && choice.choose(candidates, tried) !== undefined;
   }
 
-  /** Whether another server is asked where one denies to have the path. */
+  /** Whether another server is asked where one says that it does not serve the path. */
   function othersMayServe(request: AdmittedRequest): boolean {
     if (isServedBySnapshot(request.decision)) return true;
     const others = options.routingTable.current()?.reachable.length ?? 0;
@@ -120,7 +113,6 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     return servers.some(({ id }) => !['down', undefined].includes(health?.whyNot(id)));
   }
 
-  /** Told with the response, wherever it comes from in the end. */
   function noteVersion({ inbound, requestInfo }: AdmittedRequest, { otherVersion }: Choice): void {
     // A document of an older server lacks kinds, but nobody writes by it.
     if (!requestInfo.isResourceRequest) return;
@@ -172,10 +164,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     );
   }
 
-  /**
-   * What came back from the first server is no response for the client: others are asked, as `othersToAsk` has it.
-   * @param first the server that was asked, if it is among the candidates
-   */
+  /** @param first the server that was asked, if it is among the candidates */
   async function askOthers(
     request: AdmittedRequest,
     candidates: Candidates,
@@ -257,7 +246,6 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   }
 
   /**
-   * Sends a request to one destination, and tells of it: the load, the health of servers, the record and the log.
    * @param otherwise what becomes of a request that the destination refused, or did not respond to
    * @returns what `send` gave; a response of the router's own where the caller does not fit into the assertion
    */
@@ -309,7 +297,6 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
     }
   }
 
-  /** @throws an internal error of the router. */
   function failedAttempt(
     { inbound, requestInfo }: AdmittedRequest,
     destination: Destination,
@@ -391,7 +378,7 @@ function isNotServed(failed: Failed): failed is Refusal {
   return failed.kind === 'refusal' && failed.reason === 'NotServed';
 }
 
-/** @param isServedElsewhere another server should have what the last one denies to have */
+/** @param isServedElsewhere another server should serve it */
 function givenUp(request: AdmittedRequest, last: Failed, isServedElsewhere: boolean): Response {
   if (last.kind === 'refusal') {
     const isChanging = isNotServed(last) && isServedElsewhere;

@@ -45,13 +45,10 @@ function unavailable(response: Response): Refusal {
 
 /**
  * What takes the place of the response of a server that ends, of which it is a copy, or of a peer's router whose server
- * received nothing; known by its head alone; `undefined` for any other. What a kubelet or
- * an application has said is not a server's word about itself; what an application or an extension server has said is not
- * that of a router about its server.
+ * received nothing; known by its head alone. What a kubelet or an application has said is not a server's word about itself.
  *
- * That word counts for exec, attach and port-forward, too. RFC 9110 section 9.2.2 lets a request that is not idempotent be
- * sent again only where the first one was provably not applied: the server received nothing, and of the client's stream
- * nothing is sent before a 101. The head of a refusal is the kubelet's at most, which runs the command itself.
+ * That word counts for exec, attach and port-forward, too: RFC 9110 section 9.2.2 lets a request that is not idempotent be
+ * sent again where the first one was provably not applied, and of the client's stream nothing is sent before a 101.
  */
 export function refusalOfUnavailableServer(
   { decision, requestInfo }: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
@@ -79,8 +76,7 @@ export function refusalOfUnavailableServer(
 
 /**
  * The response in place of a destination's that declines an upgrade; `undefined` passes it on. Of a redirect nothing is
- * followed or passed on (CVE-2020-8559). For what a server that is down behind its router declines, `Router.deliver` asks
- * another one.
+ * followed or passed on (CVE-2020-8559).
  */
 export function refuseDeclinedUpgrade(
   request: Pick<AdmittedRequest, 'decision' | 'requestInfo'>,
@@ -109,7 +105,6 @@ type NamedRequest = Pick<RequestInfo, 'apiGroup' | 'resource' | 'subresource' | 
 export const notServedStatus =
   '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}\n';
 
-/** Its bytes in protobuf, after the four of the magic number. */
 const notServedProtobufLength = 116;
 /** The part of a NotFound Status in protobuf that is the same for every object (k8s.io/apimachinery meta/v1 generated.proto). */
 const namedProtobufLength = 68;
@@ -121,11 +116,9 @@ export const passedOn: ReadonlySet<string> = new Set(['attach', 'exec', 'log', '
 const plainName = /^[A-Za-z0-9.:_-]*$/;
 
 /**
- * Whether a 404 is that Status, by its head alone: by its length. `perhaps` where the Status which says that the object
- * does not exist is just as long: in protobuf with one length of name for each resource. That a write's namespace does
- * not exist is never as long.
- *
- * Pretty-printed JSON and YAML are not looked at: who asks for them is a person, who sees what happens.
+ * Whether a 404 is that Status, by its length. `perhaps` where the Status which says that the object does not exist is just as
+ * long: in protobuf with one length of name for each resource. Pretty-printed JSON and YAML are not looked at: who asks for
+ * them is a person.
  */
 export function isNotServedStatus(
   request: NamedRequest,
@@ -164,7 +157,6 @@ function objectNotFoundStatus(request: NamedRequest): string {
   return `${JSON.stringify(status)}\n`;
 }
 
-/** Good for lengths that one byte tells, which those of the Status with the same length are. */
 function objectProtobufLength(request: NamedRequest): number {
   const { apiGroup, resource, name } = request;
   return (
@@ -175,12 +167,7 @@ function objectProtobufLength(request: NamedRequest): number {
 /** What Go's `http.NotFound` writes, and with it an API server that has nothing under a path. */
 const body = '404 page not found\n';
 
-/**
- * A server's word that it has no such path: although the snapshot says that it serves the resource, as it was
- * upgraded, or restarted with other flags, since; or although every server should have what one has, as it does not know a
- * new definition yet.
- * @param status of the response, where it was one; in protobuf it is given in JSON, which every client reads too.
- */
+/** @param status of the response, where it was one; in protobuf it is given in JSON, which every client reads too. */
 function notServed(status?: string, isCertain = true): Refusal {
   const headers: Record<string, string> =
     status === undefined
@@ -191,12 +178,11 @@ function notServed(status?: string, isCertain = true): Refusal {
 }
 
 /**
- * What takes the place of a response by which a server denies to have the path; `undefined` for any other.
+ * What takes the place of a response by which a server says that it does not serve the path; `undefined` for any other.
  *
  * A server that has nothing under a group responds with the plain text of its mux, known by its length
- * (k8s.io/apiserver pkg/server/mux/pathrecorder.go). Under a group that it has in another version it responds with a
- * Status, as for an object that does not exist. Either is given before anything is carried out, of a write too.
- * The response of the subresource `proxy` is that of an application.
+ * (k8s.io/apiserver pkg/server/mux/pathrecorder.go). Under a group that it has in another version it responds with a Status,
+ * as for an object that does not exist. Either is given before anything is carried out, of a write too.
  */
 export function refusalOfNotServed(
   { requestInfo }: Pick<AdmittedRequest, 'requestInfo'>,
@@ -224,7 +210,6 @@ export function refusalOfNotServed(
   }
 }
 
-/** Whether the servers asked should have the resource, by the snapshot. */
 export function isServedBySnapshot(decision: Decision): boolean {
   const reason = reasonOf(decision);
   return reason === 'ServedLocally' || reason === 'ServedByPeer' || reason === 'PreferredVersion';
@@ -250,7 +235,6 @@ export function isEverybodys({
   );
 }
 
-/** Why the servers asked should have it. */
 export function reasonOf(decision: Decision): DecisionReason {
   if (decision.decision !== 'peer') return decision.reason;
   if (decision.versions?.ofEveryServer === true) return 'CustomResource';

@@ -16,7 +16,6 @@ export interface NoResponse {
 /** What came back from a server that another one may make good. */
 export type Failed = Refusal | NoResponse;
 
-/** Who else is asked, after what came back from the first server. */
 export interface OthersToAsk {
   /** How many others, at most. 0: what came back is the end. */
   readonly atMost: number;
@@ -38,12 +37,12 @@ const someHealthyOnes: OthersToAsk = { atMost: 3, isFromBudget: false, onlyHealt
  * (`canBeSentAgain`).
  *
  * - The server ends, or is down behind its router: another one, writes too.
- * - It denies to have what the snapshot says it serves: another one, writes too.
- * - It denies to have what is the same for all servers (a custom resource, an aggregated API, what nobody is known to
- *   serve): up to three others. It may have been started just now, or another one may know a new definition before it.
+ * - It does not serve what the snapshot says it serves: another one, writes too.
+ * - It does not serve what is the same for all servers (a custom resource, an aggregated API, what nobody is known to serve):
+ *   up to three others. It may have been started just now, or another one may know a new definition before it.
  * - It did not respond, and provably did not process the request: another one, writes too, within the budget.
- * - It did not respond, and may have processed the request: another one for a read without a body, within the budget.
- *   A write is never sent twice (RFC 9110 section 9.2.2).
+ * - It did not respond, and may have processed the request: another one for a read without a body, within the budget. A write
+ *   is never sent twice (RFC 9110 section 9.2.2).
  */
 export function othersToAsk(request: AdmittedRequest, failed: Failed): OthersToAsk {
   if (failed.kind === 'no response') {
@@ -58,10 +57,6 @@ interface RepeatableRequest {
   readonly requestInfo: Pick<RequestInfo, 'subresource'>;
 }
 
-/**
- * Whether another server may be tried after `error`: only if the first one provably received nothing, or if the
- * request is a bodiless read.
- */
 export function maySafelyTryAnother(request: RepeatableRequest, error: TransportError): boolean {
   // A head that is too large for one server may end the connections of the next, too.
   if (error.code === 'ClientGone' || error.code === 'RequestHeaderFieldsTooLarge') return false;
@@ -73,17 +68,15 @@ export function maySafelyTryAnother(request: RepeatableRequest, error: Transport
 /** Connected to with GET over WebSockets: the command would run twice (pkg/registry/core/pod/rest/subresources.go). */
 const connecting: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);
 
-/** A GET in name only. Behind the subresource `proxy` of a node is its kubelet, with an exec of its own. */
+/** Behind the subresource `proxy` of a node is its kubelet, with an exec of its own. */
 function mayRunCommand({ inbound, requestInfo: { subresource } }: RepeatableRequest): boolean {
   if (connecting.has(subresource)) return true;
   return subresource === 'proxy' && firstHeader(inbound.headers, 'upgrade') !== undefined;
 }
 
 /**
- * Says what happened and whether asking again is safe; never an address (upstream's text shows the dial error).
- *
- * Retry-After only where it is: client-go repeats every request that gets 5xx and Retry-After, writes included
- * (k8s.io/client-go rest/with_retry.go), and one that may have been carried out would be made twice.
+ * Never names an address. Retry-After only where asking again is safe: client-go repeats every request that gets 5xx and
+ * Retry-After, writes included (k8s.io/client-go rest/with_retry.go).
  */
 export function noResponse(request: AdmittedRequest, error: TransportError): Response {
   if (error.code === 'RequestHeaderFieldsTooLarge') {
@@ -139,8 +132,8 @@ const believedFor = 1_000;
 const maximumRemembered = 1_000;
 
 /**
- * What several servers have denied to serve a moment ago. It is believed until then, so that resources that exist nowhere,
- * for which controllers ask again and again, do not cost each server every request.
+ * What several servers said a moment ago that they do not serve. It is believed until then, so that resources that exist
+ * nowhere, for which controllers ask again and again, do not cost each server every request.
  */
 export class ServedNowhere {
   readonly #clock: () => number;
@@ -179,7 +172,6 @@ export class ServedNowhere {
   }
 }
 
-/** Group, version and resource; of what names no resource, the path. */
 function keyOf({
   isResourceRequest,
   apiGroup,

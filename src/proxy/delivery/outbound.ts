@@ -19,15 +19,14 @@ export interface OutboundOptions {
     | undefined;
 }
 
-/** What `Router.deliver` would do with the response. */
 export type OutboundHints = Pick<OutboundRequest, 'othersLeft' | 'othersMayServe'>;
 
 /**
- * The one place where a request is made ready to leave, for local, peer, extension, second try and upgrade
- * alike. Order matters (RFC 9110 section 7.6.1): what the client's `Connection` nominates and every identity
- * header it sent go first; only then is the established identity stamped.
+ * The one place where a request is made ready to leave, for local, peer, second try and upgrade alike. Order matters (RFC 9110
+ * section 7.6.1): what the client's `Connection` nominates and every identity header it sent go first; only then is the
+ * established identity stamped.
  *
- * A promise only where an assertion has to be signed first: with X-Remote headers nothing has to be waited for.
+ * A promise only where an assertion has to be signed first.
  * @throws {AssertionTooLargeError} (rejects) when no assertion can carry the identity.
  */
 export function buildOutboundRequest(
@@ -83,7 +82,6 @@ function ready(
   };
 }
 
-/** To a pod, a service or a kubelet, whatever it is that answers there. */
 export function passesThrough({ subresource }: RequestInfo): boolean {
   return subresource === 'proxy';
 }

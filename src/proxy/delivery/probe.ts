@@ -73,7 +73,6 @@ export function createProbe(
     return response.status === 200 ? text : response.status;
   }
 
-  /** What it says it is and serves; what it does not let be read is left out. */
   async function wordOf(destination: Destination, signal: AbortSignal): Promise<ServerWord> {
     const [version, ...groups] = await Promise.all([
       ask(destination, '/version', signal),
@@ -113,7 +112,6 @@ export function createProbe(
   };
 }
 
-/** What an operator needs to tell a server that is down from one whose certificate is not believed. */
 function unreachable(
   { id, kind }: Destination,
   { code, message }: TransportError,
@@ -127,7 +125,6 @@ const shortResponse = 64 * 1024;
 /** The same of discovery: that of Kubernetes 1.36 has 200 KiB, and each custom resource adds one. */
 const discoveryDocument = 16 * 1024 * 1024;
 
-/** So that the connection can be used again: what is given up costs an HTTP/1.1 connection. */
 async function readToEnd({ body }: Response, maximumBytes: number): Promise<string | undefined> {
   try {
     return body === null ? undefined : await readText(body, maximumBytes);
@@ -140,7 +137,6 @@ async function readToEnd({ body }: Response, maximumBytes: number): Promise<stri
 /** k8s.io/apimachinery pkg/version/types.go. Everybody may read it, by the same ClusterRole as `/readyz`. */
 const versionInfo = v.pipe(v.string(), v.parseJson(), v.object({ gitVersion: v.string() }));
 
-/** Without the document itself, which is large. */
 function storageVersionsIn(groups: readonly APIGroupDiscovery[]): ServerWord['served'] {
   return { storageVersions: servedSetFromDiscovery(groups).storageVersions };
 }

@@ -5,7 +5,6 @@ import type { VersionChoice } from '../../routing/decision.ts';
 import { isOlder } from '../../routing/preferred-version.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 
-/** Who may get a request: as a decision says it. */
 export interface Candidates {
   readonly candidates: readonly RoutingServer[];
   readonly isInOrder?: boolean | undefined;
@@ -28,7 +27,6 @@ interface ServerChoiceOptions {
   readonly local: Destination | undefined;
 }
 
-/** Chooses among the servers that a decision names, by what is known of them now. */
 export class ServerChoice {
   readonly #options: ServerChoiceOptions;
 
@@ -90,7 +88,6 @@ export class ServerChoice {
   }
 }
 
-/** All servers that a decision names, of any version. */
 export function everyCandidate({ candidates, versions }: Candidates): readonly RoutingServer[] {
   if (versions === undefined || versions.others.length === 0) return candidates;
   return [...candidates, ...versions.others.flatMap(({ reachable }) => reachable)];
@@ -100,8 +97,8 @@ export function everyCandidate({ candidates, versions }: Candidates): readonly R
 const avoidFor = 5_000;
 
 /**
- * What this router itself sees of the servers it sends to: requests in flight, and which of them it could
- * not reach lately, as far as no probes tell (`ServerHealth`). Held by ID, so it outlives the routing table.
+ * Requests in flight, and which servers could not be reached lately, as far as no probes tell (`ServerHealth`). Held by ID, so
+ * it outlives the routing table.
  */
 export class ServerLoad {
   readonly #inFlight = new Map<string, number>();
@@ -184,7 +181,7 @@ export function chooseServer(
   return state.inFlight(second.id) < state.inFlight(first.id) ? second : first;
 }
 
-/** One candidate at random, neither of the two named ones; an avoided one only if all the others are too. */
+/** An avoided one only if all the others are too. */
 function draw(
   candidates: readonly RoutingServer[],
   state: ServerState,
@@ -211,7 +208,6 @@ function draw(
   return passedOver ?? avoided;
 }
 
-/** A peer as a destination; `undefined` when it has no address. */
 export function peerDestination(server: RoutingServer): Destination | undefined {
   if (server.origin === undefined) return undefined;
   return {

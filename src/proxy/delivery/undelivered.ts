@@ -40,7 +40,6 @@ const serverDeparted = (): Response =>
     'the API server that serves this resource has been stopped and may come back, please try again; the request was not carried out',
   );
 
-/** Only servers of older versions are left, which may lose what the preferred one knows. */
 export const preferredVersionUnavailable = (): Response =>
   tryAgain(
     'no API server of the preferred version can be reached, and one of an older version could lose fields of this object, please try again; the request was not carried out',
