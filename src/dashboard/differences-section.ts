@@ -1,6 +1,4 @@
 import { html } from 'hono/html';
-import { groupVersionString } from '../apimachinery/group-version.ts';
-import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import type { MatrixCell, MatrixGroup, MatrixRow, ServedMatrix } from './served-matrix.ts';
 import type { ServerColumn } from './server-columns.ts';
 import { compareNames, displayName, type Hostnames } from './wording/display-names.ts';
@@ -86,35 +84,4 @@ function symbol(cell: MatrixCell): Markup {
 
 function hasUnknown(groups: readonly MatrixGroup[]): boolean {
   return groups.some(({ rows }) => rows.some(({ cells }) => cells.includes('unknown')));
-}
-
-/** Resources that servers describe in ways that exclude each other (docs/explanation/discovery.md). Empty without any. */
-export function conflictsSection(
-  { discovery: { conflicts, conflictCount } }: RouterStatus,
-  hostnames: Hostnames,
-): Markup {
-  if (conflictCount === 0) return html``;
-  return html`<section id="conflicts" class="card" aria-labelledby="conflicts-heading">
-<h2 id="conflicts-heading">Conflicts</h2>
-<p>Clients are shown the first claim, the leading server's.${
-    conflicts.length < conflictCount ? ` The first ${conflicts.length} of ${conflictCount} are listed.` : ''
-  }</p>
-<table>
-<caption class="visually-hidden">Resources that servers describe differently, and who says what</caption>
-<thead><tr><th scope="col">Resource</th><th scope="col">Claims</th></tr></thead>
-<tbody>${conflicts.map((conflict) => conflictRow(conflict, hostnames))}</tbody>
-</table>
-</section>`;
-}
-
-function conflictRow(conflict: RouterStatus['discovery']['conflicts'][number], hostnames: Hostnames): Markup {
-  const { group, version, resource, subresource, field, claims } = conflict;
-  return html`<tr>
-<th scope="row">${resourceMarkup(resource, subresource, groupVersionString(group, version))}
-<span class="detail">${field}</span></th>
-<td><ol class="claims">${claims.map(
-    ({ value, serverIds }) =>
-      html`<li><b>${value}</b> <span class="detail">${serverIds.map((id, index) => html`${index === 0 ? '' : ', '}<span class="name">${displayName(id, hostnames)}</span>`)}</span></li>`,
-  )}</ol></td>
-</tr>`;
 }

@@ -13,8 +13,6 @@ export interface Explained {
 }
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-/** Rules of a decision (docs/explanation/architecture.md). */
-const lastRule = 9;
 
 /** A form that asks where a request would go. It works without a script: the page itself takes its fields. */
 export function explainSection(
@@ -91,20 +89,7 @@ function rules(trace: readonly DecisionStep[], hostnames: Hostnames): Markup {
 <span class="rule-number" aria-hidden="true">${rule.slice(0, rule.indexOf(' '))}</span>
 <span><b>${rule.slice(rule.indexOf(' ') + 1)}</b> ${matched ? badge('good', 'Match') : html`<span class="tag">no</span>`}
 <span class="detail">${withDisplayNames(detail, hostnames)}</span></span></li>`,
-  )}</ol>
-${rulesLeft(ruleNumber(trace.at(-1)) + 1)}</div>`;
-}
-
-/** @param first number of the first rule that was not evaluated */
-function rulesLeft(first: number): Markup {
-  if (first > lastRule) return html``;
-  if (first === lastRule) return html`<p class="muted">Rule ${lastRule} was not evaluated.</p>`;
-  const range = first === lastRule - 1 ? `${first} and ${lastRule}` : `${first} to ${lastRule}`;
-  return html`<p class="muted">Rules ${range} were not evaluated.</p>`;
-}
-
-function ruleNumber(step: DecisionStep | undefined): number {
-  return Number.parseInt(step?.rule ?? '', 10);
+  )}</ol></div>`;
 }
 
 function candidateTable(

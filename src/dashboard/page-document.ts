@@ -1,9 +1,8 @@
 import { html, raw } from 'hono/html';
-import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import { clientScript, clientStyle } from './client-assets.ts';
 import { clusterView } from './cluster-view.ts';
 import { decisionsSection } from './decisions-section.ts';
-import { conflictsSection, differencesSection, unchangedDifferences } from './differences-section.ts';
+import { differencesSection, unchangedDifferences } from './differences-section.ts';
 import { type Explained, explainSection, explanationFragment } from './explain-section.ts';
 import { timelineSection } from './history/timeline-section.ts';
 import { trafficSection } from './history/traffic-section.ts';
@@ -15,7 +14,7 @@ import { unserved, unservedSection } from './unserved.ts';
 import { nextStop, upgradeProgress } from './upgrade-progress.ts';
 import { upgradeSection } from './upgrade-section.ts';
 import { versionColours } from './wording/display-names.ts';
-import { badge, type Markup } from './wording/markup.ts';
+import type { Markup } from './wording/markup.ts';
 
 /** The whole page. */
 export function pageDocument(state: PageState, explained: Explained | undefined): Markup {
@@ -93,12 +92,8 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
       differs && isKnown ? unchangedDifferences() : differencesSection(columns, matrix, hostnames),
     ],
   ];
-  const below: readonly Section[] = [
-    ['decisions', 'Live decisions', decisionsSection(state, hostnames)],
-    ['conflicts', 'Conflicts', conflictsSection(status, hostnames)],
-    ['extensions', 'Extension API servers', extensionsSection(table?.snapshot.apiServices ?? [])],
-  ];
-  const listed = [...above, ['explain', 'Explain', html`form`] as const, ...below];
+  const decisions: Section = ['decisions', 'Live decisions', decisionsSection(state, hostnames)];
+  const listed = [...above, ['explain', 'Explain', html`form`] as const, decisions];
   return {
     overview: html`<div id="overview" data-now="${now}" data-generation="${table?.generation ?? ''}">
 ${unservedSection(without, status)}
@@ -107,7 +102,7 @@ ${summarySection(state, upgrade, without, hostnames)}
 ${above.map(([, , section]) => section)}
 </div>`,
     activity: html`<div id="activity">
-${below.map(([, , section]) => section)}
+${decisions[2]}
 </div>`,
     navigation: html`<ul id="sections" class="sections">${listed
       .filter(([, , section]) => String(section) !== '')
@@ -116,23 +111,3 @@ ${below.map(([, , section]) => section)}
 }
 
 type Section = readonly [id: string, name: string, section: Markup];
-
-/** Aggregated APIs, which stand beside the API servers. Empty where there are none. */
-function extensionsSection(apiServices: readonly SnapshotApiService[]): Markup {
-  const extensions = apiServices.filter(({ service }) => service !== undefined);
-  if (extensions.length === 0) return html``;
-  return html`<section id="extensions" class="card" aria-labelledby="extensions-heading">
-<h2 id="extensions-heading">Extension API servers</h2>
-<table>
-<caption class="visually-hidden">Group versions that extension API servers serve</caption>
-<thead><tr><th scope="col">Group version</th><th scope="col">Service</th><th scope="col">State</th></tr></thead>
-<tbody>${extensions.map(
-    ({ group, version, service, available }) => html`<tr>
-<th scope="row"><span class="name">${group}/${version}</span></th>
-<td><span class="name">${service?.namespace}/${service?.name}</span></td>
-<td>${available ? badge('good', 'Available') : badge('bad', 'Not available')}</td>
-</tr>`,
-  )}</tbody>
-</table>
-</section>`;
-}

@@ -50,14 +50,7 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
       },
       servers,
       servedSets: { one: set(['differing']), other: set([]) },
-      apiServices: [
-        {
-          group: hostile('extension-group'),
-          version: hostile('extension-version'),
-          service: { namespace: hostile('namespace'), name: hostile('service') },
-          available: false,
-        },
-      ],
+      apiServices: [],
       customResourceGroups: [],
     },
     generation: 1,
@@ -146,22 +139,7 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       departedAt: null,
       health,
     })),
-    discovery: {
-      conflictCount: 1,
-      conflicts: [
-        {
-          group: hostile('conflict-group'),
-          version: hostile('conflict-version'),
-          resource: hostile('conflict-resource'),
-          subresource: hostile('conflict-subresource'),
-          field: 'kind',
-          claims: [
-            { value: hostile('claim'), serverIds: [hostile('claimant')] },
-            { value: hostile('other-claim'), serverIds: [] },
-          ],
-        },
-      ],
-    },
+    discovery: { conflictCount: 0, conflicts: [] },
     documents: [
       { path: hostile('document'), server: hostile('document-server'), problem: hostile('problem') },
     ],
