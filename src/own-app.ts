@@ -2,7 +2,7 @@ import { Hono, type MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { firstHeader } from './apimachinery/raw-headers.ts';
 import { internalError, statusResponse } from './apimachinery/status.ts';
-import { pageStateSource } from './dashboard/page-state.ts';
+import type { PageState } from './dashboard/page-state.ts';
 import {
   type Authorize,
   createDelegatedAuthorizer,
@@ -15,7 +15,7 @@ import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoi
 import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
 import { type RouterStatusOptions, routerStatus } from './own-paths/status/router-status.ts';
 import type { RouterStatus } from './own-paths/status/status-schema.ts';
-import { type Explanation, explainHere, type RequestToExplain } from './proxy/explain.ts';
+import { explainHere, type RequestToExplain } from './proxy/explain.ts';
 import type { MiddlewareOptions } from './proxy/middleware.ts';
 import type { MixedVersionProxyOptions, RouterSettings } from './proxy/options.ts';
 import { auditIdOf, withAuditId } from './request/headers.ts';
@@ -42,13 +42,22 @@ import {
   type SnapshotSource,
 } from './snapshot/receiving/snapshot-endpoint.ts';
 
-export interface OwnAppOptions extends OwnPathsOptions, Pick<MiddlewareOptions, 'inbound'> {
+export interface OwnAppOptions
+  extends MixedVersionProxyOptions,
+    Omit<RouterStatusOptions, 'routingTable'>,
+    Pick<MiddlewareOptions, 'inbound'> {
+  /** Its table is the one that is routed by. Where it is a `SnapshotReceiver` as well, snapshots can be pushed. */
+  readonly routingTable: SnapshotSource | (PushTarget & Pick<SnapshotReceiver, 'refusedPush'>);
   /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
   readonly recentDecisions?: RecentDecisions | undefined;
+  /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
+  readonly history?: Pick<RouterHistory, 'view'> | undefined;
   /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
   readonly isShuttingDown?: () => boolean;
   /** What `metrics` and `metrics/slis` serve under `/.mixed-version-proxy/`. Default: there are no such paths. */
   readonly metrics?: MetricsSource | undefined;
+  /** Where peers should call this router: told to the sync job, which brings it to the others. Default: it says nothing. */
+  readonly advertised?: (() => AdvertisedServer | undefined) | undefined;
 }
 
 /** @param toApiServer handles what is not the router's own after all: a health check that only API servers have */
@@ -68,15 +77,12 @@ export function createOwnApp(
 
   // /.mixed-version-proxy/: who is calling is established first (401), and a server is asked whether they may (403, 503).
   const authorize = createDelegatedAuthorizer({ ...options, router });
-  const onlyAuthorized = onlyAuthorizedCallers(authorize);
   app.use(`${ownPathsPrefix}/*`, accept, identifyCaller(router));
   // Metrics. Under their plain names these paths are the API server's.
   if (metrics !== undefined) {
-    app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, onlyAuthorized));
+    app.route(ownPathsPrefix, metricsEndpoints({ metrics, healthChecks }, onlyAuthorizedCallers(authorize)));
   }
-  const statusPage = (parts: StatusPageParts) => statusPageHandler(options, parts);
-  const parts = { authorize, readinessChecks: healthChecks.readyz, statusPage };
-  app.route(ownPathsPrefix, ownPaths(options, parts));
+  app.route(ownPathsPrefix, ownPaths(options, authorize, healthChecks.readyz));
 
   app.all('*', ({ req, env }) => toApiServer(inbound(req.raw, env)));
   app.onError((error, context) => {
@@ -86,55 +92,18 @@ export function createOwnApp(
   return app;
 }
 
-function statusPageHandler(
-  options: OwnAppOptions & RouterSettings,
-  { status, explain }: StatusPageParts,
-): MiddlewareHandler<HandlerEnvironment> {
-  const state = pageStateSource(options, options.clock, status);
-  return async (context, next) => {
-    const { req } = context;
-    // A module of its own, with a page's style and script: most processes are never asked for it.
-    const { statusPage } = await import('./dashboard/status-page.ts');
-    const sources = {
-      state,
-      explain,
-      acceptEncoding: req.header('accept-encoding'),
-    };
-    return (await statusPage(req.path, req.query(), sources)) ?? next();
-  };
-}
-
-export interface StatusPageParts {
-  readonly status: () => RouterStatus;
-  readonly explain: (request: RequestToExplain) => Explanation;
-}
-
-export interface OwnPathsOptions extends MixedVersionProxyOptions, Omit<RouterStatusOptions, 'routingTable'> {
-  /** Its table is the one that is routed by. Where it is a `SnapshotReceiver` as well, snapshots can be pushed. */
-  readonly routingTable: SnapshotSource | (PushTarget & Pick<SnapshotReceiver, 'refusedPush'>);
-  /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
-  readonly history?: Pick<RouterHistory, 'view'> | undefined;
-  /** Where peers should call this router: told to the sync job, which brings it to the others. Default: it says nothing. */
-  readonly advertised?: AdvertisedSource | undefined;
-}
-
-interface OwnPathsParts {
-  readonly authorize: Authorize;
-  readonly readinessChecks: readonly HealthCheck[];
-  readonly statusPage: (parts: StatusPageParts) => MiddlewareHandler<HandlerEnvironment>;
-}
-
 /**
  * The router's own paths (metrics stand beside them), for callers whom an API server authorizes: `v1/snapshot` (GET, PUT),
  * `v1/snapshot/renewal` (PUT), `v1/explain?method=&url=` (GET), `v1/status` (GET), `v1/history` (GET), and the status page
  * (GET), `/` and what its script asks for.
  */
 function ownPaths(
-  options: OwnPathsOptions & RouterSettings,
-  { authorize, readinessChecks, statusPage }: OwnPathsParts,
+  options: OwnAppOptions & RouterSettings,
+  authorize: Authorize,
+  readinessChecks: readonly HealthCheck[],
 ): Hono<HandlerEnvironment> {
-  const source = options.routingTable;
-  const status = () => routerStatus(options, readiness(readinessChecks), options.clock());
+  const { routingTable: source, health, history, recentDecisions, clock } = options;
+  const status = () => routerStatus(options, readiness(readinessChecks), clock());
   const explain = (request: RequestToExplain) => explainHere(request, source.current(), options);
   const app = new Hono<HandlerEnvironment>();
 
@@ -149,17 +118,15 @@ function ownPaths(
     );
   }
   app.use(onlyAuthorizedCallers(authorize));
-  app.use('/v1/snapshot', tellAddress);
-  app.get('/v1/snapshot', ({ var: { inbound } }) =>
+  app.get('/v1/snapshot', tellAddress, ({ var: { inbound } }) =>
     getSnapshot(firstHeader(inbound.headers, 'accept'), source),
   );
   app.get('/v1/status', () => Response.json(status()));
-  app.get('/v1/history', () => {
-    const view = options.history?.view();
-    return view === undefined
+  app.get('/v1/history', () =>
+    history === undefined
       ? statusResponse('NotFound', 'this runtime keeps no history: a process of its own does')
-      : Response.json(view);
-  });
+      : Response.json(history.view()),
+  );
   app.get('/v1/explain', (context) => {
     const { method = 'GET', url } = context.req.query();
     if (url === undefined) {
@@ -167,7 +134,20 @@ function ownPaths(
     }
     return Response.json(explain({ method, url }));
   });
-  app.get('*', statusPage({ status, explain }));
+  const pageState = (): PageState => ({
+    status: status(),
+    table: source.current(),
+    lastProbe: (id) => health?.report(id)?.lastProbe,
+    recentDecisions: recentDecisions?.list(),
+    history: history?.view(),
+    now: clock(),
+  });
+  app.get('*', async ({ req }, next) => {
+    // A module of its own, with a page's style and script: most processes are never asked for it.
+    const { statusPage } = await import('./dashboard/status-page.ts');
+    const acceptEncoding = req.header('accept-encoding');
+    return (await statusPage(req.path, req.query(), { state: pageState, explain, acceptEncoding })) ?? next();
+  });
   app.all('*', ({ req }) => statusResponse('NotFound', `the router has no ${req.method} ${req.path}`));
   return app;
 }
@@ -208,10 +188,8 @@ function identifyCaller(router: Pick<Router, 'identify'>): MiddlewareHandler<Han
   });
 }
 
-type AdvertisedSource = () => AdvertisedServer | undefined;
-
 /** On refusals too: a router that cannot use what it is sent still knows where it is. */
-function tellAdvertisedAddress(advertised: AdvertisedSource = () => undefined) {
+function tellAdvertisedAddress(advertised: OwnAppOptions['advertised'] = () => undefined) {
   return createMiddleware(async (context, next) => {
     await next();
     const server = advertised();
