@@ -152,8 +152,10 @@ test('SnapshotReceiver.accept is called by the push endpoint alone', () => {
 });
 
 test('a peer assertion is judged in one place', () => {
-  assert.deepEqual(placesOf(/[vV]erifier\.verify\(/), ['src/identity/assertion/verify-assertion.ts']);
-  assert.deepEqual(placesOf(/\bnew AssertionVerifier\(/), ['src/identity/assertion/verify-assertion.ts']);
+  assert.deepEqual(placesOf(/\bthis\.verify\(/), ['src/identity/assertion/verify-assertion.ts']);
+  assert.deepEqual(placesOf(/\bnew PeerAssertionAuthenticator\(/), [
+    'src/node/callers/node-authenticators.ts',
+  ]);
 });
 
 test('a transport is asked to send in two places, and both have the request from the chokepoint', () => {

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { allHeaders, firstHeader, headerLines, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
+import { PeerAssertionAuthenticator } from '../../src/identity/assertion/verify-assertion.ts';
 import { peerAssertionHeader } from '../../src/request/headers.ts';
 import { pinned } from '../support/assertions.ts';
 import { frontProxyName, routerSpeaker } from './credentials.ts';
@@ -55,7 +55,7 @@ export async function toldIdentity(peer: Peer, request: PeerRequest): Promise<To
   const assertion = peerAssertionOf(headers);
   if (assertion !== undefined) {
     if (lines.length > 0) throw new Error(`X-Remote lines beside an assertion: ${lines.join()}`);
-    const verifier = new AssertionVerifier({ keys: () => routerKeys, audience: peer.id });
+    const verifier = new PeerAssertionAuthenticator({ keys: () => routerKeys, audience: peer.id });
     const rerouted = firstHeader(headers, 'x-kubernetes-peer-proxied') === 'true';
     const { user } = await verifier.verify(assertion, { method, target, rerouted });
     return {

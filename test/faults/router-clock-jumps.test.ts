@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
-import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
+import { PeerAssertionAuthenticator } from '../../src/identity/assertion/verify-assertion.ts';
 import { Deadlines } from '../../src/node/exchange/deadlines.ts';
 import { TransportError } from '../../src/request/destination.ts';
 import { janesRequest, pinned, speaker } from '../support/assertions.ts';
@@ -111,7 +111,11 @@ describe('peer assertions, each believed once', async () => {
   const start = () => {
     const clock = clocks();
     const signer = createAssertionSigner({ key: router.key, issuer: router.issuer, clock: clock.wall });
-    const verifier = new AssertionVerifier({ keys: () => keys, audience: 'cp-b', clock: clock.wall });
+    const verifier = new PeerAssertionAuthenticator({
+      keys: () => keys,
+      audience: 'cp-b',
+      clock: clock.wall,
+    });
     const sign = (): Promise<string> => signer.sign(janesRequest);
     const isBelieved = (assertion: string): Promise<boolean> =>
       verifier.verify(assertion, janesRequest).then(

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { AssertionVerifier } from '../../src/identity/assertion/verify-assertion.ts';
+import { PeerAssertionAuthenticator } from '../../src/identity/assertion/verify-assertion.ts';
 import { peerAssertionHeader } from '../../src/request/headers.ts';
 import type { ApiServerDouble, SeenRequest } from '../support/api-server-double.ts';
 import { pinned, speaker } from '../support/assertions.ts';
@@ -189,10 +189,10 @@ test('a destination is told by an assertion of its own, for this request alone',
   const keys = await pinned(edgeKey);
   const request = { method: 'GET', target, rerouted: true };
   const [text = ''] = allHeaders(headers, peerAssertionHeader);
-  const verifier = new AssertionVerifier({ keys: () => keys, audience: 'peer' });
+  const verifier = new PeerAssertionAuthenticator({ keys: () => keys, audience: 'peer' });
   const { user, issuer } = await verifier.verify(text, request);
   assert.deepEqual([issuer, user.name, user.groups], ['edge', 'jane', ['a, b', 'system:authenticated']]);
-  const other = new AssertionVerifier({ keys: () => keys, audience: 'local' });
+  const other = new PeerAssertionAuthenticator({ keys: () => keys, audience: 'local' });
   await assert.rejects(other.verify(text, request), { code: 'WrongAudience' });
 });
 

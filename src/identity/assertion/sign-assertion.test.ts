@@ -6,7 +6,7 @@ import { janesRequest, pinned, signedAt, speaker } from '../../../test/support/a
 import type { UserInfo } from '../../request/user-info.ts';
 import { AssertionTooLargeError } from './assertion-signer.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
-import { AssertionVerifier } from './verify-assertion.ts';
+import { PeerAssertionAuthenticator } from './verify-assertion.ts';
 
 const routerA = await speaker('cp-a');
 const keys = await pinned(routerA);
@@ -52,7 +52,11 @@ test('any identity arrives as it was, Unicode, commas, order, duplicates and emp
     groups: fc.array(fc.oneof(text, fc.constant('a, b'), fc.constant('Ärzte,Köln'))),
     extra: fc.array(fc.tuple(text, fc.array(text))).map((entries) => new Map(entries)),
   });
-  const verifier = new AssertionVerifier({ keys: () => keys, audience: 'cp-b', clock: () => signedAt });
+  const verifier = new PeerAssertionAuthenticator({
+    keys: () => keys,
+    audience: 'cp-b',
+    clock: () => signedAt,
+  });
   await fc.assert(
     fc.asyncProperty(user, async (sent) => {
       const request = { ...janesRequest, user: sent };

@@ -24,7 +24,6 @@ import { X509Authenticator } from '../x509.ts';
 import type { AssertionKeySet } from './assertion-keys.ts';
 import { createAssertionSigner } from './sign-assertion.ts';
 import {
-  AssertionVerifier,
   type AssertionVerifierOptions,
   PeerAssertionAuthenticator,
   type PeerAssertionErrorCode,
@@ -89,8 +88,8 @@ const routerC = await speaker('cp-c', 'ES256');
 const stranger = await speaker('cp-a');
 const keys = await pinned(routerA, routerC);
 
-const verifier = (options: Partial<AssertionVerifierOptions> = {}): AssertionVerifier =>
-  new AssertionVerifier({ keys: () => keys, audience: 'cp-b', clock: () => signedAt, ...options });
+const verifier = (options: Partial<AssertionVerifierOptions> = {}): PeerAssertionAuthenticator =>
+  new PeerAssertionAuthenticator({ keys: () => keys, audience: 'cp-b', clock: () => signedAt, ...options });
 
 const signer = (key = routerA.key, issuer = 'cp-a') =>
   createAssertionSigner({ key, issuer, clock: () => signedAt });
@@ -156,7 +155,7 @@ describe('an assertion', () => {
 
   it('is judged by the ID that the destination has at that moment', async () => {
     let audience = 'endpoint-10-0-0-1-6444';
-    const renamed = new AssertionVerifier({
+    const renamed = new PeerAssertionAuthenticator({
       keys: () => keys,
       get audience() {
         return audience;

@@ -175,9 +175,16 @@ interface VerifiedAssertion {
 
 const complaintInterval = 10_000;
 
-export class AssertionVerifier {
+/**
+ * Callers that another router vouches for with a signed assertion, where there is no mutual TLS between the two. Its word
+ * counts as a front proxy's does, the reroute mark included.
+ *
+ * Not for routers without pinned keys: without this authenticator the header is ignored, and removed as every
+ * identity header is.
+ */
+export class PeerAssertionAuthenticator implements Authenticator {
+  readonly name = 'peer-assertion';
   readonly #options: AssertionVerifierOptions;
-  readonly #clock: () => number;
   readonly #logger: Logger;
   /** One for each issuer, so that an issuer that floods blocks only itself. */
   readonly #windows = new Map<string, ReplayWindow>();
@@ -185,8 +192,27 @@ export class AssertionVerifier {
 
   constructor(options: AssertionVerifierOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? Date.now;
     this.#logger = options.logger ?? silentLogger;
+  }
+
+  authenticate(inbound: InboundRequest): Promise<Caller> | undefined {
+    const [assertion, ...others] = allHeaders(inbound.headers, peerAssertionHeader);
+    if (assertion === undefined) return undefined;
+    // Which of two counts would be anyone's guess.
+    if (others.length > 0) {
+      throw new PeerAssertionError('Malformed', 'the request carries more than one peer assertion');
+    }
+    return this.#believe(assertion, inbound);
+  }
+
+  async #believe(assertion: string, inbound: InboundRequest): Promise<Caller> {
+    const { user, issuer, kid } = await this.verify(assertion, {
+      method: inbound.method,
+      target: inbound.target,
+      rerouted: carriesRerouteMark(inbound.headers),
+    });
+    this.#logger.debug({ issuer, kid, user: user.name }, 'A peer assertion was accepted');
+    return { kind: 'authenticated', user, authenticator: this.name, viaVerifiedPeer: true };
   }
 
   /**
@@ -207,7 +233,7 @@ export class AssertionVerifier {
     if (claims.aud !== this.#options.audience) {
       throw refused('WrongAudience', 'is meant for another destination');
     }
-    const now = Math.floor(this.#clock() / 1000);
+    const now = Math.floor((this.#options.clock ?? Date.now)() / 1000);
     checkTimes(claims, now);
     checkRequest(claims, request);
     this.#takeNonce(claims, now);
@@ -223,18 +249,14 @@ export class AssertionVerifier {
     const admission = window.take(jti, exp + assertionLeeway, now);
     if (admission === 'replayed') throw refused('Replayed', 'has been used before');
     if (admission === 'fresh') return;
-    this.#complain(iss, window.size);
+    if (performance.now() - this.#lastComplaint >= complaintInterval) {
+      this.#lastComplaint = performance.now();
+      this.#logger.error(
+        { issuer: iss, remembered: window.size },
+        'The replay window of an issuer is full: its assertions are refused until earlier ones expire',
+      );
+    }
     throw refused('ReplayWindowFull', 'came with more of them than can be told from replays');
-  }
-
-  #complain(issuer: string, remembered: number): void {
-    const now = performance.now();
-    if (now - this.#lastComplaint < complaintInterval) return;
-    this.#lastComplaint = now;
-    this.#logger.error(
-      { issuer, remembered },
-      'The replay window of an issuer is full: its assertions are refused until earlier ones expire',
-    );
   }
 }
 
@@ -278,39 +300,4 @@ function checkRequest(claims: PeerAssertionClaims, request: AssertedRequest): vo
 
 function refused(code: PeerAssertionErrorCode, what: string): PeerAssertionError {
   return new PeerAssertionError(code, `the peer assertion ${what}`);
-}
-
-/**
- * Callers that another router vouches for with a signed assertion, where there is no mutual TLS between the two. Its word
- * counts as a front proxy's does, the reroute mark included.
- */
-export class PeerAssertionAuthenticator implements Authenticator {
-  readonly name = 'peer-assertion';
-  readonly #verifier: AssertionVerifier;
-  readonly #logger: Logger;
-
-  constructor(options: AssertionVerifierOptions) {
-    this.#verifier = new AssertionVerifier(options);
-    this.#logger = options.logger ?? silentLogger;
-  }
-
-  authenticate(inbound: InboundRequest): Promise<Caller> | undefined {
-    const [assertion, ...others] = allHeaders(inbound.headers, peerAssertionHeader);
-    if (assertion === undefined) return undefined;
-    // Which of two counts would be anyone's guess.
-    if (others.length > 0) {
-      throw new PeerAssertionError('Malformed', 'the request carries more than one peer assertion');
-    }
-    return this.#believe(assertion, inbound);
-  }
-
-  async #believe(assertion: string, inbound: InboundRequest): Promise<Caller> {
-    const { user, issuer, kid } = await this.#verifier.verify(assertion, {
-      method: inbound.method,
-      target: inbound.target,
-      rerouted: carriesRerouteMark(inbound.headers),
-    });
-    this.#logger.debug({ issuer, kid, user: user.name }, 'A peer assertion was accepted');
-    return { kind: 'authenticated', user, authenticator: this.name, viaVerifiedPeer: true };
-  }
 }

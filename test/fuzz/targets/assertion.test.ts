@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createAssertionSigner } from '../../../src/identity/assertion/sign-assertion.ts';
-import { AssertionVerifier, PeerAssertionError } from '../../../src/identity/assertion/verify-assertion.ts';
+import {
+  PeerAssertionAuthenticator,
+  PeerAssertionError,
+} from '../../../src/identity/assertion/verify-assertion.ts';
 
 import { jane, janesRequest, pinned, signedAt, speaker } from '../../support/assertions.ts';
 import { fuzz } from '../fuzz-target.ts';
@@ -49,7 +52,7 @@ fuzz<Input>({
     later: fc.oneof(fc.constant(0), fc.integer({ min: -120_000, max: 120_000 })),
   }),
   async holds({ at, text, cut, method, target, rerouted, later }) {
-    const verifier = new AssertionVerifier({
+    const verifier = new PeerAssertionAuthenticator({
       keys: () => keys,
       audience: 'cp-b',
       clock: () => signedAt + later,
