@@ -12,7 +12,6 @@ import {
 import { type HealthCheck, healthEndpoints, reportHealth, routerHealthChecks } from './own-paths/health.ts';
 import type { RouterHistory } from './own-paths/history/router-history.ts';
 import { type MetricsSource, metricsEndpoints } from './own-paths/metrics-endpoints.ts';
-import type { RecentDecisions } from './own-paths/status/recent-decisions.ts';
 import { type RouterStatusOptions, routerStatus } from './own-paths/status/router-status.ts';
 import type { RouterStatus } from './own-paths/status/status-schema.ts';
 import { explainHere, type RequestToExplain } from './proxy/explain.ts';
@@ -48,8 +47,6 @@ export interface OwnAppOptions
     Pick<MiddlewareOptions, 'inbound'> {
   /** Its table is the one that is routed by. Where it is a `SnapshotReceiver` as well, snapshots can be pushed. */
   readonly routingTable: SnapshotSource | (PushTarget & Pick<SnapshotReceiver, 'refusedPush'>);
-  /** What the status page shows of decisions; one of `observers` as well. Default: it shows none. */
-  readonly recentDecisions?: RecentDecisions | undefined;
   /** What `v1/history` and the status page tell of the last hour; one of `observers` as well. Default: nothing. */
   readonly history?: Pick<RouterHistory, 'view'> | undefined;
   /** Whether the process has been asked to end: `/readyz` fails from then on. Default: there is no such check. */
@@ -102,7 +99,7 @@ function ownPaths(
   authorize: Authorize,
   readinessChecks: readonly HealthCheck[],
 ): Hono<HandlerEnvironment> {
-  const { routingTable: source, health, history, recentDecisions, clock } = options;
+  const { routingTable: source, health, history, clock } = options;
   const status = () => routerStatus(options, readiness(readinessChecks), clock());
   const explain = (request: RequestToExplain) => explainHere(request, source.current(), options);
   const app = new Hono<HandlerEnvironment>();
@@ -138,7 +135,6 @@ function ownPaths(
     status: status(),
     table: source.current(),
     lastProbe: (id) => health?.report(id)?.lastProbe,
-    recentDecisions: recentDecisions?.list(),
     history: history?.view(),
     now: clock(),
   });

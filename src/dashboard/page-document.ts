@@ -1,7 +1,6 @@
 import { html, raw } from 'hono/html';
 import { clientScript, clientStyle } from './client-assets.ts';
 import { clusterView } from './cluster-view.ts';
-import { decisionsSection } from './decisions-section.ts';
 import { differencesSection, unchangedDifferences } from './differences-section.ts';
 import { type Explained, explainSection, explanationFragment } from './explain-section.ts';
 import { timelineSection } from './history/timeline-section.ts';
@@ -20,7 +19,7 @@ export function pageDocument(state: PageState, explained: Explained | undefined)
   const { serverId } = state.status;
   const { hostnames } = clusterView(state.table);
   const router = serverId === null ? 'Gateway' : (hostnames.get(serverId) ?? serverId);
-  const { overview, activity, navigation } = liveParts(state, undefined);
+  const { overview, navigation } = liveParts(state, undefined);
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -42,7 +41,6 @@ export function pageDocument(state: PageState, explained: Explained | undefined)
 <p id="outdated" class="card" hidden></p>
 ${overview}
 ${explainSection(explained, state, hostnames)}
-${activity}
 </main>
 <p class="page-note">If the router is the trouble: docs/guides/emergency.md has the way round it.</p>
 <noscript><p class="page-note">Without scripts this page shows one moment: load it again to see the next.</p></noscript>
@@ -61,9 +59,9 @@ export function liveFragment(
   knownGeneration: number | undefined,
   explained: Explained | undefined,
 ): Markup {
-  const { overview, activity, navigation } = liveParts(state, knownGeneration);
+  const { overview, navigation } = liveParts(state, knownGeneration);
   const { hostnames } = clusterView(state.table);
-  return html`${navigation}${overview}${explained === undefined ? '' : explanationFragment(explained, state, hostnames)}${activity}`;
+  return html`${navigation}${overview}${explained === undefined ? '' : explanationFragment(explained, state, hostnames)}`;
 }
 
 function liveParts(state: PageState, knownGeneration: number | undefined) {
@@ -80,7 +78,7 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
   const isKnown = knownGeneration !== undefined && knownGeneration === table?.generation;
   const differs = matrix.differingRows > 0;
   // Each with its name in the navigation, in the order of the page. Those that have nothing to show are empty.
-  const above: readonly Section[] = [
+  const sections: readonly Section[] = [
     ['servers', 'API servers', serversSection(state, hostnames, next)],
     ['traffic', 'Last hour', trafficSection(history, colourOf, now)],
     ['timeline', 'Timeline', timelineSection(history, hostnames, now, status.embeddedSync !== null)],
@@ -90,17 +88,13 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
       differs && isKnown ? unchangedDifferences() : differencesSection(columns, matrix, hostnames),
     ],
   ];
-  const decisions: Section = ['decisions', 'Live decisions', decisionsSection(state, hostnames)];
-  const listed = [...above, ['explain', 'Explain', html`form`] as const, decisions];
+  const listed = [...sections, ['explain', 'Explain', html`form`] as const];
   return {
     overview: html`<div id="overview" data-now="${now}" data-generation="${table?.generation ?? ''}">
 ${unservedSection(without, status)}
 ${upgradeSection(state, { view, progress, next, without }, colourOf)}
 ${summarySection(state, upgrade, without, hostnames)}
-${above.map(([, , section]) => section)}
-</div>`,
-    activity: html`<div id="activity">
-${decisions[2]}
+${sections.map(([, , section]) => section)}
 </div>`,
     navigation: html`<ul id="sections" class="sections">${listed
       .filter(([, , section]) => String(section) !== '')

@@ -1,6 +1,5 @@
 import type { LastProbe } from '../health/server-health.ts';
 import type { HistoryView } from '../own-paths/history/history-view.ts';
-import type { RecentDecision } from '../own-paths/status/recent-decisions.ts';
 import type { RouterStatus } from '../own-paths/status/status-schema.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 
@@ -10,8 +9,6 @@ export interface PageState {
   readonly table: RoutingTable | undefined;
   /** `undefined`: never probed. */
   readonly lastProbe: (serverId: string) => LastProbe | undefined;
-  /** The newest first; `undefined` where none are kept. */
-  readonly recentDecisions: readonly RecentDecision[] | undefined;
   /** The last hour; `undefined` where none is kept. */
   readonly history: HistoryView | undefined;
   /** Milliseconds since the epoch. */

@@ -71,7 +71,7 @@ async function updatePage(signal: AbortSignal): Promise<void> {
     query.set('url', url);
   }
   const part = await fetchPart(`live?${query}`, signal);
-  for (const id of ['sections', 'overview', 'activity']) {
+  for (const id of ['sections', 'overview']) {
     const next = part.getElementById(id);
     if (next === null) throw new NotThisPage();
     morph(elementOf(id, HTMLElement), next);

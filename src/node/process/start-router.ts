@@ -4,7 +4,6 @@ import type { Authenticator } from '../../identity/authenticator.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
 import { adminEndpoints } from '../../own-paths/metrics-endpoints.ts';
-import { RecentDecisions } from '../../own-paths/status/recent-decisions.ts';
 import type {
   EmbeddedSyncStatus,
   SettingChange,
@@ -322,7 +321,6 @@ async function start(
   });
   const load = new ServerLoad(() => performance.now());
   const retryBudget = new RetryBudget();
-  const recentDecisions = new RecentDecisions();
   const handlers = createRouterHandlers(config, {
     app: {
       ...outboundOptions,
@@ -334,10 +332,9 @@ async function start(
       embeddedSync: embeddedSync?.status,
       // Under the ID that the sync job knows the server by.
       advertised: () => advertisedServer({ ...config, serverId: localServerId?.() }, listeningPort),
-      recentDecisions,
       history,
       metrics,
-      observers: [metrics.requests, recentDecisions, history],
+      observers: [metrics.requests, history],
       logger,
     },
     assertionAuthenticator: assertionAuthenticator(
