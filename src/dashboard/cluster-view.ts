@@ -4,7 +4,6 @@ import { type ServedMatrix, servedMatrix } from './served-matrix.ts';
 import { type ServerColumn, serverColumns } from './server-columns.ts';
 import type { Hostnames } from './wording/display-names.ts';
 
-/** What a snapshot says of who serves what. */
 export interface ClusterView {
   readonly columns: readonly ServerColumn[];
   readonly matrix: ServedMatrix;
@@ -36,7 +35,6 @@ function viewOf(columns: readonly ServerColumn[], servers: Snapshot['servers']):
   };
 }
 
-/** Servers of one version that are there. At least one. */
 interface VersionShare {
   /** `undefined`: not known. */
   readonly version: string | undefined;

@@ -6,7 +6,6 @@ import { chosenText, outcomeOf } from './wording/decision-text.ts';
 import { displayName, type Hostnames, withDisplayNames } from './wording/display-names.ts';
 import { badge, type Markup, timeOfDay } from './wording/markup.ts';
 
-/** A request that was explained, and its explanation. */
 export interface Explained {
   readonly request: Pick<RequestToExplain, 'method' | 'url'>;
   readonly explanation: Explanation;
@@ -37,10 +36,7 @@ ${explanationFragment(explained, state, hostnames)}
 </section>`;
 }
 
-/**
- * What stands under the form, and what the page's script asks for. It says which request it is about: the script asks
- * again with every update, so that an explanation is never older than the rest of the page.
- */
+/** It says which request it is about: the script asks again with every update. */
 export function explanationFragment(
   explained: Explained | undefined,
   state: PageState,

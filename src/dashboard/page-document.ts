@@ -14,7 +14,6 @@ import { upgradeSection } from './upgrade-section.ts';
 import { versionColours } from './wording/display-names.ts';
 import type { Markup } from './wording/markup.ts';
 
-/** The whole page. */
 export function pageDocument(state: PageState, explained: Explained | undefined): Markup {
   const { serverId } = state.status;
   const { hostnames } = clusterView(state.table);

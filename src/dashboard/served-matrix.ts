@@ -18,20 +18,17 @@ export interface MatrixRow {
 }
 
 export interface MatrixGroup {
-  /** Empty for core. */
   readonly group: string;
   readonly rows: readonly MatrixRow[];
 }
 
 export interface ServedMatrix {
-  /** What differs, by group. */
   readonly differing: readonly MatrixGroup[];
   readonly differingRows: number;
   /** Resources in one version each: `batch/v1` and `batch/v1beta1` of one resource count twice. */
   readonly resources: number;
 }
 
-/** One resource in one version. */
 interface Place {
   readonly name: string;
   readonly group: string;

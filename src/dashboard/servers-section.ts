@@ -15,7 +15,6 @@ type ListedServer = RouterStatus['servers'][number];
 /** More servers than this are listed only where there is something to see; the others can be unfolded. */
 const listedAtMost = 12;
 
-/** What the cluster's state makes of single servers. */
 interface Marks {
   /** Minor version that writes, or requests for what differs, go to; `undefined`: to any. */
   readonly preferred: string | undefined;

@@ -9,9 +9,7 @@ import type { PageState } from './page-state.ts';
 import type { Markup } from './wording/markup.ts';
 
 export interface StatusPageSources {
-  /** What the page is to show now. */
   readonly state: () => PageState;
-  /** Where a request would go. */
   readonly explain: (request: RequestToExplain) => Explanation;
   /** `Accept-Encoding` of the request. */
   readonly acceptEncoding?: string | undefined;
@@ -65,10 +63,8 @@ function generationOf(text: string | undefined): number | undefined {
 }
 
 /**
- * Header lines for the page. The origin is shared with the API servers and, through `…/proxy/`, with whatever runs in
- * the cluster's pods, so nothing is allowed by origin that can be allowed by content: style and script count by their
- * hash (Content Security Policy Level 3, section 2.3.1), and `'self'` alone would let a pod bring a script of its own.
- *
+ * The origin is shared with the API servers and, through `…/proxy/`, with whatever runs in the cluster's pods, so style and
+ * script count by their hash (Content Security Policy Level 3, section 2.3.1): `'self'` would let a pod bring its own script.
  * @param style, script exactly as they stand between their tags
  */
 async function pageHeaders(style: string, script: string): Promise<Readonly<Record<string, string>>> {

@@ -44,7 +44,6 @@ export function upgradeProgress(
   };
 }
 
-/** An upgrade that has ended, as far back as the router remembers. */
 export interface UpgradeDone {
   readonly from: string;
   /** Of the first and of the last server, milliseconds since the epoch. */

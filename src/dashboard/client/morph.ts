@@ -4,7 +4,6 @@
  * their place.
  */
 export function morph(current: Element, next: Element): void {
-  // Stands for what is here already.
   if (next.hasAttribute('data-unchanged')) return;
   // Its text is the clock's (times.ts).
   if (next.localName === 'time' && next.getAttribute('datetime') === current.getAttribute('datetime')) return;

@@ -13,7 +13,6 @@ export async function fetchPart(path: string, signal: AbortSignal): Promise<Docu
   return new DOMParser().parseFromString(text, 'text/html');
 }
 
-/** Something responded, but not with what was asked for. */
 export class ResponseError extends Error {
   readonly status: number;
   /** The router itself, and not what stands between: `kubectl proxy` has a 500 of its own for a server that is gone. */

@@ -7,7 +7,6 @@ import { count, type Markup, nounFor, stackingTable, timeOfDay, versionMarkup } 
 /** Minutes that the chart has at least. */
 const fewestMinutes = 5;
 
-/** The last hour: requests and latency by version, and what was rerouted and why. */
 export function trafficSection(
   history: HistoryView | undefined,
   colourOf: VersionColours,

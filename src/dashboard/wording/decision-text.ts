@@ -25,7 +25,6 @@ export const reasonTexts: Readonly<Record<DecisionReason, string>> = {
   FeatureGateDisabled: 'The feature gate is off.',
 };
 
-/** Where a request goes, as the start of a line. */
 const decisionTexts: Readonly<Record<Decision['decision'] | 'refused', string>> = {
   local: 'Local server',
   peer: 'Peer',
@@ -54,14 +53,12 @@ export function reroutingText(
   return `${since}${them} ${others}, but ${unserved} of them get 503`;
 }
 
-/** What becomes of a request, in few words and in more. */
 interface Outcome {
   readonly kind: BadgeKind;
   readonly text: string;
   readonly detail: string;
 }
 
-/** What is known now of the servers that it could go to. */
 interface OutcomeContext {
   readonly localServerId: string | null;
   readonly localServerIsDown: boolean;
@@ -116,7 +113,6 @@ export function outcomeOf(
   return { kind: kind ?? 'good', text, detail };
 }
 
-/** What the reason means for this request. */
 function detailOf({ decision, reason, message = '', versionInstead }: Explanation): string {
   if (!isDecisionReason(reason)) return message;
   if (reason === 'PreferredVersion' && decision === 'unavailable') {

@@ -16,7 +16,6 @@ export function displayName(id: string, hostnames: Hostnames): string {
   return hostnames.get(id) ?? id;
 }
 
-/** A sentence that names servers by their IDs, as people call them. */
 export function withDisplayNames(text: string, hostnames: Hostnames): string {
   if (hostnames.size === 0) return text;
   return text.replaceAll(/[^\s,;:()]+/g, (word) => hostnames.get(word) ?? word);

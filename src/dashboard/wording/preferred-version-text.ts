@@ -2,7 +2,6 @@ import { compareServerVersions, minorVersion } from '../../apimachinery/server-v
 import { type ListedServer, respondingVersion } from '../../own-paths/status/router-status.ts';
 import { isOlder } from '../../routing/preferred-version.ts';
 
-/** What the sentence depends on. */
 interface Preference {
   readonly enabled: boolean;
   readonly preferredVersion: {

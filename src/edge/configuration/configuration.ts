@@ -48,10 +48,7 @@ export interface WorkerConfiguration {
   readonly snapshot: SnapshotConfiguration;
 }
 
-/**
- * Thrown for an environment that no router can be made of, with every error: its path is a variable's or binding's
- * name, its message a predicate that never quotes a value.
- */
+/** Every error: its path is a variable's or binding's name, its message a predicate that never quotes a value. */
 export class WorkerConfigurationError extends Error {
   override readonly name = 'WorkerConfigurationError';
   readonly issues: readonly DocumentIssue[];

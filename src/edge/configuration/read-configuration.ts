@@ -17,8 +17,8 @@ import {
 const maximumDepth = 32;
 
 /**
- * Reads variables one by one and collects what is wrong with them. A method returns `undefined` where a variable is
- * left out, and where it is wrong: then there is an error as well.
+ * Collects what is wrong with variables. A method returns `undefined` where a variable is left out, and where it is wrong: then
+ * there is an error as well.
  */
 class EnvironmentReader {
   readonly #environment: Readonly<Record<string, unknown>>;
@@ -165,7 +165,7 @@ export async function readConfiguration(environment: object): Promise<WorkerConf
   };
 }
 
-/** Both settings or, where the operator says that it is a gateway, neither: a forgotten one is no gateway. */
+/** A forgotten setting is no gateway. */
 function readLocal(
   reader: EnvironmentReader,
   isGateway: boolean,

@@ -36,12 +36,11 @@ const bearerCredentials = /^bearer ([\w\-.~+/]+=*)$/i;
 class KeysUnavailable extends Error {}
 
 /**
- * Callers by a JSON Web Token of one issuer: a bearer token, or the one that Cloudflare Access adds, whose plain headers
- * anyone can write who finds a way around Access (developers.cloudflare.com/cloudflare-one, "Validate JWTs"). Whoever
- * brings an Authorization header means that: Access has no say about it then.
+ * Callers by a JSON Web Token of one issuer: a bearer token, or the one that Cloudflare Access adds, whose plain headers anyone
+ * can write who finds a way around Access. Whoever brings an Authorization header means that.
  *
- * A bearer token of another issuer, or one whose keys cannot be had, passes through to the API server, which may know
- * more. A wrong one is refused, and so is every one of Access, for no API server could verify it.
+ * A bearer token of another issuer, or one whose keys cannot be had, passes through to the API server, which may know more. A
+ * wrong one is refused, and so is every one of Access, for no API server could verify it.
  */
 export class TokenAuthenticator implements Authenticator {
   readonly name = 'jwt';
@@ -177,16 +176,12 @@ function keptKeySet(fetchKeys: typeof fetch, logger: Logger): FetchImplementatio
 }
 
 export interface CallerIdentification {
-  /** In the order in which they are asked. */
   readonly authenticators: readonly Authenticator[];
   /** What `request.cf` proves about the caller; nothing, unless the platform's word counts. */
   readonly certificateOf: (cf: unknown) => PlatformCertificate;
 }
 
-/**
- * How callers are established at the edge. No header that a client can write counts: a token is signed, and a certificate
- * is what the platform itself has verified.
- */
+/** No header that a client can write counts: a token is signed, and a certificate is what the platform itself has verified. */
 export function createCallerIdentification(
   { clientCertificates, tokenIssuer }: CallerMethods,
   logger: Logger,

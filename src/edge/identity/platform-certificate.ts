@@ -5,9 +5,7 @@ export type PlatformCertificate = Pick<ConnectionInfo, 'clientCertificate' | 'cl
 
 /**
  * The client certificate that Cloudflare has verified for a request (`request.cf.tlsClientAuth`,
- * developers.cloudflare.com/ssl/client-certificates). Verified means: presented, its chain ends in an authority that
- * is set up for the hostname, not revoked. Which authority that is, is the zone's setting and not visible here.
- *
+ * developers.cloudflare.com/ssl/client-certificates): its chain ends in an authority that is set up for the hostname.
  * @param cf `request.cf`. To be asked only where the platform itself fills it (`CLIENT_CERTIFICATES=cf`).
  */
 export function platformCertificate(cf: unknown): PlatformCertificate {
@@ -70,10 +68,8 @@ const mustBeEscaped = new Set('"+;<>\0');
 const maximumLength = 4_096;
 
 /**
- * Reads a distinguished name as RFC 4514 (and RFC 2253 before it) writes it, the last attribute of the certificate
- * first. Strict, for what it says becomes a user: anything that two readers could take for two names, a quoted or
- * hexadecimal value, a multi-valued attribute, an escape that is none, a bare separator, is refused.
- *
+ * RFC 4514 (and RFC 2253 before it), the last attribute of the certificate first. Strict, for what it says becomes a user:
+ * anything that two readers could take for two names is refused.
  * @returns the attributes in the order of the text; `undefined` when it is refused
  */
 export function parseDistinguishedName(text: string): readonly NameAttribute[] | undefined {

@@ -3,7 +3,6 @@
  * bring a second set of web globals, and tests stand plain objects in their place.
  */
 
-/** Sends requests: a service binding, `mtls_certificates`, `network` of self-hosted workerd, a Durable Object. */
 export interface Fetcher {
   fetch(url: string, init?: RequestInit): Promise<Response>;
 }

@@ -10,9 +10,8 @@ const isIdentityHeader = identityHeaderMatcher(defaultIdentityHeaderNames);
 
 /**
  * Web `Headers` with exactly `lines`. Reading `Headers` joins lines of one name by commas, and a joined
- * `Impersonate-Group: a, b` is another group; copying them keeps lines apart on workerd. So what is left as it came is
- * taken over by copying, and only what differs is written anew, line by line.
- *
+ * `Impersonate-Group: a, b` is another group; copying them keeps lines apart on workerd. So what is left as it came is copied,
+ * and only what differs is written anew, line by line.
  * @param original the headers that `lines` were read from; `undefined` where there are none
  */
 export function webHeaders(lines: RawHeaders, original: Headers | undefined): Headers {
@@ -58,7 +57,6 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const plain = /^[\0-\x7f]*$/;
 const byteString = /^[\0-\xff]*$/;
 
-/** Decodes a byte string of UTF-8. A string that is not one already is text, and is returned as it is. */
 function textOf(value: string): string {
   if (plain.test(value) || !byteString.test(value)) return value;
   try {
@@ -71,7 +69,6 @@ function textOf(value: string): string {
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 interface FetchSenderOptions {
-  /** Sends without a client certificate. Default: the runtime's own `fetch`. */
   readonly fetch?: Fetch | undefined;
   /** Sends with the front-proxy certificate: a binding that holds it. Without one, such requests fail closed. */
   readonly frontProxyFetch?: Fetch | undefined;
@@ -95,8 +92,8 @@ export type FetchSender = (
 ) => Promise<Response>;
 
 /**
- * Reaches destinations through `fetch`, for runtimes that have nothing else. The TLS name is the host of the
- * destination's address: `fetch` cannot set another, so peers need names that their certificates carry.
+ * The TLS name is the host of the destination's address: `fetch` cannot set another, so peers need names that their
+ * certificates carry.
  */
 export function createFetchSender({
   fetch: plainFetch = (url, init) => fetch(url, init),

@@ -7,7 +7,6 @@ import {
 } from '../../request/inbound.ts';
 import type { RequestRecord } from '../../request/request-record.ts';
 
-/** The header in which Cloudflare Access hands on its signed token. */
 const accessTokenHeader = 'cf-access-jwt-assertion';
 
 /**

@@ -28,10 +28,8 @@ interface TaggedSnapshot {
 }
 
 /**
- * A store that several receivers share: the isolates of a Worker. Each writes only over
- * what it knows: `save` of `SnapshotStore` replaces what the receiver has last taken note of, and fails with
- * `StoreChangedError` when another was quicker. That is what keeps a generation from falling, whichever receiver a
- * push comes to.
+ * A store that the isolates of a Worker share. Each writes only over what it knows: `save` replaces what the receiver has last
+ * taken note of, and fails with `StoreChangedError` when another was quicker. That keeps a generation from falling.
  */
 export interface SharedSnapshotStore extends SnapshotStore {
   /** The stored snapshot, if it differs from the one that was last noted. Does not note it. */
@@ -49,14 +47,9 @@ function withinStoreTimeout<Result>(what: string, work: Promise<Result>): Promis
   return withDeadline(storeTimeout, undefined, timedOut, () => work);
 }
 
-/** How often a push is tried, because another receiver has written to the store meanwhile. */
 const attempts = 5;
 
-/**
- * One receiver among several that share a store, as the isolates of a Worker do. Before it takes
- * a push it reads what the others have stored. What it reads passes the same checks as what is pushed, and replaces
- * nothing that is newer.
- */
+/** Before it takes a push it reads what the others have stored, which passes the same checks. */
 export class SharingReceiver extends SnapshotReceiver {
   readonly #store: SharedSnapshotStore;
 
@@ -73,10 +66,7 @@ export class SharingReceiver extends SnapshotReceiver {
     return this.#knowingTheOthers(() => super.renew(jws));
   }
 
-  /**
-   * Takes over what another one has stored since.
-   * @throws when the store cannot be read
-   */
+  /** @throws when the store cannot be read */
   async catchUp(): Promise<void> {
     const change = await this.#store.changed();
     if (change === undefined) return;
@@ -161,7 +151,6 @@ export async function createSnapshotKeeping(
   return { receiver, refresh: new SnapshotRefresh({ receiver, logger }) };
 }
 
-/** In the isolate's own memory: there is no other writer, and it ends with the isolate. */
 function createIsolateStore(): SharedSnapshotStore {
   return { ...createMemorySnapshotStore(), changed: async () => undefined, takeNoteOf() {} };
 }
@@ -177,15 +166,11 @@ interface SnapshotRefreshOptions {
 }
 
 /**
- * Keeps the snapshot of an isolate up to date, without a process in the background to do it.
+ * Keeps the snapshot of an isolate up to date, without a process in the background: a request goes by the snapshot that is at
+ * hand, and when the last look at the store is a second old, a new one is begun after the request. A request waits for a look
+ * only while the isolate has nothing to go by, or, once a second at the most, an old snapshot.
  *
- * The rule: a request goes by the snapshot that is at hand, and when the last look at the store is a second old, a new
- * one is begun after the request. A request waits for a look only while the isolate has nothing to go by: before the
- * first look has ended, and, once a second at the most, where there is no snapshot or an old one (an isolate
- * that had no request for a while).
- *
- * No look is shared between requests: on Workers it belongs to the request that began it, and one that is broken off
- * would leave all others waiting.
+ * No look is shared between requests: on Workers it belongs to the request that began it.
  */
 export class SnapshotRefresh {
   readonly #receiver: SnapshotRefreshOptions['receiver'];

@@ -10,12 +10,11 @@ import type { DurableObjectState, SqlStorage } from '../platform/bindings.ts';
 const rowLength = 1024 * 1024;
 
 /**
- * The one place that a Worker's isolates keep their snapshot in: one object for the whole Worker, whose requests are
- * handled one at a time. It knows nothing of snapshots: isolates check what they store and what they read.
+ * One object for the whole Worker, whose requests are handled one at a time. It knows nothing of snapshots: isolates check what
+ * they store and what they read.
  *
  * `GET` gives the text under an entity tag, 304 to who holds it already, 404 while there is none. `PUT` with `If-Match`
  * replaces the text under that tag, with `If-None-Match: *` the first one; 412 says that somebody else was quicker.
- * Reachable by its binding alone.
  */
 export class SnapshotObject {
   readonly #state: DurableObjectState;

@@ -8,10 +8,7 @@ import type { WorkerApp } from './worker-app.ts';
 export { SnapshotObject } from '../snapshot/snapshot-object.ts';
 export type { WorkerEnvironment } from './environment.ts';
 
-/**
- * What an isolate has made of its environment. Only what is finished is kept: a promise belongs to the request that
- * made it, and requests that waited for one that was broken off would wait for ever. At worst two do the same work.
- */
+/** Only what is finished is kept: a promise belongs to the request that made it. At worst two do the same work. */
 interface Isolate {
   app?: WorkerApp;
   /** The environment cannot change without a new isolate: once wrong, always wrong. Everything else is tried again. */

@@ -31,9 +31,8 @@ const handshakeHeaders = [
 ];
 
 /**
- * Carries a WebSocket (exec, attach, port-forward of kubectl 1.30 and newer) through the same steps as every
- * request. The runtime has no other protocol to switch to: everything else is refused here, for `fetch`
- * would send it on without its Upgrade header, as an ordinary request.
+ * Carries a WebSocket (exec, attach, port-forward of kubectl 1.30 and newer) through the same steps as every request. Everything
+ * else is refused here, for `fetch` would send it on without its Upgrade header, as an ordinary request.
  */
 export async function upgradeWebSocket(
   inbound: WorkerInboundRequest,

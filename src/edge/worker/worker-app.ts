@@ -24,10 +24,7 @@ export interface PreparedWorker extends CallerIdentification {
   beforeRequest(waitUntil: WaitUntil): Promise<void> | undefined;
 }
 
-/**
- * Checks the environment and makes of it what requests need.
- * @throws {WorkerConfigurationError} with every error
- */
+/** @throws {WorkerConfigurationError} with every error */
 export async function prepareWorker(environment: object, logger: Logger): Promise<PreparedWorker> {
   const configuration = await readConfiguration(environment);
   const { callers, assertions, snapshot } = configuration;
@@ -83,10 +80,6 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
   return createWorkerApp(await prepareWorker(environment, logger), logger);
 }
 
-/**
- * Puts the router together from what was prepared: the handler that is the router everywhere. What merges documents, the
- * router's own paths, and what carries WebSockets are loaded when they are first needed.
- */
 export function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
   const { configuration, receiver, certificateOf } = prepared;
   const { local, snapshot } = configuration;
