@@ -177,7 +177,7 @@ test('a transport is asked to send in two places, and both have the request from
 
   assert.match(
     sourceOf('src/proxy/forward.ts'),
-    /router\.deliver\(request, \(outbound\) =>\s*transport\.send\(withIfNoneMatch\(outbound, ifNoneMatch\), /,
+    /router\.deliver\(request, \(outbound\) => \{[^}]*\? outbound : \{ \.\.\.outbound, [^}]*\};\s*return transport\.send\(sent, /,
   );
   const question = sourceOf('src/proxy/delivery/probe.ts');
   assert.match(question, /const outbound = await buildOutboundRequest\(/);

@@ -239,7 +239,7 @@ describe('what the status page says of an upgrade', () => {
     time = now - 60_000;
     const last = await shown(cluster(35, 36, 36));
     assert.match(last, /1\.35 → 1\.36: 2 of 3 servers, since 11:55:00 UTC/);
-    assert.match(last, /Stop next: cp-1 \. Only it serves 1 resource, which goes away with it\. See/);
+    assert.match(last, /Stop next: cp-1 \. Only it serves 1 resource, which goes away with it\./);
     const away = await shown({ ...cluster(35, 36, 36), down: ['cp-2'] });
     assert.match(away, /Unreachable cp-2 Stop no server now/);
     time = now;

@@ -1,6 +1,6 @@
 import { isUriHost } from '../../apimachinery/request-target.ts';
 import { internalError, statusResponse } from '../../apimachinery/status.ts';
-import { createFetchHandler } from '../../fetch-handler.ts';
+import { createApp } from '../../app.ts';
 import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import { resolveOptions } from '../../proxy/options.ts';
 import { createRouter } from '../../proxy/router.ts';
@@ -98,7 +98,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
     logger,
   });
   const router = createRouter(routerOptions);
-  const handle = createFetchHandler({
+  const app = createApp({
     ...routerOptions,
     router,
     inbound: (request, env) =>
@@ -120,7 +120,7 @@ export function createWorkerApp(prepared: PreparedWorker, logger: Logger): Worke
         const inbound = new WorkerInboundRequest(request, certificateOf(request.cf));
         // The runtime hands the header over whatever it holds.
         if (request.headers.has('upgrade')) return await upgrade(inbound);
-        const response = Promise.resolve(handle(request, inbound));
+        const response = Promise.resolve(app.fetch(request, inbound));
         // A push that its sender gives up on must still end, or the turns after it would never come.
         if (inbound.target.startsWith(`${ownPathsPrefix}/`)) waitUntil(response.catch(() => undefined));
         return await response;
