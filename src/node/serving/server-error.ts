@@ -2,8 +2,11 @@ import { CodedError, errorCode, errorMessage } from '../../runtime/errors.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 
 export type ServerErrorCode =
+  /** Another process listens on it. */
   | 'AddressInUse'
+  /** No interface of this host has the address. */
   | 'AddressNotAvailable'
+  /** A port below 1024, without permission. */
   | 'PermissionDenied'
   | 'ListenFailed'
   /** The serving certificate or its key cannot be read, or they do not belong together. */
