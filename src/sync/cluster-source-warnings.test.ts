@@ -5,7 +5,15 @@ import { unreadWarnings } from './cluster-source.ts';
 const refused = 'https://10.0.0.1:6443: connect ECONNREFUSED';
 const kinds = ['identity Leases', 'identity Leases', 'EndpointSlices', 'APIServices'];
 const watched = (failures: readonly (string | undefined)[], isKnown = false) =>
-  kinds.map((kind, index) => ({ kind, failure: failures[index], isKnown }));
+  kinds.map((kind, index) => ({
+    kind,
+    reflector: {
+      failure: () => failures[index],
+      items: () => (isKnown ? [] : undefined),
+      run: async () => {},
+      attempted: Promise.resolve(),
+    },
+  }));
 
 describe('what of a cluster cannot be read', () => {
   it('is told once where all of it fails for one reason', () => {

@@ -2,21 +2,39 @@ import type { Clock } from '../runtime/time.ts';
 import { parseRfc3339 } from '../runtime/time.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import type { FoundServer } from './addresses.ts';
-import { allLeases, initialClusterState, nextClusterState, watchCluster } from './cluster-state.ts';
+import { initialClusterState, nextClusterState } from './cluster-state.ts';
 import {
   type ApiEndpoint,
+  apiEndpointsPath,
+  apiEndpointsSelector,
   createEndpointIdentities,
   type EndpointIdentitiesOptions,
   type IdentityTiming,
+  parseApiEndpoints,
 } from './endpoints.ts';
-import type { IdentityLease } from './leases.ts';
-import type { WatchTiming } from './object-watch.ts';
-import { ReadError, type ServerDocuments, type WatchConnection } from './server-documents.ts';
-import { apiServicesOf, type ClusterObjects, groupVersionsOfCustomResources } from './shared-objects.ts';
+import { type IdentityLease, identityLeaseSelectors, leasesPath, parseIdentityLease } from './leases.ts';
+import { createReflector, type Reflector, type WatchTiming } from './reflector.ts';
+import {
+  ReadError,
+  type ServerDocuments,
+  type WatchConnection,
+  withLabelSelector,
+} from './server-documents.ts';
+import {
+  apiServicesOf,
+  apiServicesPath,
+  type ClusterObjects,
+  customResourceDefinitionsPath,
+  customResourceOf,
+  groupVersionsOfCustomResources,
+  parseApiService,
+} from './shared-objects.ts';
 import {
   type DecodableVersions,
   decodableByStorageVersions,
+  parseStorageVersion,
   servedByStorageVersions,
+  storageVersionsPath,
 } from './storage-versions.ts';
 import type { SyncServer } from './sync-server.ts';
 
@@ -40,15 +58,26 @@ const defaultClusterTiming: ClusterTiming = {
   identityBackOff: { initialMilliseconds: 1_000, maximumMilliseconds: 60_000 },
 };
 
+/**
+ * Each API server renews its Lease every 10 s, so silence on a watch of Leases shows an outage sooner than on other kinds,
+ * which may send only one bookmark a minute. Milliseconds.
+ */
+const leaseSilence = 35_000;
+
 interface ClusterSourceOptions {
   /** Where to list and watch. */
   readonly connection: WatchConnection;
-  readonly servingNames: EndpointIdentitiesOptions['servingNames'];
-  /** How a server is read at its own address: the same object for the same address. */
-  readonly documentsOf: (server: FoundServer) => ServerDocuments;
+  /** How servers are found. `undefined`: those are all that are listed by hand, and only what they share is watched. */
+  readonly finding?:
+    | {
+        readonly servingNames: EndpointIdentitiesOptions['servingNames'];
+        /** How a server is read at its own address: the same object for the same address. */
+        readonly documentsOf: (server: FoundServer) => ServerDocuments;
+        /** The snapshot of an earlier run: its servers stay until Leases and endpoints have been listed. */
+        readonly previous?: Snapshot | undefined;
+      }
+    | undefined;
   readonly listed: readonly SyncServer[];
-  /** The snapshot of an earlier run: its servers stay until Leases and endpoints have been listed. */
-  readonly previous?: Snapshot | undefined;
   readonly clock: Clock;
   readonly timing?: Partial<ClusterTiming> | undefined;
   /** Called with the servers of each look. */
@@ -80,29 +109,67 @@ export interface ClusterSource {
   onChange(listener: () => void): () => void;
 }
 
-/**
- * Follows the API servers of a cluster by its objects: identity Leases, EndpointSlices and certificates.
- */
+/** Follows the API servers of a cluster by its objects: identity Leases, EndpointSlices and certificates. */
 export function createClusterSource(options: ClusterSourceOptions): ClusterSource {
-  const { connection, clock, listed, documentsOf } = options;
+  const { connection, clock, listed, finding } = options;
   const timing = { ...defaultClusterTiming, ...options.timing };
   const listeners = new Set<() => void>();
-  const changed = () => {
+  const onChange = () => {
     for (const listener of listeners) listener();
   };
-  const cluster = watchCluster({ connection, clock, timing, onChange: changed });
-  const identities = createEndpointIdentities({
-    servingNames: options.servingNames,
-    clock,
-    timing,
-    onChange: changed,
+  const common = { connection, clock, timing, onChange };
+  const leaseTiming = { ...timing, silence: Math.min(timing.silence, leaseSilence) };
+  const leaseLists = identityLeaseSelectors.map((selector) =>
+    createReflector<IdentityLease>({
+      ...common,
+      timing: leaseTiming,
+      path: withLabelSelector(leasesPath, selector),
+      project: parseIdentityLease,
+      reported: ({ renewedAt: _renewedAt, ...lease }) => lease,
+    }),
+  );
+  const endpointSlices = createReflector({
+    ...common,
+    path: withLabelSelector(apiEndpointsPath, apiEndpointsSelector),
+    project: parseApiEndpoints,
   });
+  const storageVersions = createReflector({
+    ...common,
+    path: storageVersionsPath,
+    project: parseStorageVersion,
+  });
+  const apiServices = createReflector({ ...common, path: apiServicesPath, project: parseApiService });
+  // A definition with its schemas can have a megabyte; only its names and versions are kept.
+  const definitions = createReflector({
+    ...common,
+    path: customResourceDefinitionsPath,
+    project: customResourceOf,
+  });
+  const finders: readonly WatchedKind[] = [
+    ...leaseLists.map((reflector) => ({ kind: 'identity Leases', reflector })),
+    { kind: 'EndpointSlices of default/kubernetes', reflector: endpointSlices },
+    { kind: 'StorageVersions', reflector: storageVersions },
+  ];
+  const watched: readonly WatchedKind[] = [
+    ...(finding === undefined ? [] : finders),
+    { kind: 'APIServices', reflector: apiServices },
+    { kind: 'CustomResourceDefinitions', reflector: definitions },
+  ];
+  const identities =
+    finding && createEndpointIdentities({ servingNames: finding.servingNames, clock, timing, onChange });
   let running: AbortSignal | undefined;
-  let state = initialClusterState(serversOf(options.previous));
+  let state = initialClusterState(serversOf(finding?.previous));
+
+  /** Leases with either label, each once; `undefined` until both have been listed. */
+  function leasesNow(): readonly IdentityLease[] | undefined {
+    const lists = leaseLists.map((reflector) => reflector.items());
+    if (lists.includes(undefined)) return undefined;
+    return [...new Map(lists.flatMap((leases = []) => leases.map((lease) => [lease.id, lease]))).values()];
+  }
 
   /** Each address once. */
   function endpointsNow(): readonly ApiEndpoint[] | undefined {
-    const endpoints = cluster.endpoints.items()?.flat();
+    const endpoints = endpointSlices.items()?.flat();
     return endpoints && [...new Map(endpoints.map((endpoint) => [endpoint.address, endpoint])).values()];
   }
 
@@ -117,7 +184,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
     const hasAddress = server.address !== undefined || server.url !== undefined;
     return {
       ...description,
-      documents: hasAddress ? documentsOf(server) : withoutAddress,
+      documents: (hasAddress ? finding?.documentsOf(server) : undefined) ?? withoutAddress,
       incarnation: holderIdentity,
     };
   }
@@ -125,38 +192,38 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   return {
     async run(signal) {
       running = signal;
-      await Promise.all(cluster.watches.map(({ watch }) => watch.run(signal)));
+      await Promise.all(watched.map(({ reflector }) => reflector.run(signal)));
     },
     async ready(signal) {
       const aborted = new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
         signal.addEventListener('abort', () => resolve(), { once: true });
       });
-      const listedOnce = Promise.all(cluster.watches.map(({ watch }) => watch.attempted));
-      const named = listedOnce.then(() => identities.resolve(endpointsNow() ?? [], signal));
+      const listedOnce = Promise.all(watched.map(({ reflector }) => reflector.attempted));
+      const named = listedOnce.then(() => identities?.resolve(endpointsNow() ?? [], signal));
       await Promise.race([named, aborted]);
     },
     look(isReadable) {
       const endpoints = endpointsNow();
-      if (running !== undefined) void identities.resolve(endpoints ?? [], running);
-      const leases = allLeases(cluster);
-      const storageVersions = cluster.storageVersions.items() ?? [];
-      const served = withLeases(servedByStorageVersions(storageVersions), leases);
+      if (running !== undefined) void identities?.resolve(endpoints ?? [], running);
+      const leases = leasesNow();
+      const entries = storageVersions.items() ?? [];
+      const served = withLeases(servedByStorageVersions(entries), leases);
       state = nextClusterState(state, {
         listed,
         leases,
         endpoints,
-        endpointServerIds: identities.serverIds(),
+        endpointServerIds: identities?.serverIds() ?? new Map(),
         hasStorageVersions: (id) => served.has(id),
         isReadable,
         now: clock.now(),
         monotonic: clock.monotonic(),
         departureMilliseconds: timing.departure,
         graceMilliseconds: timing.grace,
-        isUpToDate: [...cluster.leases, cluster.endpoints].every((watch) => watch.failure() === undefined),
+        isUpToDate: [...leaseLists, endpointSlices].every((reflector) => reflector.failure() === undefined),
       });
-      const definitions = cluster.customResourceDefinitions.items();
-      const parsedServices = cluster.apiServices.items();
+      const customResources = definitions.items();
+      const parsedServices = apiServices.items();
       const services = parsedServices && apiServicesOf(parsedServices);
       const servers = [
         ...listed.map((server) => {
@@ -175,23 +242,14 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
         servers,
         objects: {
           apiServices: services?.apiServices,
-          customResourceGroups: definitions && groupVersionsOfCustomResources(definitions),
-          customResources: definitions,
+          customResourceGroups: customResources && groupVersionsOfCustomResources(customResources),
+          customResources,
           warnings: services?.warnings ?? [],
         },
         storageVersions: served,
-        decodableVersions: decodableByStorageVersions(storageVersions),
-        isWhole: cluster.watches.every(({ watch }) => watch.failure() === undefined),
-        warnings: [
-          ...unreadWarnings(
-            cluster.watches.map(({ kind, watch }) => ({
-              kind,
-              failure: watch.failure(),
-              isKnown: watch.items() !== undefined,
-            })),
-          ),
-          ...state.warnings,
-        ],
+        decodableVersions: decodableByStorageVersions(entries),
+        isWhole: finding === undefined || watched.every(({ reflector }) => reflector.failure() === undefined),
+        warnings: [...unreadWarnings(watched), ...state.warnings],
       };
     },
     onChange(listener) {
@@ -234,31 +292,31 @@ const withoutAddress: ServerDocuments = {
   },
 };
 
-/** Whether the objects of a kind can be read. */
+/** Several may be of one kind. */
 interface WatchedKind {
-  /** In the plural. Several watches may be of one kind. */
+  /** In the plural. */
   readonly kind: string;
-  /** Why they cannot be read; `undefined` if they can. */
-  readonly failure: string | undefined;
-  /** Whether they have ever been read. */
-  readonly isKnown: boolean;
+  readonly reflector: Reflector<unknown>;
 }
 
-/** A warning for each reason why something cannot be read: what has one cause is told once. Pure. */
+/** A warning for each reason why something cannot be read: what has one cause is told once. */
 export function unreadWarnings(watched: readonly WatchedKind[]): readonly string[] {
-  const failed = watched.filter(({ failure }) => failure !== undefined);
-  // Before the first list there is no last known state to use.
+  const failed = watched.flatMap(({ kind, reflector }) => {
+    const failure = reflector.failure();
+    // Before the first list there is no last known state to use.
+    return failure === undefined ? [] : [{ kind, failure, isKnown: reflector.items() !== undefined }];
+  });
   const groups = Map.groupBy(failed, ({ failure, isKnown }) => `${isKnown} ${failure}`);
   return [...groups.values()].map((alike) => {
     const isAll = alike.length === watched.length;
-    const subject = isAll ? 'the cluster' : listed(new Set(alike.map(({ kind }) => kind)));
+    const subject = isAll ? 'the cluster' : namesOf(new Set(alike.map(({ kind }) => kind)));
     const [{ failure, isKnown } = { failure: '', isKnown: false }] = alike;
     const use = isKnown ? `, so ${isAll ? 'its' : 'their'} last known state is used` : '';
     return `${subject} cannot be read${use}: ${failure}`;
   });
 }
 
-function listed(kinds: ReadonlySet<string>): string {
+function namesOf(kinds: ReadonlySet<string>): string {
   const names = [...kinds];
   const last = names.pop() ?? '';
   return names.length === 0 ? last : `${names.join(', ')} and ${last}`;

@@ -1,5 +1,4 @@
 import { isDns1123Subdomain } from '../apimachinery/names.ts';
-import type { Clock } from '../runtime/time.ts';
 import { quoted } from '../runtime/validation.ts';
 import { addressOf } from '../snapshot/addresses/addresses.ts';
 import {
@@ -14,34 +13,14 @@ import {
   type NamedServer,
   serversByLeasedIp,
 } from './addresses.ts';
-import {
-  apiEndpointsPath,
-  apiEndpointsSelector,
-  endpointServerId,
-  ipAddressOf,
-  parseApiEndpoints,
-  placeOf,
-  placeOfServer,
-} from './endpoints.ts';
+import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
 import {
   followRenewals,
   type IdentityLease,
-  identityLeaseSelectors,
   type LeaseRenewal,
   type LeaseStanding,
   leaseStanding,
-  leasesPath,
-  parseIdentityLease,
 } from './leases.ts';
-import { createObjectWatch, type ObjectWatch, type WatchTiming } from './object-watch.ts';
-import { type WatchConnection, withLabelSelector } from './server-documents.ts';
-import {
-  apiServicesPath,
-  customResourceDefinitionsPath,
-  customResourceOf,
-  parseApiService,
-} from './shared-objects.ts';
-import { parseStorageVersion, storageVersionsPath } from './storage-versions.ts';
 
 /** The state that the next call of `nextClusterState` starts from. */
 export interface ClusterState {
@@ -171,70 +150,6 @@ function unmatched(
     `no address is known for identity Lease ${ids.join(', ')}: its server has an ID made from its endpoint, if any; ` +
       'to give it this ID, list it by hand',
   ];
-}
-
-interface WatchedClusterOptions {
-  readonly connection: WatchConnection;
-  readonly clock: Clock;
-  readonly timing: WatchTiming;
-  readonly onChange: () => void;
-}
-
-/**
- * Each API server renews its Lease every 10 s, so silence on a watch of Leases shows an outage sooner than on other kinds,
- * which may send only one bookmark a minute. Milliseconds.
- */
-const leaseSilence = 35_000;
-
-export function watchCluster({ connection, clock, timing, onChange }: WatchedClusterOptions) {
-  const common = { connection, clock, timing, onChange };
-  const leases = identityLeaseSelectors.map((selector) =>
-    createObjectWatch<IdentityLease>({
-      ...common,
-      timing: { ...timing, silence: Math.min(timing.silence, leaseSilence) },
-      path: withLabelSelector(leasesPath, selector),
-      project: parseIdentityLease,
-      reported: ({ renewedAt: _renewedAt, ...lease }) => lease,
-    }),
-  );
-  const endpoints = createObjectWatch({
-    ...common,
-    path: withLabelSelector(apiEndpointsPath, apiEndpointsSelector),
-    project: parseApiEndpoints,
-  });
-  const storageVersions = createObjectWatch({
-    ...common,
-    path: storageVersionsPath,
-    project: parseStorageVersion,
-  });
-  const apiServices = createObjectWatch({ ...common, path: apiServicesPath, project: parseApiService });
-  const customResourceDefinitions = createObjectWatch({
-    ...common,
-    path: customResourceDefinitionsPath,
-    // A definition with its schemas can have a megabyte; only its names and versions are kept.
-    project: customResourceOf,
-  });
-  const watches: readonly { readonly kind: string; readonly watch: ObjectWatch<unknown> }[] = [
-    ...leases.map((watch) => ({ kind: 'identity Leases', watch })),
-    { kind: 'EndpointSlices of default/kubernetes', watch: endpoints },
-    { kind: 'StorageVersions', watch: storageVersions },
-    { kind: 'APIServices', watch: apiServices },
-    { kind: 'CustomResourceDefinitions', watch: customResourceDefinitions },
-  ];
-  return { leases, endpoints, storageVersions, apiServices, customResourceDefinitions, watches };
-}
-
-type WatchedCluster = ReturnType<typeof watchCluster>;
-
-/** Leases with either label, each once; `undefined` until both have been listed. */
-export function allLeases({ leases }: WatchedCluster): readonly IdentityLease[] | undefined {
-  const byId = new Map<string, IdentityLease>();
-  for (const watch of leases) {
-    const items = watch.items();
-    if (items === undefined) return undefined;
-    for (const lease of items) byId.set(lease.id, lease);
-  }
-  return [...byId.values()];
 }
 
 interface SettleInput {

@@ -6,8 +6,11 @@ import {
   type FakeResponse,
   fakeServer,
 } from '../../test/support/fake-server-documents.ts';
+import { scriptedWatch } from '../../test/support/scripted-watch.ts';
+import { systemClock } from '../runtime/time.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
+import { createClusterSource } from './cluster-source.ts';
 import { apiServicesPath, customResourceDefinitionsPath } from './shared-objects.ts';
 import { runOnce } from './sync-once.ts';
 
@@ -19,8 +22,11 @@ async function round(said: Readonly<Record<string, FakeResponse>>, previous?: Sn
     { id: 'odd', address: '10.0.0.2:6443', documents: fakeServer({ ...good, ...said }) },
     { id: 'plain', address: '10.0.0.1:6443', documents: fakeServer(good) },
   ];
+  const connection = scriptedWatch();
+  connection.list = (path) => fakeServer({ ...good, ...said }).get(path, 'application/json');
+  const clusterSource = createClusterSource({ connection, listed: servers, clock: systemClock });
   const { snapshot, warnings } = await runOnce(
-    { servers, targets: [], previous },
+    { servers, clusterSource, targets: [], previous },
     new AbortController().signal,
   );
   return { snapshot, warnings, entry: (id: string) => snapshot?.servers.find((server) => server.id === id) };

@@ -21,11 +21,12 @@ import {
   checkedDocument,
   getJson,
   getJsonIfServed,
+  listObjects,
   ReadError,
   type ServerDocuments,
   withReadTimeout,
 } from './server-documents.ts';
-import { readApiServices, sharedGroupVersions } from './shared-objects.ts';
+import { apiServicesOf, apiServicesPath, parseApiService, sharedGroupVersions } from './shared-objects.ts';
 import type { OpenApiReading, ServerReading } from './sync-server.ts';
 import { documentsIn, openApiTypes } from './sync-server.ts';
 
@@ -262,8 +263,8 @@ async function extensionGroupVersions(
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   try {
-    const services = await readApiServices(documents, signal);
-    return sharedGroupVersions(services?.apiServices ?? [], []);
+    const list = await listObjects(documents, apiServicesPath, signal);
+    return sharedGroupVersions(apiServicesOf(list.map(parseApiService)).apiServices, []);
   } catch {
     return new Set();
   }

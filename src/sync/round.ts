@@ -1,4 +1,3 @@
-import { errorMessage } from '../runtime/errors.ts';
 import { type Logger, silentLogger } from '../runtime/logger.ts';
 import { type Clock, steadyClock, systemClock } from '../runtime/time.ts';
 import { describeIssues } from '../runtime/validation.ts';
@@ -12,20 +11,13 @@ import {
   type SnapshotOptions,
   type SnapshotOutput,
 } from './build-snapshot.ts';
-import type { ClusterSource, ClusterView } from './cluster-source.ts';
+import type { ClusterSource } from './cluster-source.ts';
 import type { DeliveryTiming, SnapshotTarget } from './deliver.ts';
 import { createSchemaReader } from './schemas.ts';
-import { type ServerDocuments, withReadTimeout } from './server-documents.ts';
 import { createServerReaders, type ReadTiming } from './server-readers.ts';
-import {
-  type ClusterObjects,
-  type ReadClusterObjects,
-  readClusterObjects,
-  sharedGroupVersions,
-} from './shared-objects.ts';
+import { type ClusterObjects, sharedGroupVersions } from './shared-objects.ts';
 import type { SyncObserver } from './sync-observer.ts';
-import type { SyncServer } from './sync-server.ts';
-import { groupVersionsIn, type ServerReading } from './sync-server.ts';
+import type { ServerReading, SyncServer } from './sync-server.ts';
 
 /** Milliseconds, unless a name says otherwise. */
 export interface SyncTiming extends ReadTiming, DeliveryTiming {
@@ -38,11 +30,6 @@ export interface SyncTiming extends ReadTiming, DeliveryTiming {
   readonly restInterval?: number | undefined;
   /** How long a round waits for slow servers; their readings count in a later round. Default 2,000. */
   readonly longestWait: number;
-  /**
-   * How often APIServices and CustomResourceDefinitions are read without watches; also when discovery changes. Default
-   * 30,000.
-   */
-  readonly sharedObjectsRefresh: number;
   /** Between renewals of an unchanged snapshot, at the end of a round. Default 60,000. */
   readonly renewal: number;
   /** From an event of a watch to the next round, because changes come in bursts. Default 50. */
@@ -53,7 +40,6 @@ export const defaultTiming: SyncTiming = {
   interval: 1_000,
   readTimeout: 15_000,
   longestWait: 2_000,
-  sharedObjectsRefresh: 30_000,
   readBackOff: { initialMilliseconds: 400, maximumMilliseconds: 800 },
   deliveryBackOff: { initialMilliseconds: 250, maximumMilliseconds: 750 },
   refusalBackOff: { initialMilliseconds: 500, maximumMilliseconds: 10_000 },
@@ -69,7 +55,7 @@ export const defaultTiming: SyncTiming = {
 export interface SyncParts {
   /** Listed by hand. With `clusterSource` it may be empty. */
   readonly servers: readonly SyncServer[];
-  /** Finds servers, in addition to `servers`. */
+  /** Watches what the servers share, and may find more of them. */
   readonly clusterSource?: ClusterSource | undefined;
   readonly targets: readonly SnapshotTarget[];
   /** Without it snapshots are not signed, and only files accept them. */
@@ -95,13 +81,11 @@ export function createRoundContext(parts: SyncParts) {
     clock: steadyClock(parts.clock ?? systemClock),
     logger: parts.logger ?? silentLogger,
   };
-  const { clock, timing } = options;
   return {
     options,
     readers: createServerReaders(options.servers, options),
-    sharedObjects: createSharedObjectsReader(clock, timing.sharedObjectsRefresh),
     schemas: createSchemaReader({
-      clock,
+      clock: options.clock,
       always: options.alwaysReadsSchemas,
       previous: options.previous,
     }),
@@ -144,10 +128,7 @@ export async function runRound(
   const servers = view?.servers ?? options.servers;
   readers.follow(servers);
   const readings = await readers.round(signal, longestWait);
-  const readable = servers
-    .filter(({ id }) => readings.get(id)?.ok === true && !readers.isUnderWay(id))
-    .map(({ documents }) => documents);
-  const clusterObjects = await sharedObjectsOf(context, view, readings, readable, signal);
+  const clusterObjects = view?.objects ?? nothingRead;
   const schemas = await context.schemas.read({
     servers,
     readings,
@@ -186,45 +167,7 @@ export async function runRound(
   return { ...output, servers, isWhole: view?.isWhole ?? true, moreSchemas: schemas.more, warnings };
 }
 
-/** From the watches; kinds that they have never listed are read from the servers. */
-async function sharedObjectsOf(
-  { options, sharedObjects }: RoundContext,
-  view: ClusterView | undefined,
-  readings: ReadonlyMap<string, ServerReading>,
-  readable: readonly ServerDocuments[],
-  signal: AbortSignal,
-): Promise<ClusterObjects> {
-  const watched = view?.objects;
-  if (watched?.apiServices !== undefined && watched.customResourceGroups !== undefined) return watched;
-  // Why no server can be read is told already, for each of them or for the cluster.
-  if (readable.length === 0) return watched ?? nothingRead;
-  const read = await withReadTimeout(options.timing.readTimeout, signal, (deadline) =>
-    sharedObjects.read(readings, readable, deadline),
-  ).catch(unknownObjects);
-  return {
-    apiServices: watched?.apiServices ?? read.apiServices,
-    customResourceGroups: watched?.customResourceGroups ?? read.customResourceGroups,
-    customResources: watched?.customResources ?? read.customResources,
-    warnings: [
-      ...(watched?.apiServices === undefined ? read : watched).warnings,
-      // What could not be watched either is told already.
-      ...(view?.isWhole === false ? [] : read.failures),
-    ],
-  };
-}
-
 const nothingRead: ClusterObjects = { apiServices: undefined, customResourceGroups: undefined, warnings: [] };
-
-function unknownObjects(error: unknown): ReadClusterObjects {
-  const subject =
-    'APIServices and CustomResourceDefinitions cannot be read, so only what was known of them before is used';
-  return {
-    apiServices: undefined,
-    customResourceGroups: undefined,
-    warnings: [],
-    failures: [`${subject}: ${errorMessage(error)}`],
-  };
-}
 
 interface ValidSnapshotOutput extends SnapshotOutput {
   /** Those of the input; a failure for each server that cannot be in a snapshot with what it serves. */
@@ -264,41 +207,4 @@ async function withoutRefused(input: SnapshotInput): Promise<ReadonlyMap<string,
     readings.set(server.id, { ok: false, code: 'InvalidDocument', reason });
   }
   return readings;
-}
-
-/** Reads what all servers share, but only when needed: the list of CustomResourceDefinitions can be tens of MB. */
-function createSharedObjectsReader(clock: Clock, refreshMilliseconds: number) {
-  let last: { readonly at: number; readonly seen: string; readonly objects: ReadClusterObjects } | undefined;
-  return {
-    /**
-     * @param readings those of this round, to see whether discovery has changed
-     * @param readable servers to read from: the first that can be read counts
-     */
-    async read(
-      readings: ReadonlyMap<string, ServerReading>,
-      readable: readonly ServerDocuments[],
-      signal: AbortSignal,
-    ): Promise<ReadClusterObjects> {
-      const now = clock.monotonic();
-      // A new APIService or CustomResourceDefinition changes some server's discovery. What does not (a CA bundle,
-      // availability) is read at the next refresh.
-      const seen = discoveredIn(readings);
-      if (last !== undefined && last.seen === seen && now - last.at < refreshMilliseconds)
-        return last.objects;
-      const objects = await readClusterObjects(readable, signal);
-      // After a failure the next round reads again.
-      last = objects.failures.length === 0 ? { at: now, seen, objects } : undefined;
-      return objects;
-    },
-  };
-}
-
-/** The group versions of all servers, as text to compare. */
-function discoveredIn(readings: ReadonlyMap<string, ServerReading>): string {
-  const groupVersions = new Set<string>();
-  for (const reading of readings.values()) {
-    if (!reading.ok) continue;
-    for (const { groupVersion } of groupVersionsIn(reading.set.discovery)) groupVersions.add(groupVersion);
-  }
-  return [...groupVersions].sort().join(' ');
 }

@@ -84,33 +84,6 @@ export async function withReadTimeout<Result>(
   return withDeadline(milliseconds, signal, timedOut, read);
 }
 
-/**
- * Reads what all servers share from the first that has it.
- *
- * @param read may resolve with `undefined`: the server does not serve it
- * @returns `undefined` if no server serves it
- * @throws the error of the last server that could not be read, if no other one has it
- */
-export async function readFromFirst<Result>(
-  servers: readonly ServerDocuments[],
-  read: (documents: ServerDocuments) => Promise<Result>,
-): Promise<Result> {
-  let unserved: { readonly result: Result } | undefined;
-  let failure: { readonly error: unknown } | undefined;
-  for (const documents of servers) {
-    try {
-      const result = await read(documents);
-      if (result !== undefined) return result;
-      unserved = { result };
-    } catch (error) {
-      failure = { error };
-    }
-  }
-  if (failure !== undefined) throw failure.error;
-  if (unserved !== undefined) return unserved.result;
-  throw new ReadError('Unreachable', 'no server can be read');
-}
-
 /** The media type without its parameters, in lower case (RFC 9110 section 8.3.1). */
 function mediaTypeOf({ contentType }: ServerDocument): string {
   return (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();

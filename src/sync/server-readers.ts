@@ -300,8 +300,6 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
     /** Whether a server was lost and has not been read since, or has been since the last round. */
     expectsNews: (): boolean => hasNews || [...states.values()].some(isLost),
     reading: (id: string) => latest.get(id),
-    /** Whether a read of the server has not ended yet, because it is slow. */
-    isUnderWay: (id: string) => states.get(id)?.underWay !== undefined,
   };
 }
 

@@ -1,15 +1,9 @@
 import * as v from 'valibot';
 import { groupVersionString, parseStorageVersionName } from '../apimachinery/group-version.ts';
-import { errorMessage } from '../runtime/errors.ts';
 import { quoted } from '../runtime/validation.ts';
 import type { ServedSet, Snapshot, SnapshotApiService } from '../snapshot/format/schema.ts';
 import { customResourceGroup, apiService as snapshotApiService } from '../snapshot/format/schema.ts';
-import {
-  checkedDocument,
-  listObjectsIfServed,
-  readFromFirst,
-  type ServerDocuments,
-} from './server-documents.ts';
+import { checkedDocument } from './server-documents.ts';
 
 /** Objects that all API servers of a cluster share. `undefined`: nothing was read, the last known ones are used. */
 export interface ClusterObjects {
@@ -19,39 +13,6 @@ export interface ClusterObjects {
   readonly customResources?: readonly CustomResource[] | undefined;
   /** About the APIServices. */
   readonly warnings: readonly string[];
-}
-
-export interface ReadClusterObjects extends ClusterObjects {
-  /** Why objects could not be read. That no server serves them is no failure. */
-  readonly failures: readonly string[];
-}
-
-/** Reads the shared objects from the first of `servers` that has them. Never rejects. */
-export async function readClusterObjects(
-  servers: readonly ServerDocuments[],
-  signal?: AbortSignal,
-): Promise<ReadClusterObjects> {
-  const failures: string[] = [];
-  async function first<Objects>(
-    path: string,
-    read: (documents: ServerDocuments) => Promise<Objects>,
-  ): Promise<Objects | undefined> {
-    try {
-      return await readFromFirst(servers, read);
-    } catch (error) {
-      failures.push(
-        `${path} cannot be read, so only what was known of it before is used: ${errorMessage(error)}`,
-      );
-      return undefined;
-    }
-  }
-  const [services, customResources] = await Promise.all([
-    first(apiServicesPath, (documents) => readApiServices(documents, signal)),
-    first(customResourceDefinitionsPath, (documents) => readCustomResources(documents, signal)),
-  ]);
-  const customResourceGroups = customResources && groupVersionsOfCustomResources(customResources);
-  const { apiServices, warnings = [] } = services ?? {};
-  return { apiServices, customResourceGroups, customResources, warnings, failures };
 }
 
 export const apiServicesPath = '/apis/apiregistration.k8s.io/v1/apiservices';
@@ -68,17 +29,6 @@ const apiService = v.object({
     {},
   ),
 });
-
-/**
- * Reads the APIServices of the cluster. Any API server that serves them has all: they are shared through etcd.
- *
- * @returns `undefined` if the server does not serve them
- * @throws {ReadError}
- */
-export async function readApiServices(documents: ServerDocuments, signal: AbortSignal | undefined) {
-  const list = await listObjectsIfServed(documents, apiServicesPath, signal);
-  return list && apiServicesOf(list.items.map(parseApiService));
-}
 
 /**
  * Sorted by group and version, each once (upstream requires that the name says both), and the warnings about those that
@@ -163,18 +113,6 @@ export interface CustomResource {
   readonly versions: readonly string[];
   /** The version at which it is stored; `undefined` if that is not served. */
   readonly storageVersion: string | undefined;
-}
-
-/**
- * @returns `undefined` if the server does not serve CustomResourceDefinitions
- * @throws {ReadError}
- */
-export async function readCustomResources(
-  documents: ServerDocuments,
-  signal?: AbortSignal,
-): Promise<CustomResource[] | undefined> {
-  const list = await listObjectsIfServed(documents, customResourceDefinitionsPath, signal);
-  return list?.items.map(customResourceOf);
 }
 
 /** @throws {ReadError} `InvalidDocument` for any other object */

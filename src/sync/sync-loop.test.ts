@@ -241,19 +241,6 @@ test('a target that is down does not keep snapshots from the others', async () =
   assert.equal(loop.status().targets[0]?.heldGeneration, undefined);
 });
 
-test('shared objects are read again when discovery shows something new, not in every round', async () => {
-  const a = fakeServer(older);
-  const { nextRound, stop } = start(optionsFor({ a }, { targets: [recordingTarget()] }));
-  const reads = () => a.asked.filter((path) => path.includes('customresourcedefinitions')).length;
-  await nextRound();
-  await nextRound();
-  assert.equal(reads(), 1);
-  for (const [path, response] of Object.entries(newer)) a.responses.set(path, response);
-  await nextRound();
-  assert.equal(reads(), 2);
-  await stop();
-});
-
 const never = new AbortController().signal;
 
 test('one round returns the readings and the result of each delivery', async () => {

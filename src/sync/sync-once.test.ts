@@ -60,19 +60,19 @@ test('custom resources stay known from one run to the next while no server that 
   });
   const servers = [{ id: 'x', address: 'x:6443', documents }];
   const signal = new AbortController().signal;
-  const { snapshot: previous } = await runOnce({ servers, targets: [] }, signal);
+  const before = scriptedWatch();
+  before.list = (path) => documents.get(path, 'application/json');
+  const listed = createClusterSource({ connection: before, listed: servers, clock: systemClock });
+  const { snapshot: previous } = await runOnce({ servers, clusterSource: listed, targets: [] }, signal);
   assert.deepEqual(previous?.customResourceGroups, [{ group: 'example.com', version: 'v1' }]);
 
   // The next run watches through an API server that starts: before 1.23 it says that it serves nothing.
-  documents.responses.set(definitions, () => plainNotFound);
   const connection = scriptedWatch();
   connection.list = () => plainNotFound;
   const clusterSource = createClusterSource({
     connection,
-    servingNames: async () => [],
-    documentsOf: () => documents,
+    finding: { servingNames: async () => [], documentsOf: () => documents, previous },
     listed: servers,
-    previous,
     clock: systemClock,
   });
   const { snapshot, ok, warnings } = await runOnce({ servers, clusterSource, previous, targets: [] }, signal);
@@ -100,8 +100,7 @@ test('an APIService that is left out is told of whatever else cannot be read, an
     connection.list = list;
     const clusterSource = createClusterSource({
       connection,
-      servingNames: async () => [],
-      documentsOf: () => documents,
+      finding: { servingNames: async () => [], documentsOf: () => documents },
       listed: servers,
       clock: systemClock,
     });

@@ -56,16 +56,15 @@ export async function runOnce(given: SyncParts, signal: AbortSignal): Promise<Sy
 
 /** Lists everything that is watched, runs the round, then ends the watches. */
 async function oneRound(context: RoundContext, signal: AbortSignal): Promise<RoundOutcome> {
-  const { clusterSource, previous } = context.options;
+  const { clusterSource, previous, servers: listed } = context.options;
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
   const watching = clusterSource?.run(either);
   try {
     await clusterSource?.ready(either);
     const first = await runRound(context, previous, undefined, undefined, true, signal);
-    if (clusterSource === undefined || first.servers.every(({ id }) => first.readings.get(id)?.ok === true)) {
-      return first;
-    }
+    const found = first.servers.filter(({ id }) => !listed.some((server) => server.id === id));
+    if (found.every(({ id }) => first.readings.get(id)?.ok === true)) return first;
     // A server that nothing names departs only after a failed read: the second round uses the readings of the first.
     return await runRound(context, previous, undefined, undefined, true, signal);
   } finally {

@@ -1,4 +1,4 @@
-import { HttpsClient, type HttpsStream } from '../../node/destinations/https-client.ts';
+import { HttpsClient, type HttpsResponse, type HttpsStream } from '../../node/destinations/https-client.ts';
 import { untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.ts';
 import {
   ReadError,
@@ -63,20 +63,17 @@ export class ApiClient {
         const before = known.get(key);
         const condition = before === undefined ? [] : ['if-none-match', before.etag];
         const headers = ['accept', accept, 'accept-encoding', 'gzip', ...condition];
-        const {
-          status,
-          headers: received,
-          text: body,
-        } = await this.#credentialed((credentials) => {
+        const response = await this.#credentialed((credentials) => {
           const request = { path, headers: this.#headers(credentials, headers), signal };
           return this.#clientTo(endpoint, credentials).ask(request, limits);
         }).catch((cause) => {
           throw unreachableServer(path, cause, endpoint.authoritiesFrom);
         });
-        if (status === 304 && before !== undefined) return before.document;
-        const document = { status, contentType: received['content-type'] ?? '', body };
-        const { etag } = received;
-        if (etag !== undefined && status === 200 && !isReadOnce(path)) known.set(key, { etag, document });
+        if (response.status === 304 && before !== undefined) return before.document;
+        const document = documentOf(response);
+        const { etag } = response.headers;
+        if (etag !== undefined && response.status === 200 && !isReadOnce(path))
+          known.set(key, { etag, document });
         else known.delete(key);
         return document;
       },
@@ -86,65 +83,75 @@ export class ApiClient {
   }
 
   /**
-   * Lists and watches through the first endpoint, and after each failure through the next. All of them have the same
-   * objects and the same resource versions.
+   * Lists and watches through the first endpoint, and after a failure through the next. All of them have the same objects
+   * and the same resource versions.
    *
    * @param endpointsOf in order of preference; at least one
    */
   watching(endpointsOf: (credentials: ClusterCredentials) => readonly Endpoint[]): WatchConnection {
-    /** Index of the endpoint in use; rises with each failure. */
+    /** Index of the endpoint in use; rises with each failure, once for all requests that failed at the same one. */
     let turn = 0;
-    /** Moves to the next endpoint, once for all requests that failed at the same one. */
     const next = (begun: number): void => {
       if (turn === begun) turn++;
     };
+    /** Each with a client. */
+    const endpoints = async () => {
+      const credentials = await this.#options.credentials().catch((cause: unknown) => {
+        throw unreachableServer('the credentials', cause, undefined);
+      });
+      const byOrigin = new Map<string, Endpoint>();
+      for (const each of endpointsOf(credentials))
+        if (!byOrigin.has(each.origin)) byOrigin.set(each.origin, each);
+      this.#watched = new Set(byOrigin.keys());
+      return { credentials, all: [...byOrigin.values()] };
+    };
     const asked = async <Result>(
-      send: (client: HttpsClient, headers: (own: readonly string[]) => readonly string[]) => Promise<Result>,
+      endpoint: Endpoint | undefined,
+      credentials: ClusterCredentials,
+      send: (client: HttpsClient) => Promise<Result>,
     ): Promise<Result> => {
-      const begun = turn;
-      let endpoint: Endpoint | undefined;
-      try {
-        return await this.#credentialed((credentials) => {
-          const all = [
-            ...new Map(
-              endpointsOf(credentials)
-                .toReversed()
-                .map((each) => [each.origin, each]),
-            ).values(),
-          ];
-          this.#watched = new Set(all.map(({ origin }) => origin));
-          endpoint = all.toReversed()[begun % all.length];
-          if (endpoint === undefined) throw new Error('there is no API server to ask');
-          return send(this.#clientTo(endpoint, credentials), (own) => this.#headers(credentials, own));
-        });
-      } catch (cause) {
-        next(begun);
-        // Of the server, whatever it was asked for: what fails for all paths is told once for all.
-        throw unreachableServer(endpoint?.origin ?? 'the credentials', cause, endpoint?.authoritiesFrom);
-      }
+      if (endpoint === undefined) throw new ReadError('Unreachable', 'there is no API server to ask');
+      // Of the server, whatever it was asked for: what fails for all paths is told once for all.
+      return send(this.#clientTo(endpoint, credentials)).catch((cause: unknown) => {
+        throw unreachableServer(endpoint.origin, cause, endpoint.authoritiesFrom);
+      });
     };
     return {
-      async get(path, accept, signal) {
-        const begun = turn;
-        const {
-          status,
-          headers,
-          text: body,
-        } = await asked((client, headers) =>
-          client.ask(
-            { path, headers: headers(['accept', accept, 'accept-encoding', 'gzip']), signal },
-            listLimits,
-          ),
-        );
-        // A load balancer without a server behind it, a server that is shutting down or overloaded: another may work.
-        if (isTransient(status)) next(begun);
-        return { status, contentType: headers['content-type'] ?? '', body };
+      /** Asks one after the other until one responds. Else the reason is that of the first, the preferred one. */
+      get: async (path, accept, signal) => {
+        const { credentials, all } = await endpoints();
+        const headers = this.#headers(credentials, ['accept', accept, 'accept-encoding', 'gzip']);
+        let first: (() => ServerDocument) | undefined;
+        for (const _endpoint of all) {
+          const begun = turn;
+          try {
+            const response = await asked(all[begun % all.length], credentials, (client) =>
+              client.ask({ path, headers, signal }, listLimits),
+            );
+            const document = documentOf(response);
+            // A load balancer without a server behind it, a server that is shutting down or overloaded: another may work.
+            if (!isTransient(document.status)) return document;
+            first ??= () => document;
+          } catch (error) {
+            first ??= () => {
+              throw error;
+            };
+            if (signal?.aborted === true) break;
+          }
+          next(begun);
+        }
+        if (first === undefined) throw new ReadError('Unreachable', 'there is no API server to ask');
+        return first();
       },
-      async watch(path, signal) {
+      watch: async (path, signal) => {
+        const { credentials, all } = await endpoints();
         const begun = turn;
-        const response = await asked((client, headers) =>
-          client.open({ path, headers: headers(['accept', 'application/json']), signal }),
+        const headers = this.#headers(credentials, ['accept', 'application/json']);
+        const opening = asked(all[begun % all.length], credentials, (client) =>
+          client.open({ path, headers, signal }),
         );
+        opening.catch(() => next(begun));
+        const response = await opening;
         if (isTransient(response.status)) next(begun);
         if (response.status !== 200) response.discard();
         return { status: response.status, chunks: chunksOf(response, () => next(begun)) };
@@ -203,6 +210,10 @@ export class ApiClient {
 
 function keyOf({ origin, serverName = '' }: Endpoint): string {
   return `${origin} ${serverName}`;
+}
+
+function documentOf({ status, headers, text: body }: HttpsResponse): ServerDocument {
+  return { status, contentType: headers['content-type'] ?? '', body };
 }
 
 /** OpenAPI documents of group versions have megabytes, and only their digests are kept. */

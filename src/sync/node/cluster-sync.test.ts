@@ -28,7 +28,7 @@ async function opened(
   const timing = { backOff: soon, departure: 100, identityBackOff: soon, ...given };
   return {
     servers: apiServers.listed,
-    source: (previous: Snapshot | undefined) => apiServers.source(access, previous, timing),
+    source: (previous: Snapshot | undefined) => apiServers.source(previous, timing),
   };
 }
 

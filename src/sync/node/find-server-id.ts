@@ -82,21 +82,14 @@ function among(known: readonly string[]): string {
   return known.length === 0 ? '' : ` (they are of ${known.join(', ')})`;
 }
 
-/** Twice, for the second attempt asks another server. What the first one says is the reason: it is the local one. */
 async function listed(
   connection: ServerDocuments,
   path: string,
   selector: string,
   signal: AbortSignal | undefined,
 ): Promise<readonly unknown[]> {
-  const list = () =>
-    withReadTimeout(listTimeout, signal, (deadline) =>
-      listObjects(connection, withLabelSelector(path, selector), deadline),
-    );
-  return await list().catch((reason: unknown) =>
-    list().catch(() => {
-      throw reason;
-    }),
+  return withReadTimeout(listTimeout, signal, (deadline) =>
+    listObjects(connection, withLabelSelector(path, selector), deadline),
   );
 }
 

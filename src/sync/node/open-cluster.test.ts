@@ -32,7 +32,7 @@ test('the certificate authorities of a kubeconfig count for other servers, too, 
   });
   context.after(() => client.close());
   const listed = { servers: [{ id: serverId, address: `127.0.0.1:${port}` }] };
-  const source = new ApiServers(client, listed, access, undefined).source(access, undefined, {
+  const source = new ApiServers(client, listed, access, undefined).source(undefined, {
     backOff: soon,
   });
   source.look(() => true);

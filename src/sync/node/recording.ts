@@ -5,6 +5,7 @@ import { isDns1123Subdomain } from '../../apimachinery/names.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import type { SnapshotOptions } from '../build-snapshot.ts';
+import { createClusterSource } from '../cluster-source.ts';
 import type { SyncParts } from '../round.ts';
 import {
   ReadError,
@@ -83,24 +84,33 @@ function nameOf(pathWithQuery: string): string {
 }
 
 /**
- * The recorded responses of one server. A missing file is a document that could not be read.
+ * Recorded responses, from the first folder that has one. A missing file is a document that could not be read.
  *
- * @param clusterFolder has what all servers share
- * @param server name of the server's folder
+ * @param folders at least one; the first is the one that messages name
  */
-function replayedDocuments(clusterFolder: string, server: string): ServerDocuments {
-  const own = recordedIn(join(clusterFolder, server));
-  const shared = recordedIn(clusterFolder);
+function replayed(folders: readonly string[]): ServerDocuments {
+  const recorded = folders.map(recordedIn);
   return {
     async get(path, accept) {
       const name = nameOf(path);
       const names = accept.includes('as=') ? [`${aggregatedPrefix}${name}`, name] : [name];
-      for (const files of [await own, await shared]) {
+      for (const files of await Promise.all(recorded)) {
         const file = names.flatMap((each) => files.get(each) ?? [])[0];
         if (file !== undefined) return { ...file, body: await readRecorded(file.path) };
       }
-      throw new ReadError('Unreachable', `${join(clusterFolder, server, name)}.json does not exist`);
+      throw new ReadError('Unreachable', `${join(folders[0] ?? '', name)}.json does not exist`);
     },
+  };
+}
+
+/** What all servers share, as it was recorded: nothing changes any more. */
+function replayedCluster(folders: readonly string[]): WatchConnection {
+  return {
+    ...replayed(folders),
+    watch: (_path, signal) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      }),
   };
 }
 
@@ -166,17 +176,21 @@ export async function snapshotFromFolder(
     throw new TypeError(`${folder} has no recording of server ${unknown.join(', ')}.`);
   }
   const { now, cluster, alwaysReadsSchemas } = options;
+  const clock = { ...systemClock, ...(now === undefined ? {} : { now: () => now }) };
+  const listed = servers.map((id) => ({
+    ...describeServer(id, options.servers?.[id]),
+    documents: replayed([join(folder, id), folder]),
+  }));
+  const connection = replayedCluster([folder, ...servers.map((id) => join(folder, id))]);
   return runOnce(
     {
-      servers: servers.map((id) => ({
-        ...describeServer(id, options.servers?.[id]),
-        documents: replayedDocuments(folder, id),
-      })),
+      servers: listed,
+      clusterSource: createClusterSource({ connection, listed, clock }),
       targets: (options.files ?? []).map(fileTarget),
       signingKey: options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey),
       alwaysReadsSchemas,
       snapshot: { cluster },
-      ...(now === undefined ? {} : { clock: { ...systemClock, now: () => now } }),
+      clock,
     },
     new AbortController().signal,
   );

@@ -142,8 +142,7 @@ async function openSync(
   return {
     parts: {
       servers: servers.listed,
-      clusterSource:
-        access && servers.source(access, previous, grace === undefined ? timing : { ...timing, grace }),
+      clusterSource: servers.source(previous, grace === undefined ? timing : { ...timing, grace }),
       targets: [
         ...pushed,
         ...files.map(fileTarget),
@@ -193,6 +192,8 @@ export class ApiServers {
   readonly #client: ApiClient;
   readonly #peers: Pick<Endpoint, 'certificateAuthorities' | 'authoritiesFrom'>;
   readonly #local: LocalApiServer | undefined;
+  readonly #access: ClusterAccess | undefined;
+  readonly #listedAt: readonly Endpoint[];
   readonly #recording: Recording | undefined;
 
   constructor(
@@ -203,27 +204,30 @@ export class ApiServers {
   ) {
     this.#client = client;
     this.#local = local;
+    this.#access = access;
     this.#recording = recording;
     this.#peers =
       certificateAuthorities === undefined
         ? { authoritiesFrom: access?.authoritiesFrom }
         : { certificateAuthorities, authoritiesFrom };
-    this.listed = servers.map(({ readFrom, ...server }) => {
+    const listed = servers.map(({ readFrom, ...server }) => {
       const origin = readFrom ?? server.url ?? `https://${server.address}`;
-      const documents = this.#documentsAt(server.id, this.#peerAt(origin, server.serverName));
-      return { ...server, addressSource: 'listed', documents };
+      return { server, endpoint: this.#peerAt(origin, server.serverName) };
     });
+    this.#listedAt = listed.map(({ endpoint }) => endpoint);
+    this.listed = listed.map(({ server, endpoint }) => ({
+      ...server,
+      addressSource: 'listed',
+      documents: this.#documentsAt(server.id, endpoint),
+    }));
   }
 
-  /** Finds the others. @param previous the snapshot of an earlier run */
-  source(
-    access: ClusterAccess,
-    previous: Snapshot | undefined,
-    timing: Partial<ClusterTiming>,
-  ): ClusterSource {
-    const { server: origin, authoritiesFrom } = access;
+  /** Watches what they share, and finds the others with a kubeconfig. @param previous the snapshot of an earlier run */
+  source(previous: Snapshot | undefined, timing: Partial<ClusterTiming>): ClusterSource {
     let addresses: readonly string[] = [];
     const connection = this.#client.watching(({ serverName }) => {
+      if (this.#access === undefined) return this.#listedAt;
+      const { server: origin, authoritiesFrom } = this.#access;
       const named = { origin, serverName, authoritiesFrom };
       const others = addresses.map((address) => this.#peerAt(`https://${address}`));
       // The kubeconfig's server may be a router.
@@ -231,11 +235,13 @@ export class ApiServers {
     });
     return createClusterSource({
       connection: this.#recording?.ofCluster(connection) ?? connection,
-      servingNames: (address, signal) =>
-        this.#client.servingNames(this.#peerAt(`https://${address}`), signal),
-      documentsOf: (server) => this.#documentsOf(server),
+      finding: this.#access && {
+        servingNames: (address, signal) =>
+          this.#client.servingNames(this.#peerAt(`https://${address}`), signal),
+        documentsOf: (server) => this.#documentsOf(server),
+        previous,
+      },
       listed: this.listed,
-      previous,
       clock: systemClock,
       timing,
       onServers: (servers) => {

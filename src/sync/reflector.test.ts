@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { jsonDocument, plainNotFound } from '../../test/support/fake-server-documents.ts';
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import { listResponse, scriptedWatch, thing } from '../../test/support/scripted-watch.ts';
-import { createObjectWatch, objectKey } from './object-watch.ts';
+import { createReflector, objectKey } from './reflector.ts';
 import { ReadError } from './server-documents.ts';
 
 const path = '/apis/g/v1/things?labelSelector=a%3Db';
@@ -16,7 +16,7 @@ async function watching(
   prepare(script);
   const clock = manualClock();
   let changes = 0;
-  const watch = createObjectWatch({
+  const watch = createReflector({
     path,
     project: (object) => {
       if (objectKey(object).includes('odd')) throw new ReadError('InvalidDocument', 'it is odd');

@@ -1,0 +1,277 @@
+import * as v from 'valibot';
+import { canonicalJson } from '../runtime/canonical-json.ts';
+import { errorMessage } from '../runtime/errors.ts';
+import { type BackOff, backOffDelay, type Clock, waitAtMost } from '../runtime/time.ts';
+import {
+  listObjectsIfServed,
+  ReadError,
+  type WatchConnection,
+  withoutQuery,
+  withReadTimeout,
+} from './server-documents.ts';
+
+/** Milliseconds. */
+export interface WatchTiming {
+  /** For a complete list. */
+  readonly listTimeout: number;
+  /** A watch that is silent for this long is closed and opened again. */
+  readonly silence: number;
+  /** Everything is listed again this often, give or take a tenth. */
+  readonly resync: number;
+  /** Between attempts; its first delay also between watches that ended normally. */
+  readonly backOff: BackOff;
+}
+
+interface ReflectorOptions<Item> {
+  /** Of the collection; may have a query. */
+  readonly path: string;
+  /** What is kept of an object. Throws {ReadError} for an object of another kind. */
+  readonly project: (object: unknown) => Item;
+  /** The part of an item whose change is reported. Default: the whole item. */
+  readonly reported?: ((item: Item) => unknown) | undefined;
+  readonly connection: WatchConnection;
+  readonly clock: Clock;
+  readonly timing: WatchTiming;
+  /** Called after the items have changed, and when they can be read again or no longer. */
+  readonly onChange: () => void;
+}
+
+/** Lists and watches the objects of one kind, as client-go's reflector does. */
+export interface Reflector<Item> {
+  /** Lists and watches until `signal` aborts. Never rejects. Once only. */
+  run(signal: AbortSignal): Promise<void>;
+  /**
+   * As last known; `undefined` until the first list, so where the kind is not served. They stay while they cannot be
+   * read. The same array until they change.
+   */
+  items(): readonly Item[] | undefined;
+  /** The first reason why they are not up to date; `undefined` if they are. */
+  failure(): string | undefined;
+  /** Resolves when the first attempt to list them has ended. */
+  readonly attempted: Promise<void>;
+}
+
+/** Until a kind that is not served is listed again, milliseconds. */
+const unservedDelay = 60_000;
+/** How long a server may take to end a watch after its lifetime, milliseconds. */
+const lifetimeGrace = 10_000;
+/** Longer than any object that etcd holds (1.5 MiB by default), with all escapes. */
+const maximumLineLength = 16 * 1024 * 1024;
+
+/** Everything must be listed again: the changes are compacted (410), or the kind is gone (404). */
+class Expired extends Error {}
+
+export function createReflector<Item>(options: ReflectorOptions<Item>): Reflector<Item> {
+  const { path, project, connection, clock, timing, onChange } = options;
+  const { silence } = timing;
+  const subject = `a watch of ${withoutQuery(path)}`;
+  const reportedText = (item: Item) => canonicalJson((options.reported?.(item) ?? item) as object);
+  const attempted = Promise.withResolvers<void>();
+  let items: ReadonlyMap<string, Item> | undefined;
+  let listed: readonly Item[] | undefined;
+  let failure: string | undefined;
+  let failures = 0;
+
+  function keep(next: ReadonlyMap<string, Item>): void {
+    const before = items;
+    items = next;
+    listed = [...next.values()];
+    if (before === undefined || isReportable(before, next)) onChange();
+  }
+
+  function isReportable(before: ReadonlyMap<string, Item>, after: ReadonlyMap<string, Item>): boolean {
+    if (before.size !== after.size) return true;
+    return [...after].some(([key, item]) => {
+      const known = before.get(key);
+      return known === undefined || (known !== item && reportedText(known) !== reportedText(item));
+    });
+  }
+
+  function succeeded(): void {
+    if (failure === undefined) return;
+    failure = undefined;
+    onChange();
+  }
+
+  function failed(error: unknown): void {
+    failures++;
+    // The first reason stays: a new one at each attempt would fill the log.
+    if (failure !== undefined) return;
+    failure = errorMessage(error);
+    onChange();
+  }
+
+  /** @returns where to watch from; `undefined` if there is nothing to watch */
+  async function list(signal: AbortSignal): Promise<string | undefined> {
+    const found = await withReadTimeout(timing.listTimeout, signal, (deadline) =>
+      listObjectsIfServed(connection, path, deadline),
+    );
+    if (found === undefined) return undefined;
+    keep(new Map(found.items.map((object) => [objectKey(object), project(object)])));
+    return found.resourceVersion || undefined;
+  }
+
+  /** Watches from `version` on, over one connection after the other, until it is time to list again. */
+  async function follow(version: string, signal: AbortSignal): Promise<void> {
+    const listAgainAt = clock.monotonic() + resyncDelay();
+    let from = version;
+    while (!signal.aborted) {
+      const openedAt = clock.monotonic();
+      const lifetime = listAgainAt - openedAt;
+      if (lifetime < 1000) return;
+      const openedFrom = from;
+      try {
+        for await (const { type, object } of watch(from, lifetime, signal)) {
+          if (type !== 'BOOKMARK') {
+            const next = new Map(items);
+            if (type === 'DELETED') next.delete(objectKey(object));
+            else next.set(objectKey(object), project(object));
+            keep(next);
+          }
+          from = resourceVersionOf(object) ?? from;
+        }
+        // A server that ends each watch at once, without an event, must not be asked without end.
+        const wasUseful = from !== openedFrom || clock.monotonic() - openedAt >= silence;
+        failures = wasUseful ? 0 : failures + 1;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (from !== openedFrom) failures = 0;
+        if (error instanceof Expired) {
+          // A first time is normal. A server that returns it for each watch must not be listed without end.
+          if (from === openedFrom) failures++;
+          return;
+        }
+        failed(error);
+        // A server that refuses to continue from there (after a restore of etcd, for example) will refuse it again.
+        if (error instanceof ReadError && error.code !== 'Unreachable') return;
+      }
+      await pause(signal);
+    }
+  }
+
+  /**
+   * The events of one watch. Ends when the server ends it, or after too long a silence: the next watch shows whether that
+   * was an outage. A line that the connection broke off within is no event: the next watch continues from the last one.
+   *
+   * @throws {Expired | ReadError}
+   */
+  async function* watch(from: string, lifetime: number, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const attempt = new AbortController();
+    const either = AbortSignal.any([signal, attempt.signal]);
+    void clock.sleep(lifetime + lifetimeGrace, either).then(() => attempt.abort());
+    try {
+      const opening = connection.watch(watchPath(path, from, lifetime), either);
+      const response = await waitAtMost(opening, silence, clock, either);
+      if (response === 'timed-out') {
+        throw new ReadError('Unreachable', `no response to ${subject} within ${silence} ms`);
+      }
+      const { status, chunks } = response;
+      // 404: a new list shows whether the kind is not served at all, or only not by this server.
+      if (status === 410 || status === 404) throw new Expired();
+      if (status !== 200) throw new ReadError('UnexpectedStatus', `${subject} returned ${status}`);
+      succeeded();
+      const received = chunks[Symbol.asyncIterator]();
+      let rest = '';
+      while (!either.aborted) {
+        // A connection to a peer that is gone can stay open and silent for ever.
+        const result = await waitAtMost(received.next(), silence, clock, either);
+        if (either.aborted || result === 'timed-out' || result.done === true) return;
+        const lines = (rest + result.value).split('\n');
+        rest = lines.pop() ?? '';
+        if (rest.length > maximumLineLength) {
+          throw new ReadError(
+            'InvalidDocument',
+            `an event of a watch is longer than ${maximumLineLength} characters`,
+          );
+        }
+        for (const line of lines) if (line.trim() !== '') yield parseEvent(line, subject);
+      }
+    } finally {
+      attempt.abort();
+    }
+  }
+
+  const resyncDelay = () => timing.resync * (0.9 + 0.2 * clock.random());
+  const pause = (signal: AbortSignal) =>
+    clock.sleep(backOffDelay(timing.backOff, Math.max(failures, 1), clock.random()), signal);
+
+  return {
+    async run(signal) {
+      while (!signal.aborted) {
+        try {
+          const version = await list(signal);
+          succeeded();
+          attempted.resolve();
+          if (version === undefined) await clock.sleep(Math.min(resyncDelay(), unservedDelay), signal);
+          else await follow(version, signal);
+        } catch (error) {
+          if (!signal.aborted) failed(error);
+          attempted.resolve();
+        }
+        await pause(signal);
+      }
+      attempted.resolve();
+    },
+    items: () => listed,
+    failure: () => failure,
+    attempted: attempted.promise,
+  };
+}
+
+function watchPath(path: string, from: string, lifetime: number): string {
+  const query = new URLSearchParams({
+    watch: 'true',
+    allowWatchBookmarks: 'true',
+    resourceVersion: from,
+    timeoutSeconds: String(Math.ceil(lifetime / 1000)),
+  });
+  return `${path}${path.includes('?') ? '&' : '?'}${query}`;
+}
+
+/** k8s.io/apimachinery pkg/watch/watch.go. */
+const watchEvent = v.object({
+  type: v.picklist(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR']),
+  object: v.unknown(),
+});
+type WatchEvent = v.InferOutput<typeof watchEvent>;
+
+const unknownReason = 'without a reason';
+/** `metav1.Status`: after the response has begun, a watch can only report a failure as an event. */
+const failureStatus = v.fallback(
+  v.object({ code: v.optional(v.number()), message: v.optional(v.string(), unknownReason) }),
+  { message: unknownReason },
+);
+
+/** @throws {Expired | ReadError} for a line that is no event, or that reports a failure */
+function parseEvent(line: string, subject: string): WatchEvent {
+  let event: WatchEvent;
+  try {
+    event = v.parse(watchEvent, JSON.parse(line));
+  } catch (cause) {
+    throw new ReadError('InvalidDocument', 'a line of a watch is not an event', { cause });
+  }
+  if (event.type !== 'ERROR') return event;
+  const { code, message } = v.parse(failureStatus, event.object);
+  throw code === 410 ? new Expired() : new ReadError('UnexpectedStatus', `${subject} failed: ${message}`);
+}
+
+const objectWithName = v.object({
+  metadata: v.object({ name: v.string(), namespace: v.nullish(v.string(), '') }),
+});
+const objectWithVersion = v.object({
+  metadata: v.object({ resourceVersion: v.pipe(v.string(), v.nonEmpty()) }),
+});
+
+/** `<namespace>/<name>`. @throws {ReadError} `InvalidDocument` for an object without a name */
+export function objectKey(object: unknown): string {
+  const parsed = v.safeParse(objectWithName, object);
+  if (!parsed.success) throw new ReadError('InvalidDocument', 'an object has no name');
+  const { name, namespace } = parsed.output.metadata;
+  return `${namespace}/${name}`;
+}
+
+/** @returns `undefined` if the object has none */
+function resourceVersionOf(object: unknown): string | undefined {
+  const parsed = v.safeParse(objectWithVersion, object);
+  return parsed.success ? parsed.output.metadata.resourceVersion : undefined;
+}
