@@ -4,7 +4,6 @@ import type { AdvertisedAddress } from '../snapshot/addresses/addresses.ts';
 import { canonicalTexts, keyOfText, servedSetText } from '../snapshot/format/packed-snapshot.ts';
 import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/schema.ts';
 import { snapshotApiVersion, snapshotKind } from '../snapshot/format/schema.ts';
-import { acceptableSet } from './acceptable-set.ts';
 import { type ClusterObjects, excludeGroupVersions, sharedGroupVersions } from './shared-objects.ts';
 import { hashesOfDefinitions, withDefinedHashes } from './storage-version-hashes.ts';
 import {
@@ -80,7 +79,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const definedHashes = await hashesOfDefinitions(clusterObjects.customResources ?? []);
   const servers: SnapshotServer[] = [];
   const sets = createSetCollection((given) =>
-    acceptableSet(excludeGroupVersions(withDefinedHashes(given, definedHashes), shared)),
+    excludeGroupVersions(withDefinedHashes(given, definedHashes), shared),
   );
   const contents: { readonly description: ServerDescription; readonly content: ServerContent }[] = [];
   for (const description of input.servers) {

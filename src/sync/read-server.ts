@@ -1,32 +1,40 @@
 import * as v from 'valibot';
 import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { groupNameOf } from '../apimachinery/group-version.ts';
-import { parseAggregated, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
+import { parseAggregated } from '../discovery/forms/aggregated.ts';
 import {
   groupsFromClassic,
   type ParsedAPIGroupList,
   type ParsedAPIResourceList,
   type ParsedAPIVersions,
   parseAPIGroupList,
-  parseAPIResourceList,
   parseAPIVersions,
 } from '../discovery/forms/classic.ts';
 import { groupName, versionName } from '../discovery/forms/parse-document.ts';
 import { ownDiscoveryAccept, parseOpenApiV3Index } from '../discovery/own-documents.ts';
 import { errorMessage } from '../runtime/errors.ts';
 import { createLimiter } from '../runtime/time.ts';
+import { describeIssues } from '../runtime/validation.ts';
+import { snapshotLimits } from '../snapshot/format/limits.ts';
+import { servedSetIssues } from '../snapshot/format/parse-snapshot.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import { shortText } from '../snapshot/format/schema.ts';
+import { acceptablePaths, acceptableSet } from './acceptable-set.ts';
 import {
   checkedDocument,
   getJson,
   getJsonIfServed,
+  isNotServed,
+  jsonType,
   listObjects,
+  parseJson,
   ReadError,
+  type ServerDocument,
   type ServerDocuments,
   withReadTimeout,
 } from './server-documents.ts';
 import { apiServicesOf, apiServicesPath, parseApiService, sharedGroupVersions } from './shared-objects.ts';
+import { readResourceList, type StorageVersionHashReader } from './storage-version-hashes.ts';
 import type { OpenApiReading, ServerReading } from './sync-server.ts';
 import { documentsIn, openApiTypes } from './sync-server.ts';
 
@@ -43,8 +51,8 @@ interface ReadServerOptions {
 }
 
 /**
- * Reads what one API server itself serves: discovery, version, OpenAPI v3 index. Never throws: after a
- * error in discovery the reading is a failure, after an error in the others they are unknown.
+ * Reads what one API server itself serves: discovery, version, OpenAPI v3 index. Never throws: after an error in discovery,
+ * or if no snapshot can hold what it says, the reading is a failure; after an error in the others they are unknown.
  */
 export async function readServer(
   documents: ServerDocuments,
@@ -60,18 +68,14 @@ export async function readServer(
     return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
       // Half the time, so that a hanging index delays nothing else.
       const index = readOpenApiIndex(documents, timeoutMilliseconds / 2, deadline);
-      const [{ groups, resourceLists }, openApi, reported] = await Promise.all([
-        readGroups(documents, concurrentDocuments, { openApi: index, knownGroupVersions }, deadline),
+      const [{ set, resourceLists }, openApi, reported] = await Promise.all([
+        readSet(documents, concurrentDocuments, { openApi: index, knownGroupVersions }, deadline),
         index,
         readVersion(documents, timeoutMilliseconds / 2, deadline),
       ]);
-      const set = servedSetFromDiscovery(groups);
-      if (Object.keys(set.storageVersions).length === 0) {
-        throw new ReadError('NothingServed', 'discovery is empty: the server is still starting');
-      }
       const storageVersionHashes = await hashReader?.read({
         documents,
-        groups,
+        set,
         resourceLists,
         version: reported.version,
         concurrentDocuments,
@@ -87,30 +91,59 @@ export async function readServer(
   }
 }
 
+/** What a server serves. */
+interface ReadSet {
+  readonly set: ServedSet;
+  /** By group version: the classic documents, if they were read. */
+  readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList>;
+}
+
+/** What the documents of a server said that have not changed since (`/api`, `/apis`, and the index): most never do. */
+const readBefore = new WeakMap<ServerDocument, { readonly apis: ServerDocument; readonly read: ReadSet }>();
+const indexReadBefore = new WeakMap<ServerDocument, OpenApiReading>();
+
+/** @throws {ReadError} if it serves nothing yet, or more than a snapshot can hold */
+async function checkedSet(groups: readonly APIGroupDiscovery[]): Promise<ServedSet> {
+  const set = acceptableSet(groups);
+  if (Object.keys(set.storageVersions).length === 0) {
+    throw new ReadError('NothingServed', 'discovery is empty: the server is still starting');
+  }
+  const issues = await servedSetIssues(set);
+  if (issues.length === 0) return set;
+  const reason = `routers would refuse a snapshot with what it says: ${describeIssues(issues)}`;
+  throw new ReadError('InvalidDocument', reason);
+}
+
 const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
 
 /**
- * Reads all groups that a server itself serves, in the best form that it has.
+ * Reads what a server itself serves, in the best form that it has.
  *
  * @throws {ReadError | DiscoveryDocumentError} on any error
  */
-async function readGroups(
+async function readSet(
   documents: ServerDocuments,
   concurrentDocuments: number,
   unlisted: UnlistedSources,
   signal: AbortSignal,
-): Promise<ReadGroups> {
+): Promise<ReadSet> {
   const [api, apis] = await Promise.all([
-    getJson(documents, '/api', signal, ownDiscoveryAccept),
-    getJson(documents, '/apis', signal, ownDiscoveryAccept),
+    documents.get('/api', ownDiscoveryAccept, signal),
+    documents.get('/apis', ownDiscoveryAccept, signal),
   ]);
-  if (v.is(aggregatedDocument, api) && v.is(aggregatedDocument, apis)) {
-    // A legacy group counts only where /api gives it, any other one only where /apis does.
-    const legacy = parseAggregated(api).filter((group) => groupNameOf(group) === '');
-    const others = parseAggregated(apis).filter((group) => groupNameOf(group) !== '');
-    return { groups: [...legacy, ...others] };
+  const before = readBefore.get(api);
+  if (before?.apis === apis) return before.read;
+  const [legacyGroups, otherGroups] = [parseJson('/api', api), parseJson('/apis', apis)];
+  if (!v.is(aggregatedDocument, legacyGroups) || !v.is(aggregatedDocument, otherGroups)) {
+    const { groups, resourceLists } = await readClassic(documents, concurrentDocuments, unlisted, signal);
+    return { set: await checkedSet(groups), resourceLists };
   }
-  return readClassic(documents, concurrentDocuments, unlisted, signal);
+  // A legacy group counts only where /api gives it, any other one only where /apis does.
+  const legacy = parseAggregated(legacyGroups).filter((group) => groupNameOf(group) === '');
+  const others = parseAggregated(otherGroups).filter((group) => groupNameOf(group) !== '');
+  const read = { set: await checkedSet([...legacy, ...others]) };
+  readBefore.set(api, { apis, read });
+  return read;
 }
 
 /** k8s.io/apimachinery pkg/version/types.go. */
@@ -144,13 +177,6 @@ function versionOf(document: unknown): ReportedVersion {
   return { version: undefined, versionIssue: `gitVersion of /version ${result.issues[0].message}` };
 }
 
-/** Everything that a server itself serves. */
-interface ReadGroups {
-  readonly groups: APIGroupDiscovery[];
-  /** By group version: the classic documents, if they were read. */
-  readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
-}
-
 /** What names group versions that a server may serve without listing them in `/apis`. */
 interface UnlistedSources {
   readonly openApi: Promise<OpenApiReading>;
@@ -175,7 +201,10 @@ async function readClassic(
   concurrentDocuments: number,
   unlisted: UnlistedSources,
   signal: AbortSignal,
-): Promise<ReadGroups> {
+): Promise<{
+  readonly groups: APIGroupDiscovery[];
+  readonly resourceLists: ReadonlyMap<string, ParsedAPIResourceList>;
+}> {
   const [api, apis, openApi] = await Promise.all([
     getJson(documents, '/api', signal),
     getJson(documents, '/apis', signal),
@@ -221,25 +250,6 @@ function listedGroupVersions(
   ];
 }
 
-/** The path of a group version's document. */
-function groupVersionPath(groupVersion: string): string {
-  return `${groupVersion.includes('/') ? '/apis' : '/api'}/${groupVersion}`;
-}
-
-/** @returns `undefined` if the server does not serve the group version */
-export async function readResourceList(
-  documents: ServerDocuments,
-  groupVersion: string,
-  signal: AbortSignal,
-): Promise<ParsedAPIResourceList | undefined> {
-  const path = groupVersionPath(groupVersion);
-  const value = await getJsonIfServed(documents, path, signal);
-  if (value === undefined) return undefined;
-  const list = parseAPIResourceList(value);
-  if (list.groupVersion === groupVersion) return list;
-  throw new ReadError('InvalidDocument', `${path} is the document of ${list.groupVersion}`);
-}
-
 /**
  * A broken extension API server makes its group version fail on every API server (503 from the aggregator). Any other
  * failure is the server's own.
@@ -278,10 +288,17 @@ async function readOpenApiIndex(
 ): Promise<OpenApiReading> {
   try {
     return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
-      const value = await getJsonIfServed(documents, '/openapi/v3', deadline, openApiTypes);
-      return value === undefined
-        ? { kind: 'not-served' }
-        : { kind: 'read', paths: parseOpenApiV3Index(value) };
+      const document = await documents.get('/openapi/v3', jsonType, deadline);
+      const before = indexReadBefore.get(document);
+      if (before !== undefined) return before;
+      if (isNotServed(document)) return { kind: 'not-served' };
+      const paths = acceptablePaths(parseOpenApiV3Index(parseJson('/openapi/v3', document, openApiTypes)));
+      if (Object.keys(paths).length > snapshotLimits.documents) {
+        throw new ReadError('InvalidDocument', `it names more than ${snapshotLimits.documents} documents`);
+      }
+      const reading = { kind: 'read', paths } as const;
+      indexReadBefore.set(document, reading);
+      return reading;
     });
   } catch (error) {
     return { kind: 'failed', reason: errorMessage(error) };
@@ -312,26 +329,4 @@ export function withGroupVersions(
     groups.set(name, { ...group, versions: [...group.versions, { version }] });
   }
   return { ...list, groups: [...groups.values()] };
-}
-
-/** `<group>.<resource>` to `storageVersionHash`, as in `ServedSet.storageVersionHashes`. */
-export type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
-
-export interface HashesRequest {
-  readonly documents: ServerDocuments;
-  readonly groups: readonly APIGroupDiscovery[];
-  /** Classic documents that have been read, by group version. */
-  readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
-  /** `gitVersion` of the server. */
-  readonly version: string | undefined;
-  readonly concurrentDocuments: number;
-  readonly signal: AbortSignal;
-}
-
-/** Reads at which version one server stores what it serves. */
-export interface StorageVersionHashReader {
-  /** Never rejects. A hash that cannot be read stays as last known. */
-  read(request: HashesRequest): Promise<StorageVersionHashes>;
-  /** The server may be another process from now on: each hash stays only until it has been read again. */
-  outdate(): void;
 }

@@ -186,7 +186,7 @@ function schemasOf(
   for (const { group, version, name, kind } of kindsOf(set)) {
     const state = states.get(groupVersionString(group, version));
     const digest = state?.kind === 'known' ? state.digests.get(kind) : undefined;
-    if (digest === undefined) continue;
+    if (digest === undefined || set.storageVersions[name] === undefined) continue;
     schemas[name] = { ...schemas[name], [version]: digest };
   }
   return schemas;

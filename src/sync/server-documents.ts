@@ -89,7 +89,7 @@ function mediaTypeOf({ contentType }: ServerDocument): string {
   return (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
-const jsonType = 'application/json';
+export const jsonType = 'application/json';
 const status404 = v.object({ kind: v.literal('Status'), code: v.literal(404) });
 
 /**
@@ -128,7 +128,7 @@ export async function getJsonIfServed(
  * Whether an API server says that it does not serve a path: with a Status, or as plain text if its mux has nothing
  * under the path. A 404 in any other form is that of a proxy, and says nothing about the server.
  */
-function isNotServed(document: ServerDocument): boolean {
+export function isNotServed(document: ServerDocument): boolean {
   if (document.status !== 404) return false;
   const type = mediaTypeOf(document);
   if (type === 'text/plain') return document.body.trim() === '404 page not found';
@@ -140,7 +140,8 @@ function isNotServed(document: ServerDocument): boolean {
   }
 }
 
-function parseJson(
+/** @throws {ReadError} for any response but a 200 with complete JSON */
+export function parseJson(
   path: string,
   document: ServerDocument,
   mediaTypes: readonly string[] = [jsonType],

@@ -1,8 +1,8 @@
 import { type BackOff, backOffDelay, type Clock, createLimiter, waitAtMost } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
-import { readServer, type StorageVersionHashReader } from './read-server.ts';
+import { readServer } from './read-server.ts';
 import { withReadTimeout } from './server-documents.ts';
-import { createStorageVersionHashReader } from './storage-version-hashes.ts';
+import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-version-hashes.ts';
 import type { SyncObserver } from './sync-observer.ts';
 import type { SyncServer } from './sync-server.ts';
 import {
@@ -96,7 +96,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       drop: new AbortController(),
       failures: 0,
       knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
-      hashReader: createStorageVersionHashReader({ clock, previous }),
+      hashReader: createStorageVersionHashReader(clock, previous),
       dueAt: -Infinity,
       lost: undefined,
       notReadyAt: undefined,

@@ -1,12 +1,11 @@
 import { storageVersionName } from '../apimachinery/group-version.ts';
-import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
-import type { ParsedAPIResourceList } from '../discovery/forms/classic.ts';
+import { storageVersionHash, storageVersionHashPattern } from '../apimachinery/storage-version-hash.ts';
+import { type ParsedAPIResourceList, parseAPIResourceList } from '../discovery/forms/classic.ts';
 import type { Clock } from '../runtime/time.ts';
 import { createLimiter } from '../runtime/time.ts';
+import { storageVersionNameIssue } from '../snapshot/format/parse-snapshot.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
-import type { HashesRequest, StorageVersionHashes, StorageVersionHashReader } from './read-server.ts';
-import { readResourceList } from './read-server.ts';
-import { withReadTimeout } from './server-documents.ts';
+import { getJsonIfServed, ReadError, type ServerDocuments, withReadTimeout } from './server-documents.ts';
 import type { CustomResource } from './shared-objects.ts';
 import { type DiscoveredGroupVersion, groupVersionsIn, type LastKnownServer } from './sync-server.ts';
 
@@ -20,10 +19,21 @@ const retriedAfter = 30_000;
  */
 const refreshedAfter = 600_000;
 
-interface StorageVersionHashReaderOptions {
-  readonly clock: Pick<Clock, 'monotonic'>;
-  readonly previous?: LastKnownServer | undefined;
+/** `<group>.<resource>` to `storageVersionHash`, as in `ServedSet.storageVersionHashes`. */
+type StorageVersionHashes = NonNullable<ServedSet['storageVersionHashes']>;
+
+interface HashesRequest {
+  readonly documents: ServerDocuments;
+  readonly set: ServedSet;
+  /** Classic documents that have been read, by group version. */
+  readonly resourceLists: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
+  /** `gitVersion` of the server. */
+  readonly version: string | undefined;
+  readonly concurrentDocuments: number;
+  readonly signal: AbortSignal;
 }
+
+export type StorageVersionHashReader = ReturnType<typeof createStorageVersionHashReader>;
 
 interface Known {
   /** The aggregated form of the group version when it was read; empty if it must be read again. */
@@ -34,27 +44,29 @@ interface Known {
 }
 
 /**
- * Aggregated discovery does not say at which version resources are stored. Classic documents do, one per group version.
- * They are read only when the aggregated form of the group version has changed.
+ * Reads at which version one server stores what it serves. Aggregated discovery does not say. Classic documents do, one per
+ * group version. They are read only when the aggregated form of the group version has changed.
  */
-export function createStorageVersionHashReader({
-  clock,
-  previous,
-}: StorageVersionHashReaderOptions): StorageVersionHashReader {
+export function createStorageVersionHashReader(
+  clock: Pick<Clock, 'monotonic'>,
+  previous: LastKnownServer | undefined,
+) {
   const known = previous === undefined ? new Map<string, Known>() : knownFrom(previous.set);
   let knownVersion = previous?.server.version;
   let refreshedAt = clock.monotonic();
+  /** All hashes of a set are known: nothing is to be done while it stays the same object. */
+  let last: { readonly set: ServedSet; readonly hashes: StorageVersionHashes } | undefined;
 
   function outdate(): void {
+    last = undefined;
     for (const entry of known.values()) Object.assign(entry, { text: '', retriedAt: -Infinity });
   }
 
   async function readOne(
     { documents, resourceLists }: HashesRequest,
-    discovered: DiscoveredGroupVersion,
+    { group, groupVersion, resources }: DiscoveredGroupVersion,
     signal: AbortSignal,
   ): Promise<void> {
-    const { group, groupVersion } = discovered;
     // It counts as failed until it has arrived: a read can hang for ever.
     const hashes = known.get(groupVersion)?.hashes ?? {};
     known.set(groupVersion, { text: '', hashes, retriedAt: clock.monotonic() + retriedAfter });
@@ -62,34 +74,39 @@ export function createStorageVersionHashReader({
       const list =
         resourceLists?.get(groupVersion) ?? (await readResourceList(documents, groupVersion, signal));
       if (list === undefined) return;
-      known.set(groupVersion, { text: textOf(discovered), hashes: hashesOf(group, list), retriedAt: 0 });
+      known.set(groupVersion, { text: textOf(resources), hashes: hashesOf(group, list), retriedAt: 0 });
     } catch {
       // Hashes do not decide where requests go, so the reading succeeds without them.
     }
   }
 
   return {
+    /** The server may be another process from now on: each hash stays only until it has been read again. */
     outdate,
-    async read(request) {
+    /** Never rejects. A hash that cannot be read stays as last known. */
+    async read(request: HashesRequest): Promise<StorageVersionHashes> {
+      const { set, version } = request;
       const now = clock.monotonic();
-      const isOther = request.version !== knownVersion;
+      const isOther = version !== knownVersion;
       // Another version may store at others: what is not known of it is not taken to be as before.
-      if (isOther && request.version !== undefined && knownVersion !== undefined) known.clear();
+      if (isOther && version !== undefined && knownVersion !== undefined) known.clear();
       if (isOther || now - refreshedAt >= refreshedAfter) {
         outdate();
-        knownVersion = request.version;
+        knownVersion = version;
         refreshedAt = now;
       }
-      const described = [...groupVersionsIn(request.groups)].filter(({ resources }) => resources.length > 0);
+      if (last?.set === set) return last.hashes;
+      const described = [...groupVersionsIn(set.discovery)].filter(({ resources }) => resources.length > 0);
       const served = new Map(described.map((each) => [each.groupVersion, each]));
       for (const groupVersion of known.keys()) if (!served.has(groupVersion)) known.delete(groupVersion);
-      const due = [...served.values()].filter((each) => {
-        const entry = known.get(each.groupVersion);
-        // For a group version with freshness Stale, the aggregator would return 503.
-        return (
-          !each.isStale && (entry === undefined || (entry.text !== textOf(each) && now >= entry.retriedAt))
-        );
-      });
+      // For a group version with freshness Stale, the aggregator would return 503.
+      const outdated = [...served.values()].filter(
+        ({ groupVersion, resources, isStale }) =>
+          !isStale && known.get(groupVersion)?.text !== textOf(resources),
+      );
+      const due = outdated.filter(
+        ({ groupVersion }) => now >= (known.get(groupVersion)?.retriedAt ?? -Infinity),
+      );
       const limit = createLimiter(request.concurrentDocuments);
       await withReadTimeout(timeout, request.signal, (deadline) =>
         Promise.all(
@@ -101,15 +118,31 @@ export function createStorageVersionHashReader({
           ),
         ),
       ).catch(() => {});
-      return Object.fromEntries(
+      const hashes = Object.fromEntries(
         [...served.keys()].flatMap((each) => Object.entries(known.get(each)?.hashes ?? {})),
       );
+      if (outdated.length === 0) last = { set, hashes };
+      return hashes;
     },
   };
 }
 
+/** @returns `undefined` if the server does not serve the group version */
+export async function readResourceList(
+  documents: ServerDocuments,
+  groupVersion: string,
+  signal: AbortSignal,
+): Promise<ParsedAPIResourceList | undefined> {
+  const path = `${groupVersion.includes('/') ? '/apis' : '/api'}/${groupVersion}`;
+  const value = await getJsonIfServed(documents, path, signal);
+  if (value === undefined) return undefined;
+  const list = parseAPIResourceList(value);
+  if (list.groupVersion === groupVersion) return list;
+  throw new ReadError('InvalidDocument', `${path} is the document of ${list.groupVersion}`);
+}
+
 /** Another order of members makes another text: the only effect is one more read. */
-function textOf({ resources }: DiscoveredGroupVersion): string {
+function textOf(resources: DiscoveredGroupVersion['resources']): string {
   return JSON.stringify(resources);
 }
 
@@ -126,18 +159,20 @@ function knownFrom({ discovery, storageVersionHashes }: ServedSet): Map<string, 
     }
     // Without any hash, the document may not have been read yet.
     if (Object.keys(hashes).length === 0) continue;
-    known.set(discovered.groupVersion, { text: textOf(discovered), hashes, retriedAt: 0 });
+    known.set(discovered.groupVersion, { text: textOf(discovered.resources), hashes, retriedAt: 0 });
   }
   return known;
 }
 
+/** Without subresources, and without names that a snapshot cannot hold. */
 function hashesOf(group: string, { resources }: ParsedAPIResourceList): StorageVersionHashes {
   return Object.fromEntries(
-    resources.flatMap(({ name, storageVersionHash = '' }) =>
-      storageVersionHash === '' || name.includes('/') || name.includes('.')
-        ? []
-        : [[storageVersionName(group, name), storageVersionHash]],
-    ),
+    resources.flatMap(({ name: resource, storageVersionHash = '' }) => {
+      const name = storageVersionName(group, resource);
+      const isHash = storageVersionHashPattern.test(storageVersionHash);
+      const isKept = isHash && !resource.includes('.') && storageVersionNameIssue(name) === undefined;
+      return isKept ? [[name, storageVersionHash]] : [];
+    }),
   );
 }
 

@@ -7,6 +7,7 @@ import {
 import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
 import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
+import { acceptableNames } from './acceptable-set.ts';
 import { checkedDocument } from './server-documents.ts';
 import type { GroupAndVersion } from './shared-objects.ts';
 import { groupVersionsIn } from './sync-server.ts';
@@ -97,7 +98,7 @@ export function servedByStorageVersions(
       }
     }
   }
-  return new Map([...served].map(([id, byName]) => [id, plain(byName)]));
+  return new Map([...served].map(([id, byName]) => [id, acceptableNames(plain(byName))]));
 }
 
 function plain(byName: ReadonlyMap<string, ReadonlySet<string>>): Record<string, readonly string[]> {

@@ -56,7 +56,9 @@ test('custom resources stay known from one run to the next while no server that 
   const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   const documents = fakeServer({
     ...classicResponses({ v1: ['pods'] }),
-    [definitions]: { items: [{ spec: { group: 'example.com', versions: [{ name: 'v1' }] } }] },
+    [definitions]: {
+      items: [{ metadata: { name: 'x' }, spec: { group: 'example.com', versions: [{ name: 'v1' }] } }],
+    },
   });
   const servers = [{ id: 'x', address: 'x:6443', documents }];
   const signal = new AbortController().signal;
@@ -82,22 +84,15 @@ test('custom resources stay known from one run to the next while no server that 
 
 test('an APIService that is left out is told of whatever else cannot be read, and once', async () => {
   const services = '/apis/apiregistration.k8s.io/v1/apiservices';
-  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-  const odd = { spec: { group: 'Odd Group', version: 'v1' } };
-  const documents = fakeServer({
-    ...classicResponses({ v1: ['pods'] }),
-    [services]: { items: [odd] },
-    [definitions]: { items: [] },
-  });
+  const odd = { metadata: { name: 'odd' }, spec: { group: 'Odd Group', version: 'v1' } };
+  const documents = fakeServer(classicResponses({ v1: ['pods'] }));
   const servers = [{ id: 'x', address: 'x:6443', documents }];
   const forbidden = () => jsonDocument({ kind: 'Status', code: 403 }, 403);
   const signal = new AbortController().signal;
-  for (const list of [
-    (path: string) => (path.includes('/leases') ? forbidden() : plainNotFound),
-    (path: string) => (path.includes('/apiservices') ? listResponse([odd]) : plainNotFound),
-  ]) {
+  const others = [forbidden, () => plainNotFound];
+  for (const other of others) {
     const connection = scriptedWatch();
-    connection.list = list;
+    connection.list = (path) => (path.startsWith(services) ? listResponse([odd]) : other());
     const clusterSource = createClusterSource({
       connection,
       finding: { servingNames: async () => [], documentsOf: () => documents },

@@ -295,6 +295,15 @@ async function readServedSet(
   return readSet(input, path);
 }
 
+/** What is wrong with a set by itself; nothing, if a snapshot can hold it. */
+export async function servedSetIssues(set: ServedSet): Promise<readonly DocumentIssue[]> {
+  const issues = new IssueList();
+  const reader = new DocumentReader(issues);
+  const slice = createTimeSlice();
+  await readServedSet(reader, set, '', await discoveryReader(reader, undefined, slice), slice);
+  return issues.toArray();
+}
+
 /** Upstream's rule for the name of a StorageVersion (pkg/apis/apiserverinternal/validation). */
 export function storageVersionNameIssue(name: string): string | undefined {
   const parsed = parseStorageVersionName(name);
