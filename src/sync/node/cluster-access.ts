@@ -41,6 +41,22 @@ export interface ClusterAccess {
 /** How long credentials are cached: reading them can mean three files. */
 const freshMilliseconds = 10_000;
 
+/** The kubeconfig, or the environment of the pod, cannot be used. The message says what to change. */
+export class ClusterAccessError extends TypeError {
+  override readonly name = 'ClusterAccessError';
+}
+
+/** The credentials of a kubeconfig at one moment: files are rotated, tokens expire. */
+export interface ClusterCredentials {
+  /** PEM; `undefined` if the kubeconfig names none: the system's own apply. */
+  readonly certificateAuthorities: string | undefined;
+  readonly clientCertificate: PemPair | undefined;
+  /** Name, value, name, value, …: `Authorization` and impersonation. */
+  readonly headers: readonly string[];
+  /** The name that the certificate of `server` must have; default: its host. */
+  readonly serverName: string | undefined;
+}
+
 /**
  * Reads a kubeconfig: files, inline data, tokens and token files, exec plugins, impersonation.
  *
@@ -50,24 +66,21 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   const identity = identityOf(options);
   const { cluster, user, files } = identity;
   if (user.token !== undefined) checkedToken(user.token, user, files);
-  if (cluster.skipsTlsVerification) {
-    throw new ClusterAccessError(
-      `${files} has insecure-skip-tls-verify: whoever responds would be sent the credentials and be believed, so set ` +
-        'certificate-authority instead.',
-    );
-  }
-  if (!cluster.server.startsWith('https://')) {
-    throw new ClusterAccessError(`${files}: ${cluster.server || `cluster ${cluster.name}`} is not https.`);
-  }
-  if (cluster.proxyUrl !== undefined) {
-    throw new ClusterAccessError(
-      `${files} has a proxy-url, which is not supported: servers are connected to directly. Remove it.`,
-    );
-  }
+  const { server = `cluster ${cluster.name}` } = cluster;
+  const refusals = [
+    cluster.skipsTlsVerification &&
+      ' has insecure-skip-tls-verify: whoever responds would be sent the credentials and be believed, so set certificate-authority instead.',
+    !server.startsWith('https://') && `: ${server} is not https.`,
+    cluster.proxyUrl !== undefined &&
+      ' has a proxy-url, which is not supported: servers are connected to directly. Remove it.',
+    user.authProvider !== undefined &&
+      `: the auth-provider ${user.authProvider} of ${nameOf(user)} is not supported: use an exec plugin.`,
+  ];
+  for (const refusal of refusals) if (refusal !== false) throw new ClusterAccessError(`${files}${refusal}`);
   const readCredentials = credentialsOf(identity);
   let last: { readonly at: number; readonly credentials: Promise<ClusterCredentials> } | undefined;
   return {
-    server: cluster.server.replace(/\/+$/, ''),
+    server: server.replace(/\/+$/, ''),
     authoritiesFrom: 'inCluster' in options ? authoritiesOfPod : `certificate-authority in ${files}`,
     credentials() {
       const at = performance.now();
@@ -88,9 +101,48 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
  *
  * @throws {ClusterAccessError} as `loadClusterAccess`, and an error when a file cannot be read
  */
-export function expiringCredentials(options: ClusterAccessOptions): Promise<readonly ExpiringCertificate[]> {
+export async function expiringCredentials(
+  options: ClusterAccessOptions,
+): Promise<readonly ExpiringCertificate[]> {
+  // Of the flag, without dashes.
   const name = 'inCluster' in options ? 'in-cluster' : 'kubeconfig';
-  return expiringCredentialsOf(identityOf(options), name);
+  const identity = identityOf(options);
+  const { user, files } = identity;
+  const { clientCertificate: source, tokenFile } = user;
+  const expiring: ExpiringCertificate[] = [];
+  const certificate = await readText(source, identity);
+  if (certificate !== undefined) {
+    const path = source !== undefined && 'file' in source ? source.file : files;
+    expiring.push(firstToEnd({ name, path, text: certificate }));
+  }
+  const token = user.token ?? (await tokenInFile(identity));
+  const claims = token === undefined ? undefined : claimsOf(token);
+  if (claims?.exp !== undefined) {
+    expiring.push({
+      name,
+      path: tokenFile ?? files,
+      subject: `the token of ${claims.sub ?? nameOf(user)}`,
+      notBefore: (claims.nbf ?? claims.iat ?? 0) * 1000,
+      notAfter: claims.exp * 1000,
+    });
+  }
+  return expiring;
+}
+
+/** `undefined`: it is no JSON Web Token. */
+function claimsOf(token: string): JWTPayload | undefined {
+  try {
+    return decodeJwt(token);
+  } catch {
+    return undefined;
+  }
+}
+
+interface KubeconfigIdentity {
+  readonly cluster: KubeconfigCluster;
+  readonly user: KubeconfigUser;
+  /** For messages. */
+  readonly files: string;
 }
 
 function identityOf(options: ClusterAccessOptions): KubeconfigIdentity {
@@ -108,27 +160,17 @@ function identityOfPod(): KubeconfigIdentity {
       'This is no pod of a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set. Name a kubeconfig.',
     );
   }
-  return {
-    cluster: {
-      name: 'in-cluster',
-      server: `https://${joinHostPort(host, port)}`,
-      certificateAuthority: { file: authoritiesOfPod },
-      tlsServerName: undefined,
-      skipsTlsVerification: false,
-      proxyUrl: undefined,
-    },
-    user: {
-      name: 'of the pod',
-      clientCertificate: undefined,
-      clientKey: undefined,
-      token: undefined,
-      tokenFile: join(podFolder, 'token'),
-      exec: undefined,
-      authProvider: undefined,
-      impersonation: [],
-    },
-    files: 'the in-cluster configuration',
-  };
+  const server = `https://${joinHostPort(host, port)}`;
+  const pod = parseKubeconfig(
+    JSON.stringify({
+      clusters: [{ name: 'in-cluster', cluster: { server, 'certificate-authority': authoritiesOfPod } }],
+      users: [{ name: 'of the pod', user: { tokenFile: join(podFolder, 'token') } }],
+    }),
+    podFolder,
+  );
+  const [cluster, user] = [pod.clusters[0], pod.users[0]];
+  if (cluster === undefined || user === undefined) throw new TypeError('It has both.');
+  return { cluster, user, files: 'the in-cluster configuration' };
 }
 
 type KubeconfigOptions = Exclude<ClusterAccessOptions, { readonly inCluster: true }>;
@@ -147,7 +189,7 @@ function identityInFiles({ kubeconfig, context, text, more = [] }: KubeconfigOpt
   }
   const cluster = clusters.find((each) => each.name === chosen?.cluster);
   if (cluster === undefined) {
-    throw new ClusterAccessError(`${files} has no cluster for its context ${name || '(none)'}.`);
+    throw new ClusterAccessError(`${files} has no cluster for its context ${name ?? '(none)'}.`);
   }
   const user = users.find((each) => each.name === chosen?.user);
   if (user === undefined) throw new ClusterAccessError(`${files} has no user for its context ${name}.`);
@@ -164,36 +206,14 @@ function readKubeconfig(file: string, text?: string): Kubeconfig {
   }
 }
 
-/** The kubeconfig, or the environment of the pod, cannot be used. The message says what to change. */
-export class ClusterAccessError extends TypeError {
-  override readonly name = 'ClusterAccessError';
-}
-
-/** The credentials of a kubeconfig at one moment: files are rotated, tokens expire. */
-export interface ClusterCredentials {
-  /** PEM; `undefined` if the kubeconfig names none: the system's own apply. */
-  readonly certificateAuthorities: string | undefined;
-  readonly clientCertificate: PemPair | undefined;
-  /** Name, value, name, value, …: `Authorization` and impersonation. */
-  readonly headers: readonly string[];
-  /** The name that the certificate of `server` must have; default: its host. */
-  readonly serverName: string | undefined;
-}
-
-interface KubeconfigIdentity {
-  readonly cluster: KubeconfigCluster;
-  readonly user: KubeconfigUser;
-  readonly files: string;
-}
-
 /**
  * What reads the credentials of a user: its files are read each time, its exec plugin is asked when what it gave has
- * expired. Of several kinds a token wins over a token file's, a plugin's and an ID token, as in client-go.
+ * expired. Of several kinds a token wins over a token file's and a plugin's, as in client-go.
  *
  * @returns it rejects with a {@link ClusterAccessError} for a token that cannot be sent, or a certificate or key that
  *   cannot be used, and with an error when a file cannot be read, or a plugin fails
  */
-export function credentialsOf(identity: KubeconfigIdentity): () => Promise<ClusterCredentials> {
+function credentialsOf(identity: KubeconfigIdentity): () => Promise<ClusterCredentials> {
   const { cluster, user, files } = identity;
   const readPem = (source: PemSource) => readText(source, identity);
   const plugin =
@@ -203,52 +223,33 @@ export function credentialsOf(identity: KubeconfigIdentity): () => Promise<Clust
       [cluster.certificateAuthority, user.clientCertificate, user.clientKey].map(readPem),
     );
     const given = user.token ?? (await tokenInFile(identity));
-    const ofPlugin = given === undefined ? await plugin?.().catch(pluginFailed(identity)) : undefined;
-    const token = given ?? ofPlugin?.token ?? idTokenOf(identity);
+    const ofPlugin =
+      given === undefined
+        ? await plugin?.().catch((error: unknown) => {
+            const { command } = user.exec ?? {};
+            throw new Error(`${files}: the exec plugin ${command} of ${nameOf(user)} ${errorMessage(error)}`);
+          })
+        : undefined;
+    const token = given ?? ofPlugin?.token;
     const clientCertificate =
       certificate !== undefined && key !== undefined ? { certificate, key } : ofPlugin?.clientCertificate;
     checkPem(certificateAuthorities, clientCertificate, identity);
+    // RFC 9110 section 5.5.
+    if (!user.impersonation.every((text) => /^[\t\x20-\x7e\x80-\xff]*$/.test(text))) {
+      throw new ClusterAccessError(
+        `${files}: as of ${nameOf(user)} has a character that no header may have.`,
+      );
+    }
     return {
       certificateAuthorities,
       clientCertificate,
       headers: [
-        ...user.impersonation.map((text) => checkedText(text, identity)),
+        ...user.impersonation,
         ...(token === undefined ? [] : ['Authorization', `Bearer ${checkedToken(token, user, files)}`]),
       ],
       serverName: cluster.tlsServerName,
     };
   };
-}
-
-/**
- * The certificate and the token that say when they expire.
- * @param name of the flag that names the kubeconfig, without dashes
- */
-async function expiringCredentialsOf(
-  identity: KubeconfigIdentity,
-  name: string,
-): Promise<readonly ExpiringCertificate[]> {
-  const { user, files } = identity;
-  const pathOf = (source: PemSource) => (source !== undefined && 'file' in source ? source.file : files);
-  const certificate = await readText(user.clientCertificate, identity);
-  const token = user.token ?? (await tokenInFile(identity)) ?? user.authProvider?.idToken;
-  const claims = token === undefined ? undefined : claimsOf(token);
-  return [
-    ...(certificate === undefined
-      ? []
-      : [firstToEnd({ name, path: pathOf(user.clientCertificate), text: certificate })]),
-    ...(claims?.exp === undefined
-      ? []
-      : [
-          {
-            name,
-            path: user.tokenFile ?? files,
-            subject: `the token of ${claims.sub ?? nameOf(user)}`,
-            notBefore: (claims.nbf ?? claims.iat ?? 0) * 1000,
-            notAfter: claims.exp * 1000,
-          },
-        ]),
-  ];
 }
 
 async function readText(source: PemSource, { user, files }: KubeconfigIdentity): Promise<string | undefined> {
@@ -264,44 +265,6 @@ async function readText(source: PemSource, { user, files }: KubeconfigIdentity):
 function tokenInFile(identity: KubeconfigIdentity): Promise<string | undefined> {
   const { tokenFile } = identity.user;
   return readText(tokenFile === undefined ? undefined : { file: tokenFile }, identity);
-}
-
-function pluginFailed({ user, files }: KubeconfigIdentity) {
-  return (error: unknown): never => {
-    throw new Error(
-      `${files}: the exec plugin ${user.exec?.command} of ${nameOf(user)} ${errorMessage(error)}`,
-    );
-  };
-}
-
-/** kubectl renews it, and keeps the new one in the kubeconfig: two who did would lose each other's refresh token. */
-function idTokenOf({ user: { name, authProvider }, files }: KubeconfigIdentity): string | undefined {
-  if (authProvider === undefined) return undefined;
-  const place = `${files}: the auth-provider ${authProvider.name} of user ${name}`;
-  if (authProvider.name !== 'oidc') {
-    throw new ClusterAccessError(`${place} is not supported: kubectl knows it no more. Use an exec plugin.`);
-  }
-  const token = authProvider.idToken?.trim();
-  if (token === undefined || hasExpired(token)) {
-    throw new ClusterAccessError(
-      `${place} has ${token === undefined ? 'no ID token' : 'an ID token that has expired'}: use kubectl with it, which gets one; or an exec plugin.`,
-    );
-  }
-  return token;
-}
-
-function hasExpired(token: string): boolean {
-  const exp = claimsOf(token)?.exp;
-  return exp !== undefined && exp * 1000 <= Date.now();
-}
-
-/** `undefined`: it is no JSON Web Token. The API server says what is wrong with it. */
-function claimsOf(token: string): JWTPayload | undefined {
-  try {
-    return decodeJwt(token);
-  } catch {
-    return undefined;
-  }
 }
 
 /** What OpenSSL says of such a text names neither the file nor the field. */
@@ -326,12 +289,6 @@ function checkPem(
   }
 }
 
-function checkedText(text: string, { user, files }: KubeconfigIdentity): string {
-  // RFC 9110 section 5.5.
-  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) return text;
-  throw new ClusterAccessError(`${files}: as of ${nameOf(user)} has a character that no header may have.`);
-}
-
 /**
  * The token as it is sent. A file ends with a line feed, which client-go removes as well (k8s.io/client-go
  * transport/token_source.go).
@@ -352,9 +309,8 @@ function nameOf(user: KubeconfigUser): string {
 
 /** Where the token of a user comes from, in the order in which one wins over the other. */
 function placeOfToken(user: KubeconfigUser): string {
-  const { token, tokenFile, exec } = user;
+  const { token, tokenFile } = user;
   if (token !== undefined) return `the token of ${nameOf(user)}`;
   if (tokenFile !== undefined) return `the token in ${tokenFile}, the tokenFile of ${nameOf(user)},`;
-  if (exec !== undefined) return `the token that the exec plugin ${exec.command} gives for ${nameOf(user)}`;
-  return `the ID token of ${nameOf(user)}`;
+  return `the token that the exec plugin ${user.exec?.command} gives for ${nameOf(user)}`;
 }

@@ -5,97 +5,55 @@ import { LineCounter, parseDocument } from 'yaml';
 /** PEM, where a kubeconfig has it. */
 export type PemSource = { readonly file: string } | { readonly text: string } | undefined;
 
-export interface KubeconfigCluster {
-  readonly name: string;
-  readonly server: string;
-  readonly certificateAuthority: PemSource;
-  readonly tlsServerName: string | undefined;
-  readonly skipsTlsVerification: boolean;
-  readonly proxyUrl: string | undefined;
-}
-
+export type Kubeconfig = ReturnType<typeof parseKubeconfig>;
+export type KubeconfigCluster = ReturnType<typeof clusterOf>;
+export type KubeconfigUser = ReturnType<typeof userOf>;
 /** A program that gives credentials (client.authentication.k8s.io). */
-export interface ExecPlugin {
-  readonly apiVersion: string;
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: readonly { readonly name: string; readonly value: string }[];
-  readonly installHint: string | undefined;
-  readonly provideClusterInfo: boolean;
-}
+export type ExecPlugin = NonNullable<KubeconfigUser['exec']>;
 
-export interface KubeconfigUser {
-  readonly name: string;
-  readonly clientCertificate: PemSource;
-  readonly clientKey: PemSource;
-  /** Not there where `tokenFile` is, which wins. */
-  readonly token: string | undefined;
-  readonly tokenFile: string | undefined;
-  readonly exec: ExecPlugin | undefined;
-  readonly authProvider: { readonly name: string; readonly idToken: string | undefined } | undefined;
-  /** Name, value, name, value, …. */
-  readonly impersonation: readonly string[];
-}
-
-interface KubeconfigContext {
-  readonly name: string;
-  readonly cluster: string;
-  readonly user: string;
-}
-
-/** A kubeconfig (k8s.io/client-go tools/clientcmd/api/v1), as far as it says where the API is and who asks. */
-export interface Kubeconfig {
-  readonly clusters: readonly KubeconfigCluster[];
-  readonly users: readonly KubeconfigUser[];
-  readonly contexts: readonly KubeconfigContext[];
-  /** Empty if it names none. */
-  readonly currentContext: string;
-}
-
-const text = v.nullish(v.string(), '');
+/** `undefined` where it is empty. */
+const text = v.pipe(
+  v.nullish(v.string(), ''),
+  v.transform((given): string | undefined => given || undefined),
+);
 const list = <Item extends v.GenericSchema>(item: Item) => v.nullish(v.array(item), []);
 /** What an entry of a list holds under its own key may be missing: all of it is optional then. */
 const entry = <Entries extends v.ObjectEntries>(entries: Entries) =>
   v.pipe(v.nullish(v.unknown(), {}), v.object(entries));
 
-const clusterSchema = v.object({
-  name: v.string(),
-  cluster: v.object({
-    server: text,
-    'certificate-authority': text,
-    'certificate-authority-data': text,
-    'tls-server-name': text,
-    'insecure-skip-tls-verify': text,
-    'proxy-url': text,
-  }),
+const clusterFields = v.object({
+  server: text,
+  'certificate-authority': text,
+  'certificate-authority-data': text,
+  'tls-server-name': text,
+  'insecure-skip-tls-verify': text,
+  'proxy-url': text,
 });
-const execSchema = v.object({
+const execFields = v.object({
   apiVersion: text,
   command: v.string(),
   args: list(v.string()),
-  env: list(v.object({ name: v.string(), value: text })),
+  env: list(v.object({ name: v.string(), value: v.nullish(v.string(), '') })),
   installHint: text,
   provideClusterInfo: text,
 });
-const userSchema = v.object({
-  name: v.string(),
-  user: entry({
-    'client-certificate': text,
-    'client-certificate-data': text,
-    'client-key': text,
-    'client-key-data': text,
-    token: text,
-    tokenFile: text,
-    as: text,
-    'as-uid': text,
-    'as-groups': list(v.string()),
-    exec: v.nullish(execSchema),
-    'auth-provider': v.nullish(v.object({ name: text, config: entry({ 'id-token': text }) })),
-  }),
+const userFields = entry({
+  'client-certificate': text,
+  'client-certificate-data': text,
+  'client-key': text,
+  'client-key-data': text,
+  token: text,
+  tokenFile: text,
+  as: text,
+  'as-uid': text,
+  'as-groups': list(v.string()),
+  exec: v.nullish(execFields),
+  'auth-provider': v.nullish(v.object({ name: text })),
 });
+/** As far as it says where the API is and who asks (k8s.io/client-go tools/clientcmd/api/v1). */
 const kubeconfigSchema = v.object({
-  clusters: list(clusterSchema),
-  users: list(userSchema),
+  clusters: list(v.object({ name: v.string(), cluster: clusterFields })),
+  users: list(v.object({ name: v.string(), user: userFields })),
   contexts: list(v.object({ name: v.string(), context: entry({ cluster: text, user: text }) })),
   'current-context': text,
 });
@@ -105,7 +63,7 @@ const kubeconfigSchema = v.object({
  *
  * @throws {TypeError} that says where it is wrong, and never quotes it: the line may hold a token
  */
-export function parseKubeconfig(content: string, folder: string): Kubeconfig {
+export function parseKubeconfig(content: string, folder: string) {
   const read = v.safeParse(kubeconfigSchema, parseYaml(content));
   if (!read.success) {
     const path = v.getDotPath(read.issues[0]);
@@ -115,14 +73,7 @@ export function parseKubeconfig(content: string, folder: string): Kubeconfig {
   }
   const { clusters, users, contexts, 'current-context': currentContext } = read.output;
   return {
-    clusters: clusters.map(({ name, cluster }) => ({
-      name,
-      server: cluster.server,
-      certificateAuthority: pemOf(cluster, 'certificate-authority', folder),
-      tlsServerName: cluster['tls-server-name'] || undefined,
-      skipsTlsVerification: !['', 'false'].includes(cluster['insecure-skip-tls-verify']),
-      proxyUrl: cluster['proxy-url'] || undefined,
-    })),
+    clusters: clusters.map(({ name, cluster }) => clusterOf(name, cluster, folder)),
     users: users.map(({ name, user }) => userOf(name, user, folder)),
     contexts: contexts.map(({ name, context }) => ({ name, ...context })),
     currentContext,
@@ -139,39 +90,45 @@ export function mergeKubeconfigs(first: Kubeconfig, second: Kubeconfig): Kubecon
     clusters: merged(first.clusters, second.clusters),
     users: merged(first.users, second.users),
     contexts: merged(first.contexts, second.contexts),
-    currentContext: first.currentContext || second.currentContext,
+    currentContext: first.currentContext ?? second.currentContext,
   };
 }
 
-function userOf(
-  name: string,
-  user: v.InferOutput<typeof userSchema>['user'],
-  folder: string,
-): KubeconfigUser {
-  const { exec, 'auth-provider': provider } = user;
-  const tokenFile = user.tokenFile === '' ? undefined : resolve(folder, user.tokenFile);
+function clusterOf(name: string, cluster: v.InferOutput<typeof clusterFields>, folder: string) {
+  return {
+    name,
+    server: cluster.server,
+    certificateAuthority: pemOf(cluster, 'certificate-authority', folder),
+    tlsServerName: cluster['tls-server-name'],
+    skipsTlsVerification: !['false', undefined].includes(cluster['insecure-skip-tls-verify']),
+    proxyUrl: cluster['proxy-url'],
+  };
+}
+
+function userOf(name: string, user: v.InferOutput<typeof userFields>, folder: string) {
+  const { exec, as, 'as-uid': uid } = user;
+  const tokenFile = user.tokenFile && resolve(folder, user.tokenFile);
   return {
     name,
     clientCertificate: pemOf(user, 'client-certificate', folder),
     clientKey: pemOf(user, 'client-key', folder),
-    token: tokenFile === undefined ? user.token || undefined : undefined,
+    /** Not there where `tokenFile` is, which wins. */
+    token: tokenFile === undefined ? user.token : undefined,
     tokenFile,
     exec: exec
       ? {
           ...exec,
-          apiVersion: exec.apiVersion || 'client.authentication.k8s.io/v1',
+          apiVersion: exec.apiVersion ?? 'client.authentication.k8s.io/v1',
           // Without a folder in it, it is one of PATH.
           command: exec.command.includes(sep) ? resolve(folder, exec.command) : exec.command,
-          installHint: exec.installHint || undefined,
           provideClusterInfo: exec.provideClusterInfo === 'true',
         }
       : undefined,
-    authProvider: provider
-      ? { name: provider.name, idToken: provider.config['id-token'] || undefined }
-      : undefined,
+    authProvider: user['auth-provider']?.name,
+    /** Name, value, name, value, …. */
     impersonation: [
-      ...(user.as === '' ? [] : ['Impersonate-User', user.as]),
-      ...(user['as-uid'] === '' ? [] : ['Impersonate-Uid', user['as-uid']]),
+      ...(as === undefined ? [] : ['Impersonate-User', as]),
+      ...(uid === undefined ? [] : ['Impersonate-Uid', uid]),
       ...user['as-groups'].flatMap((group) => ['Impersonate-Group', group]),
     ],
   };
@@ -179,13 +136,13 @@ function userOf(
 
 /** The data wins over the file, as in client-go. */
 function pemOf<Field extends string>(
-  fields: Readonly<Record<Field | `${Field}-data`, string>>,
+  fields: Readonly<Record<Field | `${Field}-data`, string | undefined>>,
   field: Field,
   folder: string,
 ): PemSource {
-  const data = fields[`${field}-data`];
-  if (data !== '') return { text: Buffer.from(data, 'base64').toString('utf8') };
-  return fields[field] === '' ? undefined : { file: resolve(folder, fields[field]) };
+  const [data, file] = [fields[`${field}-data`], fields[field]];
+  if (data !== undefined) return { text: Buffer.from(data, 'base64').toString('utf8') };
+  return file === undefined ? undefined : { file: resolve(folder, file) };
 }
 
 /**
