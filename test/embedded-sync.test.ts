@@ -89,7 +89,7 @@ test('the local server is read where the router reaches it, and asked first for 
   await eventually(() => watches(asked.a).length >= 5);
   assert.deepEqual(watches(asked.b), []);
   // And every question names the router, so that none goes round.
-  const own = asked.a.filter(({ rawHeaders }) => rawHeaders.includes('mixed-version-proxy-sync'));
+  const own = asked.a.filter(({ rawHeaders }) => rawHeaders.includes('mixed-version-proxy-reader'));
   assert.ok(own.length > 0);
   for (const { rawHeaders } of own)
     assert.match(rawHeaders.join(' '), /via 1\.1 mixed-version-proxy-[0-9a-f]{16}/i);

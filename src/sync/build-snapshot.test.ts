@@ -179,36 +179,6 @@ test('group versions of extension servers and custom resources belong to no serv
   assert.deepEqual(set?.discovery, discovery);
 });
 
-test('a name that no router takes does not hold up the snapshot', async () => {
-  const odd = reading(
-    { 'core.pods': ['v1'], 'external.metrics.k8s.io.queue_depth': ['v1beta1'] },
-    {
-      subresources: { 'core.pods': { v1: ['log', 'a:b'] } },
-      discovery: [
-        {
-          metadata: { name: 'external.metrics.k8s.io' },
-          versions: [
-            {
-              version: 'v1beta1',
-              resources: [
-                { resource: 'queue_depth', subresources: [{ subresource: 'a:b' }] },
-                { resource: 'with a space' },
-              ],
-            },
-          ],
-        },
-      ],
-    },
-  );
-  const [set] = Object.values((await snapshotOf({ a: odd })).servedSets);
-  assert.deepEqual(set?.storageVersions, { 'core.pods': ['v1'] });
-  assert.deepEqual(set?.subresources, { 'core.pods': { v1: ['log'] } });
-  assert.deepEqual(
-    set?.discovery?.[0]?.versions?.[0]?.resources?.map(({ resource }) => resource),
-    ['queue_depth'],
-  );
-});
-
 const served = fc.dictionary(
   fc.constantFrom('core.pods', 'batch.jobs', 'apps.deployments'),
   fc.uniqueArray(fc.constantFrom('v1', 'v1beta1', 'v2'), { minLength: 1 }),

@@ -57,6 +57,22 @@ describe('one server does not stop the snapshot of all', () => {
     assert.equal(entry('odd')?.version, undefined);
   });
 
+  test('that names what no router takes: the names are left out, and discovery keeps those that it can hold', async () => {
+    const odd = { resource: 'queue_depth', subresources: [{ subresource: 'a:b' }, { subresource: 'log' }] };
+    const apis = aggregatedResponse([
+      {
+        metadata: { name: 'external.metrics.k8s.io' },
+        versions: [{ version: 'v1', resources: [odd, { resource: 'with a space' }] }],
+      },
+    ]);
+    const { snapshot, entry } = await round({ '/api': legacy, '/apis': apis });
+    const set = snapshot?.servedSets[entry('odd')?.serves ?? ''];
+    assert.deepEqual([set?.storageVersions, set?.subresources], [{ 'core.pods': ['v1'] }, {}]);
+    assert.deepEqual(set?.discovery?.[1]?.versions?.[0]?.resources, [
+      { resource: 'queue_depth', subresources: [{ subresource: 'log' }] },
+    ]);
+  });
+
   const leftOut: Readonly<Record<string, Readonly<Record<string, FakeResponse>>>> = {
     'an OpenAPI path named like a part of a prototype': {
       '/openapi/v3': { paths: { constructor: { serverRelativeURL: '/openapi/v3/constructor' } } },

@@ -11,6 +11,7 @@ import {
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
 import { manualClock, settle } from '../../test/support/manual-clock.ts';
+import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import { createRoundContext, runRound, type SyncParts } from './round.ts';
 
@@ -328,19 +329,11 @@ test('a document whose URL has no hash is read for each server and process, and 
 });
 
 test('custom resources and those of extension API servers are not among them', async () => {
-  const cluster = setUp({ a: older, b: newer });
-  for (const id of ['a', 'b']) {
-    const { responses } = cluster.server(id);
-    responses.set('/apis/apiregistration.k8s.io/v1/apiservices', {
-      kind: 'APIServiceList',
-      items: [
-        {
-          metadata: { name: 'v1.batch' },
-          spec: { group: 'batch', version: 'v1', service: { namespace: 'a', name: 'b', port: 443 } },
-        },
-      ],
-    });
-  }
+  const previous = {
+    ...snapshotOf({ a: [] }),
+    apiServices: [{ group: 'batch', version: 'v1', service: { namespace: 'a', name: 'b' }, available: true }],
+  };
+  const cluster = setUp({ a: older, b: newer }, { previous });
   await cluster.round();
   assert.deepEqual(Object.keys(cluster.schemas()['a'] ?? {}), ['apps.things']);
   assert.equal(

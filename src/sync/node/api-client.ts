@@ -25,6 +25,8 @@ interface ApiClientOptions {
   /** Asked before each request: files are rotated, tokens expire. */
   readonly credentials: () => Promise<ClusterCredentials>;
   readonly via?: string | undefined;
+  /** Default: that of a router which reads the cluster itself. */
+  readonly userAgent?: string | undefined;
 }
 
 /** The name in the certificate of each API server. */
@@ -184,7 +186,13 @@ export class ApiClient {
   }
 
   #headers({ headers }: ClusterCredentials, own: readonly string[]): readonly string[] {
-    return [...headers, ...this.#via, ...own, 'user-agent', 'mixed-version-proxy-sync'];
+    return [
+      ...headers,
+      ...this.#via,
+      ...own,
+      'user-agent',
+      this.#options.userAgent ?? 'mixed-version-proxy-reader',
+    ];
   }
 
   #clientTo(

@@ -137,6 +137,7 @@ async function openSync(
   const client = new ApiClient({
     credentials: access === undefined ? credentialsOf(given) : () => access.credentials(),
     via: options.via,
+    userAgent: options.via === undefined ? 'mixed-version-proxy-sync' : undefined,
   });
   const servers = new ApiServers(client, given, access, recording);
   return {
