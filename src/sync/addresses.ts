@@ -5,7 +5,6 @@ import { acquisition, type IdentityLease, isSameHost, type LeaseStanding } from 
 import type { Acquisition, ServerDescription } from './sync-server.ts';
 
 export interface FoundServer extends ServerDescription {
-  /** From its identity Lease; it changes with each process. */
   readonly holderIdentity?: string | undefined;
   /** When its Lease was last seen with this holder, milliseconds since the epoch. */
   readonly heldAt?: number | undefined;
@@ -21,12 +20,10 @@ export interface ClusterInput {
   readonly leases: readonly IdentityLease[] | undefined;
   /** `undefined` until the first list. */
   readonly endpoints: readonly ApiEndpoint[] | undefined;
-  /** IDs that belong to an endpoint's host names, by its address. */
   readonly endpointServerIds: ReadonlyMap<string, readonly string[]>;
   readonly hasStorageVersions: (id: string) => boolean;
   /** Whether the last read of a server succeeded; `undefined` before the first. */
   readonly isReadable: (id: string) => boolean | undefined;
-  /** Milliseconds since the epoch. */
   readonly now: number;
   readonly monotonic: number;
   /** How long a server is kept that nothing names and that cannot be read: it may only be restarting. */
@@ -43,9 +40,7 @@ interface AddressOwnersInput {
   /** Leases that count, the most credible first. */
   readonly leases: readonly IdentityLease[];
   readonly endpoints: readonly ApiEndpoint[];
-  /** IDs that belong to an endpoint's host names, by its address. */
   readonly endpointServerIds: ReadonlyMap<string, readonly string[]>;
-  /** Earlier addresses of servers, by ID: `host:port`. */
   readonly previousAddresses: ReadonlyMap<string, string>;
 }
 

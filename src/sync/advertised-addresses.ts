@@ -7,7 +7,6 @@ import type { Snapshot } from '../snapshot/format/schema.ts';
 import { placeOf } from './endpoints.ts';
 import type { ServerDescription } from './sync-server.ts';
 
-/** The addresses that routers advertise for peers, and which of them are used. */
 export interface AdvertisedAddresses {
   /**
    * A router has responded.
@@ -18,7 +17,6 @@ export interface AdvertisedAddresses {
   heard(router: string, advertised: AdvertisedServer | undefined): void;
   /** @param previous has the addresses of routers that have not responded yet */
   resolve(servers: readonly ServerDescription[], previous: Snapshot | undefined): ResolvedAddresses;
-  /** Calls `listener` when a router advertises something new. @returns a function that stops it */
   onChange(listener: () => void): () => void;
 }
 

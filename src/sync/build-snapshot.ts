@@ -6,12 +6,7 @@ import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/sch
 import { snapshotApiVersion, snapshotKind } from '../snapshot/format/schema.ts';
 import { type ClusterObjects, excludeGroupVersions, sharedGroupVersions } from './shared-objects.ts';
 import { hashesOfDefinitions, withDefinedHashes } from './storage-version-hashes.ts';
-import {
-  contradiction,
-  type DecodableVersions,
-  type UndecodableVersions,
-  undecodableVersions,
-} from './storage-versions.ts';
+import { type DecodableVersions, type UndecodableVersions, undecodableVersions } from './storage-versions.ts';
 import type { ServerDescription } from './sync-server.ts';
 import {
   type LastKnownServer,
@@ -308,10 +303,6 @@ function readContent(
   reading: SuccessfulReading,
   warn: (warning: string) => void,
 ): ServerContent {
-  const difference = storageVersions && contradiction(storageVersions, reading.set.storageVersions);
-  if (difference !== undefined) {
-    warn(`StorageVersions of server ${id} contradict its discovery, which counts: ${difference}`);
-  }
   if (reading.openApi.kind === 'failed') {
     warn(`the OpenAPI v3 index of server ${id} is unknown: ${reading.openApi.reason}`);
   }

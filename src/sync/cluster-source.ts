@@ -38,7 +38,6 @@ import {
 } from './storage-versions.ts';
 import type { SyncServer } from './sync-server.ts';
 
-/** Milliseconds. */
 export interface ClusterTiming extends WatchTiming, IdentityTiming {
   /** How long a server is kept that nothing names and that cannot be read. Default 5,000. */
   readonly departure: number;
@@ -65,7 +64,6 @@ const defaultClusterTiming: ClusterTiming = {
 const leaseSilence = 35_000;
 
 interface ClusterSourceOptions {
-  /** Where to list and watch. */
   readonly connection: WatchConnection;
   /** How servers are found. `undefined`: those are all that are listed by hand, and only what they share is watched. */
   readonly finding?:
@@ -80,24 +78,20 @@ interface ClusterSourceOptions {
   readonly listed: readonly SyncServer[];
   readonly clock: Clock;
   readonly timing?: Partial<ClusterTiming> | undefined;
-  /** Called with the servers of each look. */
   readonly onServers?: ((servers: readonly SyncServer[]) => void) | undefined;
 }
 
 export interface ClusterView {
-  /** Listed by hand and found, each ID once. */
   readonly servers: readonly SyncServer[];
   /** A part is `undefined` until its first list. */
   readonly objects: ClusterObjects;
   /** What servers serve by their StorageVersions, by server ID. */
   readonly storageVersions: ReadonlyMap<string, ServedSet['storageVersions']>;
   readonly decodableVersions: DecodableVersions;
-  /** Whether everything has been listed and is up to date. */
   readonly isWhole: boolean;
   readonly warnings: readonly string[];
 }
 
-/** Finds the servers of a cluster, and watches the objects that they share. */
 export interface ClusterSource {
   /** Watches until `signal` aborts. Never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
@@ -105,7 +99,6 @@ export interface ClusterSource {
   ready(signal: AbortSignal): Promise<void>;
   /** @param isReadable whether the last read of a server succeeded; `undefined` before the first */
   look(isReadable: (id: string) => boolean | undefined): ClusterView;
-  /** Calls `listener` after a change. @returns a function that stops it */
   onChange(listener: () => void): () => void;
 }
 
@@ -167,7 +160,6 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
     return [...new Map(lists.flatMap((leases = []) => leases.map((lease) => [lease.id, lease]))).values()];
   }
 
-  /** Each address once. */
   function endpointsNow(): readonly ApiEndpoint[] | undefined {
     const endpoints = endpointSlices.items()?.flat();
     return endpoints && [...new Map(endpoints.map((endpoint) => [endpoint.address, endpoint])).values()];
@@ -294,7 +286,6 @@ const withoutAddress: ServerDocuments = {
 
 /** Several may be of one kind. */
 interface WatchedKind {
-  /** In the plural. */
   readonly kind: string;
   readonly reflector: Reflector<unknown>;
 }

@@ -22,9 +22,7 @@ import {
   leaseStanding,
 } from './leases.ts';
 
-/** The state that the next call of `nextClusterState` starts from. */
 export interface ClusterState {
-  /** Sorted by ID. */
   readonly servers: readonly FoundServer[];
   /** From Leases of servers that are listed by hand, by their ID. */
   readonly listed: ReadonlyMap<string, Holding & Pick<FoundServer, 'hostname'>>;
@@ -153,10 +151,8 @@ function unmatched(
 }
 
 interface SettleInput {
-  /** Servers that a Lease or an endpoint names. */
   readonly named: ReadonlyMap<string, NamedServer>;
   readonly before: ReadonlyMap<string, FoundServer>;
-  /** Server ID by place. */
   readonly owners: ReadonlyMap<string, string>;
   readonly standings: ReadonlyMap<string, LeaseStanding>;
   /** ID of the server listed by hand, by Lease. */
@@ -165,9 +161,7 @@ interface SettleInput {
 }
 
 interface Settled {
-  /** Sorted by ID. */
   readonly servers: readonly FoundServer[];
-  /** Servers that were removed or have departed. */
   readonly left: ReadonlySet<string>;
 }
 
@@ -260,10 +254,8 @@ function isReplaced(
   const candidates = [
     place === undefined ? undefined : owners.get(place),
     standing?.kind === 'superseded' ? (listedIds.get(standing.by) ?? standing.by) : undefined,
-    // Its Lease belongs to a server that is listed by hand.
     listedIds.get(id),
     ...movedTo(server, owners, named, input),
-    // Its Lease is gone, and its host has another one.
     ...(input.isReadable(id) === false && hostname !== undefined
       ? (input.leases ?? [])
           .filter((lease) => lease.hostname === hostname)

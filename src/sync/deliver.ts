@@ -64,9 +64,7 @@ export type DeliveryResult =
   /** No response, or one that asks to retry later. */
   | { readonly kind: 'unreachable'; readonly message: string };
 
-/** A receiver of snapshots: a router, a file, a store. Each has its own retries. */
 export interface SnapshotTarget {
-  /** For logs and status, for example the router's URL or the file's name. */
   readonly name: string;
   /**
    * Delivers a snapshot once; only its renewal, if the target already holds the snapshot. Never throws: a failure is in
@@ -100,7 +98,6 @@ interface PublicationOptions {
   readonly clock: Clock;
   readonly signingKey: SigningKey | undefined;
   readonly renewal: number;
-  /** Between attempts to overtake a router that holds a higher generation. */
   readonly overtakeBackOff: BackOff;
   readonly offer: (delivery: Delivery) => void;
 }
@@ -143,7 +140,6 @@ export function createPublication(options: PublicationOptions) {
     newerHeld(generation: number): void {
       held = Math.max(generation, held ?? 0);
     },
-    /** The highest such generation, for `nextGeneration`. */
     heldGeneration: () => held,
     /**
      * Renews or overtakes if it is time to.
@@ -164,7 +160,6 @@ export function createPublication(options: PublicationOptions) {
   };
 }
 
-/** Milliseconds. */
 export interface DeliveryTiming {
   /**
    * Between deliveries to a target that cannot be reached. Default 250, doubling up to 750: a router that starts late
@@ -194,7 +189,6 @@ interface TargetDeliveryOptions {
 
 export interface TargetStatus {
   readonly target: string;
-  /** Generation of the snapshot that the target is known to hold. */
   readonly heldGeneration: number | undefined;
   readonly lastResult: DeliveryResult | undefined;
   readonly failures: number;
@@ -262,7 +256,6 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
       offered.abort();
       offered = new AbortController();
     },
-    /** Delivers until `signal` aborts. Never rejects. */
     async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         const delivery = current;

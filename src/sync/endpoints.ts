@@ -79,7 +79,6 @@ function parseEndpointSlice(path: string, object: unknown): EndpointSlice {
   return checkedDocument(endpointSlice, path, object);
 }
 
-/** The valid addresses of an endpoint, as `host:port`. */
 function addressesAt(
   port: number | null | undefined,
   { addresses }: EndpointSlice['endpoints'][number],
@@ -88,9 +87,7 @@ function addressesAt(
   return addresses.map((host) => joinHostPort(host, port)).filter((address) => parseHostPort(address).ok);
 }
 
-/** Milliseconds. */
 export interface IdentityTiming {
-  /** For reading the certificate of one endpoint. Default 5,000. */
   readonly identityTimeout: number;
   /** How often an endpoint's certificate is read again: certificates are renewed. Default 600,000. */
   readonly identityRefresh: number;

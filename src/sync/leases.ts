@@ -103,7 +103,6 @@ export type LeaseStanding =
 
 export interface LeaseRenewal {
   readonly renewedAt: number;
-  /** By the monotonic clock; `undefined` before the first observed renewal. */
   readonly seenAt: number | undefined;
 }
 

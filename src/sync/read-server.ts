@@ -91,7 +91,6 @@ export async function readServer(
   }
 }
 
-/** What a server serves. */
 interface ReadSet {
   readonly set: ServedSet;
   /** By group version: the classic documents, if they were read. */
@@ -180,7 +179,6 @@ function versionOf(document: unknown): ReportedVersion {
 /** What names group versions that a server may serve without listing them in `/apis`. */
 interface UnlistedSources {
   readonly openApi: Promise<OpenApiReading>;
-  /** Those of the last reading. */
   readonly knownGroupVersions: readonly string[];
 }
 
@@ -239,7 +237,6 @@ async function readClassic(
   };
 }
 
-/** The group versions that classic discovery lists. */
 function listedGroupVersions(
   { versions }: ParsedAPIVersions,
   { groups }: ParsedAPIGroupList,

@@ -53,16 +53,13 @@ export const defaultTiming: SyncTiming = {
 
 /** What a sync job works with: open connections, keys, and everything that tests replace. */
 export interface SyncParts {
-  /** Listed by hand. With `clusterSource` it may be empty. */
   readonly servers: readonly SyncServer[];
   /** Watches what the servers share, and may find more of them. */
   readonly clusterSource?: ClusterSource | undefined;
   readonly targets: readonly SnapshotTarget[];
-  /** Without it snapshots are not signed, and only files accept them. */
   readonly signingKey?: SigningKey | undefined;
   /** The last snapshot of an earlier run, with the known resources and the generation to start from. */
   readonly previous?: Snapshot | undefined;
-  /** The addresses that routers advertise. Default: none are used. */
   readonly advertised?: AdvertisedAddresses | undefined;
   readonly observer?: SyncObserver | undefined;
   /** Whether to read the schemas of servers with one minor version, too, to compare them with another cluster's. Default false. */
@@ -95,7 +92,6 @@ export function createRoundContext(parts: SyncParts) {
 export type RoundContext = ReturnType<typeof createRoundContext>;
 
 export interface RoundOutcome {
-  /** The snapshot after the round; `undefined` if no server is known. */
   readonly snapshot: Snapshot | undefined;
   readonly changed: boolean;
   readonly servers: readonly SyncServer[];

@@ -35,7 +35,6 @@ export interface SchemasRequest {
   readonly previous: Snapshot | undefined;
   /** Group versions that belong to no single server (`sharedGroupVersions`). */
   readonly shared: ReadonlySet<string>;
-  /** Whether to wait until all documents have been read, or have failed. */
   readonly waits: boolean;
   readonly signal: AbortSignal;
 }
@@ -59,7 +58,6 @@ export function createSchemaReader(options: SchemaReaderOptions) {
     for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
   }
   return {
-    /** Never rejects. */
     async read({
       servers,
       readings,
@@ -278,16 +276,13 @@ interface SchemaDocument {
   readonly key: string;
   /** Whether the content under this key never changes. */
   readonly isImmutable: boolean;
-  /** The servers that have it and can be read. */
   readonly from: readonly ServerDocuments[];
 }
 
 type SchemaDocumentState =
   | { readonly kind: 'known'; readonly digests: ReadonlyMap<string, string> }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** It is being read for the first time. */
   | { readonly kind: 'pending' }
-  /** Its read has not begun. */
   | { readonly kind: 'waiting' };
 
 const timedOut = () => new ReadError('Unreachable', `not all documents were read within ${timeout} ms`);
@@ -297,7 +292,6 @@ interface Entry {
   issue: string | undefined;
   failures: number;
   isUnderWay: boolean;
-  /** When it is read again, by the monotonic clock. */
   dueAt: number;
 }
 
@@ -330,7 +324,6 @@ function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random'>) {
   /** Digests of definitions that documents share. */
   let digested = new Map<string, string>();
   let dropped = new AbortController();
-  /** First reads of documents. */
   const underWay = new Set<Promise<void>>();
 
   function used(key: string): Entry {

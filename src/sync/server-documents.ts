@@ -2,7 +2,6 @@ import * as v from 'valibot';
 import { CodedError, errorMessage } from '../runtime/errors.ts';
 import { withDeadline } from '../runtime/time.ts';
 
-/** A complete response of an API server, with any status. */
 export interface ServerDocument {
   readonly status: number;
   /** The Content-Type header; empty if the response has none. */
@@ -24,7 +23,6 @@ export interface ServerDocuments {
   get(path: string, accept: string, signal?: AbortSignal): Promise<ServerDocument>;
 }
 
-/** The response to a watch, with any status. */
 export interface WatchResponse {
   readonly status: number;
   /** The body as it arrives: one JSON event per line. Ends when the server ends it, throws when it breaks off. */

@@ -17,7 +17,6 @@ export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'incarnation'
 
 /** Milliseconds, unless a name says otherwise. */
 export interface ReadTiming {
-  /** For all documents of one server. Default 15,000. */
   readonly readTimeout: number;
   /**
    * Between reads of a server that fails. Default 400, doubling up to 800: it is due again in the next round, as a healthy
@@ -284,7 +283,6 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
         }
       }
     },
-    /** The last start of each server that was lost, by ID. */
     starts: (): ReadonlyMap<string, SeenStart> =>
       new Map([...states].flatMap(([id, { start }]) => (start === undefined ? [] : [[id, start]]))),
     /** What servers that are not ready yet say that they will serve, by ID. */

@@ -9,9 +9,7 @@ import { checkedDocument } from './server-documents.ts';
 export interface ClusterObjects {
   readonly apiServices: readonly SnapshotApiService[] | undefined;
   readonly customResourceGroups: readonly GroupAndVersion[] | undefined;
-  /** The definitions behind `customResourceGroups`. */
   readonly customResources?: readonly CustomResource[] | undefined;
-  /** About the APIServices. */
   readonly warnings: readonly string[];
 }
 

@@ -27,7 +27,6 @@ interface HashesRequest {
   readonly set: ServedSet;
   /** Classic documents that have been read, by group version. */
   readonly resourceLists: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
-  /** `gitVersion` of the server. */
   readonly version: string | undefined;
   readonly concurrentDocuments: number;
   readonly signal: AbortSignal;
@@ -39,7 +38,6 @@ interface Known {
   /** The aggregated form of the group version when it was read; empty if it must be read again. */
   text: string;
   hashes: StorageVersionHashes;
-  /** By the monotonic clock. */
   retriedAt: number;
 }
 
@@ -146,7 +144,6 @@ function textOf(resources: DiscoveredGroupVersion['resources']): string {
   return JSON.stringify(resources);
 }
 
-/** The hashes of a snapshot, by group version. */
 function knownFrom({ discovery, storageVersionHashes }: ServedSet): Map<string, Known> {
   const known = new Map<string, Known>();
   if (storageVersionHashes === undefined) return known;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { contradiction, parseStorageVersion, servedByStorageVersions } from './storage-versions.ts';
+import { parseStorageVersion, servedByStorageVersions } from './storage-versions.ts';
 
 function object(name: string, storageVersions: readonly object[]) {
   return { metadata: { name }, spec: {}, status: { storageVersions } };
@@ -35,18 +35,6 @@ test('what servers before 1.28 can decode is not what they serve', async () => {
     assert.ok(items.length > 40);
     assert.equal(servedByStorageVersions(items.map(parseStorageVersion)).size, 0);
   }
-});
-
-test('a contradiction names the differences, without resources that are not stored', () => {
-  const discovered = { 'apps.deployments': ['v1'], 'core.bindings': ['v1'], 'batch.jobs': ['v1'] };
-  assert.equal(contradiction({ 'apps.deployments': ['v1'] }, discovered), undefined);
-  assert.equal(
-    contradiction({ 'apps.deployments': ['v1', 'v1beta1'], 'batch.jobs': ['v1beta1'] }, discovered),
-    'apps.deployments v1beta1 (not in discovery), batch.jobs v1beta1 (not in discovery), ' +
-      'batch.jobs v1 (only in discovery)',
-  );
-  const many = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`g.r${index}`, ['v1']]));
-  assert.match(contradiction(many, {}) ?? '', /and 3 more$/);
 });
 
 test('an object that is no StorageVersion is refused', () => {

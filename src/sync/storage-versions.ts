@@ -16,7 +16,6 @@ export const storageVersionsPath = '/apis/internal.apiserver.k8s.io/v1alpha1/sto
 
 /** The group versions in one StorageVersion, by server ID, as upstream writes them. */
 export interface StorageVersionEntry {
-  /** `<group>.<resource>`. */
   readonly name: string;
   readonly servedVersions: Readonly<Record<string, readonly string[]>>;
   /** Group versions that servers can decode, whether they serve them or not. */
@@ -106,35 +105,8 @@ function plain(byName: ReadonlyMap<string, ReadonlySet<string>>): Record<string,
   return Object.fromEntries(names.map((name) => [name, [...(byName.get(name) ?? [])].sort()]));
 }
 
-const namedDifferences = 5;
-
-/**
- * A warning about contradictions between a server's StorageVersions and its discovery; `undefined` without any.
- * Discovery counts: StorageVersions are written at the start and every ten minutes, possibly by an earlier process with
- * the same ID. A resource that only discovery lists is no contradiction: not everything that is served is stored.
- */
-export function contradiction(
-  storageVersions: ServedSet['storageVersions'],
-  discovered: ServedSet['storageVersions'],
-): string | undefined {
-  const differences: string[] = [];
-  for (const [name, versions] of Object.entries(storageVersions)) {
-    const own = discovered[name] ?? [];
-    for (const version of versions)
-      if (!own.includes(version)) differences.push(`${name} ${version} (not in discovery)`);
-    for (const version of own) {
-      if (!versions.includes(version)) differences.push(`${name} ${version} (only in discovery)`);
-    }
-  }
-  if (differences.length === 0) return undefined;
-  const more = differences.length - namedDifferences;
-  const named = differences.slice(0, namedDifferences).join(', ');
-  return more > 0 ? `${named} and ${more} more` : named;
-}
-
 export interface StoringServer {
   readonly id: string;
-  /** `gitVersion`; `undefined` if it is not known. */
   readonly version: string | undefined;
   readonly set: ServedSet;
 }

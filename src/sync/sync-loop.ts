@@ -12,7 +12,6 @@ export interface ServerStatus {
    * has left and may come back; its resources are known, without a server. `unknown`: nothing is known of it.
    */
   readonly state: 'current' | 'stale' | 'departed' | 'unknown';
-  /** Why it cannot be read, if it cannot. */
   readonly failure: string | undefined;
 }
 
@@ -21,15 +20,12 @@ export interface SyncStatus {
   readonly generation: number | undefined;
   /** End of the last round, milliseconds since the epoch; `undefined` before the first. */
   readonly lastRoundAt: number | undefined;
-  /** The same of the last round in which a server could be read. */
   readonly lastReadAt: number | undefined;
   readonly servers: readonly ServerStatus[];
-  /** What the last round could not read or use. */
   readonly warnings: readonly string[];
   readonly targets: readonly TargetStatus[];
 }
 
-/** Reads the servers and delivers snapshots until it is stopped. */
 export interface SyncLoop {
   /** Resolves when `signal` aborts; never rejects. Once only. */
   run(signal: AbortSignal): Promise<void>;
@@ -37,9 +33,6 @@ export interface SyncLoop {
   status(): SyncStatus;
 }
 
-/**
- * @throws {TypeError} if the options contradict each other
- */
 export function createSyncLoop(given: SyncParts): SyncLoop {
   const context = createRoundContext(given);
   const { clock, logger, timing, ...options } = context.options;
@@ -111,7 +104,6 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
       try {
         await round(reads, signal);
       } catch (error) {
-        // The last snapshot is still delivered; the next round tries again.
         logger.error({ err: error }, 'A round failed');
       }
       await keepInForce().catch((error: unknown) => {

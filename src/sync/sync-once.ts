@@ -16,7 +16,6 @@ import {
 } from './round.ts';
 import type { ServerReading } from './sync-server.ts';
 
-/** Attempts to deliver to one target: CI and cron run again. */
 const attempts = 8;
 
 export interface SyncOnceResult {

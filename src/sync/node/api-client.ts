@@ -32,7 +32,6 @@ interface ApiClientOptions {
 /** The name in the certificate of each API server. */
 export const apiServerName = 'kubernetes.default.svc';
 
-/** For one document: longer than the 5 s that an aggregator gives a hanging extension API server. */
 const documentLimits = { responseTimeout: 10_000, longestResponse: 64 * 1024 * 1024 };
 /** Who lists gives up earlier. The list of CustomResourceDefinitions can be tens of MB. */
 const listLimits = { responseTimeout: 60_000, longestResponse: 256 * 1024 * 1024 };

@@ -4,7 +4,6 @@ import type { PemPair } from '../../node/credentials/credentials.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { ExecPlugin, KubeconfigCluster } from './kubeconfig.ts';
 
-/** What a plugin gives: at least one of both. */
 interface PluginCredentials {
   readonly token: string | undefined;
   readonly clientCertificate: PemPair | undefined;

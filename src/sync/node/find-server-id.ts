@@ -15,13 +15,10 @@ const listTimeout = 10_000;
 
 interface FindServerIdOptions {
   readonly access: ClusterAccessOptions;
-  /** Asked first. */
   readonly local: Omit<LocalApiServer, 'id' | 'isAt'>;
   /** As the operating system says it, which is what kube-apiserver writes into its Lease. */
   readonly hostname: string;
-  /** Whether `host:port` leads to the local server. */
   readonly isLocal: (address: string) => boolean;
-  /** Default: it ends by itself. */
   readonly signal?: AbortSignal | undefined;
 }
 

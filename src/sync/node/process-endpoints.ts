@@ -13,12 +13,9 @@ import type { SyncObserver } from '../sync-observer.ts';
 export interface ProcessEndpointsOptions {
   /** An IP address. Default 127.0.0.1: clients see the generation and the targets' names. */
   readonly address?: string | undefined;
-  /** 0: any free port. */
   readonly port: number;
   readonly metrics: SyncMetrics;
-  /** The current status; `undefined` before the loop starts. */
   readonly status: () => SyncStatus | undefined;
-  /** Milliseconds since the epoch; default `Date.now`. */
   readonly now?: (() => number) | undefined;
   readonly logger?: Logger | undefined;
 }
@@ -93,7 +90,6 @@ function syncHealth(
 
 interface SyncMetrics extends SyncObserver {
   readonly contentType: string;
-  /** Everything in the text form of Prometheus. @param status the current one; `undefined` before the loop starts */
   text(status: SyncStatus | undefined): Promise<string>;
 }
 
@@ -105,9 +101,6 @@ function made<Definition extends MetricDefinition>({ name, labels, ...definition
   return { name, help: helpOf(definition), labelNames: [...labels] };
 }
 
-/**
- * Metrics with a bounded number of series: the only labels are results, states and the configured names of targets.
- */
 export function createSyncMetrics(): SyncMetrics {
   const register = new Registry();
   const registers = [register];

@@ -23,7 +23,6 @@ import { type FileTargetOptions, fileTarget } from './targets.ts';
  * no OpenAPI document of a custom resource.
  */
 export interface Recording {
-  /** Each server has a folder of its own. */
   ofServer(id: string, documents: ServerDocuments): ServerDocuments;
   ofCluster(connection: WatchConnection): WatchConnection;
 }
@@ -116,7 +115,6 @@ function replayedCluster(folders: readonly string[]): WatchConnection {
 
 type RecordedFile = Pick<ServerDocument, 'status' | 'contentType'> & { readonly path: string };
 
-/** By name, without status and type. */
 async function recordedIn(folder: string): Promise<ReadonlyMap<string, RecordedFile>> {
   const files = new Map<string, RecordedFile>();
   for (const file of await readdir(folder)) {

@@ -90,10 +90,8 @@ export async function syncOnce(options: SyncOptions, signal: AbortSignal): Promi
   }
 }
 
-/** A sync job with open connections. */
 interface OpenSync {
   readonly parts: SyncParts;
-  /** Closes the connections. Call it after the loop has ended. */
   close(): void;
 }
 
@@ -166,7 +164,6 @@ async function openSync(
   };
 }
 
-/** Those of a sync job without a kubeconfig. */
 function credentialsOf({ certificateAuthorities, clientCertificate, bearerToken }: SyncOptions) {
   return async () => ({
     certificateAuthorities,
@@ -188,7 +185,6 @@ async function ownKeys(privateJwk: JWK | undefined): Promise<PinnedKeySet> {
 
 /** The API servers of a cluster: listed by hand, found, and the one behind the router. */
 export class ApiServers {
-  /** Those that are listed by hand. */
   readonly listed: readonly SyncServer[];
   readonly #client: ApiClient;
   readonly #peers: Pick<Endpoint, 'certificateAuthorities' | 'authoritiesFrom'>;
@@ -267,7 +263,6 @@ export class ApiServers {
     return this.#recording?.ofServer(id, documents) ?? documents;
   }
 
-  /** An API server at its own address. */
   #peerAt(origin: string, serverName = apiServerName): Endpoint {
     return { origin, serverName, ...this.#peers };
   }

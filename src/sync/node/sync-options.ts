@@ -46,7 +46,6 @@ export interface SyncOptions
   readonly certificateAuthorities?: string | undefined;
   /** What names those, for messages: a flag, or a field of a file. */
   readonly authoritiesFrom?: string | undefined;
-  /** For API servers, and for routers. */
   readonly clientCertificate?: HttpsServer['clientCertificate'];
   /** For API servers; called for each request, since tokens are rotated. */
   readonly bearerToken?: (() => string | Promise<string>) | undefined;

@@ -35,7 +35,6 @@ interface HttpsTargetOptions extends Omit<HttpsServer, 'origin'> {
   readonly url: string;
   /** Called for each response with the address that the router advertises for peers; `undefined`: none. */
   readonly onAdvertised?: ((advertised: AdvertisedServer | undefined) => void) | undefined;
-  /** Called for each request, since tokens are rotated. */
   readonly bearerToken?: (() => string | Promise<string>) | undefined;
   /** For one push, milliseconds. Default 10,000. */
   readonly timeoutMilliseconds?: number | undefined;
@@ -131,9 +130,7 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
 
 interface SendOptions {
   readonly body?: string;
-  /** Milliseconds. */
   readonly timeout?: number;
-  /** Bytes. */
   readonly longest?: number;
 }
 
@@ -155,7 +152,6 @@ function resultOf({ status, text }: HttpsResponse): DeliveryResult {
 }
 
 export interface FileTargetOptions {
-  /** Its directory must exist. */
   readonly file: string;
   /** Plain JSON instead of a JWS: to be read, and for `explain`. Default false. */
   readonly unsigned?: boolean;
@@ -186,7 +182,6 @@ export function fileTarget({ file, unsigned = false }: FileTargetOptions): Snaps
   };
 }
 
-/** A target over the network that returns the snapshot that it holds. */
 interface HoldingTarget extends SnapshotTarget {
   /**
    * The sealed snapshot that it holds; `undefined` if it holds none.
