@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/time.ts';
 import { parseRfc3339 } from '../runtime/time.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
-import type { FoundServer } from './addresses.ts';
+import type { FoundServer } from './cluster-state.ts';
 import { initialClusterState, nextClusterState } from './cluster-state.ts';
 import {
   type ApiEndpoint,

@@ -1,30 +1,55 @@
 import { isDns1123Subdomain } from '../apimachinery/names.ts';
 import { quoted } from '../runtime/validation.ts';
-import { addressOf } from '../snapshot/addresses/addresses.ts';
+import { addressOf, cidr, contains, ipAddressKey, parseHostPort } from '../snapshot/addresses/addresses.ts';
+import type { AddressSource } from '../snapshot/format/schema.ts';
+import { type ApiEndpoint, endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
 import {
-  type AddressOwners,
-  type ClusterInput,
-  endpointServers,
-  type FoundServer,
-  findAddressOwners,
-  type Holding,
-  holding,
-  leasedServers,
-  type NamedServer,
-  serversByLeasedIp,
-} from './addresses.ts';
-import { endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
-import {
+  acquisition,
   followRenewals,
   type IdentityLease,
+  isSameHost,
   type LeaseRenewal,
   type LeaseStanding,
   leaseStanding,
 } from './leases.ts';
+import type { Acquisition, ServerDescription } from './sync-server.ts';
+
+export interface FoundServer extends ServerDescription {
+  readonly holderIdentity?: string | undefined;
+  /** When its Lease was last seen with this holder, milliseconds since the epoch. */
+  readonly heldAt?: number | undefined;
+  /** Since when nothing names it and it cannot be read, by the monotonic clock. */
+  readonly missingSince?: number | undefined;
+  /** Of a departed server: since when something names it again, by the monotonic clock. */
+  readonly namedSince?: number | undefined;
+}
+
+export interface ClusterInput {
+  readonly listed: readonly ServerDescription[];
+  /** `undefined` until the first list. */
+  readonly leases: readonly IdentityLease[] | undefined;
+  /** `undefined` until the first list. */
+  readonly endpoints: readonly ApiEndpoint[] | undefined;
+  readonly endpointServerIds: ReadonlyMap<string, readonly string[]>;
+  readonly hasStorageVersions: (id: string) => boolean;
+  /** Whether the last read of a server succeeded; `undefined` before the first. */
+  readonly isReadable: (id: string) => boolean | undefined;
+  readonly now: number;
+  readonly monotonic: number;
+  /** How long a server is kept that nothing names and that cannot be read: it may only be restarting. */
+  readonly departureMilliseconds: number;
+  /** How long the resources of a departed server stay known. 0: not at all. */
+  readonly graceMilliseconds: number;
+  /** Whether Leases and endpoints are up to date. While they are not, no grace period ends. */
+  readonly isUpToDate: boolean;
+}
+
+type Holding = Pick<FoundServer, 'holderIdentity' | 'heldAt' | 'acquired'>;
 
 export interface ClusterState {
+  /** Sorted by ID. */
   readonly servers: readonly FoundServer[];
-  /** From Leases of servers that are listed by hand, by their ID. */
+  /** Of servers that are listed by hand, by their ID. */
   readonly listed: ReadonlyMap<string, Holding & Pick<FoundServer, 'hostname'>>;
   readonly renewals: ReadonlyMap<string, LeaseRenewal>;
   /** Expired Leases whose servers could not be read, with the time of their last renewal. */
@@ -37,6 +62,16 @@ export function initialClusterState(servers: readonly FoundServer[]): ClusterSta
   return { servers, listed: new Map(), renewals: new Map(), givenUp: new Map(), warnings: [] };
 }
 
+/** What the steps of one look share. */
+interface Look extends ClusterInput {
+  /** The servers of the previous state. */
+  readonly before: ReadonlyMap<string, FoundServer>;
+  /** By Lease. */
+  readonly standings: ReadonlyMap<string, LeaseStanding>;
+  /** Leases that count: held before expired, then the one renewed last. */
+  readonly credible: readonly IdentityLease[];
+}
+
 /**
  * The servers of the cluster, from Leases, endpoints and the previous state. Pure.
  *
@@ -44,102 +79,82 @@ export function initialClusterState(servers: readonly FoundServer[]): ClusterSta
  * the same address replaces it as soon as that one has been read.
  */
 export function nextClusterState(previous: ClusterState, input: ClusterInput): ClusterState {
-  const { now, monotonic } = input;
+  const { now, monotonic, isReadable } = input;
   const held = (input.leases ?? []).filter(({ holderIdentity }) => holderIdentity !== '');
   // The name becomes the ID of a server, and a router refuses a snapshot with one invalid ID.
-  const leases = held.filter(({ id }) => isDns1123Subdomain(id));
+  const [leases, misnamed] = [
+    held.filter(({ id }) => isDns1123Subdomain(id)),
+    held.filter(({ id }) => !isDns1123Subdomain(id)),
+  ];
   const renewals = followRenewals(leases, previous.renewals, monotonic);
   const standings = new Map(
     leases.map((lease) => [lease.id, leaseStanding(lease, leases, renewals.get(lease.id), now, monotonic)]),
   );
-  const credible = byCredibility(leases, standings).filter(
-    ({ id, renewedAt }) => previous.givenUp.get(id) !== renewedAt,
-  );
-  const before = new Map(previous.servers.map((server) => [server.id, server]));
-  const owned = findAddressOwners({
-    listed: input.listed.map((server) => ({ id: server.id, place: placeOfServer(server) })),
-    leases: credible,
-    endpoints: input.endpoints ?? [],
-    endpointServerIds: input.endpointServerIds,
-    previousAddresses: new Map(
-      previous.servers.flatMap((server) => {
-        const address = addressOf(server);
-        return address === undefined ? [] : [[server.id, address]];
-      }),
-    ),
-  });
-  const owners = new Map(owned.owners);
-  const leased = new Map(leasedServers(credible, standings, owned, before, input));
-  const named = new Map([...leased, ...endpointServers(input, owners, before, leased.values())]);
-  const settled = settleServers({ named, before, owners, standings, input, listedIds: owned.listedIds });
-  return {
-    servers: settled.servers,
-    listed: ofListedServers(credible, owned.listedIds, previous.listed, input),
-    renewals,
-    givenUp: givenUp(previous, leases, standings, settled.left),
-    warnings: [...misnamed(held), ...unmatched(credible, standings, owned)],
-  };
-}
-
-/** Held before expired, then the one renewed last. */
-function byCredibility(
-  leases: readonly IdentityLease[],
-  standings: ReadonlyMap<string, LeaseStanding>,
-): readonly IdentityLease[] {
   const rank = ({ id }: IdentityLease) => (standings.get(id)?.kind === 'held' ? 0 : 1);
-  return leases
+  const credible = leases
+    .filter(({ id, renewedAt }) => previous.givenUp.get(id) !== renewedAt)
     .filter(({ id }) => standings.get(id)?.kind !== 'superseded')
     .sort(
       (one, other) =>
         rank(one) - rank(other) || other.renewedAt - one.renewedAt || (one.id < other.id ? -1 : 1),
     );
+  const before = new Map(previous.servers.map((server) => [server.id, server]));
+  const look: Look = { ...input, before, standings, credible };
+  const owned = findAddressOwners(look);
+  const owners = new Map(owned.owners);
+  const named = leasedServers(look, owned);
+  for (const server of endpointServers(look, owners, named)) named.set(server.id, { server, firm: true });
+
+  const servers: FoundServer[] = [];
+  const left = new Set<string>();
+  for (const id of new Set([...named.keys(), ...before.keys()])) {
+    const server = named.get(id)?.server ?? before.get(id);
+    if (server === undefined || input.listed.some((listed) => listed.id === id)) continue;
+    const candidates = named.has(id) ? [] : replacing(server, look, { ...owned, owners }, named);
+    const isReplaced = candidates.some((other) => other !== id && isReadable(other) === true);
+    const standing = isReplaced ? undefined : standingOf(id, named.get(id)?.firm === true, look);
+    if (standing === undefined || standing.departedAt !== undefined) left.add(id);
+    if (standing === undefined) continue;
+    const { departedAt: _departedAt, namedSince: _namedSince, ...description } = server;
+    servers.push({ ...description, ...standing });
+  }
+  const givenUp = leases.filter(
+    ({ id, renewedAt }) =>
+      standings.get(id)?.kind === 'expired' && (left.has(id) || previous.givenUp.get(id) === renewedAt),
+  );
+  return {
+    servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),
+    listed: ofListedServers(look, owned.listedIds, previous.listed),
+    renewals,
+    // An expired Lease does not bring its server back before its next renewal.
+    givenUp: new Map(givenUp.map(({ id, renewedAt }) => [id, renewedAt])),
+    warnings: [
+      ...misnamed.map(({ id }) => `identity Lease ${quoted(id)} is left out: its name is no DNS subdomain`),
+      ...unmatched(look, owned),
+    ],
+  };
 }
 
 function ofListedServers(
-  leases: readonly IdentityLease[],
+  look: Look,
   listedIds: ReadonlyMap<string, string>,
   before: ClusterState['listed'],
-  input: ClusterInput,
 ): ClusterState['listed'] {
   const listed = new Map<string, Holding & Pick<FoundServer, 'hostname'>>();
-  for (const lease of leases) {
+  for (const lease of look.credible) {
     const listedId = listedIds.get(lease.id);
     // The most credible one comes first.
     if (listedId === undefined || listed.has(listedId)) continue;
-    listed.set(listedId, { hostname: lease.hostname, ...holding(lease, before.get(listedId), input) });
+    listed.set(listedId, { hostname: lease.hostname, ...holding(lease, before.get(listedId), look) });
   }
   return listed;
 }
 
-/** An expired Lease does not bring its server back before its next renewal. */
-function givenUp(
-  previous: ClusterState,
-  leases: readonly IdentityLease[],
-  standings: ReadonlyMap<string, LeaseStanding>,
-  left: ReadonlySet<string>,
-): ClusterState['givenUp'] {
-  return new Map(
-    leases
-      .filter(
-        ({ id, renewedAt }) =>
-          standings.get(id)?.kind === 'expired' && (left.has(id) || previous.givenUp.get(id) === renewedAt),
-      )
-      .map(({ id, renewedAt }) => [id, renewedAt]),
-  );
-}
-
-function misnamed(leases: readonly IdentityLease[]): readonly string[] {
-  return leases.flatMap(({ id }) =>
-    isDns1123Subdomain(id) ? [] : [`identity Lease ${quoted(id)} is left out: its name is no DNS subdomain`],
-  );
-}
-
 function unmatched(
-  leases: readonly IdentityLease[],
-  standings: ReadonlyMap<string, LeaseStanding>,
+  { credible, standings }: Look,
   { addresses, listedIds }: AddressOwners,
 ): readonly string[] {
-  const ids = leases
+  const ids = credible
     .filter(({ id }) => standings.get(id)?.kind === 'held' && !addresses.has(id) && !listedIds.has(id))
     .map(({ id }) => id)
     .sort();
@@ -150,70 +165,225 @@ function unmatched(
   ];
 }
 
-interface SettleInput {
-  readonly named: ReadonlyMap<string, NamedServer>;
-  readonly before: ReadonlyMap<string, FoundServer>;
+interface AddressOwners {
   readonly owners: ReadonlyMap<string, string>;
-  readonly standings: ReadonlyMap<string, LeaseStanding>;
-  /** ID of the server listed by hand, by Lease. */
+  readonly addresses: ReadonlyMap<string, string>;
+  /** Source of the address, by Lease; without an entry, it is the server's earlier address. */
+  readonly sources: ReadonlyMap<string, AddressSource>;
+  /** ID of the server listed by hand, by Lease, for Leases of such servers. */
   readonly listedIds: ReadonlyMap<string, string>;
-  readonly input: ClusterInput;
-}
-
-interface Settled {
-  readonly servers: readonly FoundServer[];
-  readonly left: ReadonlySet<string>;
 }
 
 /**
- * Decides which servers stay.
- *
- * - A server that is firmly named stays, whether it can be read or not.
- * - A server that another readable server has replaced is removed.
- * - Any other server stays while it can be read, and for a short time after. If its Lease is gone, it may have been
- *   stopped, or somebody may have removed the Lease: only reading the server shows which.
- * - After that time it has departed, and is removed at the end of the grace period. From 1.35 on, a kube-apiserver
- *   deletes its Lease at each stop, also for a restart, and its resources must stay known meanwhile.
+ * Finds the address of each server; an address belongs to at most one server. A server listed by hand owns the address
+ * that the operator gave it. A Lease owns the address in its annotation; else the endpoint whose host names lead to its
+ * ID, if they lead to one host only; else the earlier address of its server.
  */
-function settleServers(settle: SettleInput): Settled {
-  const { named, before, input } = settle;
-  const listedIds = new Set(input.listed.map(({ id }) => id));
-  const servers: FoundServer[] = [];
-  const left = new Set<string>();
-  for (const id of new Set([...named.keys(), ...before.keys()])) {
+function findAddressOwners({
+  listed,
+  credible,
+  endpoints = [],
+  endpointServerIds,
+  before,
+}: Look): AddressOwners {
+  const owners = new Map<string, string>();
+  const addresses = new Map<string, string>();
+  const sources = new Map<string, AddressSource>();
+  const listedIds = new Map<string, string>();
+  for (const server of listed) {
+    const place = placeOfServer(server);
+    if (place !== undefined) owners.set(place, server.id);
+  }
+  const listedPlaces = new Set(owners.keys());
+  for (const { id } of credible) if (listed.some((server) => server.id === id)) listedIds.set(id, id);
+
+  const open = () => credible.filter(({ id }) => !addresses.has(id) && !listedIds.has(id));
+  function give(candidates: readonly IdentityLease[], address: string, source?: AddressSource): void {
+    const place = placeOf(address);
+    const listedOwner = listedPlaces.has(place) ? owners.get(place) : undefined;
+    if (listedOwner !== undefined) {
+      for (const { id } of candidates) listedIds.set(id, listedOwner);
+      return;
+    }
+    // In doubt, the earlier owner keeps the address, so that it does not change back and forth.
+    const isEarlier = ({ id }: IdentityLease) => placeOfServer(before.get(id) ?? { id }) === place;
+    const owner = candidates.find(isEarlier) ?? candidates[0];
+    if (owner === undefined || owners.has(place)) return;
+    owners.set(place, owner.id);
+    addresses.set(owner.id, address);
+    if (source !== undefined) sources.set(owner.id, source);
+  }
+
+  const annotated = open().filter(({ address }) => address !== undefined);
+  for (const candidates of Map.groupBy(annotated, ({ address = '' }) => placeOf(address)).values()) {
+    give(candidates, candidates[0]?.address ?? '', 'lease');
+  }
+  for (const [address, candidates] of byHostNames(endpoints, endpointServerIds, open())) {
+    give(candidates, address, 'endpointslice');
+  }
+  for (const lease of open()) {
+    const address = addressOf(before.get(lease.id) ?? { id: lease.id });
+    if (address !== undefined && !owners.has(placeOf(address))) give([lease], address);
+  }
+  return { owners, addresses, sources, listedIds };
+}
+
+/**
+ * Endpoints with the Leases that their host names lead to. A certificate that all servers share names all their hosts,
+ * so an endpoint that leads to two hosts, or a host that two endpoints lead to, does not count.
+ */
+function byHostNames(
+  endpoints: readonly ApiEndpoint[],
+  endpointServerIds: ClusterInput['endpointServerIds'],
+  leases: readonly IdentityLease[],
+): ReadonlyMap<string, readonly IdentityLease[]> {
+  const found = new Map<string, readonly IdentityLease[]>();
+  const timesFound = new Map<string, number>();
+  for (const { address } of endpoints) {
+    if (found.has(address)) continue;
+    const ids = endpointServerIds.get(address) ?? [];
+    const candidates = leases.filter(({ id, address }) => address === undefined && ids.includes(id));
+    found.set(address, candidates);
+    for (const { id } of candidates) timesFound.set(id, (timesFound.get(id) ?? 0) + 1);
+  }
+  return new Map(
+    [...found].filter(([, candidates]) => {
+      const [first] = candidates;
+      return (
+        first !== undefined &&
+        candidates.every((lease) => lease === first || isSameHost(lease, first)) &&
+        candidates.every(({ id }) => timesFound.get(id) === 1)
+      );
+    }),
+  );
+}
+
+/** A server that a Lease or an endpoint names. `firm`: it stays even if it cannot be read. */
+interface NamedServer {
+  readonly server: FoundServer;
+  readonly firm: boolean;
+}
+
+function leasedServers(
+  look: Look,
+  { owners, addresses, sources, listedIds }: AddressOwners,
+): Map<string, NamedServer> {
+  const { credible, standings, before, endpoints = [], isReadable, hasStorageVersions } = look;
+  const endpointPlaces = new Set(endpoints.map(({ address }) => placeOf(address)));
+  const named = new Map<string, NamedServer>();
+  for (const lease of credible) {
+    const { id, hostname } = lease;
     if (listedIds.has(id)) continue;
     const known = before.get(id);
-    const server = named.get(id)?.server ?? known;
-    if (server === undefined) continue;
-    const isFirm = named.get(id)?.firm === true;
-    const standing = isReplaced(server, named.has(id), settle)
-      ? undefined
-      : standingOf(known, id, isFirm, input);
-    if (standing === undefined || standing.departedAt !== undefined) left.add(id);
-    if (standing === undefined) continue;
-    const { departedAt: _departedAt, namedSince: _namedSince, ...description } = server;
-    servers.push({ ...description, ...standing });
+    const address = addresses.get(id) ?? addressUntilReplaced(known, owners, isReadable);
+    // A server without an address cannot be read. It counts if StorageVersions say what it serves.
+    if (address === undefined && known === undefined && !hasStorageVersions(id)) continue;
+    const isEndpoint = address !== undefined && endpointPlaces.has(placeOf(address));
+    const server = {
+      id,
+      address,
+      addressSource: sources.get(id) ?? known?.addressSource,
+      hostname: hostname ?? known?.hostname,
+      ...holding(lease, known, look),
+    };
+    named.set(id, { server, firm: standings.get(id)?.kind === 'held' || isEndpoint });
   }
-  return { servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)), left };
+  return named;
+}
+
+/** Who holds a Lease, since when, as it was first seen of this holder: later renewals say nothing of it. */
+function holding(
+  lease: IdentityLease,
+  known: Holding | undefined,
+  { now, isUpToDate }: Pick<ClusterInput, 'now' | 'isUpToDate'>,
+): Holding & { readonly acquired: Acquisition } {
+  const { holderIdentity } = lease;
+  const isSame = known?.holderIdentity === holderIdentity;
+  const acquired = (isSame ? known.acquired : undefined) ?? acquisition(lease, known?.heldAt);
+  return { holderIdentity, acquired, heldAt: isUpToDate ? now : isSame ? known.heldAt : undefined };
+}
+
+/** An address that now belongs to another server stays in use until that one has been read there. */
+function addressUntilReplaced(
+  known: FoundServer | undefined,
+  owners: ReadonlyMap<string, string>,
+  isReadable: ClusterInput['isReadable'],
+): string | undefined {
+  const address = known === undefined ? undefined : addressOf(known);
+  const owner = address === undefined ? undefined : owners.get(placeOf(address));
+  return owner !== undefined && isReadable(owner) !== true ? address : undefined;
+}
+
+const loopback = [cidr('127.0.0.0/8'), cidr('::1/128')];
+
+/**
+ * IDs of servers that a Lease names firmly, with their address, by its IP address. Without loopback, which many servers may
+ * share: Kubernetes allows it in no endpoint (k8s.io/kubernetes pkg/apis/core/validation, ValidateEndpointIP).
+ */
+function serversByLeasedIp(named: ReadonlyMap<string, NamedServer>): ReadonlyMap<string, string> {
+  const byIp = new Map<string, string>();
+  for (const { server, firm } of named.values()) {
+    if (!firm || server.addressSource !== 'lease') continue;
+    const parsed = parseHostPort(server.address ?? '');
+    const ip = parsed.ok ? parsed.value.ip : undefined;
+    if (ip === undefined || loopback.some((block) => contains(block, ip))) continue;
+    byIp.set(ipAddressKey(ip), server.id);
+  }
+  return byIp;
+}
+
+/**
+ * Servers of which only the endpoint is known. A server that was known before keeps its ID.
+ *
+ * The endpoints have one port for all, that of the API server which wrote them last, and one IP address each
+ * (k8s.io/kubernetes pkg/controlplane/reconcilers/lease.go). So while some servers have made room for routers and others
+ * have not, an endpoint may lead to a router: where a Lease tells the address of the server that its certificate names, and
+ * it is the same but for the port, that one counts.
+ */
+function* endpointServers(
+  { endpoints = [], endpointServerIds, listed, before }: Look,
+  owners: Map<string, string>,
+  leased: ReadonlyMap<string, NamedServer>,
+): Generator<FoundServer> {
+  const byLeasedIp = serversByLeasedIp(leased);
+  for (const { address } of endpoints) {
+    const place = placeOf(address);
+    const leasedHere = byLeasedIp.get(ipAddressOf(address) ?? '');
+    const isRouter = leasedHere !== undefined && endpointServerIds.get(address)?.includes(leasedHere);
+    if (owners.has(place) || isRouter) continue;
+    const known = [...before.values()].find(
+      (server) => placeOfServer(server) === place && !listed.some(({ id }) => id === server.id),
+    );
+    const server: FoundServer = {
+      ...(known ?? { id: endpointServerId(address), address }),
+      addressSource: 'endpointslice',
+    };
+    owners.set(place, server.id);
+    yield server;
+  }
 }
 
 type Standing = Pick<FoundServer, 'missingSince' | 'departedAt' | 'namedSince'>;
 
 const there: Standing = { missingSince: undefined };
 
-/** The standing of a server that was not replaced; `undefined` if it is removed. */
-function standingOf(
-  known: FoundServer | undefined,
-  id: string,
-  isFirm: boolean,
-  input: ClusterInput,
-): Standing | undefined {
-  const { now, monotonic, departureMilliseconds, graceMilliseconds } = input;
-  if (input.isReadable(id) === true) return there;
-  if (known?.departedAt !== undefined) return departedStanding(known, known.departedAt, isFirm, input);
+/**
+ * The standing of a server that was not replaced; `undefined` if it is removed.
+ *
+ * - A server that is firmly named stays, whether it can be read or not.
+ * - Any other server stays while it can be read, and for a short time after. If its Lease is gone, it may have been
+ *   stopped, or somebody may have removed the Lease: only reading the server shows which.
+ * - After that time it has departed, and is removed at the end of the grace period. From 1.35 on, a kube-apiserver
+ *   deletes its Lease at each stop, also for a restart, and its resources must stay known meanwhile.
+ */
+function standingOf(id: string, isFirm: boolean, look: Look): Standing | undefined {
+  const { before, now, monotonic, departureMilliseconds, graceMilliseconds } = look;
+  const known = before.get(id);
+  if (look.isReadable(id) === true) return there;
+  if (known?.departedAt !== undefined) return departedStanding(known, known.departedAt, isFirm, look);
   // As long as one of the two cannot be listed, any server may still be named.
-  const isEverythingKnown = input.leases !== undefined && input.endpoints !== undefined;
-  if (isFirm || (known !== undefined && !isEverythingKnown) || input.isReadable(id) === undefined)
+  const isEverythingKnown = look.leases !== undefined && look.endpoints !== undefined;
+  if (isFirm || (known !== undefined && !isEverythingKnown) || look.isReadable(id) === undefined)
     return there;
   const missingSince = known?.missingSince ?? monotonic;
   if (monotonic - missingSince < departureMilliseconds) return { missingSince };
@@ -241,28 +411,25 @@ function departedStanding(
   return { missingSince: undefined, departedAt };
 }
 
-/** Whether another readable server has its address, or its host under a new ID. */
-function isReplaced(
+/** IDs of servers that have its address, or its host under a new ID: once one can be read, it has replaced this one. */
+function replacing(
   server: FoundServer,
-  isNamed: boolean,
-  { named, owners, standings, listedIds, input }: SettleInput,
-): boolean {
-  if (isNamed) return false;
+  { standings, isReadable, leases = [], endpoints = [] }: Look,
+  { owners, listedIds }: AddressOwners,
+  named: ReadonlyMap<string, NamedServer>,
+): readonly string[] {
   const { id, hostname } = server;
   const standing = standings.get(id);
   const place = placeOfServer(server);
-  const candidates = [
+  const isGone = isReadable(id) === false && hostname !== undefined;
+  const successors = isGone ? leases.filter((lease) => lease.hostname === hostname) : [];
+  return [
     place === undefined ? undefined : owners.get(place),
     standing?.kind === 'superseded' ? (listedIds.get(standing.by) ?? standing.by) : undefined,
     listedIds.get(id),
-    ...movedTo(server, owners, named, input),
-    ...(input.isReadable(id) === false && hostname !== undefined
-      ? (input.leases ?? [])
-          .filter((lease) => lease.hostname === hostname)
-          .map((lease) => listedIds.get(lease.id) ?? lease.id)
-      : []),
-  ];
-  return candidates.some((other) => other !== undefined && other !== id && input.isReadable(other) === true);
+    ...movedTo(server, owners, named, endpoints),
+    ...successors.map((lease) => listedIds.get(lease.id) ?? lease.id),
+  ].filter((other) => other !== undefined);
 }
 
 /**
@@ -273,13 +440,13 @@ function isReplaced(
 function movedTo(
   { addressSource, holderIdentity, ...server }: FoundServer,
   owners: ReadonlyMap<string, string>,
-  named: SettleInput['named'],
-  { endpoints = [] }: ClusterInput,
+  named: ReadonlyMap<string, NamedServer>,
+  endpoints: readonly ApiEndpoint[],
 ): readonly string[] {
   if (addressSource !== 'endpointslice' || holderIdentity !== undefined) return [];
   const host = ipAddressOf(addressOf(server) ?? '');
   if (host === undefined) return [];
-  const leased = serversByLeasedIp(named.values()).get(host);
+  const leased = serversByLeasedIp(named).get(host);
   return endpoints
     .filter(({ address }) => ipAddressOf(address) === host)
     .filter(({ address }) => owners.get(placeOf(address)) === endpointServerId(address))

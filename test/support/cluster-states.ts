@@ -1,4 +1,4 @@
-import type { ClusterInput } from '../../src/sync/addresses.ts';
+import type { ClusterInput } from '../../src/sync/cluster-state.ts';
 import { type ClusterState, initialClusterState, nextClusterState } from '../../src/sync/cluster-state.ts';
 import type { IdentityLease } from '../../src/sync/leases.ts';
 
