@@ -133,41 +133,6 @@ test('the resources of two API servers are in the router’s table', async (cont
   assert.deepEqual([...(table?.resource('', 'v1', 'pods')?.serverIds ?? [])], ['a', 'b']);
 });
 
-test('a change on a server reaches the router as the next generation', async (context) => {
-  const receiver = await newReceiver();
-  const documents = { ...older };
-  const address = await apiServer(context, documents);
-  await running(context, {
-    ...base,
-    servers: [{ id: 'a', address }],
-    routers: [await router(context, routerHandler(receiver))],
-  });
-  await eventually(() => receiver.current() !== undefined);
-  const before = receiver.current()?.generation ?? 0;
-  Object.assign(documents, newer);
-  await eventually(() => receiver.current()?.resource('batch', 'v1', 'cronjobs') !== undefined);
-  assert.equal(receiver.current()?.generation, before + 1);
-});
-
-test('a router that starts after the sync job gets the snapshot, and a router that is down does not delay others', async (context) => {
-  const late = await newReceiver();
-  const early = await newReceiver();
-  const placeholder = await router(context, async () => new Response(null, { status: 503 }));
-  let handler: ReturnType<typeof routerHandler> = async () => new Response('starting', { status: 503 });
-  const lateRouter = await router(context, (request) => handler(request));
-  const loop = await running(context, {
-    ...base,
-    servers: [{ id: 'a', address: await apiServer(context, older) }],
-    routers: [placeholder, lateRouter, await router(context, routerHandler(early))],
-  });
-  await eventually(() => early.current() !== undefined);
-  assert.equal(late.current(), undefined);
-  handler = routerHandler(late);
-  await eventually(() => late.current() !== undefined);
-  assert.equal(late.current()?.generation, early.current()?.generation);
-  assert.match(JSON.stringify(loop.status().targets[0]?.lastResult), /503/);
-});
-
 test('a restart without a state file starts from the snapshot that routers hold', async (context) => {
   const receiver = await newReceiver();
   const address = await apiServer(context, older);
