@@ -8,12 +8,7 @@ import { placeOf } from './endpoints.ts';
 import type { ServerDescription } from './sync-server.ts';
 
 export interface AdvertisedAddresses {
-  /**
-   * A router has responded.
-   *
-   * @param router one of those that the sync job pushes to
-   * @param advertised `undefined`: it advertises nothing
-   */
+  /** A router has responded. @param advertised `undefined`: it advertises nothing */
   heard(router: string, advertised: AdvertisedServer | undefined): void;
   /** @param previous has the addresses of routers that have not responded yet */
   resolve(servers: readonly ServerDescription[], previous: Snapshot | undefined): ResolvedAddresses;

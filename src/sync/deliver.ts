@@ -22,9 +22,7 @@ export interface SealedDelivery {
   readonly held: HeldSnapshot;
 }
 
-/**
- * Seals a snapshot for its first delivery. @throws {SnapshotError} for a snapshot that every receiver would refuse.
- */
+/** @throws {SnapshotError} for a snapshot that every receiver would refuse */
 export async function sealDelivery(snapshot: Snapshot, key: SigningKey | undefined): Promise<Delivery> {
   if (key === undefined) return { snapshot, sealed: undefined };
   const jws = await sealSnapshot(snapshot, key);
@@ -32,11 +30,7 @@ export async function sealDelivery(snapshot: Snapshot, key: SigningKey | undefin
   return { snapshot, sealed: { snapshot: jws, renewal: undefined, held } };
 }
 
-/**
- * The same snapshot, renewed.
- *
- * @param now milliseconds since the epoch; its age counts from here
- */
+/** The same snapshot, whose age counts from `now`, milliseconds since the epoch. */
 export async function renewDelivery(
   { snapshot, sealed }: Delivery,
   key: SigningKey | undefined,
@@ -66,10 +60,7 @@ export type DeliveryResult =
 
 export interface SnapshotTarget {
   readonly name: string;
-  /**
-   * Delivers a snapshot once; only its renewal, if the target already holds the snapshot. Never throws: a failure is in
-   * the result.
-   */
+  /** Delivers a snapshot once; only its renewal, if the target already holds the snapshot. A failure is in the result. */
   put(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult>;
   /**
    * Asks with a small request whether the target still holds what it has accepted: after a restart, a router may not. A
@@ -142,8 +133,7 @@ export function createPublication(options: PublicationOptions) {
     },
     heldGeneration: () => held,
     /**
-     * Renews or overtakes if it is time to.
-     * @param hasRead whether the cluster could be read just now: nothing is renewed without
+     * Renews if the cluster could be read just now, or overtakes, if it is time to.
      * @returns the snapshot that is being delivered afterwards
      */
     async keepInForce(hasRead: boolean): Promise<Snapshot | undefined> {

@@ -15,18 +15,17 @@ export interface ApiEndpoint {
   readonly hostnames: readonly string[];
 }
 
-/**
- * The endpoints of one EndpointSlice. Conditions do not count: reading a server shows whether it is available.
- *
- * @throws {ReadError} `InvalidDocument` for any other object
- */
+/** The endpoints of one EndpointSlice. Conditions do not count: reading a server shows whether it is available. */
 export function parseApiEndpoints(object: unknown): readonly ApiEndpoint[] {
-  const { endpoints, ports } = parseEndpointSlice(apiEndpointsPath, object);
+  const { endpoints, ports } = checkedDocument(endpointSlice, apiEndpointsPath, object);
   const port = (ports.find(({ name }) => name === 'https') ?? ports[0])?.port;
-  return endpoints.flatMap((endpoint) => {
-    const { hostname, nodeName } = endpoint;
+  if (port == null) return [];
+  return endpoints.flatMap(({ addresses, hostname, nodeName }) => {
     const hostnames = [...new Set([hostname, nodeName])].filter((name) => name !== '');
-    return addressesAt(port, endpoint).map((address) => ({ address, hostnames }));
+    return addresses
+      .map((host) => joinHostPort(host, port))
+      .filter((address) => parseHostPort(address).ok)
+      .map((address) => ({ address, hostnames }));
   });
 }
 
@@ -62,7 +61,6 @@ const endpointSlice = v.object({
     v.array(
       v.object({
         addresses: v.nullish(v.array(v.string()), []),
-        conditions: v.nullish(v.object({ ready: v.nullish(v.boolean(), true) }), {}),
         hostname: v.nullish(v.string(), ''),
         nodeName: v.nullish(v.string(), ''),
       }),
@@ -71,21 +69,6 @@ const endpointSlice = v.object({
   ),
   ports: v.nullish(v.array(v.object({ name: v.nullish(v.string(), ''), port: v.nullish(v.number()) })), []),
 });
-
-type EndpointSlice = v.InferOutput<typeof endpointSlice>;
-
-/** @throws {ReadError} `InvalidDocument` for any other object */
-function parseEndpointSlice(path: string, object: unknown): EndpointSlice {
-  return checkedDocument(endpointSlice, path, object);
-}
-
-function addressesAt(
-  port: number | null | undefined,
-  { addresses }: EndpointSlice['endpoints'][number],
-): readonly string[] {
-  if (port == null) return [];
-  return addresses.map((host) => joinHostPort(host, port)).filter((address) => parseHostPort(address).ok);
-}
 
 export interface IdentityTiming {
   readonly identityTimeout: number;

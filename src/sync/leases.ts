@@ -116,10 +116,8 @@ const clockSkew = 60_000;
 const supersededAfter = 30_000;
 
 /**
- * Observes renewals by this machine's clock, because the times in Leases are those of other clocks (client-go's leader
- * election does the same).
- *
- * @param monotonic now, by the monotonic clock
+ * Observes renewals by this machine's monotonic clock, because the times in Leases are those of other clocks (client-go's
+ * leader election does the same).
  */
 export function followRenewals(
   leases: readonly IdentityLease[],

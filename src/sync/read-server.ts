@@ -115,11 +115,7 @@ async function checkedSet(groups: readonly APIGroupDiscovery[]): Promise<ServedS
 
 const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
 
-/**
- * Reads what a server itself serves, in the best form that it has.
- *
- * @throws {ReadError | DiscoveryDocumentError} on any error
- */
+/** Reads what a server itself serves, in the best form that it has. */
 async function readSet(
   documents: ServerDocuments,
   concurrentDocuments: number,

@@ -392,11 +392,7 @@ function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random'>) {
     remember(key: string, digests: ReadonlyMap<string, string>): void {
       Object.assign(used(key), { digests, dueAt: Number.POSITIVE_INFINITY });
     },
-    /**
-     * Starts to read the documents that are not known.
-     *
-     * @returns resolves when all that were begun have ended, up to the time-out; never rejects
-     */
+    /** Reads the documents that are not known. Resolves when all that were begun have ended; never rejects. */
     read(documents: readonly SchemaDocument[], signal: AbortSignal): Promise<unknown> {
       const now = clock.monotonic();
       const bounded = documents.slice(0, rememberedDocuments);

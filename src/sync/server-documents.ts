@@ -12,13 +12,8 @@ export interface ServerDocument {
 /** The one way to read an API server: live over HTTPS, or from a recorded folder. */
 export interface ServerDocuments {
   /**
-   * Gets one document.
-   *
-   * @param path path and query, for example `/apis/apps/v1`
-   * @param accept the Accept header
-   * @param signal cancels the request
-   * @throws {ReadError} `Unreachable` if there is no complete response (no connection, broken off, too slow, too large),
-   *   `InvalidDocument` if the body is not text
+   * @param path with its query
+   * @throws {ReadError} `Unreachable` if there is no complete response (no connection, broken off, too slow, too large)
    */
   get(path: string, accept: string, signal?: AbortSignal): Promise<ServerDocument>;
 }
@@ -31,13 +26,7 @@ export interface WatchResponse {
 
 /** An API server, or a load balancer in front of several, to list and watch through. */
 export interface WatchConnection extends ServerDocuments {
-  /**
-   * Opens a watch.
-   *
-   * @param path path and query
-   * @param signal ends the watch and frees its connection
-   * @throws {ReadError} `Unreachable` if there is no response
-   */
+  /** @param signal ends the watch and frees its connection @throws {ReadError} `Unreachable` if there is no response */
   watch(path: string, signal: AbortSignal): Promise<WatchResponse>;
 }
 
@@ -68,11 +57,7 @@ export function withoutQuery(path: string): string {
   return path.split('?', 1)[0] ?? '';
 }
 
-/**
- * Runs a read that may take `milliseconds`.
- *
- * @throws {ReadError} `Unreachable` when the time is over, the reason of `signal`, or what the read throws
- */
+/** @throws {ReadError} `Unreachable` when the time is over, the reason of `signal`, or what the read throws */
 export async function withReadTimeout<Result>(
   milliseconds: number,
   signal: AbortSignal | undefined,
@@ -90,12 +75,7 @@ function mediaTypeOf({ contentType }: ServerDocument): string {
 export const jsonType = 'application/json';
 const status404 = v.object({ kind: v.literal('Status'), code: v.literal(404) });
 
-/**
- * Gets a document that every server has.
- *
- * @returns the parsed JSON, its shape unchecked
- * @throws {ReadError} for any response but a 200 with complete JSON
- */
+/** Gets a document that every server has, its shape unchecked. @throws {ReadError} as `parseJson` */
 export async function getJson(
   documents: ServerDocuments,
   path: string,
@@ -105,13 +85,7 @@ export async function getJson(
   return parseJson(path, await documents.get(path, accept, signal));
 }
 
-/**
- * Gets a document that a server may not have.
- *
- * @param mediaTypes media types that are read as JSON; default `application/json` only
- * @returns the parsed JSON, or `undefined` if the API server itself says that it has no such path
- * @throws {ReadError} for any other response but a 200 with complete JSON
- */
+/** As `getJson`; `undefined` if the API server itself says that it has no such path. */
 export async function getJsonIfServed(
   documents: ServerDocuments,
   path: string,
@@ -182,11 +156,7 @@ function missingRight({ status, body }: ServerDocument): string {
   }
 }
 
-/**
- * Checks the shape of a document.
- *
- * @throws {ReadError} `InvalidDocument`, with the first error and its place
- */
+/** @throws {ReadError} `InvalidDocument`, with the first error and its place */
 export function checkedDocument<const Schema extends v.GenericSchema>(
   schema: Schema,
   path: string,
@@ -221,12 +191,7 @@ interface ObjectList {
   readonly resourceVersion: string;
 }
 
-/**
- * Lists all objects of one kind, page by page.
- *
- * @param path path of the collection, without a query
- * @throws {ReadError} if any page cannot be read, also if the continue token has expired (410)
- */
+/** Lists all objects of one kind. @throws {ReadError} if any page cannot be read, also if the continue token has expired */
 export async function listObjects(
   documents: ServerDocuments,
   path: string,
@@ -244,9 +209,6 @@ export async function listObjects(
  * server may serve the kind, and a server before 1.23 says the same of every kind while it starts; later ones respond with
  * 503 then (k8s.io/apiserver pkg/util/notfoundhandler). client-go keeps its objects too, after any failed list
  * (tools/cache/reflector.go).
- *
- * @param path path of the collection; may have a query
- * @returns `undefined` if the API server itself says that it does not serve the path
  */
 export async function listObjectsIfServed(
   documents: ServerDocuments,

@@ -247,7 +247,6 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
      * by `untilNews`.
      *
      * @param longestWait milliseconds; `undefined`: for every read, up to the read time-out; 0: reads nothing
-     * @returns the latest reading of each server that has one
      */
     async round(
       signal: AbortSignal,
@@ -268,9 +267,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
     },
     /**
      * Asks servers that were lost until one of them has been read, or has begun to say what it will serve, or until `rest`
-     * aborts. Never rejects.
-     *
-     * @param end cancels what has been begun
+     * aborts; `end` cancels what has been begun.
      */
     async untilNews(rest: AbortSignal, end: AbortSignal): Promise<void> {
       while (!hasNews && !rest.aborted) {

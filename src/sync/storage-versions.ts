@@ -44,8 +44,6 @@ const storageVersion = v.object({
 /**
  * Reads one StorageVersion. Servers before 1.28 write no `servedVersions`; `decodableVersions` do not replace them,
  * because servers decode more than they serve.
- *
- * @throws {ReadError} `InvalidDocument` for any other object
  */
 export function parseStorageVersion(object: unknown): StorageVersionEntry {
   const { metadata, status } = checkedDocument(storageVersion, storageVersionsPath, object);

@@ -26,12 +26,7 @@ export interface SyncOnceResult {
   readonly deliveries: readonly { readonly target: string; readonly result: DeliveryResult }[];
 }
 
-/**
- * One round for CI and cron: waits for every server, delivers to every target, ends.
- *
- * @throws {TypeError} if the options contradict each other
- * @throws {SnapshotError} if the snapshot cannot be sealed
- */
+/** As `syncOnce`, with open connections. */
 export async function runOnce(given: SyncParts, signal: AbortSignal): Promise<SyncOnceResult> {
   const context = createRoundContext(given);
   const { options } = context;

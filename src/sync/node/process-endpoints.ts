@@ -25,10 +25,7 @@ interface ProcessEndpoints {
   close(): Promise<void>;
 }
 
-/**
- * `/livez`, `/readyz`, `/healthz` and `/metrics` of a sync job, for a kubelet, a monitor and an operator.
- * @throws if it cannot listen on the address
- */
+/** `/livez`, `/readyz`, `/healthz` and `/metrics` of a sync job. @throws if it cannot listen on the address */
 export async function startProcessEndpoints(options: ProcessEndpointsOptions): Promise<ProcessEndpoints> {
   const { address = '127.0.0.1', port, metrics, status, now = Date.now, logger = silentLogger } = options;
   const app = new Hono();
@@ -53,9 +50,6 @@ const longestWithoutRound = 30_000;
 /**
  * The checks of a sync job. livez: it runs. readyz: it reads servers, and at least one target holds its snapshot. A single
  * router that is down does not make the sync job unready.
- *
- * @param status the current status; `undefined` before the loop starts
- * @param now milliseconds since the epoch
  */
 function syncHealth(
   status: () => SyncStatus | undefined,

@@ -82,11 +82,7 @@ function nameOf(pathWithQuery: string): string {
   return `${path.slice(1).replaceAll('/', '__')}${selection}`;
 }
 
-/**
- * Recorded responses, from the first folder that has one. A missing file is a document that could not be read.
- *
- * @param folders at least one; the first is the one that messages name
- */
+/** Recorded responses, from the first folder that has one. A missing file is a document that could not be read. */
 function replayed(folders: readonly string[]): ServerDocuments {
   const recorded = folders.map(recordedIn);
   return {

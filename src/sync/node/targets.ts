@@ -40,8 +40,11 @@ interface HttpsTargetOptions extends Omit<HttpsServer, 'origin'> {
   readonly timeoutMilliseconds?: number | undefined;
 }
 
-interface HttpsTarget extends HoldingTarget {
+interface HttpsTarget extends SnapshotTarget {
   holds(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
+  /** The sealed snapshot that it holds; `undefined` if it holds none. @throws if it cannot be reached */
+  held(signal: AbortSignal): Promise<string | undefined>;
+  close(): void;
 }
 
 /** A router that accepts no connection in this time counts as down, and is tried again soon. Milliseconds. */
@@ -51,9 +54,7 @@ const checkTimeout = 2_000;
 /** Of a response: a short JSON document, or a Status, which may list a hundred issues. */
 const maximumResponseBytes = 256 * 1024;
 
-/**
- * Pushes to a router over HTTPS: the snapshot, or its renewal if the router already holds the snapshot.
- */
+/** Pushes to a router over HTTPS: the snapshot, or its renewal if the router already holds the snapshot. */
 export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
   const { url, bearerToken, timeoutMilliseconds = 10_000 } = options;
   const snapshotPath = `${ownPathsPrefix}/v1/snapshot`;
@@ -182,16 +183,7 @@ export function fileTarget({ file, unsigned = false }: FileTargetOptions): Snaps
   };
 }
 
-interface HoldingTarget extends SnapshotTarget {
-  /**
-   * The sealed snapshot that it holds; `undefined` if it holds none.
-   * @throws if it cannot be reached
-   */
-  held(signal: AbortSignal): Promise<string | undefined>;
-  close(): void;
-}
-
-export type SnapshotHolder = Pick<HoldingTarget, 'name' | 'held'>;
+export type SnapshotHolder = Pick<HttpsTarget, 'name' | 'held'>;
 
 interface PreviousSnapshotSources {
   readonly store: SnapshotStore | undefined;
