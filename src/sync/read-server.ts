@@ -78,7 +78,6 @@ export async function readServer(
         set,
         resourceLists,
         version: reported.version,
-        concurrentDocuments,
         signal: deadline,
       });
       const complete = storageVersionHashes === undefined ? set : { ...set, storageVersionHashes };

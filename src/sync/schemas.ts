@@ -1,10 +1,17 @@
 import { groupVersionString, storageVersionName } from '../apimachinery/group-version.ts';
 import { minorVersion } from '../apimachinery/server-version.ts';
-import { errorMessage } from '../runtime/errors.ts';
-import { backOffDelay, type Clock, createLimiter, withDeadline } from '../runtime/time.ts';
+import type { Clock } from '../runtime/time.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
+import { createDocumentCache, type DocumentState } from './document-cache.ts';
 import { schemaDigests } from './schema-digests.ts';
-import { getJsonIfServed, ReadError, type ServerDocuments, withoutQuery } from './server-documents.ts';
+import {
+  isNotServed,
+  jsonType,
+  parseJson,
+  ReadError,
+  type ServerDocuments,
+  withoutQuery,
+} from './server-documents.ts';
 import type { ReadableServer } from './server-readers.ts';
 import {
   documentsIn,
@@ -50,10 +57,31 @@ export interface ComparedSchemas {
   readonly warnings: readonly string[];
 }
 
+/** By kind. */
+type Digests = ReadonlyMap<string, string>;
+
+interface SchemaDocument {
+  readonly group: string;
+  readonly version: string;
+  /** The `serverRelativeURL` of the server's own index. */
+  readonly url: string;
+  /** Documents with the same key have the same content. */
+  readonly key: string;
+  /** The servers that have it and can be read. */
+  readonly from: readonly ServerDocuments[];
+}
+
 /** Reads the schemas of what servers serve, while they have several minor versions. */
 export function createSchemaReader(options: SchemaReaderOptions) {
   const { clock, always = false } = options;
-  const documents = createSchemaDocuments(clock);
+  const documents = createDocumentCache<Digests>({
+    clock,
+    timeout,
+    concurrentDocuments,
+    remembered: rememberedDocuments,
+  });
+  /** Digests of definitions that documents share. */
+  let digested = new Map<string, string>();
   if (options.previous !== undefined) {
     for (const [url, digests] of digestsOf(options.previous)) documents.remember(url, digests);
   }
@@ -73,6 +101,7 @@ export function createSchemaReader(options: SchemaReaderOptions) {
         always || new Set(all.map(minorVersion).filter((minor) => minor !== undefined)).size > 1;
       if (!areSeveral([...versions, ...coming])) {
         documents.clear();
+        digested = new Map();
         return { byServer: undefined, warnings: [] };
       }
       const wanted = servers.flatMap((server) => {
@@ -87,7 +116,20 @@ export function createSchemaReader(options: SchemaReaderOptions) {
         return reading === undefined ? [] : [wantedOf(server, reading, undefined, shared)];
       });
       const all = mergedByKey([...wanted, ...soonWanted].flatMap((each) => each.documents));
-      const read = documents.read(all, signal);
+      const readable = all.filter(({ from }) => from.length > 0);
+      const read = documents.read(
+        readable.map((document) => ({
+          key: document.key,
+          refreshedAfter: hasHash(document.url) ? undefined : refreshedAfter,
+          read: (deadline, failures) => {
+            // After a failure, the next server is asked.
+            const server = document.from[failures % document.from.length];
+            if (server === undefined) throw new TypeError('no server has it');
+            return readDigests(server, document, digested, deadline);
+          },
+        })),
+        signal,
+      );
       if (waits) await read;
       if (!areSeveral(versions)) return { byServer: undefined, warnings: [] };
       const compared = outcome(wanted, previous, (key) => documents.state(key));
@@ -125,10 +167,9 @@ function wantedOf(
     if (resources.length === 0 || shared.has(groupVersion)) continue;
     const url = indexed.get(groupVersion);
     if (url === undefined) continue;
-    const isImmutable = hasHash(url);
     // Without a hash, the document may differ between servers, and after each restart.
-    const key = isImmutable ? url : [url, id, version, incarnation].join(' ');
-    documents.push({ group, version: name, url, key, isImmutable, from });
+    const key = hasHash(url) ? url : [url, id, version, incarnation].join(' ');
+    documents.push({ group, version: name, url, key, from });
   }
   const canBeRead = reading !== undefined;
   // The schemas of another version do not count.
@@ -148,7 +189,7 @@ function mergedByKey(documents: readonly SchemaDocument[]): readonly SchemaDocum
 function outcome(
   wanted: readonly WantedDocuments[],
   previous: Snapshot | undefined,
-  stateOf: (key: string) => SchemaDocumentState,
+  stateOf: (key: string) => DocumentState<Digests>,
 ): ComparedSchemas & { readonly isPending: boolean } {
   const byServer = new Map<string, ServerSchemas>();
   const warnings: string[] = [];
@@ -178,12 +219,12 @@ function outcome(
 
 function schemasOf(
   { set }: WantedDocuments,
-  states: ReadonlyMap<string, SchemaDocumentState>,
+  states: ReadonlyMap<string, DocumentState<Digests>>,
 ): ServerSchemas {
   const schemas: Record<string, Record<string, string>> = {};
   for (const { group, version, name, kind } of kindsOf(set)) {
     const state = states.get(groupVersionString(group, version));
-    const digest = state?.kind === 'known' ? state.digests.get(kind) : undefined;
+    const digest = state?.kind === 'known' ? state.value.get(kind) : undefined;
     if (digest === undefined || set.storageVersions[name] === undefined) continue;
     schemas[name] = { ...schemas[name], [version]: digest };
   }
@@ -192,7 +233,7 @@ function schemasOf(
 
 function warningOf(
   { id, documents }: WantedDocuments,
-  states: ReadonlyMap<string, SchemaDocumentState>,
+  states: ReadonlyMap<string, DocumentState<Digests>>,
 ): string | undefined {
   const reasons = [...states.values()].flatMap((state) => (state.kind === 'failed' ? [state.reason] : []));
   if (reasons.length === 0) return undefined;
@@ -248,10 +289,8 @@ function versionOf(
   return (reading?.ok === true ? reading.version : undefined) ?? lastKnown(previous, id)?.server.version;
 }
 
-/** For all documents of one call together, also those that wait for their turn, milliseconds. */
+/** For all documents of one round together, milliseconds. */
 const timeout = 15_000;
-/** Until a document that could not be read is read again: at first soon, as a server that has just started may not have it yet. */
-const retriedAfter = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };
 /** Until a document whose URL has no hash is read again, milliseconds. */
 const refreshedAfter = 600_000;
 /**
@@ -267,154 +306,16 @@ const maximumLength = 16 * 1024 * 1024;
  */
 const rememberedDocuments = 4_000;
 
-interface SchemaDocument {
-  readonly group: string;
-  readonly version: string;
-  /** The `serverRelativeURL` of the server's own index. */
-  readonly url: string;
-  /** Documents with the same key have the same content. */
-  readonly key: string;
-  /** Whether the content under this key never changes. */
-  readonly isImmutable: boolean;
-  readonly from: readonly ServerDocuments[];
-}
-
-type SchemaDocumentState =
-  | { readonly kind: 'known'; readonly digests: ReadonlyMap<string, string> }
-  | { readonly kind: 'failed'; readonly reason: string }
-  | { readonly kind: 'pending' }
-  | { readonly kind: 'waiting' };
-
-const timedOut = () => new ReadError('Unreachable', `not all documents were read within ${timeout} ms`);
-
-interface Entry {
-  digests: ReadonlyMap<string, string> | undefined;
-  issue: string | undefined;
-  failures: number;
-  isUnderWay: boolean;
-  dueAt: number;
-}
-
 async function readDigests(
   server: ServerDocuments,
   { group, version, url }: SchemaDocument,
   digested: Map<string, string>,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, string>> {
-  const bounded: ServerDocuments = {
-    async get(...request) {
-      const document = await server.get(...request);
-      if (document.body.length <= maximumLength) return document;
-      throw new ReadError(
-        'InvalidDocument',
-        `${withoutQuery(url)} has more than ${maximumLength} characters`,
-      );
-    },
-  };
-  const value = await getJsonIfServed(bounded, url, signal, openApiTypes);
-  if (value === undefined) throw new ReadError('UnexpectedStatus', `${withoutQuery(url)} is not served`);
-  return schemaDigests(value, group, version, digested);
-}
-
-/** The digests of OpenAPI v3 documents, each read once. */
-function createSchemaDocuments(clock: Pick<Clock, 'monotonic' | 'random'>) {
-  /** In the order of their last use. */
-  const entries = new Map<string, Entry>();
-  const limit = createLimiter(concurrentDocuments);
-  /** Digests of definitions that documents share. */
-  let digested = new Map<string, string>();
-  let dropped = new AbortController();
-  const underWay = new Set<Promise<void>>();
-
-  function used(key: string): Entry {
-    const entry = entries.get(key) ?? {
-      digests: undefined,
-      issue: undefined,
-      failures: 0,
-      isUnderWay: false,
-      dueAt: -Infinity,
-    };
-    entries.delete(key);
-    entries.set(key, entry);
-    for (const oldest of entries.keys()) {
-      if (entries.size <= rememberedDocuments) break;
-      entries.delete(oldest);
-    }
-    return entry;
+): Promise<Digests> {
+  const document = await server.get(url, jsonType, signal);
+  if (document.body.length > maximumLength) {
+    throw new ReadError('InvalidDocument', `${withoutQuery(url)} has more than ${maximumLength} characters`);
   }
-
-  function stateOf(key: string): SchemaDocumentState {
-    const { digests, issue, isUnderWay } = entries.get(key) ?? {};
-    if (digests !== undefined) return { kind: 'known', digests };
-    if (issue !== undefined) return { kind: 'failed', reason: issue };
-    return { kind: isUnderWay === true ? 'pending' : 'waiting' };
-  }
-
-  /** Never rejects. @param endsAt by the monotonic clock */
-  async function readOne(
-    document: SchemaDocument,
-    entry: Entry,
-    endsAt: number,
-    signal: AbortSignal,
-  ): Promise<void> {
-    try {
-      const { from, isImmutable } = document;
-      // After a failure, the next server is asked.
-      const server = from[entry.failures % from.length];
-      const left = endsAt - clock.monotonic();
-      if (server === undefined || left <= 0) throw timedOut();
-      const digests = await withDeadline(left, signal, timedOut, async (deadline) =>
-        readDigests(server, document, digested, deadline),
-      );
-      const dueAt = isImmutable ? Number.POSITIVE_INFINITY : clock.monotonic() + refreshedAfter;
-      Object.assign(entry, { digests, issue: undefined, failures: 0, dueAt });
-    } catch (error) {
-      entry.issue = errorMessage(error);
-      entry.failures++;
-      entry.dueAt = clock.monotonic() + backOffDelay(retriedAfter, entry.failures, clock.random());
-    }
-  }
-
-  async function readAll(documents: readonly SchemaDocument[], signal: AbortSignal): Promise<void> {
-    if (documents.length === 0) return;
-    const either = AbortSignal.any([signal, dropped.signal]);
-    const endsAt = clock.monotonic() + timeout;
-    const readings = documents.map(async (document) => {
-      const entry = used(document.key);
-      entry.isUnderWay = true;
-      await limit(() => readOne(document, entry, endsAt, either));
-      entry.isUnderWay = false;
-    });
-    await Promise.all(readings);
-  }
-
-  return {
-    remember(key: string, digests: ReadonlyMap<string, string>): void {
-      Object.assign(used(key), { digests, dueAt: Number.POSITIVE_INFINITY });
-    },
-    /** Reads the documents that are not known. Resolves when all that were begun have ended; never rejects. */
-    read(documents: readonly SchemaDocument[], signal: AbortSignal): Promise<unknown> {
-      const now = clock.monotonic();
-      const bounded = documents.slice(0, rememberedDocuments);
-      const due = bounded.filter(({ key, from }) => {
-        const { isUnderWay, dueAt } = used(key);
-        return !isUnderWay && now >= dueAt && from.length > 0;
-      });
-      const unknown = due.filter(({ key }) => stateOf(key).kind === 'waiting');
-      const others = due.filter((document) => !unknown.includes(document));
-      const first = readAll(unknown, signal).finally(() => underWay.delete(first));
-      underWay.add(first);
-      return Promise.all([first, readAll(others, signal)]);
-    },
-    state: stateOf,
-    /** Resolves when the first reads that are under way have ended. */
-    settled: (): Promise<unknown> => Promise.all(underWay),
-    /** Forgets everything, and cancels all reads. */
-    clear(): void {
-      dropped.abort();
-      dropped = new AbortController();
-      entries.clear();
-      digested = new Map();
-    },
-  };
+  if (isNotServed(document)) throw new ReadError('UnexpectedStatus', `${withoutQuery(url)} is not served`);
+  return schemaDigests(parseJson(url, document, openApiTypes), group, version, digested);
 }

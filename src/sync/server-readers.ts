@@ -95,7 +95,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
       drop: new AbortController(),
       failures: 0,
       knownGroupVersions: groupVersionsOf(previous?.set ?? {}),
-      hashReader: createStorageVersionHashReader(clock, previous),
+      hashReader: createStorageVersionHashReader(clock, previous, timing.concurrentDocuments),
       dueAt: -Infinity,
       lost: undefined,
       notReadyAt: undefined,

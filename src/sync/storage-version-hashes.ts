@@ -2,17 +2,16 @@ import { storageVersionName } from '../apimachinery/group-version.ts';
 import { storageVersionHash, storageVersionHashPattern } from '../apimachinery/storage-version-hash.ts';
 import { type ParsedAPIResourceList, parseAPIResourceList } from '../discovery/forms/classic.ts';
 import type { Clock } from '../runtime/time.ts';
-import { createLimiter } from '../runtime/time.ts';
+import { snapshotLimits } from '../snapshot/format/limits.ts';
 import { storageVersionNameIssue } from '../snapshot/format/parse-snapshot.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
-import { getJsonIfServed, ReadError, type ServerDocuments, withReadTimeout } from './server-documents.ts';
+import { createDocumentCache } from './document-cache.ts';
+import { getJsonIfServed, ReadError, type ServerDocuments } from './server-documents.ts';
 import type { CustomResource } from './shared-objects.ts';
 import { type DiscoveredGroupVersion, groupVersionsIn, type LastKnownServer } from './sync-server.ts';
 
 /** For all documents of one reading, milliseconds: an extension API server that hangs must not delay the reading. */
 const timeout = 2_000;
-/** Until a document that could not be read is read again, milliseconds. */
-const retriedAfter = 30_000;
 /**
  * Until everything is read again, milliseconds. After an update, an extension API server may store at another version
  * with the same discovery.
@@ -28,28 +27,29 @@ interface HashesRequest {
   /** Classic documents that have been read, by group version. */
   readonly resourceLists: ReadonlyMap<string, ParsedAPIResourceList> | undefined;
   readonly version: string | undefined;
-  readonly concurrentDocuments: number;
   readonly signal: AbortSignal;
 }
 
 export type StorageVersionHashReader = ReturnType<typeof createStorageVersionHashReader>;
-
-interface Known {
-  /** The aggregated form of the group version when it was read; empty if it must be read again. */
-  text: string;
-  hashes: StorageVersionHashes;
-  retriedAt: number;
-}
 
 /**
  * Reads at which version one server stores what it serves. Aggregated discovery does not say. Classic documents do, one per
  * group version. They are read only when the aggregated form of the group version has changed.
  */
 export function createStorageVersionHashReader(
-  clock: Pick<Clock, 'monotonic'>,
+  clock: Pick<Clock, 'monotonic' | 'random'>,
   previous: LastKnownServer | undefined,
+  concurrentDocuments: number,
 ) {
-  const known = previous === undefined ? new Map<string, Known>() : knownFrom(previous.set);
+  const lists = createDocumentCache<StorageVersionHashes>({
+    clock,
+    timeout,
+    concurrentDocuments,
+    remembered: snapshotLimits.documents,
+  });
+  for (const { groupVersion, token, hashes } of previous === undefined ? [] : knownFrom(previous.set)) {
+    lists.remember(groupVersion, hashes, token);
+  }
   let knownVersion = previous?.server.version;
   let refreshedAt = clock.monotonic();
   /** All hashes of a set are known: nothing is to be done while it stays the same object. */
@@ -57,37 +57,24 @@ export function createStorageVersionHashReader(
 
   function outdate(): void {
     last = undefined;
-    for (const entry of known.values()) Object.assign(entry, { text: '', retriedAt: -Infinity });
-  }
-
-  async function readOne(
-    { documents, resourceLists }: HashesRequest,
-    { group, groupVersion, resources }: DiscoveredGroupVersion,
-    signal: AbortSignal,
-  ): Promise<void> {
-    // It counts as failed until it has arrived: a read can hang for ever.
-    const hashes = known.get(groupVersion)?.hashes ?? {};
-    known.set(groupVersion, { text: '', hashes, retriedAt: clock.monotonic() + retriedAfter });
-    try {
-      const list =
-        resourceLists?.get(groupVersion) ?? (await readResourceList(documents, groupVersion, signal));
-      if (list === undefined) return;
-      known.set(groupVersion, { text: textOf(resources), hashes: hashesOf(group, list), retriedAt: 0 });
-    } catch {
-      // Hashes do not decide where requests go, so the reading succeeds without them.
-    }
+    lists.outdate();
   }
 
   return {
     /** The server may be another process from now on: each hash stays only until it has been read again. */
     outdate,
-    /** Never rejects. A hash that cannot be read stays as last known. */
-    async read(request: HashesRequest): Promise<StorageVersionHashes> {
-      const { set, version } = request;
+    /** Never rejects: hashes do not decide where requests go. One that cannot be read stays as last known. */
+    async read({
+      documents,
+      set,
+      resourceLists,
+      version,
+      signal,
+    }: HashesRequest): Promise<StorageVersionHashes> {
       const now = clock.monotonic();
       const isOther = version !== knownVersion;
       // Another version may store at others: what is not known of it is not taken to be as before.
-      if (isOther && version !== undefined && knownVersion !== undefined) known.clear();
+      if (isOther && version !== undefined && knownVersion !== undefined) lists.clear();
       if (isOther || now - refreshedAt >= refreshedAfter) {
         outdate();
         knownVersion = version;
@@ -95,31 +82,26 @@ export function createStorageVersionHashReader(
       }
       if (last?.set === set) return last.hashes;
       const described = [...groupVersionsIn(set.discovery)].filter(({ resources }) => resources.length > 0);
-      const served = new Map(described.map((each) => [each.groupVersion, each]));
-      for (const groupVersion of known.keys()) if (!served.has(groupVersion)) known.delete(groupVersion);
       // For a group version with freshness Stale, the aggregator would return 503.
-      const outdated = [...served.values()].filter(
-        ({ groupVersion, resources, isStale }) =>
-          !isStale && known.get(groupVersion)?.text !== textOf(resources),
+      const wanted = described
+        .filter(({ isStale }) => !isStale)
+        .map(({ group, groupVersion, resources }) => ({
+          key: groupVersion,
+          token: textOf(resources),
+          read: async (deadline: AbortSignal) => {
+            const known = resourceLists?.get(groupVersion);
+            const list = known ?? (await readResourceList(documents, groupVersion, deadline));
+            if (list !== undefined) return hashesOf(group, list);
+            throw new ReadError('UnexpectedStatus', `${groupVersion} is not served`);
+          },
+        }));
+      await lists.read(wanted, signal);
+      const known = described.map(({ groupVersion }) => lists.state(groupVersion));
+      const hashes: StorageVersionHashes = Object.assign(
+        {},
+        ...known.map((state) => (state.kind === 'known' ? state.value : {})),
       );
-      const due = outdated.filter(
-        ({ groupVersion }) => now >= (known.get(groupVersion)?.retriedAt ?? -Infinity),
-      );
-      const limit = createLimiter(request.concurrentDocuments);
-      await withReadTimeout(timeout, request.signal, (deadline) =>
-        Promise.all(
-          due.map((each) =>
-            limit(async () => {
-              // A document that was not begun in time is read in the next round.
-              if (!deadline.aborted) await readOne(request, each, deadline);
-            }),
-          ),
-        ),
-      ).catch(() => {});
-      const hashes = Object.fromEntries(
-        [...served.keys()].flatMap((each) => Object.entries(known.get(each)?.hashes ?? {})),
-      );
-      if (outdated.length === 0) last = { set, hashes };
+      if (wanted.every(lists.isCurrent)) last = { set, hashes };
       return hashes;
     },
   };
@@ -144,21 +126,18 @@ function textOf(resources: DiscoveredGroupVersion['resources']): string {
   return JSON.stringify(resources);
 }
 
-function knownFrom({ discovery, storageVersionHashes }: ServedSet): Map<string, Known> {
-  const known = new Map<string, Known>();
-  if (storageVersionHashes === undefined) return known;
-  for (const discovered of groupVersionsIn(discovery)) {
-    const hashes: Record<string, string> = {};
-    for (const { resource } of discovered.resources) {
-      const name = storageVersionName(discovered.group, resource);
-      const hash = storageVersionHashes[name];
-      if (hash !== undefined) hashes[name] = hash;
-    }
+function knownFrom({ discovery, storageVersionHashes = {} }: ServedSet) {
+  return [...groupVersionsIn(discovery)].flatMap(({ group, groupVersion, resources }) => {
+    const names = resources.map(({ resource }) => storageVersionName(group, resource));
+    const hashes = Object.fromEntries(
+      names.flatMap((name) => {
+        const hash = storageVersionHashes[name];
+        return hash === undefined ? [] : [[name, hash]];
+      }),
+    );
     // Without any hash, the document may not have been read yet.
-    if (Object.keys(hashes).length === 0) continue;
-    known.set(discovered.groupVersion, { text: textOf(discovered.resources), hashes, retriedAt: 0 });
-  }
-  return known;
+    return Object.keys(hashes).length === 0 ? [] : [{ groupVersion, token: textOf(resources), hashes }];
+  });
 }
 
 /** Without subresources, and without names that a snapshot cannot hold. */
