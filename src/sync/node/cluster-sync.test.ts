@@ -9,7 +9,7 @@ import { createSyncLoop } from '../sync-loop.ts';
 import { runOnce } from '../sync-once.ts';
 import { ApiClient } from './api-client.ts';
 import { loadClusterAccess } from './cluster-access.ts';
-import { ApiServers } from './run-sync.ts';
+import { openServers } from './run-sync.ts';
 import type { ListedServer } from './sync-options.ts';
 
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
@@ -24,7 +24,7 @@ async function opened(
   const access = await loadClusterAccess({ kubeconfig });
   const client = new ApiClient(access);
   context.after(() => client.close());
-  const apiServers = new ApiServers(client, { servers }, access, undefined);
+  const apiServers = openServers(client, { servers }, access, undefined);
   const timing = { backOff: soon, departure: 100, identityBackOff: soon, ...given };
   return {
     servers: apiServers.listed,

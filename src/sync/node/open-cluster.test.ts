@@ -4,7 +4,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import { ApiClient } from './api-client.ts';
 import { loadClusterAccess } from './cluster-access.ts';
-import { ApiServers } from './run-sync.ts';
+import { openServers } from './run-sync.ts';
 
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
 
@@ -32,7 +32,7 @@ test('the certificate authorities of a kubeconfig count for other servers, too, 
   });
   context.after(() => client.close());
   const listed = { servers: [{ id: serverId, address: `127.0.0.1:${port}` }] };
-  const source = new ApiServers(client, listed, access, undefined).source(undefined, {
+  const source = openServers(client, listed, access, undefined).source(undefined, {
     backOff: soon,
   });
   source.look(() => true);

@@ -8,7 +8,6 @@ import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/key
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { createAdvertisedAddresses } from '../advertised-addresses.ts';
 import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster-source.ts';
-import type { FoundServer } from '../cluster-state.ts';
 import type { SyncParts } from '../round.ts';
 import type { ServerDocuments } from '../server-documents.ts';
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
@@ -17,7 +16,7 @@ import type { ServerDescription, SyncServer } from '../sync-server.ts';
 import { ApiClient, apiServerName, type Endpoint } from './api-client.ts';
 import { type ClusterAccess, loadClusterAccess } from './cluster-access.ts';
 import { openRecording, type Recording } from './recording.ts';
-import { checkSyncOptions, type LocalApiServer, type SyncOptions } from './sync-options.ts';
+import { checkSyncOptions, type SyncOptions } from './sync-options.ts';
 import { fileTarget, httpsTarget, previousSnapshot } from './targets.ts';
 
 /**
@@ -137,7 +136,7 @@ async function openSync(
     via: options.via,
     userAgent: options.via === undefined ? 'mixed-version-proxy-sync' : undefined,
   });
-  const servers = new ApiServers(client, given, access, recording);
+  const servers = openServers(client, given, access, recording);
   return {
     parts: {
       servers: servers.listed,
@@ -184,97 +183,75 @@ async function ownKeys(privateJwk: JWK | undefined): Promise<PinnedKeySet> {
 }
 
 /** The API servers of a cluster: listed by hand, found, and the one behind the router. */
-export class ApiServers {
-  readonly listed: readonly SyncServer[];
-  readonly #client: ApiClient;
-  readonly #peers: Pick<Endpoint, 'certificateAuthorities' | 'authoritiesFrom'>;
-  readonly #local: LocalApiServer | undefined;
-  readonly #access: ClusterAccess | undefined;
-  readonly #listedAt: readonly Endpoint[];
-  readonly #recording: Recording | undefined;
-
-  constructor(
-    client: ApiClient,
-    { servers, certificateAuthorities, authoritiesFrom, local }: SyncOptions,
-    access: ClusterAccess | undefined,
-    recording: Recording | undefined,
-  ) {
-    this.#client = client;
-    this.#local = local;
-    this.#access = access;
-    this.#recording = recording;
-    this.#peers =
-      certificateAuthorities === undefined
-        ? { authoritiesFrom: access?.authoritiesFrom }
-        : { certificateAuthorities, authoritiesFrom };
-    const listed = servers.map(({ readFrom, ...server }) => {
-      const origin = readFrom ?? server.url ?? `https://${server.address}`;
-      return { server, endpoint: this.#peerAt(origin, server.serverName) };
-    });
-    this.#listedAt = listed.map(({ endpoint }) => endpoint);
-    this.listed = listed.map(({ server, endpoint }) => ({
-      ...server,
-      addressSource: 'listed',
-      documents: this.#documentsAt(server.id, endpoint),
-    }));
-  }
-
-  /** Watches what they share, and finds the others with a kubeconfig. @param previous the snapshot of an earlier run */
-  source(previous: Snapshot | undefined, timing: Partial<ClusterTiming>): ClusterSource {
-    let addresses: readonly string[] = [];
-    const connection = this.#client.watching(({ serverName }) => {
-      if (this.#access === undefined) return this.#listedAt;
-      const { server: origin, authoritiesFrom } = this.#access;
-      const named = { origin, serverName, authoritiesFrom };
-      const others = addresses.map((address) => this.#peerAt(`https://${address}`));
-      // The kubeconfig's server may be a router.
-      return this.#local === undefined ? [named, ...others] : [this.#local, ...others, named];
-    });
-    return createClusterSource({
-      connection: this.#recording?.ofCluster(connection) ?? connection,
-      finding: this.#access && {
-        servingNames: (address, signal) =>
-          this.#client.servingNames(this.#peerAt(`https://${address}`), signal),
-        documentsOf: (server) => this.#documentsOf(server),
-        previous,
-      },
-      listed: this.listed,
-      clock: systemClock,
-      timing,
-      onServers: (servers) => {
-        addresses = servers.flatMap((server) =>
-          this.#isLocal(server, server.incarnation !== undefined) ? [] : (addressOf(server) ?? []),
-        );
-        // A recording is over after a round.
-        if (this.#recording === undefined)
-          this.#client.retain(new Set(servers.map(({ documents }) => documents)));
-      },
-    });
-  }
-
-  #documentsOf(server: FoundServer): ServerDocuments {
-    const { id, address, url, serverName, holderIdentity } = server;
-    const local = this.#isLocal(server, holderIdentity !== undefined) ? this.#local : undefined;
-    return this.#documentsAt(id, local ?? this.#peerAt(url ?? `https://${address}`, serverName));
-  }
-
-  #documentsAt(id: string, endpoint: Endpoint): ServerDocuments {
-    const documents = this.#client.documentsAt(endpoint);
-    return this.#recording?.ofServer(id, documents) ?? documents;
-  }
-
-  #peerAt(origin: string, serverName = apiServerName): Endpoint {
-    return { origin, serverName, ...this.#peers };
-  }
-
+export function openServers(
+  client: ApiClient,
+  given: Pick<SyncOptions, 'servers' | 'certificateAuthorities' | 'authoritiesFrom' | 'local'>,
+  access: ClusterAccess | undefined,
+  recording: Recording | undefined,
+) {
+  const { certificateAuthorities, local } = given;
+  const authoritiesFrom =
+    certificateAuthorities === undefined ? access?.authoritiesFrom : given.authoritiesFrom;
+  /** An API server at its own address. */
+  const peerAt = (origin: string, serverName = apiServerName): Endpoint => ({
+    origin,
+    serverName,
+    certificateAuthorities,
+    authoritiesFrom,
+  });
+  const documentsAt = (id: string, endpoint: Endpoint): ServerDocuments => {
+    const documents = client.documentsAt(endpoint);
+    return recording?.ofServer(id, documents) ?? documents;
+  };
   /**
    * By the ID that it had at the start, or by the address of a Lease that it has got since. An endpoint without a Lease is
    * the local server under its ID alone: an endpoint that is gone must not seem to be there because the local server is.
    */
-  #isLocal(server: ServerDescription, hasLease: boolean): boolean {
-    if (this.#local === undefined) return false;
-    if (server.id === this.#local.id) return true;
+  const isLocal = (server: ServerDescription, hasLease: boolean): boolean => {
     const address = hasLease ? addressOf(server) : undefined;
-    return address !== undefined && this.#local.isAt?.(address) === true;
-  }
+    return server.id === local?.id || (address !== undefined && local?.isAt?.(address) === true);
+  };
+  const byHand = given.servers.map(({ readFrom, ...server }) => {
+    const origin = readFrom ?? server.url ?? `https://${server.address}`;
+    return { server, endpoint: peerAt(origin, server.serverName) };
+  });
+  const listed = byHand.map(({ server, endpoint }): SyncServer => {
+    return { ...server, addressSource: 'listed', documents: documentsAt(server.id, endpoint) };
+  });
+  return {
+    listed,
+    /** Watches what they share, and finds the others with a kubeconfig. @param previous the snapshot of an earlier run */
+    source(previous: Snapshot | undefined, timing: Partial<ClusterTiming>): ClusterSource {
+      let addresses: readonly string[] = [];
+      const connection = client.watching(({ serverName }) => {
+        if (access === undefined) return byHand.map(({ endpoint }) => endpoint);
+        const named = { origin: access.server, serverName, authoritiesFrom: access.authoritiesFrom };
+        const others = addresses.map((address) => peerAt(`https://${address}`));
+        // The kubeconfig's server may be a router.
+        return local === undefined ? [named, ...others] : [local, ...others, named];
+      });
+      return createClusterSource({
+        connection: recording?.ofCluster(connection) ?? connection,
+        finding: access && {
+          servingNames: (address, signal) => client.servingNames(peerAt(`https://${address}`), signal),
+          documentsOf: (server) => {
+            const { id, address, url, serverName, holderIdentity } = server;
+            const own = isLocal(server, holderIdentity !== undefined) ? local : undefined;
+            return documentsAt(id, own ?? peerAt(url ?? `https://${address}`, serverName));
+          },
+          previous,
+        },
+        listed,
+        clock: systemClock,
+        timing,
+        onServers: (servers) => {
+          addresses = servers.flatMap((server) =>
+            isLocal(server, server.incarnation !== undefined) ? [] : (addressOf(server) ?? []),
+          );
+          // A recording is over after a round.
+          if (recording === undefined) client.retain(new Set(servers.map(({ documents }) => documents)));
+        },
+      });
+    },
+  };
 }
