@@ -73,15 +73,14 @@ export async function readServer(
         index,
         readVersion(documents, timeoutMilliseconds / 2, deadline),
       ]);
-      const storageVersionHashes = await hashReader?.read({
+      const complete = await hashReader?.read({
         documents,
         set,
         resourceLists,
         version: reported.version,
         signal: deadline,
       });
-      const complete = storageVersionHashes === undefined ? set : { ...set, storageVersionHashes };
-      return { ok: true, set: complete, openApi, ...reported };
+      return { ok: true, set: complete ?? set, openApi, ...reported };
     });
   } catch (error) {
     // The discovery parsers have an error class of their own, for documents of another form.

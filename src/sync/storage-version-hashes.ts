@@ -53,7 +53,7 @@ export function createStorageVersionHashReader(
   let knownVersion = previous?.server.version;
   let refreshedAt = clock.monotonic();
   /** All hashes of a set are known: nothing is to be done while it stays the same object. */
-  let last: { readonly set: ServedSet; readonly hashes: StorageVersionHashes } | undefined;
+  let last: { readonly set: ServedSet; readonly complete: ServedSet } | undefined;
 
   function outdate(): void {
     last = undefined;
@@ -63,14 +63,11 @@ export function createStorageVersionHashReader(
   return {
     /** The server may be another process from now on: each hash stays only until it has been read again. */
     outdate,
-    /** Never rejects: hashes do not decide where requests go. One that cannot be read stays as last known. */
-    async read({
-      documents,
-      set,
-      resourceLists,
-      version,
-      signal,
-    }: HashesRequest): Promise<StorageVersionHashes> {
+    /**
+     * The set with its hashes: the same object while nothing changes. Never rejects: hashes do not decide where requests go.
+     * One that cannot be read stays as last known.
+     */
+    async read({ documents, set, resourceLists, version, signal }: HashesRequest): Promise<ServedSet> {
       const now = clock.monotonic();
       const isOther = version !== knownVersion;
       // Another version may store at others: what is not known of it is not taken to be as before.
@@ -80,7 +77,7 @@ export function createStorageVersionHashReader(
         knownVersion = version;
         refreshedAt = now;
       }
-      if (last?.set === set) return last.hashes;
+      if (last?.set === set) return last.complete;
       const described = [...groupVersionsIn(set.discovery)].filter(({ resources }) => resources.length > 0);
       // For a group version with freshness Stale, the aggregator would return 503.
       const wanted = described
@@ -97,12 +94,13 @@ export function createStorageVersionHashReader(
         }));
       await lists.read(wanted, signal);
       const known = described.map(({ groupVersion }) => lists.state(groupVersion));
-      const hashes: StorageVersionHashes = Object.assign(
+      const storageVersionHashes: StorageVersionHashes = Object.assign(
         {},
         ...known.map((state) => (state.kind === 'known' ? state.value : {})),
       );
-      if (wanted.every(lists.isCurrent)) last = { set, hashes };
-      return hashes;
+      const complete = { ...set, storageVersionHashes };
+      if (wanted.every(lists.isCurrent)) last = { set, complete };
+      return complete;
     },
   };
 }
