@@ -95,7 +95,6 @@ export class ApiClient {
     const next = (begun: number): void => {
       if (turn === begun) turn++;
     };
-    /** Each with a client. */
     const endpoints = async () => {
       const credentials = await this.#options.credentials().catch((cause: unknown) => {
         throw unreachableServer('the credentials', cause, undefined);
@@ -137,9 +136,9 @@ export class ApiClient {
             first ??= () => {
               throw error;
             };
-            if (signal?.aborted === true) break;
           }
           next(begun);
+          if (signal?.aborted === true) break;
         }
         if (first === undefined) throw new ReadError('Unreachable', 'there is no API server to ask');
         return first();
