@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import {
   findKubectls,
@@ -7,7 +6,7 @@ import {
   type KubectlResult,
   kubectlMissing,
   runKubectl,
-  spawnKubectl,
+  watchWithKubectl,
 } from '../support/kubectl.ts';
 import { type EdgeDemoUnderTest, startEdgeDemo } from '../support/running-demo.ts';
 
@@ -68,32 +67,12 @@ describe('kubectl through workerd, in front of the mixed cluster', {
 
     test(`kubectl ${kubectl.version}: get --watch receives an event of something made later`, async () => {
       const name = named('watched');
-      const child = spawnKubectl(kubectl, running.home, [
-        ...flags('edge'),
-        ...['get', 'configmaps', '--watch', '--output-watch-events', '-o', 'json'],
-      ]);
-      let output = '';
-      const received = (mark: RegExp): Promise<void> =>
-        new Promise((resolve, reject) => {
-          const check = (): void => {
-            if (mark.test(output)) resolve();
-          };
-          child.stdout?.on('data', (chunk: Buffer) => {
-            output += chunk.toString();
-            check();
-          });
-          child.once('exit', () => reject(new Error(`the watch ended: ${output}`)));
-          check();
-        });
+      const watch = watchWithKubectl(kubectl, running.home, [...flags('edge'), 'configmaps']);
       const manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `${name}-before` } };
       ok(await create(kubectl, manifest));
-      await received(new RegExp(`"${name}-before"`));
+      await watch.saw(new RegExp(`"${name}-before"`));
       ok(await create(kubectl, { ...manifest, metadata: { name: `${name}-after` } }));
-      await received(new RegExp(`"ADDED"[\\s\\S]*"${name}-after"`));
-      const closed = once(child, 'close');
-      child.removeAllListeners('exit');
-      child.kill();
-      await closed;
+      await watch.saw(new RegExp(`"ADDED"[\\s\\S]*"${name}-after"`)).finally(() => watch.stop());
     });
 
     test(`kubectl ${kubectl.version}: exec, by WebSocket, or an explanation of what it takes`, async () => {

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { before, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import {
   type Kubectl,
   type KubectlResult,
   overHttp1,
   runInContext,
-  spawnKubectl,
+  watchWithKubectl,
 } from '../support/kubectl.ts';
-import type { DemoUnderTest } from '../support/running-demo.ts';
-import { sharedDemo } from './shared-demo.ts';
+import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
 
 /** Resources that only one of the three servers serves, each with a way to change it. */
 const exclusive = [
@@ -61,8 +59,9 @@ export function waysOf(kubectls: readonly Kubectl[]): Way[] {
 export function kubectlCases(ways: readonly Way[], kubectls: readonly Kubectl[]): void {
   let running: DemoUnderTest;
   before(async () => {
-    running = await sharedDemo();
+    running = await startDemo();
   });
+  after(() => running.stop());
 
   const run = (kubectl: Kubectl, context: string, args: readonly string[], input?: string) =>
     runInContext(kubectl, { home: running.home, kubeconfig: running.demo.kubeconfig }, context, args, input);
@@ -105,7 +104,9 @@ export function kubectlCases(ways: readonly Way[], kubectls: readonly Kubectl[])
         const named = [resource, name];
 
         ok(await run(kubectl, context, ['create', '-f', '-'], manifest));
-        const watch = await startWatch(kubectl, context, resource, name);
+        const way = ['--kubeconfig', running.demo.kubeconfig, '--context', context];
+        const watch = watchWithKubectl(kubectl, running.home, [...way, ...named]);
+        await watch.saw('ADDED');
         ok(await run(kubectl, context, ['apply', '-f', '-'], manifest));
         ok(await run(kubectl, context, ['apply', '--server-side', '--force-conflicts', '-f', '-'], manifest));
         ok(await run(kubectl, context, ['patch', ...named, '--type=merge', '-p', JSON.stringify(patch)]));
@@ -117,7 +118,7 @@ export function kubectlCases(ways: readonly Way[], kubectls: readonly Kubectl[])
         );
         assert.match(status, new RegExp(name));
         ok(await run(kubectl, context, ['delete', ...named]));
-        await watch.untilDeleted();
+        await watch.saw('DELETED').finally(() => watch.stop());
 
         const gone = await run(kubectl, context, ['get', ...named]);
         assert.equal(gone.code, 1);
@@ -162,46 +163,6 @@ export function kubectlCases(ways: readonly Way[], kubectls: readonly Kubectl[])
       const resources = await direct(kubectl, 'v1.25', ['api-resources']);
       assert.notEqual(resources.code, 0, 'the classic /apis of 1.25 lists what it then answers with 404');
     });
-  }
-
-  /** Follows one object; resolves once the watch has shown it. */
-  async function startWatch(kubectl: Kubectl, context: string, resource: string, name: string) {
-    const child = spawnKubectl(kubectl, running.home, [
-      '--kubeconfig',
-      running.demo.kubeconfig,
-      '--context',
-      context,
-      'get',
-      resource,
-      name,
-      '--watch',
-      '--output-watch-events',
-      '-o',
-      'json',
-    ]);
-    let output = '';
-    const seen = (wanted: RegExp) =>
-      new Promise<void>((resolve, reject) => {
-        const check = () => {
-          if (wanted.test(output)) resolve();
-        };
-        child.stdout?.on('data', (chunk: Buffer) => {
-          output += chunk.toString();
-          check();
-        });
-        child.once('exit', () => reject(new Error(`the watch ended before ${wanted}: ${output}`)));
-        check();
-      });
-    await seen(/"type": ?"ADDED"/);
-    const deleted = seen(/"type": ?"DELETED"/);
-    return {
-      async untilDeleted() {
-        await deleted;
-        child.removeAllListeners('exit');
-        child.kill();
-        await once(child, 'close');
-      },
-    };
   }
 }
 

@@ -1,5 +1,4 @@
 import { test } from 'node:test';
-import { watchWithKubectl } from './kubectl-watch.ts';
 import { type GetSuite, kubectls, namespace, routerContexts } from './live-suite.ts';
 
 const definition = {
@@ -56,12 +55,7 @@ export function registerCustomResourceCases(suite: GetSuite): void {
         await ok(kubectl, context, ['-n', namespace, 'create', '-f', '-'], manifest);
       }
       for (const context of routerContexts) {
-        const watch = watchWithKubectl(kubectl, cluster, context, [
-          '-n',
-          namespace,
-          'widgets',
-          'widget-of-router-c',
-        ]);
+        const watch = suite().watch(kubectl, context, ['-n', namespace, 'widgets', 'widget-of-router-c']);
         await watch.saw('ADDED').finally(() => watch.stop());
         await until(() => run(kubectl, context, ['explain', 'widgets.spec']));
       }

@@ -7,6 +7,7 @@ import {
   type Kubectl,
   type KubectlResult,
   runKubectl,
+  watchWithKubectl,
 } from '../support/kubectl.ts';
 import { type ExclusiveResource, exclusiveResource } from './exclusive-resources.ts';
 import type { LiveCluster } from './live-cluster.ts';
@@ -22,6 +23,7 @@ export interface LiveSuite {
   run(kubectl: Kubectl, context: string, args: readonly string[], input?: string): Promise<KubectlResult>;
   /** The output of a command that must end with 0 and write nothing to standard error. */
   ok(kubectl: Kubectl, context: string, args: readonly string[], input?: string): Promise<string>;
+  watch(kubectl: Kubectl, context: string, args: readonly string[]): ReturnType<typeof watchWithKubectl>;
 }
 
 /** The suite, once it has started: tests are registered before. */
@@ -38,13 +40,10 @@ export const namespace = 'live';
 /** Prepares a cluster that has started for the tests. */
 export async function createLiveSuite(cluster: LiveCluster): Promise<LiveSuite> {
   const [oldest, , newest] = cluster.servers;
+  const home = join(cluster.directory, 'home');
+  const wayTo = (context: string) => ['--kubeconfig', cluster.kubeconfig, '--context', context];
   const run: LiveSuite['run'] = (kubectl, context, args, input) =>
-    runKubectl(
-      kubectl,
-      join(cluster.directory, 'home'),
-      ['--kubeconfig', cluster.kubeconfig, '--context', context, ...args],
-      input,
-    );
+    runKubectl(kubectl, home, [...wayTo(context), ...args], input);
   const newer = await exclusiveResource(cluster, newest, oldest);
   const older = await exclusiveResource(cluster, oldest, newest);
   await untilDocumentsAreWhole(cluster, newer);
@@ -53,6 +52,7 @@ export async function createLiveSuite(cluster: LiveCluster): Promise<LiveSuite> 
     newer,
     older,
     run,
+    watch: (kubectl, context, args) => watchWithKubectl(kubectl, home, [...wayTo(context), ...args]),
     async ok(kubectl, context, args, input) {
       const { code, stdout, stderr } = await run(kubectl, context, args, input);
       const complaints = stderr

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { kubectlName, manifestOf } from './exclusive-resources.ts';
-import { watchWithKubectl } from './kubectl-watch.ts';
 import { type GetSuite, kubectls, namespace } from './live-suite.ts';
 
 /** Every verb on what the server behind the router does not serve. */
@@ -14,7 +13,7 @@ export function registerResourceCases(suite: GetSuite): void {
       ['gateway', 'older'],
     ] as const) {
       test(`kubectl ${kubectl.version}, ${context}: create, watch, apply, patch, get, list and delete what only the ${side} serves`, async () => {
-        const { ok, run, cluster, ...resources } = suite();
+        const { ok, run, ...resources } = suite();
         const resource = resources[side];
         const name = `${side}-${context}-${kubectl.version}`.replaceAll('.', '-');
         const scope = resource.namespaced ? ['-n', namespace] : [];
@@ -23,7 +22,7 @@ export function registerResourceCases(suite: GetSuite): void {
         const command = (args: readonly string[], input?: string) => ok(kubectl, context, args, input);
 
         await command([...scope, 'create', '-f', '-'], manifest);
-        const watch = watchWithKubectl(kubectl, cluster, context, named);
+        const watch = suite().watch(kubectl, context, named);
         try {
           await watch.saw('ADDED');
           await command([...scope, 'apply', '--server-side', '--force-conflicts', '-f', '-'], manifest);

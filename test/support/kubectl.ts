@@ -1,6 +1,9 @@
+import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { eventually } from './eventually.ts';
 
 /** A kubectl on this machine. */
 export interface Kubectl {
@@ -92,6 +95,38 @@ export function runInContext(
   input?: string,
 ): Promise<KubectlResult> {
   return runKubectl(kubectl, home, ['--kubeconfig', kubeconfig, '--context', context, ...args], input);
+}
+
+/** `kubectl get --watch` while it runs. */
+interface KubectlWatch {
+  /** Waits for an event of this type, or for this text in the output. */
+  saw(what: 'ADDED' | 'MODIFIED' | 'DELETED' | RegExp): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Follows objects. @param args which, and the way to it */
+export function watchWithKubectl(kubectl: Kubectl, home: string, args: readonly string[]): KubectlWatch {
+  const child = spawnKubectl(kubectl, home, [
+    ...['get', ...args, '--watch', '--output-watch-events', '-o', 'json'],
+  ]);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  const closed = once(child, 'close');
+  return {
+    saw: (what) =>
+      eventually(() => {
+        assert.equal(child.exitCode, null, `the watch ended: ${output}`);
+        return (typeof what === 'string' ? new RegExp(`"type": ?"${what}"`) : what).test(output);
+      }),
+    async stop() {
+      child.kill();
+      await closed;
+    },
+  };
 }
 
 /** Starts kubectl and leaves it running. */

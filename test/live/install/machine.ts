@@ -32,8 +32,6 @@ export interface Machine {
   readonly address: string;
   /** Runs a command on it, with this one first on the PATH. */
   run(path: string, command: string, ...args: readonly string[]): Promise<CommandResult>;
-  /** Ends the command that was begun last, by SIGKILL. */
-  killCommand(): Promise<CommandResult>;
   /** Where this process finds a file of the machine. */
   at(path: string): string;
   /** Mode and SHA-256 of every file of these folders, by path. */
@@ -44,8 +42,6 @@ export interface Machine {
   log(): string;
   /** As a power cut. */
   cutPower(): Promise<void>;
-  /** With what it had on its disk. */
-  start(): Promise<void>;
 }
 
 export function makeBridge(): void {
@@ -54,9 +50,6 @@ export function makeBridge(): void {
   ip('address', 'add', `${address}/24`, 'dev', name);
   ip('link', 'set', name, 'up');
 }
-
-/** Holds the ID of the command that was begun last. */
-const lastCommand = '/etc/last-command';
 
 /** In order: nothing of the machine's reaches the host's folders. */
 const setUp = [
@@ -113,15 +106,8 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   async function run(path: string, ...command: readonly string[]): Promise<CommandResult> {
     const namespaces = ['-t', String(pid), '--net', '--mount', '--uts', '--pid', '--'];
     const env = { ...process.env, PATH: `${path}:${process.env['PATH']}` };
-    const inNode = [
-      '/bin/sh',
-      '-c',
-      `mv -f ${lastCommand} ${lastCommand}.before 2>/dev/null; echo $$ >${lastCommand}; exec "$@"`,
-      'sh',
-      ...command,
-    ];
     try {
-      const { stdout, stderr } = await promisify(execFile)('nsenter', [...namespaces, ...inNode], { env });
+      const { stdout, stderr } = await promisify(execFile)('nsenter', [...namespaces, ...command], { env });
       return { code: 0, output: `${stdout}${stderr}` };
     } catch (error) {
       const { code, stdout, stderr } = error as { code: unknown; stdout?: string; stderr?: string };
@@ -135,9 +121,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
     name,
     address,
     at,
-    start,
     run,
-    killCommand: () => run('', '/bin/sh', '-c', `kill -KILL $(cat ${lastCommand}.before)`),
     async files(folders) {
       const found = new Map<string, string>();
       for (const folder of folders) {

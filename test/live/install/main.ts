@@ -6,15 +6,15 @@ import { liveNetwork } from '../network.ts';
 import { inOwnNetwork } from '../own-network.ts';
 import { findInstallAssets, type InstallAssets, installAssetsGuide } from './install-assets.ts';
 import { startKubeadmCluster } from './kubeadm-cluster.ts';
-import { installAndUndo, installUpgradeAndUndo, meetFaults } from './steps.ts';
+import { installAndUndo, installUpgradeAndUndo } from './steps.ts';
 
 const { values } = parseArgs({
   options: {
     /**
-     * Of `faults` (on the way), `undo` (port form: install and undo), `upgrade` (beside, port form, upgrade, undo). A
+     * Of `undo` (port form: install and undo), `upgrade` (beside, port form, upgrade, undo). A
      * cluster is upgraded once, so `beside` (beside, upgrade, undo) has one of its own.
      */
-    steps: { type: 'string', default: 'faults,undo,upgrade,beside' },
+    steps: { type: 'string', default: 'undo,upgrade,beside' },
     output: { type: 'string' },
   },
 });
@@ -51,8 +51,7 @@ async function runSteps(steps: readonly string[], found: InstallAssets): Promise
   const cluster = await startKubeadmCluster(found);
   try {
     for (const step of steps) {
-      if (step === 'faults') await meetFaults(cluster, older, tell);
-      else if (step === 'undo') await installAndUndo(cluster, older, tell);
+      if (step === 'undo') await installAndUndo(cluster, older, tell);
       else if (step === 'upgrade' || step === 'beside')
         await installUpgradeAndUndo(cluster, found, step, tell);
       else throw new TypeError(`--steps: ${step} is none`);

@@ -4,7 +4,6 @@ import { parseRouterStatus } from '../../../src/own-paths/status/status-schema.t
 import { eventually } from '../../support/eventually.ts';
 import { type ExclusiveResource, exclusiveResource } from '../exclusive-resources.ts';
 import { tlsRequest } from '../tls-request.ts';
-import { faults } from './faults.ts';
 import type { InstallAssets, KubernetesRelease } from './install-assets.ts';
 import { image, type KubeadmCluster, touched } from './kubeadm-cluster.ts';
 import { type Load, startLoad } from './load.ts';
@@ -85,16 +84,6 @@ async function routersAgree({ machines, admin }: KubeadmCluster, port: number): 
   }).catch((cause: unknown) => {
     throw new Error(`the routers do not agree: ${JSON.stringify(told)}`, { cause });
   });
-}
-
-export async function meetFaults(
-  cluster: KubeadmCluster,
-  release: KubernetesRelease,
-  tell: Tell,
-): Promise<void> {
-  for (const [name, meet] of Object.entries(faults)) {
-    await tell(`${name}: ${await meet(cluster, release)}`);
-  }
 }
 
 export async function installAndUndo(
