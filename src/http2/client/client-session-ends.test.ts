@@ -3,14 +3,8 @@ import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { openSessionWithPeer } from '../../../test/support/http2-client-session.ts';
-import {
-  dataFrame,
-  headFrame,
-  okFrames,
-  settingsFrame,
-  uint32,
-} from '../../../test/support/raw-http2-peer.ts';
-import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { dataFrame, headFrame, okFrames, settingsFrame } from '../../../test/support/raw-http2-peer.ts';
+import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
 import { Http2Error } from '../frames/frame.ts';
 
 const { none, endStream } = frameFlag;
@@ -213,13 +207,13 @@ test('end() sends GOAWAY and closes; destroy() fails each stream with the reason
   const ended = await openSessionWithPeer(context);
   ended.session.end();
   assert.equal(await ended.peer.goAwayCode(), 0);
-  await eventually(() => ended.peer.closed && ended.events.at(-1) === 'closed');
+  await eventually(() => ended.peer.socket.closed && ended.events.at(-1) === 'closed');
   const destroyed = await openSessionWithPeer(context);
   const { response } = destroyed.ask();
   const reason = new Error('given up');
   destroyed.session.destroy(reason);
   await assert.rejects(response.whole(), reason);
-  await eventually(() => destroyed.peer.closed);
+  await eventually(() => destroyed.peer.socket.closed);
 });
 
 test('a request that had not left when its connection ended counts as not processed', async (context) => {
@@ -235,7 +229,7 @@ test('a request that had not left when its connection ended counts as not proces
     unsent.map(({ response }) => response.refused),
     [true, true],
   );
-  await eventually(() => peer.closed);
+  await eventually(() => peer.socket.closed);
   assert.equal(peer.of(frameType.headers).length, 1);
 });
 

@@ -8,10 +8,9 @@ import {
   okFrames,
   settingsFrame,
   startRawHttp2Server,
-  uint32,
 } from '../../../test/support/raw-http2-peer.ts';
 import { fieldBlock, indexed } from '../../../test/support/security/hpack.ts';
-import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
 
 const { none, ack, endHeaders, endStream, padded } = frameFlag;
 const protocolError = 0x1;
@@ -128,7 +127,7 @@ describe('attack: what breaks the protocol ends the connection, says why, and fa
         assert.equal(response.refused, false);
       }
       assert.equal(await peer.goAwayCode(), code);
-      await eventually(() => peer.closed && events.at(-1) === 'closed');
+      await eventually(() => peer.socket.closed && events.at(-1) === 'closed');
       assert.equal(session.isOpen, false);
       assert.equal(session.streams, 0);
       assert.throws(() => ask());
@@ -259,6 +258,6 @@ test('what is written after the end is dropped: it is no error of the connection
   session.end();
   session.ping();
   assert.equal((await closed.promise).message, 'the connection was closed');
-  await eventually(() => peers[0]?.closed === true);
+  await eventually(() => peers[0]?.socket.closed === true);
   assert.deepEqual(peers[0]?.of(frameType.ping), []);
 });

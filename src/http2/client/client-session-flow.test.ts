@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { openSessionWithPeer } from '../../../test/support/http2-client-session.ts';
-import { dataFrame, headFrame, okFrames, uint32 } from '../../../test/support/raw-http2-peer.ts';
-import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { dataFrame, headFrame, okFrames } from '../../../test/support/raw-http2-peer.ts';
+import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
 
 const { none, endStream, padded } = frameFlag;
 const flowControlError = 0x3;

@@ -8,9 +8,8 @@ import {
   okFrames,
   type RawHttp2Peer,
   settingsFrame,
-  uint32,
 } from '../../../test/support/raw-http2-peer.ts';
-import { type Frame, frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { type Frame, frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
 
 const { none, endStream } = frameFlag;
 const initialWindow = 65_535;

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
-import { type FrameClient, requestLines, startWithFrames } from '../../../test/support/raw-http2-client.ts';
-import { settingsFrame, uint32 } from '../../../test/support/raw-http2-peer.ts';
+import { requestLines, startWithFrames } from '../../../test/support/raw-http2-client.ts';
+import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
 import { fieldBlock } from '../../../test/support/security/hpack.ts';
-import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import {
+  frame,
+  frameFlag,
+  frameType,
+  type RawHttp2,
+  uint32,
+} from '../../../test/support/security/raw-http2.ts';
 import { type FrameKind, frameKinds, type StreamState, smallData, streamStates } from '../frames/frame.ts';
 import { LeakyBucket } from '../frames/leaky-bucket.ts';
 import {
@@ -103,7 +109,7 @@ const download = (stream: number, path: string): Buffer =>
 async function clientWith(
   context: TestContext,
   state: StreamState,
-): Promise<{ client: FrameClient; stream: number }> {
+): Promise<{ client: RawHttp2; stream: number }> {
   const { client, server } = await startWithFrames(context, (request) =>
     new URL(request.url).pathname === '/never' ? new Promise(() => {}) : new Response('fine'),
   );
@@ -138,7 +144,7 @@ async function clientWith(
 }
 
 /** Codes of the RST_STREAM frames on a stream, but for those that ask to stop sending. */
-function issues(client: FrameClient, stream: number): number[] {
+function issues(client: RawHttp2, stream: number): number[] {
   return client
     .of(frameType.rstStream, stream)
     .map(({ payload }) => payload.readUInt32BE(0))

@@ -7,9 +7,9 @@ import {
   requestLines,
   startWithFrames,
 } from '../../../test/support/raw-http2-client.ts';
-import { settingsFrame, uint32 } from '../../../test/support/raw-http2-peer.ts';
+import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
 import { fieldBlock } from '../../../test/support/security/hpack.ts';
-import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
 
 const { none, endStream, endHeaders, padded } = frameFlag;
 const protocolError = 0x1;

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
+import { preface, requestLines, startWithFrames } from '../../../test/support/raw-http2-client.ts';
+import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
 import {
-  type FrameClient,
-  preface,
-  requestLines,
-  startWithFrames,
-} from '../../../test/support/raw-http2-client.ts';
-import { settingsFrame, uint32 } from '../../../test/support/raw-http2-peer.ts';
-import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+  frame,
+  frameFlag,
+  frameType,
+  type RawHttp2,
+  uint32,
+} from '../../../test/support/security/raw-http2.ts';
 import type { NodeBindings } from '../../node/exchange/node-inbound.ts';
 
 const { none, endStream, padded } = frameFlag;
@@ -30,7 +31,7 @@ function bytesOf(request: Request): Response {
 }
 
 /** Waits until exactly so many bytes came on a stream, and no more do. */
-async function assertReceived(client: FrameClient, stream: number, bytes: number): Promise<void> {
+async function assertReceived(client: RawHttp2, stream: number, bytes: number): Promise<void> {
   await eventually(() => client.received(stream) >= bytes);
   await client.settled();
   assert.equal(client.received(stream), bytes);
@@ -276,7 +277,7 @@ describe('windows that are widened', () => {
   const length = 4 * 1024 * 1024;
 
   /** A client that has been sent so many bytes, within windows that it need not widen. */
-  async function clientThatHasRead(context: TestContext): Promise<FrameClient> {
+  async function clientThatHasRead(context: TestContext): Promise<RawHttp2> {
     const { client } = await startWithFrames(context, () => new Response(Buffer.alloc(length)), {
       first: [preface, settingsFrame(4, 2 ** 30)],
     });

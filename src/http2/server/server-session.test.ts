@@ -8,15 +8,14 @@ import { rawClient } from '../../../test/support/node-clients.ts';
 import { servingTls } from '../../../test/support/node-server.ts';
 import {
   connectWithFrames,
-  FrameClient,
   preface,
   requestLines,
   startWithFrames,
 } from '../../../test/support/raw-http2-client.ts';
-import { settingsFrame, uint32 } from '../../../test/support/raw-http2-peer.ts';
+import { settingsFrame } from '../../../test/support/raw-http2-peer.ts';
 import { recordingLogger } from '../../../test/support/recording-logger.ts';
 import { fieldBlock } from '../../../test/support/security/hpack.ts';
-import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { frame, frameFlag, frameType, RawHttp2, uint32 } from '../../../test/support/security/raw-http2.ts';
 import type { NodeInboundRequest } from '../../node/exchange/node-inbound.ts';
 import { MemoryBudget } from '../sockets/held-bytes.ts';
 import { AddressResets } from './client-budgets.ts';
@@ -134,7 +133,7 @@ test('attack: unfinished heads on many connections: the oldest is closed', async
   const server = { heldForOthers: 300_000, observer, logger };
   const { client, port } = await startWithFrames(context, fine, { server });
   const unfinished = headFrames(1, [...requestLines(), 'x-large', 'a'.repeat(45_000)], { isWhole: false });
-  const begins = async (each: FrameClient): Promise<FrameClient> => {
+  const begins = async (each: RawHttp2): Promise<RawHttp2> => {
     each.write(unfinished);
     // Nothing may be asked on it any more: wait until another connection has been served behind it.
     const other = await connectWithFrames(context, port);
@@ -190,7 +189,7 @@ test('a listener that throws at the end of its stream does not disturb other str
   context.after(() => server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const socket = await rawClient(context, (server.address() as AddressInfo).port, 'h2');
-  const client = new FrameClient(socket);
+  const client = new RawHttp2(socket);
   client.write(preface);
   client.write(settingsFrame());
   for (const stream of [1, 3, 5]) client.request(stream, requestLines());

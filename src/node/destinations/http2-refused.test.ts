@@ -13,9 +13,8 @@ import {
   type RawHttp2Peer,
   type RawHttp2Server,
   startRawHttp2Server,
-  uint32,
 } from '../../../test/support/raw-http2-peer.ts';
-import { frame, frameFlag, frameType } from '../../../test/support/security/raw-http2.ts';
+import { frame, frameFlag, frameType, uint32 } from '../../../test/support/security/raw-http2.ts';
 import type { Destination } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 
@@ -216,5 +215,5 @@ test('what is open below the last stream of a GOAWAY ends in peace, while new re
   assert.equal(server.peers.length, 2);
   server.peers[0]?.write(dataFrame(1, 'to the end', endStream));
   assert.equal(await watch.text(), 'to the end');
-  await eventually(() => server.peers[0]?.closed === true);
+  await eventually(() => server.peers[0]?.socket.closed === true);
 });

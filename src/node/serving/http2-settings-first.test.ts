@@ -69,7 +69,7 @@ test('a destination whose settings do not come has not got the write', async (co
   assert.equal(failure.code, 'Timeout');
   assert.equal(failure.message, `https://127.0.0.1:${server.port}: no HTTP/2 settings within 300 ms`);
   assert.equal(failure.mayHaveBeenProcessed, false);
-  await eventually(() => server.peers[0]?.closed === true);
+  await eventually(() => server.peers[0]?.socket.closed === true);
   assert.equal(server.peers[0]?.of(frameType.headers).length, 0);
 });
 
@@ -80,5 +80,5 @@ test('a transport that is closed while settings are awaited leaves no connection
   await eventually(() => server.peers[0]?.preface !== undefined);
   transport.close();
   assert.equal((await sending).mayHaveBeenProcessed, false);
-  await eventually(() => server.peers[0]?.closed === true);
+  await eventually(() => server.peers[0]?.socket.closed === true);
 });

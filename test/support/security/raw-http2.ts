@@ -50,6 +50,13 @@ export function frame(
   return Buffer.concat([head, payload]);
 }
 
+/** 32 bits in network order: the payload of RST_STREAM and WINDOW_UPDATE. */
+export function uint32(...values: number[]): Buffer {
+  const bytes = Buffer.alloc(4 * values.length);
+  for (const [index, value] of values.entries()) bytes.writeUInt32BE(value, 4 * index);
+  return bytes;
+}
+
 /** How a request ended. */
 interface StreamOutcome {
   /** `undefined` when the stream or the connection ended without an answer. */
@@ -63,7 +70,8 @@ export class RawHttp2 {
   readonly frames: Frame[] = [];
   /** The router closed its side, or all of it. */
   ended = false;
-  #unread = Buffer.alloc(0);
+  #unread: Buffer = Buffer.alloc(0);
+  #pings = 0;
 
   constructor(socket: TLSSocket) {
     this.socket = socket;
@@ -102,12 +110,66 @@ export class RawHttp2 {
     };
   }
 
+  /** Received ones of this type, of one stream or of all. */
+  of(type: number, stream?: number): Frame[] {
+    return this.frames.filter((each) => each.type === type && (stream ?? each.stream) === each.stream);
+  }
+
+  /** Bytes of content that came on a stream. */
+  received(stream: number): number {
+    return this.of(frameType.data, stream).reduce((sum, { payload }) => sum + payload.length, 0);
+  }
+
+  /** Until the router has dealt with all that was written, and its answers are here. */
+  async settled(): Promise<void> {
+    const payload = uint32(0x7e57, ++this.#pings);
+    this.write(frame(frameType.ping, frameFlag.none, 0, payload));
+    await eventually(() =>
+      this.of(frameType.ping).some((each) => each.flags === frameFlag.ack && each.payload.equals(payload)),
+    );
+  }
+
+  /** The error code of the GOAWAY, once it is here. */
+  async goAwayCode(): Promise<number | undefined> {
+    await eventually(() => this.of(frameType.goAway).length > 0);
+    return this.of(frameType.goAway)[0]?.payload.readUInt32BE(4);
+  }
+
+  /**
+   * The error code that the connection ended with. `undefined` where the client began to read so late that the
+   * router had given it up, and the GOAWAY was lost with the connection.
+   */
+  async endedWith(): Promise<number | undefined> {
+    await eventually(() => this.isOver);
+    return this.of(frameType.goAway)[0]?.payload.readUInt32BE(4);
+  }
+
+  /** The error code of a stream's RST_STREAM, once it is here. */
+  async resetCode(stream: number): Promise<number | undefined> {
+    await eventually(() => this.of(frameType.rstStream, stream).length > 0);
+    return this.of(frameType.rstStream, stream)[0]?.payload.readUInt32BE(0);
+  }
+
+  /** Whether END_STREAM came on it. */
+  hasEnded(stream: number): boolean {
+    return this.of(frameType.data, stream).some(({ flags }) => (flags & frameFlag.endStream) !== 0);
+  }
+
+  /** RFC 9113 section 6.9. */
+  widen(stream: number, increment: number): void {
+    this.write(frame(frameType.windowUpdate, frameFlag.none, stream, uint32(increment)));
+  }
+
+  data(stream: number, content: string | Buffer, flags: number = frameFlag.none): void {
+    this.write(frame(frameType.data, flags, stream, Buffer.from(content)));
+  }
+
   #on(stream: number): Frame[] {
     return this.frames.filter((each) => each.stream === stream);
   }
 
   #read(chunk: Buffer): void {
-    this.#unread = Buffer.concat([this.#unread, chunk]);
+    this.#unread = this.beginning(Buffer.concat([this.#unread, chunk]));
     while (this.#unread.length >= 9) {
       const length = this.#unread.readUIntBE(0, 3);
       if (this.#unread.length < 9 + length) return;
@@ -119,9 +181,18 @@ export class RawHttp2 {
       };
       this.#unread = this.#unread.subarray(9 + length);
       this.frames.push(received);
-      const isSettings = received.type === frameType.settings && received.flags === frameFlag.none;
-      if (isSettings) this.write(frame(frameType.settings, frameFlag.ack, 0));
+      this.took(received);
     }
+  }
+
+  /** Takes off what is no frame yet. @returns what is left of what was received */
+  protected beginning(unread: Buffer): Buffer {
+    return unread;
+  }
+
+  protected took({ type, flags }: Frame): void {
+    const isSettings = type === frameType.settings && flags === frameFlag.none;
+    if (isSettings) this.write(frame(frameType.settings, frameFlag.ack, 0));
   }
 }
 
