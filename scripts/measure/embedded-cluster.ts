@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,11 +12,10 @@ import {
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { serveFlags } from '../../demo/routers.ts';
 import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../src/cli/commands/keygen.ts';
-import { validateServeOptions } from '../../src/cli/serve/router-config.ts';
 import type { RunningRouter, ServeConfig } from '../../src/node/configuration/serve-config.ts';
-import { startRouter } from '../../src/node/process/start-router.ts';
 import { type Logger, silentLogger } from '../../src/runtime/logger.ts';
 import { openEmbeddedSync } from '../../src/sync/node/embedded-sync.ts';
+import { startRouterByFlags } from '../harness/router-by-flags.ts';
 
 /** What a sync job of the cluster is started with. */
 export interface SyncCredentials {
@@ -107,20 +105,17 @@ export async function createEmbeddedCluster(logger: Logger = silentLogger): Prom
           ...options,
         }),
       ),
-    async startRouter(apiServer, options = {}, configure = (config) => config) {
+    async startRouter(apiServer, options, configure) {
       const snapshotKeys = join(keys, publicKeysFile);
       const demo = serveFlags({ apiServer, certificates, snapshotKeys, snapshotFile: '', logger });
-      const flags = Object.entries({ ...demo, 'snapshot-file': undefined, ...options });
-      const result = await validateServeOptions(
-        Object.fromEntries(flags.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
-        {
-          readFile: (path) => readFileSync(path, 'utf8'),
-          network: { addresses: [], defaultRouteInterfaces: [] },
-          now: Date.now(),
-        },
+      const flags = { ...demo, 'snapshot-file': undefined, ...options };
+      return closing(
+        await startRouterByFlags(flags, {
+          logger,
+          more: { openEmbeddedSync },
+          ...(configure && { configure }),
+        }),
       );
-      if (!result.ok) throw new TypeError(result.issues.map(({ message }) => message).join('\n'));
-      return closing(await startRouter(configure(result.config), logger, { openEmbeddedSync }));
     },
     kubeconfig: (apiServer) =>
       writeKubeconfig(join(directory, `${apiServer.serverId}.kubeconfig`), {

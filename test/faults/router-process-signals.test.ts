@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { eventually } from '../support/eventually.ts';
 import { type RouterProcess, startRouterProcess } from '../support/router-process.ts';
 import { syncCluster } from '../support/sync-cluster.ts';
-import { openHttp1, readUntil } from '../support/tls-client.ts';
+import { openSocket, readUntil } from '../support/tls-client.ts';
 
 interface Watching {
   readonly router: RouterProcess;
@@ -22,7 +22,7 @@ async function startWatching(
   const router = await startRouterProcess(context, cluster, server, flags);
   const { admin, clusterCa } = cluster.certificates;
   const read = (path: string): string => readFileSync(path, 'utf8');
-  const watch = await openHttp1(context, {
+  const watch = await openSocket(context, {
     port: router.port,
     ca: read(clusterCa),
     pair: {

@@ -18,7 +18,7 @@ import {
 import { labelOf, type ParsedFamily, parseScrape, sampleValue } from '../support/prometheus-text.ts';
 import { collectGarbage } from '../support/security/memory.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
-import { askOverHttp2, openHttp1, openHttp2, readUntil } from '../support/tls-client.ts';
+import { askOverHttp2, openHttp2, openSocket, readUntil } from '../support/tls-client.ts';
 
 /** Does whatever makes a series of each metric. */
 async function playSession(context: TestContext, router: ObservedRouter): Promise<void> {
@@ -31,11 +31,11 @@ async function playSession(context: TestContext, router: ObservedRouter): Promis
   assert.equal((await ask('/apis/lost/v1/things')).status, 503);
   await ask('/apis', { headers: ['accept', 'application/json;profile=nopeer'] });
   const pair = await started.user('someone');
-  const exec = await openHttp1(context, { port: started.port, ca, pair });
+  const exec = await openSocket(context, { port: started.port, ca, pair });
   const path = '/api/v1/namespaces/a/pods/b/exec';
   exec.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`);
   await readUntil(exec, '101 Switching Protocols');
-  const malformed = await openHttp1(context, { port: started.port, ca });
+  const malformed = await openSocket(context, { port: started.port, ca });
   malformed.write('GET / HTTP/1.1\r\n folded: line\r\n\r\n');
   await readUntil(malformed, '400 Bad Request');
   const plain = connectTcp(started.port, '127.0.0.1', () => plain.write('GET / HTTP/1.1\r\n\r\n'));

@@ -13,7 +13,7 @@ import {
   targets,
 } from '../support/security/router-under-test.ts';
 import { syncCluster } from '../support/sync-cluster.ts';
-import { openHttp1, readUntil } from '../support/tls-client.ts';
+import { openSocket, readUntil } from '../support/tls-client.ts';
 
 function upgradeOf(path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`;
@@ -155,7 +155,7 @@ test('SIGTERM ends a process with declined upgrades, of clients that stay and th
     'shutdown-watch-termination-grace-period': ['200ms'],
   });
   for (const leaves of [true, false]) {
-    const client = await openHttp1(context, { port: router.port, ca: read(clusterCa), pair: pairOf(admin) });
+    const client = await openSocket(context, { port: router.port, ca: read(clusterCa), pair: pairOf(admin) });
     client.on('error', () => {});
     client.write(upgradeOf('/api/v1/namespaces?watch=true'));
     await readUntil(client, '"type":"ADDED"');

@@ -1,8 +1,11 @@
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
+import { request as httpsRequest } from 'node:https';
 import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
+import { allHeaders, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import type { CertificatePair } from './certificates.ts';
 
 interface TlsClientOptions {
@@ -32,9 +35,83 @@ function tls({ host = '127.0.0.1', port, ca, pair }: TlsClientOptions) {
   };
 }
 
-/** A connection for HTTP/1.1 written by hand, destroyed at the end of the test. */
-export async function openHttp1(context: TestContext, options: TlsClientOptions): Promise<TLSSocket> {
-  const socket = connect({ ...tls(options), ALPNProtocols: ['http/1.1'] });
+export interface WireRequest {
+  readonly method?: string;
+  readonly path?: string;
+  /** name, value, name, value. */
+  readonly headers?: RawHeaders;
+  readonly body?: string | Buffer;
+}
+
+/** An answer as it stood on the wire. */
+export interface WireAnswer {
+  readonly status: number;
+  readonly statusMessage: string;
+  readonly headers: RawHeaders;
+  readonly body: Buffer;
+}
+
+/** Asks over HTTP/1.1, on a connection of its own. */
+export async function exchangeHttp1(
+  options: TlsClientOptions,
+  { method = 'GET', path = '/', headers = [], body }: WireRequest,
+): Promise<WireAnswer> {
+  const outgoing = httpsRequest({
+    ...tls(options),
+    method,
+    path,
+    agent: false,
+    headers: [
+      ...['host', `127.0.0.1:${options.port}`],
+      ...headers,
+      ...(body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))]),
+      // A test that nominates headers itself says `close` there.
+      ...(allHeaders(headers, 'connection').length > 0 ? [] : ['connection', 'close']),
+    ],
+  });
+  outgoing.end(body);
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
+  const chunks = await incoming.toArray();
+  outgoing.destroy();
+  return {
+    status: incoming.statusCode ?? 0,
+    statusMessage: incoming.statusMessage ?? '',
+    headers: incoming.rawHeaders,
+    body: Buffer.concat(chunks),
+  };
+}
+
+/** Asks over HTTP/2, on a connection that is there. */
+export async function exchangeHttp2(
+  session: ClientHttp2Session,
+  { method = 'GET', path = '/', headers = [], body }: WireRequest,
+): Promise<WireAnswer> {
+  const stream = session.request([':method', method, ':path', path, ...headers], {
+    endStream: body === undefined,
+  });
+  if (body !== undefined) stream.end(body);
+  const head = Promise.withResolvers<readonly string[]>();
+  stream.once('response', (_headers, _flags, rawHeaders) => head.resolve(rawHeaders));
+  stream.once('error', head.reject);
+  stream.once('close', () => head.reject(new Error(`closed with code ${stream.rstCode}`)));
+  const lines = await head.promise;
+  const chunks = await stream.toArray();
+  const pseudo = lines.indexOf(':status');
+  return {
+    status: Number(lines[pseudo + 1]),
+    statusMessage: '',
+    headers: lines.filter((_, index) => index - (index % 2) !== pseudo),
+    body: Buffer.concat(chunks),
+  };
+}
+
+/** A connection on which HTTP is written by hand, destroyed at the end of the test. */
+export async function openSocket(
+  context: TestContext,
+  options: TlsClientOptions,
+  protocol: 'h2' | 'http/1.1' = 'http/1.1',
+): Promise<TLSSocket> {
+  const socket = connect({ ...tls(options), ALPNProtocols: [protocol] });
   socket.on('error', () => socket.destroy());
   context.after(() => socket.destroy());
   await once(socket, 'secureConnect');
@@ -43,7 +120,10 @@ export async function openHttp1(context: TestContext, options: TlsClientOptions)
 
 /** An HTTP/2 connection, destroyed at the end of the test. */
 export function openHttp2(context: TestContext, options: TlsClientOptions): ClientHttp2Session {
-  const session = connectHttp2(`https://${options.host ?? '127.0.0.1'}:${options.port}`, tls(options));
+  const session = connectHttp2(`https://${options.host ?? '127.0.0.1'}:${options.port}`, {
+    ...tls(options),
+    maxSendHeaderBlockLength: 1024 * 1024,
+  });
   session.on('error', () => session.destroy());
   context.after(() => session.destroy());
   return session;
@@ -89,18 +169,8 @@ function somethingNew(stream: Readable): Promise<void> {
 export async function askOverHttp2(
   session: ClientHttp2Session,
   target: string,
-  {
-    method = 'GET',
-    headers = [],
-    body,
-  }: { method?: string; headers?: readonly string[]; body?: string } = {},
+  request: Omit<WireRequest, 'path'> = {},
 ): Promise<Answer> {
-  const stream = session.request([':method', method, ':path', target, ...headers], {
-    endStream: body === undefined,
-  });
-  if (body !== undefined) stream.end(body);
-  const [head] = await once(stream, 'response');
-  let text = '';
-  for await (const chunk of stream) text += chunk;
-  return { status: Number(head[':status']), text };
+  const { status, body } = await exchangeHttp2(session, { ...request, path: target });
+  return { status, text: body.toString() };
 }

@@ -27,7 +27,7 @@ test('the fetch handler gets a request whose parts are there when they are asked
   });
   assert.deepEqual(JSON.parse(body.toString()), {
     method: 'PUT',
-    url: `https://127.0.0.1:${port}/other?a=%2F`,
+    url: `https://localhost:${port}/other?a=%2F`,
     header: 'a, b',
     text: 'content',
   });

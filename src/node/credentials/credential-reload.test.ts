@@ -14,8 +14,8 @@ import {
 import {
   askOverHttp1,
   askOverHttp2,
-  openHttp1,
   openHttp2,
+  openSocket,
   readUntil,
 } from '../../../test/support/tls-client.ts';
 import { firstHeader } from '../../apimachinery/raw-headers.ts';
@@ -56,13 +56,13 @@ async function openStreams(context: TestContext, started: StartedRouter): Promis
   const pair = await started.user('jane');
   const client = { ...clientOf(started), pair };
   const { apiServer } = started;
-  const overHttp1 = await openHttp1(context, client);
+  const overHttp1 = await openSocket(context, client);
   overHttp1.write(`GET ${watch} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   await readUntil(overHttp1, 'ADDED');
   const session = openHttp2(context, client);
   const overHttp2 = session.request({ ':path': watch });
   await readUntil(overHttp2, 'ADDED');
-  const tunnel = await openHttp1(context, client);
+  const tunnel = await openSocket(context, client);
   tunnel.write(
     `POST ${exec} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`,
   );
@@ -102,7 +102,7 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
       await stillAlive();
 
       const pair = await started.user('jane');
-      const socket = await openHttp1(context, { ...clientOf(started), pair });
+      const socket = await openSocket(context, { ...clientOf(started), pair });
       assert.equal(servingName(socket), 'router-2');
       assert.equal((await askOverHttp1(socket, pods)).status, 200);
       assert.equal(apiServer.requests.at(-1)?.clientName, 'front-proxy-client-2');
@@ -133,9 +133,9 @@ describe('a changed serving pair', () => {
   it('is what new connections see', async (context) => {
     const started = await startRouterWithFiles(context);
     await writePair(started.write, 'serving', await servingPair(started.authorities.cluster, 'router-2'));
-    assert.equal(servingName(await openHttp1(context, clientOf(started))), 'router');
+    assert.equal(servingName(await openSocket(context, clientOf(started))), 'router');
     await started.router.reload();
-    assert.equal(servingName(await openHttp1(context, clientOf(started))), 'router-2');
+    assert.equal(servingName(await openSocket(context, clientOf(started))), 'router-2');
   });
 
   it('that is half-written keeps the old, says so, and is taken once it is whole', async (context) => {
@@ -145,7 +145,7 @@ describe('a changed serving pair', () => {
     await write('serving.crt', next.chain);
     await router.reload();
     await router.reload();
-    assert.equal(servingName(await openHttp1(context, clientOf(started))), 'router');
+    assert.equal(servingName(await openSocket(context, clientOf(started))), 'router');
     const errors = logs.filter(({ level }) => level === 'error');
     assert.equal(errors.length, 1, 'one line for one error');
     assert.match(
@@ -163,7 +163,7 @@ describe('a changed serving pair', () => {
 
     await write('serving.key', next.privateKey);
     await router.reload();
-    assert.equal(servingName(await openHttp1(context, clientOf(started))), 'router-2');
+    assert.equal(servingName(await openSocket(context, clientOf(started))), 'router-2');
     const mended = await statusOf(context, started);
     const renewed = mended.certificates.find(({ name }) => name === 'tls-cert-file');
     assert.equal(renewed?.subject, 'CN=router-2');
@@ -179,7 +179,7 @@ it('one bad file of a change keeps all of the old in force, until it is mended: 
   await writePair(write, 'serving', await servingPair(authorities.cluster, 'router-2'));
   await write('keys.json', '{"keys": [{}]}');
   await router.reload();
-  assert.equal(servingName(await openHttp1(context, clientOf(started))), 'router');
+  assert.equal(servingName(await openSocket(context, clientOf(started))), 'router');
   const [error, ...others] = logs.filter(({ level }) => level === 'error');
   assert.deepEqual(others, []);
   assert.match(String(error?.fields['error']), /^--snapshot-keys: /);
@@ -193,7 +193,7 @@ it('one bad file of a change keeps all of the old in force, until it is mended: 
 
   await write('keys.json', JSON.stringify({ keys: [started.snapshotKey.publicJwk] }));
   await router.reload();
-  assert.equal(servingName(await openHttp1(context, clientOf(started))), 'router-2');
+  assert.equal(servingName(await openSocket(context, clientOf(started))), 'router-2');
   assert.deepEqual((await statusOf(context, started)).warnings, []);
 });
 

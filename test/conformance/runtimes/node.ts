@@ -1,6 +1,4 @@
-import { validateServeOptions } from '../../../src/cli/serve/router-config.ts';
-import { startRouter } from '../../../src/node/process/start-router.ts';
-import { silentLogger } from '../../../src/runtime/logger.ts';
+import { startRouterByFlags } from '../../../scripts/harness/router-by-flags.ts';
 import { localId } from '../../support/decision-rows.ts';
 import type { Cluster } from '../cluster.ts';
 import {
@@ -45,11 +43,7 @@ export const nodeHttp2: ConformanceRuntime = {
   start: (cluster) => startNode(cluster, (port) => http2Client({ port, tls: clientTls })),
 };
 
-async function startNode(
-  cluster: Cluster,
-  connect: (port: number) => WireClient,
-  flags: Readonly<Record<string, readonly string[]>> = {},
-): Promise<RunningRuntime> {
+async function startNode(cluster: Cluster, connect: (port: number) => WireClient): Promise<RunningRuntime> {
   const files: Readonly<Record<string, string>> = {
     'cluster-ca.crt': clusterAuthority.certificate,
     'front-proxy-ca.crt': frontProxyAuthority.certificate,
@@ -60,7 +54,7 @@ async function startNode(
     'snapshot-keys.json': snapshotKeysText,
     'assertion-keys.json': assertionKeysText,
   };
-  const result = await validateServeOptions(
+  const router = await startRouterByFlags(
     {
       'server-id': [localId],
       'local-server': [`https://${cluster.addresses[localId]}`],
@@ -77,16 +71,9 @@ async function startNode(
       'snapshot-keys': ['snapshot-keys.json'],
       'assertion-keys': ['assertion-keys.json'],
       'allow-loopback-peers': ['true'],
-      ...flags,
     },
-    {
-      readFile: (path) => files[path] ?? missingFile(path),
-      network: { addresses: [], defaultRouteInterfaces: [] },
-      now: Date.now(),
-    },
+    { readFile: (path) => files[path] ?? missingFile(path) },
   );
-  if (!result.ok) throw new Error(JSON.stringify(result.issues));
-  const router = await startRouter(result.config, silentLogger);
   const client = connect(Number(new URL(router.origin).port));
   return {
     client,

@@ -1,68 +1,41 @@
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import { connect, type SecureClientSessionOptions } from 'node:http2';
-import { request as httpsRequest } from 'node:https';
-import { allHeaders, type RawHeaders } from '../../../src/apimachinery/raw-headers.ts';
-import { type Client, clientTls } from './certificates.ts';
+import { connect } from 'node:http2';
+import {
+  exchangeHttp1,
+  exchangeHttp2,
+  type WireAnswer as WholeAnswer,
+  type WireRequest,
+} from '../tls-client.ts';
+import { type Client, clientPair, clientTls, clusterAuthority } from './certificates.ts';
 import type { Protocol } from './recording-backend.ts';
 import { assertNoSecretIn } from './secrets.ts';
 
-export interface WireRequest {
+interface AskedBy extends WireRequest {
   readonly protocol?: Protocol;
   readonly client?: Client;
-  readonly method?: string;
-  readonly path?: string;
-  /** name, value, name, value. */
-  readonly headers?: RawHeaders;
-  readonly body?: string;
 }
 
-/** An answer as it stood on the wire. */
-export interface WireAnswer {
-  readonly status: number;
-  readonly headers: RawHeaders;
+/** An answer as it stood on the wire; its body as a byte string. */
+export interface WireAnswer extends Pick<WholeAnswer, 'status' | 'headers'> {
   readonly body: string;
 }
 
 /** Asks the router on a connection of its own. The body of a failure is searched for secrets. */
-export async function ask(port: number, request: WireRequest = {}): Promise<WireAnswer> {
-  const answer = request.protocol === 'h2' ? await overHttp2(port, request) : await overHttp1(port, request);
-  if (answer.status >= 400) assertNoSecretIn(answer.body, `the answer ${answer.body}`);
-  return answer;
+export async function ask(
+  port: number,
+  { protocol, client = 'nobody', ...request }: AskedBy = {},
+): Promise<WireAnswer> {
+  const ca = clusterAuthority.certificate;
+  const answer =
+    protocol === 'h2'
+      ? await overHttp2(port, client, request)
+      : await exchangeHttp1({ port, ca, pair: clientPair(client) }, request);
+  const body = answer.body.toString('latin1');
+  if (answer.status >= 400) assertNoSecretIn(body, `the answer ${body}`);
+  return { status: answer.status, headers: answer.headers, body };
 }
 
-async function overHttp1(port: number, request: WireRequest): Promise<WireAnswer> {
-  const { client = 'nobody', method = 'GET', path = '/', headers = [], body } = request;
-  const outgoing = httpsRequest({
-    host: '127.0.0.1',
-    port,
-    method,
-    path,
-    agent: false,
-    servername: 'localhost',
-    ...clientTls(client),
-    headers: [
-      ...['host', `127.0.0.1:${port}`],
-      ...headers,
-      ...(body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))]),
-      // A test that nominates headers itself says `close` there.
-      ...(allHeaders(headers, 'connection').length > 0 ? [] : ['connection', 'close']),
-    ],
-  });
-  outgoing.end(body);
-  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
-  const chunks = await incoming.toArray();
-  outgoing.destroy();
-  return {
-    status: incoming.statusCode ?? 0,
-    headers: incoming.rawHeaders,
-    body: Buffer.concat(chunks).toString('latin1'),
-  };
-}
-
-async function overHttp2(port: number, request: WireRequest): Promise<WireAnswer> {
-  const { client = 'nobody', method = 'GET', path = '/', headers = [], body } = request;
-  const options: SecureClientSessionOptions & { readonly strictSingleValueFields: boolean } = {
+async function overHttp2(port: number, client: Client, request: WireRequest): Promise<WholeAnswer> {
+  const options = {
     servername: 'localhost',
     maxSendHeaderBlockLength: 1024 * 1024,
     // Attackers send twice what should stand once.
@@ -70,27 +43,10 @@ async function overHttp2(port: number, request: WireRequest): Promise<WireAnswer
     ...clientTls(client),
   };
   const session = connect(`https://127.0.0.1:${port}`, options);
+  // The stream of the request tells of it.
+  session.on('error', () => {});
   try {
-    const failed = Promise.withResolvers<never>();
-    session.on('error', failed.reject);
-    const stream = session.request([':method', method, ':path', path, ...headers], {
-      endStream: body === undefined,
-    });
-    if (body !== undefined) stream.end(body);
-    stream.on('error', failed.reject);
-    stream.on('close', () => failed.reject(new Error(`closed with code ${stream.rstCode}`)));
-    // A failure after the answer is nobody's any more.
-    failed.promise.catch(() => {});
-    const head = Promise.withResolvers<readonly string[]>();
-    stream.once('response', (_headers, _flags, rawHeaders) => head.resolve(rawHeaders));
-    const lines = await Promise.race([head.promise, failed.promise]);
-    const chunks = await stream.toArray();
-    const pseudo = lines.indexOf(':status');
-    return {
-      status: Number(lines[pseudo + 1]),
-      headers: lines.filter((_, index) => index - (index % 2) !== pseudo),
-      body: Buffer.concat(chunks).toString('latin1'),
-    };
+    return await exchangeHttp2(session, request);
   } finally {
     session.destroy();
   }

@@ -60,6 +60,8 @@ export function credentialIdOf(client: Client): readonly string[] {
   return ['x-remote-extra-authentication.kubernetes.io%2fcredential-id', `X509SHA256=${fingerprint}`];
 }
 
+export const clientPair = (client: Client): CertificatePair | undefined => clients[client];
+
 /** TLS options of a client of the router. */
 export function clientTls(client: Client): {
   readonly ca: string;

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { type ServeOptionsResult, validateServeOptions } from '../../../src/cli/serve/router-config.ts';
+import {
+  startRouterByFlags,
+  validateFlags as validateGivenFlags,
+} from '../../../scripts/harness/router-by-flags.ts';
 import type {
   HealthConfig,
   RunningRouter,
   ServeConfig,
 } from '../../../src/node/configuration/serve-config.ts';
-import { startRouter } from '../../../src/node/process/start-router.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
@@ -150,14 +152,12 @@ async function startRunning(
   context: TestContext,
   logLines: string[],
   flags: FlagChanges,
-  {
-    configure = (config) => config,
-    files,
-  }: { readonly configure?: Configure | undefined; readonly files?: Files | undefined },
+  { configure, files }: { readonly configure?: Configure | undefined; readonly files?: Files | undefined },
 ): Promise<RunningRouter> {
-  const result = await validateFlags(flags, files);
-  assert.ok(result.ok, JSON.stringify(result));
-  const running = await startRouter(configure(result.config), keptLog(logLines));
+  const running = await startRouterByFlags(
+    { ...commonFlags, ...flags },
+    { logger: keptLog(logLines), readFile: fileOf(files), ...(configure && { configure }) },
+  );
   context.after(async () => {
     await running.close();
     for (const line of logLines) assertNoSecretIn(line, `the log line ${line}`);
@@ -165,16 +165,14 @@ async function startRunning(
   return running;
 }
 
+const fileOf =
+  (more: Files = {}) =>
+  (path: string): string =>
+    more[path] ?? commonFiles[path] ?? assert.fail(`no file ${path}`);
+
 /** What `serve` would say to these flags. */
-export function validateFlags(flags: FlagChanges, moreFiles: Files = {}): Promise<ServeOptionsResult> {
-  const files: Files = { ...commonFiles, ...moreFiles };
-  const given = Object.entries({ ...commonFlags, ...flags }).filter(([, values]) => values !== undefined);
-  return validateServeOptions(Object.fromEntries(given), {
-    network: { addresses: [], defaultRouteInterfaces: [] },
-    now: Date.now(),
-    readFile: (path) => files[path] ?? assert.fail(`no file ${path}`),
-  });
-}
+export const validateFlags = (flags: FlagChanges, files?: Files) =>
+  validateGivenFlags({ ...commonFlags, ...flags }, fileOf(files));
 
 export async function pushSnapshot(port: number, snapshot: Snapshot): Promise<WireAnswer> {
   return pushText(port, await sealSnapshot(snapshot, snapshotKey));
