@@ -18,7 +18,7 @@ import {
 import { labelOf, type ParsedFamily, parseScrape, sampleValue } from '../support/prometheus-text.ts';
 import { collectGarbage } from '../support/security/memory.ts';
 import { snapshotOf } from '../support/snapshot-builder.ts';
-import { askOverHttp2, openHttp2, openSocket, readUntil } from '../support/tls-client.ts';
+import { openHttp2, openSocket, readUntil } from '../support/tls-client.ts';
 
 /** Does whatever makes a series of each metric. */
 async function playSession(context: TestContext, router: ObservedRouter): Promise<void> {
@@ -243,21 +243,6 @@ describe('metrics of a running router', () => {
     );
     assert.equal((await push(without)).status, 200);
     assert.deepEqual(mentions(await scrape()), []);
-  });
-
-  it('keeps metrics to allowed callers and monitors', async (context) => {
-    const { started } = await startObservedRouter(context);
-    const ca = started.authorities.cluster.certificate;
-    const as = async (groups: readonly string[] | undefined): Promise<number[]> => {
-      const pair = groups && (await started.user('someone', groups));
-      const session = openHttp2(context, { port: started.port, ca, pair });
-      const paths = ['metrics', 'metrics/slis'].map((name) => `/.mixed-version-proxy/${name}`);
-      return Promise.all(paths.map(async (path) => (await askOverHttp2(session, path)).status));
-    };
-    assert.deepEqual(await as(['system:monitoring']), [200, 200]);
-    assert.deepEqual(await as(['system:masters']), [200, 200]);
-    assert.deepEqual(await as(['developers']), [403, 403]);
-    assert.deepEqual(await as(undefined), [403, 403]);
   });
 
   it('leaves metrics under their plain names to the local server', async (context) => {
