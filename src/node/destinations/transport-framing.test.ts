@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import { askHttp1, askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import { type PeerIncoming, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
-import { ownResponse } from '../../request/transport.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 
@@ -61,39 +60,6 @@ for (const upstream of protocols) {
         assert.equal(whole.body.toString(), 'content');
       }
       assert.equal(router.failures.length, 0);
-    });
-
-    test('a redirect is passed on, not followed', async (context) => {
-      let requests = 0;
-      const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
-        requests++;
-        outgoing.writeHead(302, { location: '/elsewhere' });
-        outgoing.end();
-      });
-      const router = await startRouter(context, { destination: peer.destination });
-      assert.equal((await askHttp1(router.port)).status, 302);
-      assert.equal(requests, 1);
-    });
-
-    test('a response that is replaced is given up at the destination, its body unread', async (context) => {
-      const closed = Promise.withResolvers<void>();
-      const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
-        outgoing.on('error', () => {});
-        outgoing.writeHead(404);
-        outgoing.write('not found');
-        outgoing.once('close', closed.resolve);
-      });
-      const router = await startRouter(context, {
-        destination: peer.destination,
-        onResponseHead: () => ({
-          kind: 'replace',
-          outcome: ownResponse(new Response('instead', { status: 503 })),
-        }),
-      });
-      const response = await askHttp1(router.port);
-      assert.equal(response.status, 503);
-      assert.equal(response.body.toString(), 'instead');
-      await closed.promise;
     });
   });
 }

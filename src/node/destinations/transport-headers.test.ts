@@ -12,70 +12,12 @@ import {
   startRawPeer,
 } from '../../../test/support/node-exchange.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
-import { everyoneVerified } from '../../../test/support/node-server.ts';
-import { allHeaders, firstHeader, toByteString } from '../../apimachinery/raw-headers.ts';
+import { allHeaders, firstHeader } from '../../apimachinery/raw-headers.ts';
 
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 
-/** The lines of a request without HTTP/2's pseudo headers. */
-function linesOf(incoming: PeerIncoming): string[] {
-  return incoming.rawHeaders.filter(
-    (_, index) => incoming.rawHeaders[index - (index % 2)]?.startsWith(':') !== true,
-  );
-}
-
 for (const protocol of protocols) {
   describe(`towards a destination on ${protocol}`, () => {
-    test('two X-Remote-Group lines arrive as two, a comma in a name stays in it', async (context) => {
-      let received: string[] = [];
-      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
-        received = linesOf(incoming);
-        outgoing.end();
-      });
-      const stamped = [
-        'X-Remote-User',
-        'alice',
-        'X-Remote-Group',
-        'a, b',
-        'X-Remote-Group',
-        toByteString('größe'),
-      ];
-      const router = await startRouter(context, { destination: peer.destination, stamped });
-
-      for (const response of [
-        await askHttp1(router.port),
-        await askHttp2(http2Client(context, router.port)),
-      ]) {
-        assert.equal(response.status, 200);
-        assert.deepEqual(allHeaders(received, 'x-remote-group'), ['a, b', toByteString('größe')]);
-      }
-    });
-
-    test('a user in 1,000 groups gets through', async (context) => {
-      let count = 0;
-      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
-        count = allHeaders(incoming.rawHeaders, 'x-remote-group').length;
-        outgoing.end();
-      });
-      const groups = Array.from({ length: 1_000 }, (_, index) => [
-        'x-remote-group',
-        `system:serviceaccounts:namespace-${index}`,
-      ]).flat();
-      const router = await startRouter(context, {
-        destination: peer.destination,
-        stamped: groups,
-        server: { clientCertificateOf: everyoneVerified },
-      });
-      // The same number of lines on the way in, under a name that hygiene lets pass.
-      const headers = groups.map((line) => line.replace('x-remote-group', 'x-test-group'));
-
-      assert.equal((await askHttp1(router.port, { headers })).status, 200);
-      assert.equal(count, 1_000);
-      count = 0;
-      assert.equal((await askHttp2(http2Client(context, router.port), { headers })).status, 200);
-      assert.equal(count, 1_000);
-    });
-
     test('a gzip body passes byte for byte with its length', async (context) => {
       const packed = gzipSync('{"kind":"Table"}'.repeat(1_000));
       const peer = await startPeer(context, protocol, (incoming, outgoing) => {
@@ -125,40 +67,6 @@ for (const protocol of protocols) {
       assert.deepEqual(allHeaders((await askHttp1(router.port)).headers, 'warning'), expected);
       const overHttp2 = await askHttp2(http2Client(context, router.port));
       assert.deepEqual(allHeaders(overHttp2.headers, 'warning'), expected);
-    });
-
-    test('the target is passed on byte for byte', async (context) => {
-      let target = '';
-      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
-        target = incoming.url ?? '';
-        outgoing.end();
-      });
-      const router = await startRouter(context, { destination: peer.destination });
-      const path = '/api/v1/namespaces/a%2Fb/services/x:1/proxy//y;z/?b=2&a=%20+&b=1&=';
-
-      await askHttp1(router.port, { path });
-      assert.equal(target, path);
-      target = '';
-      await askHttp2(http2Client(context, router.port), { path });
-      assert.equal(target, path);
-    });
-
-    test('without the front-proxy certificate another connection is used, and none is presented', async (context) => {
-      const subjects: (string | undefined)[] = [];
-      const peer = await startPeer(context, protocol, (incoming, outgoing) => {
-        const socket = 'stream' in incoming ? incoming.stream.session?.socket : incoming.socket;
-        const { subject } = (socket as import('node:tls').TLSSocket).getPeerCertificate();
-        subjects.push(subject?.CN?.toString());
-        outgoing.end();
-      });
-      const presenting = await startRouter(context, { destination: peer.destination });
-      await askHttp1(presenting.port);
-      const silent = await startRouter(context, {
-        destination: peer.destination,
-        outbound: { presentFrontProxyCertificate: false },
-      });
-      await askHttp1(silent.port);
-      assert.deepEqual(subjects, ['front-proxy-client', undefined]);
     });
   });
 }

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { eventually } from '../../../test/support/eventually.ts';
-import { askHttp1, askHttp2, http2Client, rawClient } from '../../../test/support/node-clients.ts';
+import { askHttp2, http2Client, rawClient } from '../../../test/support/node-clients.ts';
 import { frontProxyAuthority, peerPair } from '../../../test/support/node-exchange.ts';
 import { mirror, startServer as start, servingTls as tls } from '../../../test/support/node-server.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
@@ -61,23 +60,6 @@ describe('the life of the server', () => {
     assert.equal(await served(), 'next');
   });
 
-  test('closing lets responses in progress end, tells HTTP/2 clients, and refuses new connections', async (context) => {
-    const responses: ((response: Response) => void)[] = [];
-    const { port, server } = await start(context, () => new Promise((resolve) => responses.push(resolve)));
-    const session = http2Client(context, port);
-    const goaway = once(session, 'goaway');
-    const overHttp2 = askHttp2(session);
-    const overHttp1 = askHttp1(port);
-    await eventually(() => responses.length === 2);
-    const closed = server.close(60_000);
-    await goaway;
-    await assert.rejects(askHttp1(port));
-    for (const response of responses) response(new Response('in time'));
-    assert.equal((await overHttp1).body.toString(), 'in time');
-    assert.equal((await overHttp2).body.toString(), 'in time');
-    await closed;
-  });
-
   /** Nobody waits for a response on them, and the client never ends them. */
   const quiet: Record<string, (context: TestContext, port: number) => Promise<unknown>> = {
     'no TLS handshake': async (context, port) => {
@@ -109,16 +91,4 @@ describe('the life of the server', () => {
       await server.close(120_000);
     });
   }
-
-  test('what outlasts the grace period is cut', async (context) => {
-    let asked = 0;
-    const { port, server } = await start(context, () => {
-      asked++;
-      return new Promise(() => {});
-    });
-    const cut = [assert.rejects(askHttp1(port)), assert.rejects(askHttp2(http2Client(context, port)))];
-    await eventually(() => asked === 2);
-    await server.close(50);
-    await Promise.all(cut);
-  });
 });

@@ -135,50 +135,6 @@ for (const [token, method] of [
   ['websocket', 'GET'],
 ] as const) {
   describe(`an upgrade to ${token}`, () => {
-    test('carries bytes both ways, untouched', async (context) => {
-      const destination = await startDestination(context, switching(token), echo);
-      const router = await startRouter(context, { destination: destination.destination });
-      const client = await connect(context, router, upgradeRequest(token, '', method));
-      const head = await readUntil(client, '\r\n\r\n');
-      assert.equal(head, switching(token));
-      const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, index) => index % 256));
-      client.write(bytes);
-      let back = Buffer.alloc(0);
-      while (back.length < bytes.length) {
-        const [chunk] = (await once(client, 'data')) as [Buffer];
-        back = Buffer.concat([back, chunk]);
-      }
-      assert.deepEqual(back, bytes);
-    });
-
-    test('reaches the destination with its own hop’s lines and the stamped identity, over HTTP/1.1', async (context) => {
-      const destination = await startDestination(context, switching(token));
-      const router = await startRouter(context, {
-        destination: destination.destination,
-        stamped: ['X-Remote-Group', 'a, b', 'X-Remote-Group', 'c'],
-      });
-      const lines =
-        'Sec-WebSocket-Protocol: v5.channel.k8s.io\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n' +
-        'X-Remote-User: mallory\r\nConnection: X-Remote-Group\r\n';
-      const client = await connect(context, router, upgradeRequest(token, lines, method));
-      await readUntil(client, '\r\n\r\n');
-      const [start, ...head] = destination.head().trimEnd().split('\r\n');
-      assert.equal(start, `${method} /api/v1/namespaces/a/pods/b/exec?command=sh&command=-c HTTP/1.1`);
-      assert.deepEqual(
-        head.filter((line) => !line.startsWith('Content-Length')),
-        [
-          `Host: 127.0.0.1:${destination.port}`,
-          'Sec-WebSocket-Protocol: v5.channel.k8s.io',
-          'X-Stream-Protocol-Version: v4.channel.k8s.io',
-          'X-Remote-Group: a, b',
-          'X-Remote-Group: c',
-          'Connection: Upgrade',
-          `Upgrade: ${token}`,
-        ],
-      );
-      assert.equal(head.includes('Content-Length: 0'), method === 'POST');
-    });
-
     test('keeps the first bytes of both sides, sent along with the heads', async (context) => {
       const destination = await startDestination(context, `${switching(token)}server first`);
       const router = await startRouter(context, { destination: destination.destination });
