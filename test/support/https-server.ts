@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type ServerOptions } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import { everyConnectionOf } from '../../src/node/serving/endpoint-server.ts';
+import { listenOnLoopback } from './listen-on-loopback.ts';
 
 export type HttpListener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
@@ -22,17 +21,8 @@ export async function openHttpsServer(
   listener: HttpListener,
   port = 0,
 ): Promise<HttpsServer> {
-  const server = createServer(options, listener);
-  const cutConnections = everyConnectionOf(server);
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        cutConnections();
-      }),
-  };
+  const { port: bound, stop } = await listenOnLoopback(createServer(options, listener), port);
+  return { port: bound, close: stop };
 }
 
 /** The same, closed when the test ends. */

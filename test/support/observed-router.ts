@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
-import { sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
 import { type Format, type ParsedFamily, parseScrape } from './prometheus-text.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 import { type StartedRouter, servingPair, startRouterWithFiles } from './started-router.ts';
-import { type Answer, askOverHttp2, openHttp2 } from './tls-client.ts';
 
-export interface ObservedRouter {
+/** `ask` and `push` are a super-user's. */
+export interface ObservedRouter extends Pick<Awaited<ReturnType<StartedRouter['asUser']>>, 'ask' | 'push'> {
   readonly started: StartedRouter;
   readonly peer: ApiServerDouble;
-  /** As a super-user. */
-  ask(target: string, options?: Parameters<typeof askOverHttp2>[2]): Promise<Answer>;
   scrape(format?: Format): Promise<ReadonlyMap<string, ParsedFamily>>;
-  push(snapshot: Snapshot): Promise<Answer>;
 }
 
 export const openMetricsAccept = 'application/openmetrics-text;version=1.0.0;q=0.9,text/plain;q=0.5';
@@ -35,9 +31,7 @@ export async function startObservedRouter(
     pair: await servingPair(cluster, 'peer'),
     clientAuthorities: frontProxies.certificate,
   });
-  const pair = await started.user('admin', ['system:masters']);
-  const session = openHttp2(context, { port: started.port, ca: cluster.certificate, pair });
-  const ask: ObservedRouter['ask'] = (target, options) => askOverHttp2(session, target, options);
+  const { ask, push } = await started.asUser();
   return {
     started,
     peer,
@@ -48,10 +42,7 @@ export async function startObservedRouter(
       assert.equal(status, 200, text);
       return parseScrape(text, format);
     },
-    async push(snapshot) {
-      const body = await sealSnapshot(snapshot, signingKeyOf(started.snapshotKey.privateJwk));
-      return ask('/.mixed-version-proxy/v1/snapshot', { method: 'PUT', body });
-    },
+    push,
   };
 }
 

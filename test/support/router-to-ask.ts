@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { runCommand, type Written } from './command-context.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 import { type StartedRouterOptions, startRouterWithFiles } from './started-router.ts';
-import { askOverHttp2, openHttp2 } from './tls-client.ts';
 
 /** Two versions, each of which serves what the other one does not. */
 export const mixedSnapshot = snapshotOf({
@@ -46,17 +44,7 @@ export async function routerToAsk(context: TestContext, flags: StartedRouterOpti
       shutdownSignal: Promise.resolve('SIGTERM'),
     });
   const push = async () => {
-    const session = openHttp2(context, {
-      port: started.port,
-      ca: started.authorities.cluster.certificate,
-      pair: admin,
-    });
-    const body = await sealSnapshot(mixedSnapshot, signingKeyOf(started.snapshotKey.privateJwk));
-    const { status } = await askOverHttp2(session, '/.mixed-version-proxy/v1/snapshot', {
-      method: 'PUT',
-      body,
-    });
-    assert.equal(status, 200);
+    assert.equal((await (await started.asUser()).push(mixedSnapshot)).status, 200);
   };
   return { started, admin, ask, askBy, explain, push, watchOnce };
 }

@@ -7,12 +7,19 @@ import { readServeInput, type ServeArguments } from '../../src/cli/serve/serve-i
 import type { RouterFlag } from '../../src/node/configuration/router-settings.ts';
 import type { RunningRouter } from '../../src/node/configuration/serve-config.ts';
 import { startRouter } from '../../src/node/process/start-router.ts';
-import { type GeneratedSigningKey, generateSigningKey } from '../../src/snapshot/signing/seal.ts';
+import type { Snapshot } from '../../src/snapshot/format/schema.ts';
+import {
+  type GeneratedSigningKey,
+  generateSigningKey,
+  sealSnapshot,
+  signingKeyOf,
+} from '../../src/snapshot/signing/seal.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
 import { type Authority, type CertificatePair, createAuthority } from './certificates.ts';
 import { commandContext } from './command-context.ts';
 import { type LogLine, recordingLogger } from './recording-logger.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
+import { type Answer, askOverHttp2, openHttp2 } from './tls-client.ts';
 
 /** The authorities of a cluster. */
 interface ClusterAuthorities {
@@ -37,6 +44,15 @@ export interface StartedRouter {
   readonly snapshotKey: GeneratedSigningKey;
   /** A client certificate of the cluster's authority. */
   user(commonName: string, organizations?: readonly string[]): Promise<CertificatePair>;
+  /** Whoever has this client certificate, over a connection of their own. Default: a super-user. */
+  asUser(pair?: CertificatePair): Promise<RouterUser>;
+}
+
+interface RouterUser {
+  readonly pair: CertificatePair;
+  ask(target: string, request?: Parameters<typeof askOverHttp2>[2]): Promise<Answer>;
+  /** Signs it by the key that counted at first. */
+  push(snapshot: Snapshot): Promise<Answer>;
 }
 
 /** A RouterConfiguration without its header. */
@@ -163,14 +179,29 @@ export async function startRouterWithFiles(
     configurationSource: input.configurationSource,
   });
   context.after(() => router.close(0));
+  const port = Number(new URL(router.origin).port);
+  const user: StartedRouter['user'] = (commonName, organizations = []) =>
+    authorities.cluster.issue({ commonName, organizations, usage: 'client' });
   return {
     ...made,
     router,
-    port: Number(new URL(router.origin).port),
+    port,
     logs,
     configure,
-    user: (commonName, organizations = []) =>
-      authorities.cluster.issue({ commonName, organizations, usage: 'client' }),
+    user,
+    async asUser(given) {
+      const pair = given ?? (await user('kubernetes-admin', ['system:masters']));
+      const session = openHttp2(context, { port, ca: authorities.cluster.certificate, pair });
+      const ask: RouterUser['ask'] = (target, request) => askOverHttp2(session, target, request);
+      return {
+        pair,
+        ask,
+        async push(snapshot) {
+          const body = await sealSnapshot(snapshot, signingKeyOf(made.snapshotKey.privateJwk));
+          return ask('/.mixed-version-proxy/v1/snapshot', { method: 'PUT', body });
+        },
+      };
+    },
   };
 }
 

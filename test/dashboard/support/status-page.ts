@@ -5,9 +5,8 @@ import { after, before, type TestContext } from 'node:test';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { chromiumMissing, launchChromium } from '../../../scripts/dashboard/chromium.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
-import { sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
 import { type StartedRouter, startRouterWithFiles } from '../../support/started-router.ts';
-import { type Answer, askOverHttp2, openHttp2 } from '../../support/tls-client.ts';
+import type { Answer } from '../../support/tls-client.ts';
 import type { Ports } from './clusters.ts';
 
 /** For `describe`: runs where there is a browser, and says what is missing elsewhere. */
@@ -97,17 +96,14 @@ export async function startPageRouter(context: TestContext): Promise<PageRouter>
   });
   const { port, authorities } = started;
   const origin = `https://127.0.0.1:${port}`;
-  const pair = await started.user('kubernetes-admin', ['system:masters']);
-  const session = openHttp2(context, { port, ca: authorities.cluster.certificate, pair });
+  const { pair, ask, push } = await started.asUser();
   return {
     origin,
     authorities,
     ports: { local: started.apiServer.port },
-    ask: (target) => askOverHttp2(session, target),
+    ask,
     async push(snapshot) {
-      const body = await sealSnapshot(snapshot, signingKeyOf(started.snapshotKey.privateJwk));
-      const target = '/.mixed-version-proxy/v1/snapshot';
-      const { status, text } = await askOverHttp2(session, target, { method: 'PUT', body });
+      const { status, text } = await push(snapshot);
       assert.ok(status === 200 || status === 201, text);
     },
     open: (browser, options = {}) =>

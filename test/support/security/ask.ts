@@ -5,7 +5,7 @@ import {
   type WireAnswer as WholeAnswer,
   type WireRequest,
 } from '../tls-client.ts';
-import { type Client, clientPair, clientTls, clusterAuthority } from './certificates.ts';
+import { type Client, clientTls, routerAt } from './certificates.ts';
 import type { Protocol } from './recording-backend.ts';
 import { assertNoSecretIn } from './secrets.ts';
 
@@ -24,11 +24,10 @@ export async function ask(
   port: number,
   { protocol, client = 'nobody', ...request }: AskedBy = {},
 ): Promise<WireAnswer> {
-  const ca = clusterAuthority.certificate;
   const answer =
     protocol === 'h2'
       ? await overHttp2(port, client, request)
-      : await exchangeHttp1({ port, ca, pair: clientPair(client) }, request);
+      : await exchangeHttp1(routerAt(port, client), request);
   const body = answer.body.toString('latin1');
   if (answer.status >= 400) assertNoSecretIn(body, `the answer ${body}`);
   return { status: answer.status, headers: answer.headers, body };

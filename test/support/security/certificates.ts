@@ -60,7 +60,10 @@ export function credentialIdOf(client: Client): readonly string[] {
   return ['x-remote-extra-authentication.kubernetes.io%2fcredential-id', `X509SHA256=${fingerprint}`];
 }
 
-export const clientPair = (client: Client): CertificatePair | undefined => clients[client];
+/** How this client finds the router, and shows itself. */
+export function routerAt(port: number, client: Client) {
+  return { port, ca: clusterAuthority.certificate, pair: clients[client] as CertificatePair | undefined };
+}
 
 /** TLS options of a client of the router. */
 export function clientTls(client: Client): {

@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { eventually } from '../eventually.ts';
-import type { Client } from './certificates.ts';
-import { connectToRouter } from './connect-to-router.ts';
+import { openSocket } from '../tls-client.ts';
+import { type Client, routerAt } from './certificates.ts';
 import { assertNoSecretIn } from './secrets.ts';
 
 /** An HTTP/1.1 connection on which a test writes what no client library would. */
@@ -54,7 +54,7 @@ export async function rawHttp1(
   port: number,
   client: Client = 'nobody',
 ): Promise<RawHttp1> {
-  const raw = await connectToRouter(context, port, 'http/1.1', client, (socket) => new RawHttp1(socket));
+  const raw = new RawHttp1(await openSocket(context, routerAt(port, client)));
   context.after(() => {
     assertNoSecretIn(raw.received, 'an answer');
   });

@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { eventually } from '../eventually.ts';
-import type { Client } from './certificates.ts';
-import { connectToRouter } from './connect-to-router.ts';
+import { openSocket } from '../tls-client.ts';
+import { type Client, routerAt } from './certificates.ts';
 import { fieldBlock, statusOf } from './hpack.ts';
 import { assertNoSecretIn } from './secrets.ts';
 
@@ -207,7 +207,7 @@ export async function rawHttp2(
   port: number,
   client: Client = 'nobody',
 ): Promise<RawHttp2> {
-  const raw = await connectToRouter(context, port, 'h2', client, (socket) => new RawHttp2(socket));
+  const raw = new RawHttp2(await openSocket(context, routerAt(port, client), 'h2'));
   context.after(() => {
     for (const { payload } of raw.frames) assertNoSecretIn(payload.toString('latin1'), 'a frame');
   });
