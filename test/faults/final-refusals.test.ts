@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
-import { notServedStatus, shuttingDownStatus } from '../../src/proxy/delivery/judge-response.ts';
+import { notServedStatus } from '../../src/proxy/delivery/judge-response.ts';
 import { serverNotReady } from '../../src/proxy/delivery/undelivered.ts';
 import { ask } from '../support/security/ask.ts';
 import { rawHttp1 } from '../support/security/raw-http1.ts';
 import { type Protocol, protocols } from '../support/security/recording-backend.ts';
-import { answerNotServed } from './laboratory/answer-faults.ts';
+import { answerNotServed, refuse, refuseAsItEnds } from './laboratory/answer-faults.ts';
 import type { Script } from './laboratory/asked.ts';
 import { inLaboratories, type Laboratory } from './laboratory/laboratory.ts';
 import { type ClientAnswer, requestIdHeader } from './laboratory/record.ts';
@@ -13,29 +13,11 @@ import { type ClientAnswer, requestIdHeader } from './laboratory/record.ts';
 const resource = 'faults.example.com/v1/things';
 const target = `/apis/${resource}`;
 
-/** As kube-apiserver does while its last requests are carried out. */
-const ends: Script = (asked) => {
-  asked.seen.answer.refused = true;
-  asked.begin(503, {
-    'content-type': 'application/json',
-    'content-length': String(shuttingDownStatus.length),
-    'retry-after': '1',
-  });
-  asked.send(shuttingDownStatus);
-  asked.end();
-};
-
 /** As the router of a peer whose API server is down (RFC 9209). */
-const isDownBehindItsRouter: Script = async (asked) => {
-  const status = await serverNotReady().text();
-  asked.seen.answer.refused = true;
-  asked.begin(503, {
-    'content-length': String(status.length),
+const isDownBehindItsRouter: Script = async (asked) =>
+  refuse(asked, 503, await serverNotReady().text(), {
     'proxy-status': 'mixed-version-proxy; error=destination_unavailable',
   });
-  asked.send(status);
-  asked.end();
-};
 
 /** What is counted of the responses with `code`. */
 async function counted(laboratory: Laboratory, code: number): Promise<number> {
@@ -70,7 +52,7 @@ const refusals: Readonly<Record<string, readonly [code: number, script: Script]>
     404,
     (asked) => answerNotServed(asked, notServedStatus, 'application/json'),
   ],
-  'the 503 of a server that ends': [503, ends],
+  'the 503 of a server that ends': [503, refuseAsItEnds],
 };
 
 inLaboratories(
@@ -106,7 +88,7 @@ inLaboratories(
 );
 
 const upgrades: Readonly<Record<string, readonly [path: string, script: Script]>> = {
-  'a watch over WebSocket, of a server that ends': [`${target}?watch=true`, ends],
+  'a watch over WebSocket, of a server that ends': [`${target}?watch=true`, refuseAsItEnds],
   'exec, of a server that is down behind its router': [
     '/api/v1/namespaces/default/pods/a/exec?command=id',
     isDownBehindItsRouter,

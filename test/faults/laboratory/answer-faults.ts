@@ -1,6 +1,6 @@
 import { constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { notServedStatus } from '../../../src/proxy/delivery/judge-response.ts';
+import { notServedStatus, shuttingDownStatus } from '../../../src/proxy/delivery/judge-response.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Asked, Script } from './asked.ts';
 import { type Fault, withTimeouts } from './fault.ts';
@@ -98,8 +98,16 @@ const notServed: readonly Fault[] = [
 
 /** As kube-apiserver does; nothing is carried out. */
 export function answerNotServed(asked: Asked, content: string, contentType: string): void {
+  refuse(asked, 404, content, { 'content-type': contentType });
+}
+
+/** As kube-apiserver does while its last requests are carried out. */
+export const refuseAsItEnds: Script = (asked) =>
+  refuse(asked, 503, shuttingDownStatus, { 'content-type': 'application/json', 'retry-after': '1' });
+
+export function refuse(asked: Asked, code: number, content: string, lines: Record<string, string>): void {
   asked.seen.answer.refused = true;
-  asked.begin(404, { 'content-type': contentType, 'content-length': String(content.length) });
+  asked.begin(code, { ...lines, 'content-length': String(content.length) });
   asked.send(content);
   asked.end();
 }
