@@ -9,7 +9,7 @@ import type { ConformanceRuntime, Reservation, RunningRuntime } from './runtime.
 import type { ClientRequest, Exchange } from './wire/exchange.ts';
 
 /** Milliseconds after which a case has failed. */
-const caseTimeout = 20_000;
+const caseTimeout = 60_000;
 
 /** What came of one case on one runtime. */
 export type Outcome =

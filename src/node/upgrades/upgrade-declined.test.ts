@@ -19,7 +19,6 @@ test('a declined upgrade whose response is without a length ends with its connec
   assert.equal(destination.arrived(), '');
 });
 
-
 describe('refused before the destination sees anything', () => {
   for (const [what, request] of [
     ['an upgrade with a length', `${upgradeRequest('websocket', 'Content-Length: 5\r\n')}hello`],
