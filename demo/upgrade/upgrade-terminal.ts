@@ -1,4 +1,4 @@
-import { takesColor } from '../../src/cli/terminal/styled-text.ts';
+import { showsColors } from '../../src/cli/terminal/command-context.ts';
 
 /** Where an upgrade is shown. */
 export interface UpgradeTerminal {
@@ -30,7 +30,7 @@ export function processTerminal(): UpgradeTerminal {
   const write = (text: string): void => void stdout.write(text);
   return {
     isInteractive: stdin.isTTY === true && stdout.isTTY === true,
-    isColored: takesColor(stdout.isTTY === true, process.env),
+    isColored: showsColors(),
     // A terminal that does not know its size says 0.
     height: () => (stdout.rows > 0 ? stdout.rows : 24),
     write,

@@ -253,7 +253,8 @@ describe('explain', () => {
 
   it('explains every request target of --stdin, those too that the router refuses', async () => {
     const lines = ['*', 'pods', 'router:443'].map((url) => JSON.stringify({ method: 'OPTIONS', url }));
-    const { code, output } = await run(['explain', '--stdin'], [lines.join('\n')]);
+    const text = lines.join('\n');
+    const { code, output } = await run(['explain', '--stdin'], [text.slice(0, 40), text.slice(40)]);
     assert.equal(code, 0);
     const explained: { decision: string }[] = output
       .trimEnd()

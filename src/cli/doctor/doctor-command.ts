@@ -12,7 +12,7 @@ import type { Command, GivenArguments } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { outputSetting, structuredText } from '../terminal/structured-text.ts';
-import { colorSetting, isColored, type Line, renderLines, type Style } from '../terminal/styled-text.ts';
+import { type Line, renderLines, type Style } from '../terminal/styled-text.ts';
 import { examineRouter } from './examine-router.ts';
 import { exitCodeOf, type Finding } from './finding.ts';
 import { upgradeFindings } from './upgrade-findings.ts';
@@ -33,7 +33,6 @@ const flags = section('Flags:', {
     description: "The same of what runs today. Default: the router's stored snapshot.",
   }),
   output: outputSetting,
-  color: colorSetting,
 });
 
 export const doctorCommand: Command = {
@@ -55,10 +54,7 @@ export const doctorCommand: Command = {
     const findings = await examine(given, options, context);
     await context.writeOutput(
       options.output === 'text'
-        ? renderLines(
-            [...findings.flatMap(findingLines), countsLine(findings)],
-            isColored(options.color, context),
-          )
+        ? renderLines([...findings.flatMap(findingLines), countsLine(findings)], context.outputTakesColor)
         : await structuredText(findings, options.output),
     );
     return exitCodeOf(findings);

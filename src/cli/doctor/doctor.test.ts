@@ -118,13 +118,12 @@ describe('doctor', () => {
     assert.match((await runCommand(new Map(), ['doctor', 'now'])).errors, /doctor takes flags only/);
   });
 
-  it('marks what it finds in colours where they are asked for', async (context) => {
+  it('marks what it finds in colours on a terminal', async (context) => {
     const { path, doctor } = await installation(context);
     const args = ['--config', path('router.yaml')];
-    const { output: colored } = await doctor([...args, '--color=always']);
-    assert.ok(colored.startsWith('\u001b[32m[ok]\u001b[0m      configuration: '), colored);
+    const { output: colored } = await doctor(args, { outputTakesColor: true });
+    assert.ok(colored.startsWith('\u001b[32m[ok]\u001b[39m      configuration: '), colored);
     assert.ok(!(await doctor(args)).output.includes('\u001b'));
-    assert.ok((await doctor(args, { outputTakesColor: true })).output.includes('\u001b'));
   });
 
   it('stops at a configuration that cannot be used, with every error of it', async () => {

@@ -8,6 +8,7 @@ import { isJsonObject } from '../../runtime/validation.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { CommandContext, ExitCode } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
+import { printable } from '../terminal/styled-text.ts';
 
 /** An explanation for people: what was asked, the rules in order, what came out. */
 export function explanationText(
@@ -55,15 +56,6 @@ function row(name: string, value: string): string {
   return `${`${name}:`.padEnd(21)}${value}`;
 }
 
-/** What came from a URL or a snapshot must not steer the terminal that shows it. */
-function printable(line: string): string {
-  return line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
-    const escaped = JSON.stringify(character).slice(1, -1);
-    // JSON leaves U+202E and its kind as they are.
-    return escaped === character ? `\\u{${character.codePointAt(0)?.toString(16)}}` : escaped;
-  });
-}
-
 function describeTable(table: RoutingTable | undefined): string {
   if (table === undefined) return 'none';
   return `generation ${table.generation} with ${countOf(table.servers.length, 'server')}, of ${new Date(table.createdAt).toISOString()}`;
@@ -77,29 +69,39 @@ export async function explainLines(
   context: CommandContext,
   explain: (request: RequestToExplain) => Explanation,
 ): Promise<ExitCode> {
+  let number = 0;
   let failed = false;
-  for await (const lines of readLines(context.stdin)) {
+  const explainAll = async (lines: readonly string[]): Promise<void> => {
     let output = '';
-    for (const line of lines) {
-      if ('text' in line && line.text.trim() === '') continue;
-      const explanation = explainLine(line, explain);
+    for (const text of lines) {
+      number += 1;
+      if (text.trim() === '') continue;
+      const explanation = explainLine(number, text, explain);
       failed ||= 'error' in explanation;
       output += `${JSON.stringify(explanation)}\n`;
     }
     await context.writeOutput(output);
+  };
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of context.stdin) {
+    const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split('\n');
+    rest = lines.pop() ?? '';
+    await explainAll(lines);
   }
+  await explainAll([rest]);
   return failed ? 1 : 0;
 }
 
 type LineResult = Omit<Explanation, 'trace' | 'notes'> | { readonly line: number; readonly error: string };
 
 function explainLine(
-  line: { number: number; text: string } | { number: number; problem: string },
+  line: number,
+  text: string,
   explain: (request: RequestToExplain) => Explanation,
 ): LineResult {
-  if ('problem' in line) return { line: line.number, error: line.problem };
-  const request = v.safeParse(requestLine, line.text);
-  if (!request.success) return { line: line.number, error: request.issues[0].message };
+  const request = v.safeParse(requestLine, text);
+  if (!request.success) return { line, error: request.issues[0].message };
   const { trace: _trace, notes: _notes, ...explanation } = explain(request.output);
   return explanation;
 }
@@ -178,62 +180,4 @@ export function notesOnRequest(method: string, url: string): string[] {
     notes.push(`the router serves ${path} about itself. A server's own is asked for at that server`);
   }
   return notes;
-}
-
-/** One line of input, or why it cannot be read as one. */
-export type InputLine =
-  | { readonly number: number; readonly text: string }
-  | { readonly number: number; readonly problem: string };
-
-/** Longest line that is read: many times a request with its headers (64 KiB of them at most on any server). */
-const longestLine = 1024 * 1024;
-
-const newline = 0x0a;
-
-/**
- * Reads UTF-8 lines out of chunks, all lines of a chunk at a time, in memory bounded by the longest line. A last
- * line without a newline counts.
- */
-export async function* readLines(
-  source: AsyncIterable<Uint8Array>,
-  limit: number = longestLine,
-): AsyncGenerator<readonly InputLine[]> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  let pending: Uint8Array[] = [];
-  let pendingBytes = 0;
-  let number = 0;
-
-  const keep = (part: Uint8Array): void => {
-    pendingBytes += part.byteLength;
-    // What is over the limit is counted and dropped.
-    if (pendingBytes <= limit) pending.push(part);
-    else pending = [];
-  };
-  const take = (): InputLine => {
-    const bytes = pendingBytes;
-    const parts = pending;
-    pending = [];
-    pendingBytes = 0;
-    number += 1;
-    if (bytes > limit) return { number, problem: `longer than ${limit} bytes` };
-    try {
-      return { number, text: decoder.decode(Buffer.concat(parts)) };
-    } catch {
-      return { number, problem: 'not UTF-8' };
-    }
-  };
-
-  for await (const chunk of source) {
-    const lines: InputLine[] = [];
-    let start = 0;
-    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
-      keep(chunk.subarray(start, end));
-      lines.push(take());
-      start = end + 1;
-    }
-    // A copy: a view would keep the whole chunk in memory.
-    if (start < chunk.byteLength) keep(new Uint8Array(chunk.subarray(start)));
-    if (lines.length > 0) yield lines;
-  }
-  if (pendingBytes > 0) yield [take()];
 }

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { ReadTextFile } from '../settings/read-settings.ts';
-import { readTextFile } from '../terminal/command-context.ts';
 import { type HostFiles, hostFiles } from './host-files.ts';
 import { readerName } from './objects/reader-rights.ts';
 import { InstallationRefused } from './wait-until.ts';
@@ -28,7 +28,7 @@ interface KubeadmNodeOptions {
 export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptions = {}): KubeadmNode {
   return {
     ...hostFiles(root),
-    readNow: (path) => readTextFile(`${root}${path}`),
+    readNow: (path) => readFileSync(`${root}${path}`, 'utf8'),
     makeKubeconfig: (clusterConfiguration) => kubeconfigBy(kubeadm, clusterConfiguration),
   };
 }

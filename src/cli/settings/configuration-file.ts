@@ -1,15 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import {
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  type Pair,
-  parseAllDocuments,
-  visit,
-} from 'yaml';
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import {
   isSection,
   isSetting,
@@ -18,7 +8,7 @@ import {
   settingsOf,
   shownText,
 } from '../../node/configuration/setting.ts';
-import { fieldPath, quoted } from '../../runtime/validation.ts';
+import { fieldPath, isJsonObject } from '../../runtime/validation.ts';
 import { type CommandContext, readInputFile } from '../terminal/command-context.ts';
 import { similarName } from '../terminal/similar-name.ts';
 import {
@@ -54,6 +44,11 @@ export interface ConfigurationFile {
 /** Syntax errors that are told one by one. */
 const maximumSyntaxErrors = 5;
 
+const syntaxErrors: Readonly<Partial<Record<string, string>>> = {
+  DUPLICATE_KEY: 'is a key that was given before',
+  MULTIPLE_DOCS: 'holds a second document: one file is one configuration',
+};
+
 /**
  * Reads a configuration file, YAML 1.2 or JSON. Strict: unknown and repeated keys, wrong types, more than one
  * document, anchors and tags are errors, and each says where it stands. Pure.
@@ -63,170 +58,108 @@ export function parseConfigurationFile(
   text: string,
   kind: ConfigurationKind,
 ): ConfigurationFile {
-  const reader = new ConfigurationReader(path, kind);
-  reader.read(text);
-  const issues = reader.issues
-    .toSorted((a, b) => a.line - b.line || a.column - b.column)
-    .map((issue) => `${path}:${issue.line}:${issue.column}: ${issue.message}`);
-  return { path, text, values: reader.values, issues };
-}
-
-class ConfigurationReader {
-  readonly issues: { readonly line: number; readonly column: number; readonly message: string }[] = [];
-  readonly values = new Map<string, GivenValue>();
-  readonly #file: string;
-  readonly #kind: ConfigurationKind;
-  readonly #lines = new LineCounter();
-
-  constructor(file: string, kind: ConfigurationKind) {
-    this.#file = file;
-    this.#kind = kind;
-  }
-
-  read(text: string): void {
-    const documents = parseAllDocuments(text, {
-      lineCounter: this.#lines,
-      prettyErrors: false,
-      strict: true,
-      uniqueKeys: true,
-      logLevel: 'silent',
-    });
-    const [document, second] = 'empty' in documents ? [] : documents;
-    if (second?.range !== undefined) {
-      this.#issue(second.range[0], '', 'holds a second document: one file is one configuration');
-    }
-    const errors = [...(document?.errors ?? []), ...(document?.warnings ?? [])]
-      // The rest can be read: its errors are reported in the same run.
-      .filter(({ code }) => code !== 'DUPLICATE_KEY');
-    // A file of another kind has an error in each of its lines.
-    for (const { code, pos } of errors.slice(0, maximumSyntaxErrors)) {
-      // Without the parser's words: they quote the text, and it may be a key given by mistake.
-      const message = `is neither YAML nor JSON (${code}): see the indentation, and that a space follows each colon`;
-      this.#issue(pos[0], '', message);
-    }
-    const next = errors[maximumSyntaxErrors];
-    if (next !== undefined) {
-      this.#issue(next.pos[0], '', `${errors.length - maximumSyntaxErrors} more errors of this kind follow`);
-    }
-    if (document === undefined || document.contents === null) {
-      this.#issue(0, '', `is empty: begin with apiVersion: ${configurationVersion}`);
-      return;
-    }
-    if (this.issues.length > 0) return;
-    visit(document, {
-      Alias: (_, { range }) => this.#issue(range?.[0], '', 'is an alias: write the value out'),
-    });
-    this.#document(document.contents);
-    for (const { code, pos } of document.errors) {
-      if (code === 'DUPLICATE_KEY' && !this.#hasIssueAt(pos[0])) this.#issue(pos[0], '', repeatedKey);
-    }
-  }
-
-  #document(contents: Node): void {
-    if (!isMap(contents)) {
-      this.#issue(contents.range?.[0], '', 'must be an object with apiVersion and kind');
-      return;
-    }
-    const wanted = { apiVersion: configurationVersion, kind: this.#kind.kind };
-    for (const [name, value] of Object.entries(wanted)) {
-      const pair = contents.items.find((each) => keyOf(each) === name);
-      if (pair === undefined) this.#issue(contents.range?.[0], name, `is required: ${value}`);
-      else if (!isScalar(pair.value) || pair.value.value !== value) {
-        this.#issue(startOf(pair.value), name, `must be ${value}`);
-      }
-    }
-    const rest = contents.items.filter((pair) => !Object.hasOwn(wanted, keyOf(pair) ?? ''));
-    this.#members(rest, this.#kind.settings, '');
-  }
-
-  #members(pairs: readonly Pair[], section: SectionSchema, path: string): void {
-    const seen = new Set<string>();
-    for (const pair of pairs) {
-      const name = keyOf(pair);
-      if (name === undefined) {
-        this.#issue(startOf(pair.key), path, 'has a key that is no name');
-        continue;
-      }
-      const memberPath = fieldPath(path, name);
-      if (seen.has(name)) {
-        this.#issue(startOf(pair.key), memberPath, repeatedKey);
-        continue;
-      }
-      seen.add(name);
-      const member = Object.hasOwn(section.entries, name) ? section.entries[name] : undefined;
-      if (member === undefined) {
-        const similar = similarName(name, Object.keys(section.entries));
-        this.#unknownKey(pair, memberPath, [
-          ...(similar === undefined ? [] : [similar]),
-          ...this.#pathsOf(name),
-        ]);
-      } else if (isSetting(member)) this.#value(pair, member, memberPath);
-      else if (isSection(member) && isMap(pair.value)) this.#members(pair.value.items, member, memberPath);
-      // A section with only comments in it counts as absent.
-      else if (!isEmpty(pair.value)) this.#issue(startOf(pair.value), memberPath, 'must be an object');
-    }
-  }
-
-  /** @param candidates what may have been meant */
-  #unknownKey(pair: Pair, path: string, candidates: readonly string[]): void {
-    if (isMap(pair.value) && candidates.length === 0) {
-      const members = pair.value.items.map((member) => {
-        const name = keyOf(member) ?? '';
-        return { member, memberPath: fieldPath(path, name), elsewhere: this.#pathsOf(name) };
-      });
-      // What a section holds that there is not may belong to others.
-      if (members.some(({ elsewhere }) => elsewhere.length > 0)) {
-        for (const { member, memberPath, elsewhere } of members) {
-          this.#unknownKey(member, memberPath, elsewhere);
-        }
-        return;
-      }
-    }
-    const hint = candidates.length === 0 ? '' : `; did you mean ${oneOf.format(candidates)}?`;
-    this.#issue(startOf(pair.key), path, `is no key of this configuration${hint}`);
-  }
-
-  #value(pair: Pair, setting: SettingSchema, path: string): void {
-    const node = pair.value;
-    if (isAlias(node)) return;
-    const input = plainValue(node);
-    for (const fault of faultsOf(setting, input)) {
-      const at = startOf(nodeAt(node, fault.path)) ?? startOf(pair.key);
-      this.#issue(at, fault.path.reduce(fieldPath, path), fault.message);
-    }
-    if (faultsOf(setting, input).length > 0) return;
-    const source = { kind: 'file', file: this.#file, path, ...this.#position(startOf(node)) } as const;
-    const absolute = setting.takes.isPath
-      ? withPaths(input, (each) => inFolder(dirname(this.#file), each))
-      : input;
-    this.values.set(setting.flag, { input: absolute, shown: shownText(absolute), source });
-  }
-
-  /** Where a configuration has a key of this name, or the key of the flag of this name. */
-  #pathsOf(name: string): readonly string[] {
-    const paths = settingsOf(this.#kind.settings).flatMap(({ path, flag }) => {
-      const at = path.indexOf(name);
-      if (at !== -1) return [path.slice(0, at + 1)];
-      return flag === name ? [path] : [];
-    });
-    return [...new Set(paths.map((path) => path.join('.')))];
-  }
-
-  #hasIssueAt(offset: number): boolean {
-    const { line, column } = this.#position(offset);
-    return this.issues.some((issue) => issue.line === line && issue.column === column);
-  }
-
-  #issue(offset: number | undefined, path: string, predicate: string): void {
-    const message = path === '' ? predicate : `${path} ${predicate}`;
-    this.issues.push({ ...this.#position(offset), message });
-  }
-
-  #position(offset = 0): { readonly line: number; readonly column: number } {
-    const { line, col } = this.#lines.linePos(offset);
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
+  const values = new Map<string, GivenValue>();
+  const issues: { readonly line: number; readonly column: number; readonly message: string }[] = [];
+  const positionOf = (offset = 0) => {
+    const { line, col } = lines.linePos(offset);
     // Nothing is known of a text without lines: then the error is at its beginning.
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const issue = (offset: number | undefined, keys: Keys, predicate: string) => {
+    const at = keys.reduce<string>(fieldPath, '');
+    issues.push({ ...positionOf(offset), message: at === '' ? predicate : `${at} ${predicate}` });
+  };
+
+  const readMembers = (members: Readonly<Record<string, unknown>>, section: SectionSchema, keys: Keys) => {
+    for (const [name, value] of Object.entries(members)) {
+      const at = [...keys, name];
+      const member = Object.hasOwn(section.entries, name) ? section.entries[name] : undefined;
+      if (member === undefined) {
+        issue(keyOffset(document, at), at, `is no key of this configuration${meant(name, section, kind)}`);
+      } else if (isSetting(member)) readValue(value, member, at);
+      else if (isSection(member) && isJsonObject(value)) readMembers(value, member, at);
+      // A section with only comments in it counts as absent.
+      else if (value !== null) issue(valueOffset(document, at), at, 'must be an object');
+    }
+  };
+  const readValue = (input: unknown, setting: SettingSchema, keys: Keys) => {
+    const faults = faultsOf(setting, input);
+    for (const fault of faults) {
+      const at = [...keys, ...fault.path];
+      issue(valueOffset(document, at) ?? keyOffset(document, keys), at, fault.message);
+    }
+    if (faults.length > 0) return;
+    const absolute = setting.takes.isPath ? withPaths(input, (each) => inFolder(dirname(path), each)) : input;
+    const source = {
+      kind: 'file',
+      file: path,
+      path: keys.reduce<string>(fieldPath, ''),
+      ...positionOf(valueOffset(document, keys)),
+    } as const;
+    values.set(setting.flag, { input: absolute, shown: shownText(absolute), source });
+  };
+
+  const errors = [...document.errors, ...document.warnings];
+  // A file of another kind has an error in each of its lines.
+  for (const { code, pos } of errors.slice(0, maximumSyntaxErrors)) {
+    // Without the parser's words: they quote the text, and it may be a key given by mistake.
+    const other = `is neither YAML nor JSON (${code}): see the indentation, and that a space follows each colon`;
+    issue(pos[0], [], syntaxErrors[code] ?? other);
   }
+  const next = errors[maximumSyntaxErrors];
+  if (next !== undefined) {
+    issue(next.pos[0], [], `${errors.length - maximumSyntaxErrors} more errors of this kind follow`);
+  }
+  visit(document, { Alias: (_, { range }) => issue(range?.[0], [], 'is an alias: write the value out') });
+  if (issues.length === 0) {
+    const content: unknown = document.toJS();
+    if (isJsonObject(content)) {
+      const { apiVersion, kind: ownKind, ...members } = content;
+      const required = { apiVersion: [apiVersion, configurationVersion], kind: [ownKind, kind.kind] };
+      for (const [key, [given, wanted]] of Object.entries(required)) {
+        if (given === undefined) issue(0, [key], `is required: ${wanted}`);
+        else if (given !== wanted) issue(valueOffset(document, [key]), [key], `must be ${wanted}`);
+      }
+      readMembers(members, kind.settings, []);
+    } else if (content === null) issue(0, [], `is empty: begin with apiVersion: ${configurationVersion}`);
+    else issue(0, [], 'must be an object with apiVersion and kind');
+  }
+  const inOrder = issues.toSorted((a, b) => a.line - b.line || a.column - b.column);
+  return {
+    path,
+    text,
+    values,
+    issues: inOrder.map(({ line, column, message }) => `${path}:${line}:${column}: ${message}`),
+  };
+}
+
+type Keys = readonly (string | number)[];
+
+function valueOffset(document: Document.Parsed, keys: Keys): number | undefined {
+  const node = document.getIn(keys, true);
+  return isNode(node) ? node.range?.[0] : undefined;
+}
+
+function keyOffset(document: Document.Parsed, keys: Keys): number | undefined {
+  const parent = document.getIn(keys.slice(0, -1), true);
+  if (!isMap(parent)) return undefined;
+  const key = parent.items
+    .map((pair) => pair.key)
+    .find((each) => isScalar(each) && each.value === keys.at(-1));
+  return isNode(key) ? key.range?.[0] : undefined;
+}
+
+/** What may have been meant by a key: a similar one of its section, or one that stands elsewhere, or is named by its flag. */
+function meant(name: string, section: SectionSchema, { settings }: ConfigurationKind): string {
+  const similar = similarName(name, Object.keys(section.entries));
+  const elsewhere = settingsOf(settings).flatMap(({ path, flag }) => {
+    const at = path.indexOf(name);
+    return at === -1 && flag !== name ? [] : [path.slice(0, at === -1 ? undefined : at + 1).join('.')];
+  });
+  const candidates = [...new Set([...(similar === undefined ? [] : [similar]), ...elsewhere])];
+  return candidates.length === 0 ? '' : `; did you mean ${oneOf.format(candidates)}?`;
 }
 
 /** A value with its paths replaced; names beside them stay. */
@@ -247,38 +180,6 @@ function inFolder(folder: string, path: string): string {
 }
 
 const oneOf = new Intl.ListFormat('en-GB', { type: 'disjunction' });
-
-const repeatedKey = 'is a key that was given before';
-
-function keyOf({ key }: Pair): string | undefined {
-  return isScalar(key) && typeof key.value === 'string' ? key.value : undefined;
-}
-
-function startOf(node: unknown): number | undefined {
-  return isMap(node) || isSeq(node) || isScalar(node) ? node.range?.[0] : undefined;
-}
-
-function isEmpty(node: unknown): boolean {
-  return node === null || (isScalar(node) && node.value === null);
-}
-
-/** The value of a node without aliases, as JSON has it. */
-function plainValue(node: unknown): unknown {
-  if (isScalar(node)) return node.value;
-  if (isSeq(node)) return node.items.map(plainValue);
-  if (!isMap(node)) return null;
-  return Object.fromEntries(
-    node.items.map((pair) => [keyOf(pair) ?? quoted(String(pair.key)), plainValue(pair.value)]),
-  );
-}
-
-function nodeAt(node: unknown, keys: readonly (string | number)[]): unknown {
-  const [key, ...rest] = keys;
-  if (key === undefined) return node;
-  if (isSeq(node) && typeof key === 'number') return nodeAt(node.items[key], rest);
-  if (isMap(node)) return nodeAt(node.items.find((pair) => keyOf(pair) === key)?.value, rest);
-  return node;
-}
 
 /** What a command was given by flags and by its configuration file. */
 export interface Given {

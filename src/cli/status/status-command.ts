@@ -7,7 +7,6 @@ import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { structuredText } from '../terminal/structured-text.ts';
-import { colorSetting, isColored } from '../terminal/styled-text.ts';
 import { agreementOf, differencesBetween } from './agreement.ts';
 import { readStatus, readTable } from './ask-router.ts';
 import { readRouters } from './read-routers.ts';
@@ -35,7 +34,6 @@ const flags = section('Flags:', {
     default: 'text',
     description: "Form of the output; json and yaml hold the routers' own responses.",
   }),
-  color: colorSetting,
 });
 
 type StatusOptions = v.InferOutput<typeof flags>;
@@ -87,7 +85,7 @@ interface StatusOutput {
 /** @throws {CommandFailure} exit code 1 when the router does not tell. */
 async function statusOutput(
   connection: RouterConnection,
-  { output, color }: StatusOptions,
+  { output }: StatusOptions,
   context: CommandContext,
 ): Promise<StatusOutput> {
   const status = await readStatus(connection);
@@ -97,14 +95,14 @@ async function statusOutput(
   const cluster = table && clusterView(table);
   const text = statusText({ status, cluster }, context.clock(), {
     isWide: output === 'wide',
-    isColored: isColored(color, context),
+    isColored: context.outputTakesColor,
   });
   return { text, isGood };
 }
 
 async function routersOutput(
   connections: readonly [RouterConnection, ...RouterConnection[]],
-  { output, color, all }: StatusOptions,
+  { output, all }: StatusOptions,
   context: CommandContext,
 ): Promise<StatusOutput> {
   const { routers, notAsked } = await readRouters(connections, { all: all === true });
@@ -115,8 +113,10 @@ async function routersOutput(
   if (output === 'json' || output === 'yaml') {
     return { text: await structuredText({ agree, differences, notAsked, routers }, output), isGood };
   }
-  const colored = isColored(color, context);
-  return { text: routersText({ agree, differences, notAsked, routers }, context.clock(), colored), isGood };
+  return {
+    text: routersText({ agree, differences, notAsked, routers }, context.clock(), context.outputTakesColor),
+    isGood,
+  };
 }
 
 /** Cursor to the first line, and everything below it erased (ECMA-48 sections 8.3.21 and 8.3.39): what has scrolled stays. */

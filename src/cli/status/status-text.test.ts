@@ -204,7 +204,7 @@ describe('the text of status', () => {
 
   it('has colours where they are asked for, and says the same without', () => {
     const colored = statusText(report, now, { ...plain, isColored: true });
-    assert.ok(colored.includes('\u001b[31munreachable 2 min 0 s\u001b[0m'));
+    assert.ok(colored.includes('\u001b[31munreachable 2 min 0 s\u001b[39m'));
     assert.equal(stripVTControlCharacters(colored), statusText(report, now, plain));
   });
 

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { fstatSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { onReloadSignal, type ShutdownSignal, shutdownSignal } from '../../node/process/signals.ts';
 import { listenError } from '../../node/serving/server-error.ts';
 import { fileErrorMessage } from '../../runtime/errors.ts';
-import { takesColor } from './styled-text.ts';
 
 /** What a subcommand may touch of the process that runs it. Tests bring their own. */
 export interface CommandContext {
@@ -46,7 +45,7 @@ export function processContext(): CommandContext {
       new Promise((resolve, reject) => {
         process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
       }),
-    outputTakesColor: takesColor(process.stdout.isTTY === true, process.env),
+    outputTakesColor: showsColors(),
     outputIsTerminal: process.stdout.isTTY === true,
     // Some terminals do not tell.
     outputHeight: () => process.stdout.rows || 24,
@@ -56,11 +55,21 @@ export function processContext(): CommandContext {
     },
     environment: process.env,
     portInUse,
-    readFile: (path) => readTextFile(path),
+    readFile: readTextFile,
     clock: Date.now,
     shutdownSignal,
     onReloadSignal,
   };
+}
+
+/** Whether standard output is a terminal that shows colours, unless NO_COLOR is set. */
+export function showsColors(): boolean {
+  return process.stdout.isTTY === true && process.stdout.hasColors();
+}
+
+/** As UTF-8, pipes included (`--snapshot <(…)`). Throws when it cannot be read. */
+export function readTextFile(path: string): string {
+  return readFileSync(path, 'utf8');
 }
 
 /** Reads a file that a flag or argument names, or ends the command with exit code 2. */
@@ -120,44 +129,4 @@ export async function portInUse({
     const { code, message } = listenError(error, host, port, '--bind-address');
     return { message: `--secure-port: ${message}`, isInUse: code === 'AddressInUse' };
   }
-}
-
-/** Many times the largest file there is a use for: a snapshot of 50 servers stays under a megabyte. */
-const longestFile = 256 * 1024 * 1024;
-
-const chunkSize = 64 * 1024;
-
-/**
- * Reads a file as UTF-8, pipes included (`--snapshot <(…)`), in bounded memory.
- * @throws when it cannot be read, or is longer than `limit` bytes
- */
-export function readTextFile(path: string, limit: number = longestFile): string {
-  const descriptor = openSync(path, 'r');
-  try {
-    const status = fstatSync(descriptor);
-    if (status.isFile() && status.size > limit) throw tooLong(limit);
-    return status.isFile() && status.size > 0
-      ? readFileSync(descriptor, 'utf8')
-      : readToTheEnd(descriptor, limit);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** Pipes, devices and the files of /proc do not say how long they are. */
-function readToTheEnd(descriptor: number, limit: number): string {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for (;;) {
-    const chunk = new Uint8Array(chunkSize);
-    const count = readSync(descriptor, chunk);
-    if (count === 0) return Buffer.concat(chunks).toString('utf8');
-    length += count;
-    if (length > limit) throw tooLong(limit);
-    chunks.push(chunk.subarray(0, count));
-  }
-}
-
-function tooLong(limit: number): RangeError {
-  return new RangeError(`it is longer than ${limit} bytes: no file that is read here is`);
 }
