@@ -134,7 +134,7 @@ describe('the launcher of an installed package', () => {
   it('runs what was built, and ends with its exit code', async () => {
     const platform = `node-linux-${process.arch}`;
     await symlink(join(root, 'node_modules', platform), join(directory, 'node_modules', platform));
-    const built = join(directory, 'node_modules', 'mixed-version-proxy', 'dist', 'src', 'cli');
+    const built = join(directory, 'node_modules', 'mixed-version-proxy', 'dist', 'command');
     await mkdir(built, { recursive: true });
     await writeFile(
       join(built, 'main.js'),

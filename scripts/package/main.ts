@@ -6,4 +6,4 @@ import { makePackage } from './make-package.ts';
 const out = resolve(process.argv[2] ?? 'dist-package');
 mkdirSync(out, { recursive: true });
 rmSync(resolve(out, 'package'), { recursive: true, force: true });
-process.stdout.write(`${makePackage(out).tarball}\n`);
+process.stdout.write(`${(await makePackage(out)).tarball}\n`);

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { bundleCommand } from './bundle-command.ts';
 import { type LockFile, productLock } from './locked-packages.ts';
 import { type PackageManifest, publishedManifest } from './published-manifest.ts';
 import { publishedPage } from './published-page.ts';
@@ -20,10 +21,14 @@ export interface MadePackage {
 }
 
 /** Builds the package that is published, apart from the checkout, which it leaves as it is. @param out an existing directory */
-export function makePackage(out: string): MadePackage {
+export async function makePackage(out: string): Promise<MadePackage> {
   const directory = join(out, 'package');
   mkdirSync(directory);
-  build('tsconfig.build.json', join(directory, 'dist'));
+  const dist = join(directory, 'dist');
+  build('tsconfig.build.json', dist);
+  // The command is the bundle; nothing that the package exports imports its parts.
+  rmSync(join(dist, 'src/cli'), { recursive: true });
+  await bundleCommand(dist);
   cpSync(join(root, 'bin'), join(directory, 'bin'), { recursive: true });
   const manifest = publishedManifest(readRootJson('package.json') as PackageManifest);
   const origin = { repository: manifest.repository?.url, commit: manifest.gitHead };

@@ -10,7 +10,7 @@ import { makePackage, root } from './make-package.ts';
 
 const out = mkdtempSync(join(tmpdir(), 'size-'));
 try {
-  const { directory, tarball, manifest } = makePackage(out);
+  const { directory, tarball, manifest } = await makePackage(out);
   for (const [name, { default: path }] of Object.entries(manifest.exports)) {
     if (name === './worker') continue;
     const isPortable = name === '.' || name === './sync';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -9,10 +10,18 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createSecureServer } from 'node:http2';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { createDemoCertificates } from '../../demo/certificates.ts';
+import { startChild } from '../../scripts/harness/child-process.ts';
+import { freePort } from '../../scripts/harness/free-port.ts';
+import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { type MadePackage, makePackage, root } from '../../scripts/package/make-package.ts';
+import { askOverHttps } from '../../src/node/destinations/https-client.ts';
 
 const tool = (path: string) => join(root, 'node_modules', path);
 
@@ -20,9 +29,9 @@ describe('the published package', () => {
   let out: string;
   let consumer: string;
   let made: MadePackage;
-  before(() => {
+  before(async () => {
     out = mkdtempSync(join(tmpdir(), 'package-'));
-    made = makePackage(out);
+    made = await makePackage(out);
     consumer = join(out, 'consumer');
     const modules = join(consumer, 'node_modules');
     unpack(made.tarball, join(modules, made.manifest.name));
@@ -106,6 +115,54 @@ describe('the published package', () => {
     const launcher = join(consumer, 'node_modules', made.manifest.name, 'bin/mixed-version-proxy');
     assert.deepEqual(run(launcher, ['--version']), { status: 0, output: `v${made.manifest.version}\n` });
   });
+
+  for (const protocol of ['h2', 'http/1.1']) {
+    test(`serves, from the bundle, what a server of ${protocol} responds`, async () => {
+      const { router, apiServer, clusterCa } = await createDemoCertificates(join(out, protocol));
+      const pair = { key: readFileSync(apiServer.privateKey), cert: readFileSync(apiServer.certificate) };
+      const respond = (
+        request: { readonly httpVersion: string },
+        response: { end(text: string): unknown },
+      ): unknown => response.end(`HTTP/${request.httpVersion}`);
+      const server = protocol === 'h2' ? createSecureServer(pair, respond) : createServer(pair, respond);
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const port = await freePort();
+      const child = await startChild({
+        executable: process.execPath,
+        arguments: [
+          join(consumer, 'node_modules', made.manifest.name, 'bin/mixed-version-proxy'),
+          ...['serve', '--server-id=a', '--feature-gates=UnknownVersionInteroperabilityProxy=false'],
+          ...[`--local-server=https://127.0.0.1:${(server.address() as AddressInfo).port}`],
+          ...[`--local-server-ca-file=${clusterCa}`, `--tls-cert-file=${router.certificate}`],
+          ...[`--tls-private-key-file=${router.privateKey}`, `--secure-port=${port}`],
+        ],
+      });
+      try {
+        const ca = readFileSync(clusterCa, 'utf8');
+        const ask = (path: string) =>
+          askOverHttps({
+            origin: `https://127.0.0.1:${port}`,
+            path,
+            certificateAuthorities: ca,
+            headers: [],
+            responseTimeout: 5_000,
+            longestResponse: 1_000,
+          });
+        await waitUntil('the router serves', () =>
+          ask('/livez').then(
+            () => true,
+            () => false,
+          ),
+        );
+        const { text } = await ask('/api/v1/pods');
+        assert.equal(text, protocol === 'h2' ? 'HTTP/2.0' : 'HTTP/1.1', child.errors());
+      } finally {
+        await child.stop();
+        server.close();
+      }
+    });
+  }
 });
 
 function unpack(tarball: string, directory: string): void {

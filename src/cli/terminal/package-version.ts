@@ -14,7 +14,7 @@ interface Manifest {
 
 /** Without a schema: it is read before anything else is loaded, and nobody but this project writes it. */
 export function ownManifest(): Manifest {
-  // src/cli in a checkout, dist/src/cli in a package: the first manifest above either is the package's.
+  // src/cli/terminal in a checkout, dist/command in a package: the first manifest above either is the package's.
   let directory = import.meta.dirname;
   while (!existsSync(join(directory, 'package.json'))) directory = dirname(directory);
   const manifest: unknown = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
