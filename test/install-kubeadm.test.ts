@@ -154,7 +154,6 @@ test('a dry run shows every file as a diff, shows no key, and changes nothing', 
   assert.ok(output.includes(`-    - --secure-port=${node.port}\n+    - --secure-port=${node.otherPort}\n`));
   assert.match(output, /reader\.kubeconfig\n\(mode 600; it holds a private key/);
   for (const object of [
-    'Lease kube-system/mixed-version-proxy-install, deleted in the end',
     'ClusterRole mixed-version-proxy-reader',
     'ClusterRoleBinding mixed-version-proxy-reader',
     'RoleBinding kube-system/mixed-version-proxy-reader',

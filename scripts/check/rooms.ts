@@ -16,7 +16,6 @@ const rooms = [
   'src/cli/commands',
   'src/cli/sync',
   'src/cli/install',
-  'src/cli/install/objects',
   'src/cli/serve',
   'src/cli/snapshot',
   'src/cli/settings',

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { installation } from '../../../test/support/doctor-installation.ts';
 import { loadClusterAccess } from '../../sync/node/cluster-access.ts';
 import { ControlPlane } from './control-plane.ts';
-import { InstallationRefused } from './wait-until.ts';
+import { InstallationRefused } from './kubeadm-node.ts';
 
 test('a cluster that responds with something else than JSON is a refusal with its address', async (context) => {
   const { apiServer, path } = await installation(context, {

@@ -5,9 +5,8 @@ import { errorMessage } from '../../runtime/errors.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { ClusterAccess } from '../../sync/node/cluster-access.ts';
 import type { TextChange } from './file-change.ts';
-import { type MirrorPod, mirrorPod, mirrorPodPath } from './objects/mirror-pod.ts';
-import { ownPathRights, readerRights } from './objects/reader-rights.ts';
-import { InstallationRefused } from './wait-until.ts';
+import { InstallationRefused } from './kubeadm-node.ts';
+import { ownPathRights, readerRights } from './reader-rights.ts';
 
 /** Milliseconds for one response. */
 const responseTimeout = 5_000;
@@ -103,12 +102,17 @@ export class ControlPlane {
 
   /**
    * Takes this node's turn among those that install or undo, for so many milliseconds at most.
+   * @param isDryRun only looks whether it can
    * @returns why it cannot: another node has it
    * @throws {InstallationRefused} when the cluster cannot be asked
    */
-  async takeTurn(longest: number): Promise<string | undefined> {
-    const { now, reason, resourceVersion } = await this.#turn();
-    if (reason !== undefined) return reason;
+  async takeTurn(longest: number, isDryRun = false): Promise<string | undefined> {
+    const now = new Date();
+    const found = await this.#askCluster(turnPath);
+    const lease = found.status === 200 ? this.#read(turnPath, turnLease, found) : undefined;
+    const reason = lease && notItsTurn(lease, this.#ownAddress, now);
+    if (reason !== undefined || isDryRun) return reason;
+    const resourceVersion = lease?.metadata.resourceVersion;
     const object = takenTurn(this.#ownAddress, now, Math.ceil(longest / 1000), resourceVersion);
     const { status } = await (resourceVersion === undefined
       ? this.#askCluster(turnCollection, { method: 'POST', object })
@@ -121,17 +125,6 @@ export class ControlPlane {
     }
     this.#hasTurn = true;
     return undefined;
-  }
-
-  /**
-   * What `takeTurn` would write.
-   * @throws {InstallationRefused} when another node has the turn, or the cluster cannot be asked
-   */
-  async turnChange(longest: number): Promise<TextChange> {
-    const { now, reason } = await this.#turn();
-    if (reason !== undefined) throw new InstallationRefused(reason);
-    const after = stringify(takenTurn(this.#ownAddress, now, Math.ceil(longest / 1000)));
-    return { path: `Lease kube-system/${turnName}, deleted in the end`, before: undefined, after };
   }
 
   /** Lets the next node have its turn. */
@@ -209,16 +202,6 @@ export class ControlPlane {
       return [{ kind, path, pointer, present: present.output }];
     });
     return (await Promise.all(found)).flat();
-  }
-
-  /** Why it is not this node's turn, and the version of the Lease that is there. @throws {InstallationRefused} */
-  async #turn(): Promise<{ now: Date; reason?: string | undefined; resourceVersion?: string }> {
-    const now = new Date();
-    const found = await this.#askCluster(turnPath);
-    if (found.status !== 200) return { now };
-    const lease = this.#read(turnPath, turnLease, found);
-    const { resourceVersion } = lease.metadata;
-    return { now, reason: notItsTurn(lease, this.#ownAddress, now), resourceVersion };
   }
 
   async #notReadyAt(address: string, port: number): Promise<string | undefined> {
@@ -360,4 +343,54 @@ export function notItsTurn(
   if (holderIdentity === '' || holderIdentity === holder || !(ends > now.getTime())) return undefined;
   const until = new Date(ends).toISOString().replace(/\.\d+Z$/, 'Z');
   return `the node ${holderIdentity} is being installed or undone (Lease kube-system/${turnName}, until ${until}): one node at a time. Wait for it; if that run was killed, repeat it there, or delete the Lease`;
+}
+
+/** Of a static pod, as kubeadm finds it (cmd/kubeadm/app/util/apiclient/wait.go). */
+export function mirrorPodPath(staticPod: string, node: string): string {
+  return `/api/v1/namespaces/kube-system/pods/${staticPod}-${node}`;
+}
+
+const hashAnnotation = 'kubernetes.io/config.hash';
+const reason = v.object({ reason: v.nullish(v.string()), message: v.nullish(v.string()) });
+const podStatus = v.object({
+  ...reason.entries,
+  phase: v.nullish(v.string()),
+  containerStatuses: v.nullish(
+    v.array(
+      v.object({
+        name: v.string(),
+        state: v.nullish(v.object({ waiting: v.nullish(reason), terminated: v.nullish(reason) })),
+      }),
+    ),
+    [],
+  ),
+});
+
+/** What a kubelet tells the API of a static pod. */
+export const mirrorPod = v.pipe(
+  v.object({
+    metadata: v.object({ name: v.string(), annotations: v.nullish(v.record(v.string(), v.string()), {}) }),
+    status: v.nullish(podStatus, {}),
+  }),
+  v.transform(({ metadata, status }) => ({
+    /** Another one as soon as the kubelet has taken up another manifest. */
+    hash: metadata.annotations[hashAnnotation],
+    trouble: troubleOf(metadata.name, status),
+  })),
+);
+
+export type MirrorPod = v.InferOutput<typeof mirrorPod>;
+
+/** Why it does not run: not admitted, its image is not there, its command has ended. */
+function troubleOf(pod: string, status: v.InferOutput<typeof podStatus>): string | undefined {
+  if (status.phase === 'Failed') return `the pod ${pod} is not run: ${textOf(status)}`;
+  for (const { name, state } of status.containerStatuses) {
+    const why = state?.waiting ?? state?.terminated;
+    if (why) return `the container ${name} of the pod ${pod} does not run: ${textOf(why)}`;
+  }
+  return undefined;
+}
+
+function textOf({ reason, message }: Pick<v.InferOutput<typeof podStatus>, 'reason' | 'message'>): string {
+  return [reason, message].filter((each) => typeof each === 'string' && each !== '').join(': ');
 }

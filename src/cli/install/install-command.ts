@@ -15,9 +15,8 @@ import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { ControlPlane } from './control-plane.ts';
 import { dryRunOfInstallation, dryRunOfUndo, install, undo } from './install-kubeadm.ts';
-import type { InstallationSite } from './installation-site.ts';
-import { type KubeadmNode, kubeadmNode } from './kubeadm-node.ts';
-import { InstallationRefused } from './wait-until.ts';
+import type { InstallationSite } from './installation-checks.ts';
+import { InstallationRefused, type KubeadmNode, kubeadmNode } from './kubeadm-node.ts';
 
 const flags = section('Flags:', {
   image: setting('image', text('image'), {

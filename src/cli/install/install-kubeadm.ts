@@ -1,11 +1,18 @@
 import { errorMessage } from '../../runtime/errors.ts';
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
-import type { ControlPlane } from './control-plane.ts';
+import type { ControlPlane, MirrorPod } from './control-plane.ts';
 import { diffText, type FileChange, type TextChange } from './file-change.ts';
-import { refuseUnlessPossible } from './installation-checks.ts';
-import type { InstallationSite } from './installation-site.ts';
-import { isMade, type Journal, planUndo, presentFiles, readJournal, writeJournal } from './journal.ts';
-import type { KubeadmNode } from './kubeadm-node.ts';
+import { type InstallationSite, refuseUnlessPossible, waitUntil } from './installation-checks.ts';
+import {
+  isMade,
+  type Journal,
+  planUndo,
+  presentFiles,
+  readJournal,
+  withChange,
+  writeJournal,
+} from './journal.ts';
+import { InstallationRefused, type KubeadmNode, orRefuse } from './kubeadm-node.ts';
 import {
   changesOf,
   hasTakenPort,
@@ -14,10 +21,7 @@ import {
   planInstallation,
 } from './kubeadm-plan.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
-import type { MirrorPod } from './objects/mirror-pod.ts';
-import { recordedChanges, refuseAndPutBack, takeBackChange, tidyUp } from './recorded-changes.ts';
 import { routerPaths, usedFiles } from './router-files.ts';
-import { InstallationRefused, waitUntil } from './wait-until.ts';
 
 /** An installation waits for two things, and for three more when it puts back. */
 const turns = 5;
@@ -40,14 +44,15 @@ export async function dryRunOfInstallation(wish: InstallationWish, site: Install
     if (reason !== undefined) throw new InstallationRefused(reason);
     return diffText(await ports());
   }
-  const turn = await controlPlane.turnChange(turns * site.timeout);
+  const notItsTurn = await controlPlane.takeTurn(turns * site.timeout, true);
+  if (notItsTurn !== undefined) throw new InstallationRefused(notItsTurn);
   await refuseUnlessPossible(plan, site, controlPlane, journal !== undefined);
-  return diffText([turn, ...(await controlPlane.rightsChanges()), ...changes, ...(await ports())]);
+  return diffText([...(await controlPlane.rightsChanges()), ...changes, ...(await ports())]);
 }
 
 /** What `install --undo` would change, as a diff; empty when nothing is installed. @throws {InstallationRefused} */
 export async function dryRunOfUndo(site: InstallationSite): Promise<string> {
-  const journal = await journalOf(site.node);
+  const journal = await readJournal(site.node);
   if (journal === undefined) return '';
   const ports = hasTakenPort(journal)
     ? await servicePortChanges(await site.controlPlane(), journal.port)
@@ -98,16 +103,21 @@ async function installInTurn(
   await refuseUnlessPossible(plan, site, controlPlane, journal !== undefined);
   await controlPlane.grantRights();
   const preparations = await withKubeconfig(plan.preparations, node, controlPlane);
-  const recorded = recordedChanges(
-    routerPaths.journal,
-    { version: 1, port: plan.port, routerPort: plan.routerPort, files: journal?.files ?? [] },
-    node,
-    say,
-  );
+  const { port, routerPort } = plan;
+  let recorded: Journal = { version: 1, port, routerPort, files: journal?.files ?? [] };
+  const made: FileChange[] = [];
+  /** Recorded first, so that a run that is cut off can be taken back. */
+  const make = async (change: FileChange): Promise<void> => {
+    recorded = withChange(recorded, change);
+    await writeJournal(recorded, node);
+    made.push(change);
+    await node.write(change);
+    await say(`written: ${change.path}`);
+  };
   const start = async (pod: AwaitedPod, change: FileChange | undefined): Promise<void> => {
     if (change === undefined) return untilStarted(controlPlane, pod, site);
     const before = await controlPlane.mirrorOf(pod.name);
-    await recorded.make(change);
+    await make(change);
     const isOfManifest = ({ hash }: MirrorPod) => hash !== before?.hash;
     await untilStarted(controlPlane, { ...pod, isOfManifest }, site);
   };
@@ -121,31 +131,34 @@ async function installInTurn(
   const isWhole = journal !== undefined && (plan.kubeApiServer === undefined || !hasTakenPort(journal));
   const worked = isWhole && (await controlPlane.notReady(journal.routerPort)) === undefined;
   try {
-    for (const change of preparations) await recorded.make(change);
+    for (const change of preparations) await make(change);
     await start({ name: 'kube-apiserver', port: plan.kubeApiServerPort }, plan.kubeApiServer);
     await start({ ...router, isReplacing }, plan.router);
   } catch (cause) {
-    await refuseAndPutBack(
-      cause,
-      () =>
-        worked
-          ? putBackRun(recorded.changes(), journal, present, controlPlane, site)
-          : putBack(recorded.journal(), controlPlane, site),
-      'install kubeadm --undo',
-      say,
-    );
+    const reason = errorMessage(cause);
+    await say(`failed: ${reason}`);
+    const puttingBack = worked
+      ? putBackRun(made, journal, present, controlPlane, site)
+      : putBack(recorded, controlPlane, site);
+    await puttingBack.catch((error: unknown) => {
+      throw new InstallationRefused(
+        `${reason}\nnot everything could be put back: ${errorMessage(error)}. See to it, then: install kubeadm --undo`,
+        { cause: error },
+      );
+    });
+    throw new InstallationRefused(`${reason}\neverything has been put back`, { cause });
   }
   await settleService(controlPlane, plan);
   await say(
     hasTakenPort(plan)
-      ? `installed: the router is ready on ${plan.port}, kube-apiserver on ${plan.kubeApiServerPort}. From now on: kubeadm upgrade … --patches /etc/kubernetes/patches`
+      ? `installed: the router is ready on ${port}, kube-apiserver on ${plan.kubeApiServerPort}. From now on: kubeadm upgrade … --patches /etc/kubernetes/patches`
       : `installed: the router is ready on ${plan.routerPort}, beside kube-apiserver on ${plan.port}. Next: point the load balancer to port ${plan.routerPort} of this node, with a health check of HTTPS /readyz. The way back: point it to ${plan.port}`,
   );
 }
 
 /** Takes an installation back. @throws {InstallationRefused} */
 export async function undo(site: InstallationSite): Promise<void> {
-  const journal = await journalOf(site.node);
+  const journal = await readJournal(site.node);
   if (journal === undefined) {
     await site.say(`nothing to do: ${routerPaths.journal} is not there, so nothing is installed`);
     return;
@@ -168,18 +181,24 @@ export async function undo(site: InstallationSite): Promise<void> {
 }
 
 async function putBack(journal: Journal, controlPlane: ControlPlane, site: InstallationSite): Promise<void> {
-  const { node, say } = site;
+  const { node } = site;
   for (const change of await undoOf(journal, node)) {
     // The router ends its requests first; kube-apiserver cannot have the port before that.
     if (change.path === kubeAdmManifest && journal.files.some(({ path }) => path === routerPaths.manifest)) {
       await untilFree(journal.port, site);
     }
-    await takeBackChange(change, node, say);
+    await takeBack(change, site);
   }
   if (!hasTakenPort(journal)) await untilFree(journal.routerPort, site);
-  await tidyUp(routerPaths.journal, journal, node);
+  // What killed runs have left.
+  for (const path of [routerPaths.journal, ...journal.files.map((file) => file.path)]) await node.tidy(path);
   await untilKubeApiServerIsBack(journal, controlPlane, site);
   await node.write({ path: routerPaths.journal, after: undefined, mode: 0o600 });
+}
+
+async function takeBack(change: FileChange, { node, say }: InstallationSite): Promise<void> {
+  await node.write(change);
+  await say(`${change.after === undefined ? 'removed' : 'put back'}: ${change.path}`);
 }
 
 async function untilFree(port: number, { node, say, timeout }: InstallationSite): Promise<void> {
@@ -217,7 +236,7 @@ async function putBackRun(
   for (const change of changes.toReversed()) {
     const moves = change.path === kubeAdmManifest;
     if (moves) await untilFree(journal.port, site);
-    await takeBackChange({ ...change, before: change.after, after: change.before }, site.node, site.say);
+    await takeBack({ ...change, before: change.after, after: change.before }, site);
     if (moves) await untilKubeApiServerIsBack({ ...journal, routerPort: journal.port }, controlPlane, site);
   }
   const router: AwaitedPod = {
@@ -226,7 +245,7 @@ async function putBackRun(
     ...(present && { isOfManifest: ({ hash }: MirrorPod) => hash === present.hash }),
   };
   await untilStarted(controlPlane, router, site);
-  await writeJournal(routerPaths.journal, journal, site.node);
+  await writeJournal(journal, site.node);
 }
 
 async function settleService(controlPlane: ControlPlane, plan: InstallationPlan): Promise<void> {
@@ -249,7 +268,7 @@ async function planOf(
   wish: InstallationWish,
   node: KubeadmNode,
 ): Promise<{ readonly plan: InstallationPlan; readonly journal: Journal | undefined }> {
-  const journal = await journalOf(node);
+  const journal = await readJournal(node);
   const files = await filesOf(node, journal);
   const kubeconfig = files.get(routerPaths.kubeconfig);
   const renews =
@@ -293,10 +312,6 @@ async function withKubeconfig(
   return changes.map((change) => (change.path === routerPaths.kubeconfig ? { ...change, after } : change));
 }
 
-function journalOf(node: KubeadmNode): Promise<Journal | undefined> {
-  return readJournal(routerPaths.journal, node);
-}
-
 function filesOf(node: KubeadmNode, journal: Journal | undefined): Promise<ReadonlyMap<string, string>> {
   const { journal: _, ...own } = routerPaths;
   return presentFiles([kubeAdmManifest, ...Object.values(own)], journal, node);
@@ -314,13 +329,11 @@ async function undoOf(journal: Journal, node: KubeadmNode): Promise<readonly Fil
 
 /** Byte for byte what was there before, if it is still that which has been moved, be it once or several times. */
 function movedBack(manifest: string, before: string, port: number): string {
-  try {
-    if (moveKubeApiServer(before, securePortOf(manifest)) === manifest) return before;
-    return moveKubeApiServer(manifest, port);
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new InstallationRefused(`${kubeAdmManifest} ${cause.message}`, { cause });
-  }
+  return orRefuse(kubeAdmManifest, () =>
+    moveKubeApiServer(before, securePortOf(manifest)) === manifest
+      ? before
+      : moveKubeApiServer(manifest, port),
+  );
 }
 
 async function untilStarted(

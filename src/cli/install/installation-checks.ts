@@ -1,16 +1,45 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hostPathsOfPod } from '../serve/kube-apiserver-manifest.ts';
-import type { RawServeFlags } from '../serve/router-config.ts';
 import { readServeInput } from '../serve/serve-input.ts';
-import type { ReadTextFile } from '../settings/read-settings.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import type { ControlPlane } from './control-plane.ts';
-import type { InstallationSite } from './installation-site.ts';
+import { InstallationRefused, type KubeadmNode, orRefuse } from './kubeadm-node.ts';
 import { changesOf, hasTakenPort, type InstallationPlan } from './kubeadm-plan.ts';
 import { routerPaths } from './router-files.ts';
-import { InstallationRefused } from './wait-until.ts';
+
+/** What an installation works on. */
+export interface InstallationSite {
+  readonly node: KubeadmNode;
+  readonly controlPlane: () => Promise<ControlPlane>;
+  /** Path of the administrator's kubeconfig. */
+  readonly kubeconfig: string;
+  readonly context: CommandContext;
+  /** Tells the user a line of progress. */
+  readonly say: (line: string) => Promise<void>;
+  /** Milliseconds until what has been started, or ended, has to be so. */
+  readonly timeout: number;
+}
+
+/** Milliseconds between two looks at what has been started. */
+const interval = 500;
+
+/** @param reasonNot why it is not so yet @throws {InstallationRefused} with the last reason */
+export async function waitUntil(
+  timeout: number,
+  reasonNot: () => Promise<string | undefined>,
+): Promise<void> {
+  const giveUpAt = performance.now() + timeout;
+  for (;;) {
+    const reason = await reasonNot();
+    if (reason === undefined) return;
+    if (performance.now() > giveUpAt) {
+      throw new InstallationRefused(`${reason} (waited ${Math.round(timeout / 1000)} s)`);
+    }
+    await sleep(interval);
+  }
+}
 
 /**
  * Before anything is changed.
@@ -52,7 +81,7 @@ async function refuseUnlessRouterCanStart(
     planned.set(routerPaths.kubeconfig, await node.read(kubeconfig));
   }
   const pod = planned.get(routerPaths.manifest) ?? (await node.read(routerPaths.manifest)) ?? '';
-  const hostPath = hostPathsOf(pod);
+  const hostPath = orRefuse(routerPaths.manifest, () => hostPathsOfPod(pod));
   const readFile = (path: string) => {
     const onNode = hostPath(path);
     if (onNode === undefined)
@@ -61,57 +90,28 @@ async function refuseUnlessRouterCanStart(
   };
   // A kube-apiserver that does not run, such as one that kubeadm has moved back onto the router's port, has no identity
   // Lease and no endpoint: a repeated run starts it, and the router waits for its ID.
-  const router = { configuration: routerPaths.configuration, readFile, maySkipServerId: isInstalled };
-  const { securePort } = await checkedConfiguration(router, context);
-  if (securePort !== plan.routerPort) {
-    throw new InstallationRefused(
-      `${routerPaths.configuration} has the router listen on ${securePort}: set serving.port to ${plan.routerPort} there`,
-    );
-  }
-}
-
-function hostPathsOf(pod: string): (path: string) => string | undefined {
-  try {
-    return hostPathsOfPod(pod);
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new InstallationRefused(`${routerPaths.manifest} ${cause.message}`, { cause });
-  }
-}
-
-/** A router that is about to be installed. */
-interface PlannedRouter {
-  readonly configuration: string;
-  /** Reads files as they will be. */
-  readonly readFile: ReadTextFile;
-  /** In the place of what the configuration has. Default: nothing. */
-  readonly flags?: RawServeFlags;
-  /** Whether the cluster need not tell the ID of the local server yet. Default: no. */
-  readonly maySkipServerId?: boolean;
-}
-
-/** Checks a router as `serve --dry-run` does. Warnings are printed. @throws {InstallationRefused} with every error */
-async function checkedConfiguration(
-  { configuration, readFile, flags = {}, maySkipServerId = false }: PlannedRouter,
-  context: CommandContext,
-): Promise<ServeConfig> {
   const given = {
     // The directory is made with the router: until then any folder that can be written to will do.
     flags: {
       'snapshot-file': [join(tmpdir(), 'snapshot')],
-      config: [configuration],
+      config: [routerPaths.configuration],
       'dry-run': ['true'],
-      ...flags,
     },
     issues: [],
   };
-  try {
-    return (await readServeInput(given, { ...context, readFile }, { maySkipServerId })).config;
-  } catch (cause) {
+  const { config } = await readServeInput(
+    given,
+    { ...context, readFile },
+    { maySkipServerId: isInstalled },
+  ).catch((cause: unknown) => {
     if (!(cause instanceof CommandFailure)) throw cause;
+    const lines = ['the router could not start with this configuration:', ...cause.lines];
+    throw new InstallationRefused(lines.join('\n'), { cause });
+  });
+  const { securePort } = config;
+  if (securePort !== plan.routerPort) {
     throw new InstallationRefused(
-      ['the router could not start with this configuration:', ...cause.lines].join('\n'),
-      { cause },
+      `${routerPaths.configuration} has the router listen on ${securePort}: set serving.port to ${plan.routerPort} there`,
     );
   }
 }

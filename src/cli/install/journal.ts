@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import type { FileChange } from './file-change.ts';
-import type { HostFiles } from './host-files.ts';
-import { InstallationRefused } from './wait-until.ts';
+import { InstallationRefused, type KubeadmNode } from './kubeadm-node.ts';
+import { routerPaths } from './router-files.ts';
 
 const journalSchema = v.object({
   version: v.literal(1),
@@ -27,11 +27,11 @@ const journalSchema = v.object({
 export type Journal = v.InferOutput<typeof journalSchema>;
 
 /** @throws {InstallationRefused} when it is not one of this version */
-export function parseJournal(path: string, text: string): Journal {
+export function parseJournal(text: string): Journal {
   const result = v.safeParse(v.pipe(v.string(), v.parseJson(), journalSchema), text);
   if (result.success) return result.output;
   throw new InstallationRefused(
-    `${path} is no journal of this version: undo with the version that wrote it, or by hand`,
+    `${routerPaths.journal} is no journal of this version: undo with the version that wrote it, or by hand`,
   );
 }
 
@@ -81,21 +81,22 @@ export function planUndo(
 }
 
 /** `undefined`: there is none, so nothing is installed. @throws {InstallationRefused} */
-export async function readJournal(path: string, files: HostFiles): Promise<Journal | undefined> {
-  const text = await files.read(path);
-  return text === undefined ? undefined : parseJournal(path, text);
+export async function readJournal(node: KubeadmNode): Promise<Journal | undefined> {
+  const text = await node.read(routerPaths.journal);
+  return text === undefined ? undefined : parseJournal(text);
 }
 
 /** For root alone: it holds what was there before, keys included. @throws {InstallationRefused} */
-export function writeJournal(path: string, journal: Journal, files: HostFiles): Promise<void> {
-  return files.write({ path, after: `${JSON.stringify(journal, null, 2)}\n`, mode: 0o600, isSecret: true });
+export function writeJournal(journal: Journal, node: KubeadmNode): Promise<void> {
+  const after = `${JSON.stringify(journal, null, 2)}\n`;
+  return node.write({ path: routerPaths.journal, after, mode: 0o600, isSecret: true });
 }
 
 /** What is there of these files, and of those that an installation has changed, by path. */
 export async function presentFiles(
   paths: readonly string[],
   journal: Journal | undefined,
-  host: HostFiles,
+  host: KubeadmNode,
 ): Promise<ReadonlyMap<string, string>> {
   const present = new Map<string, string>();
   for (const path of new Set([...paths, ...(journal?.files.map((file) => file.path) ?? [])])) {

@@ -1,22 +1,49 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { errorMessage } from '../../runtime/errors.ts';
+import { replaceFile } from '../../node/files/write-whole-file.ts';
+import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import type { ReadTextFile } from '../settings/read-settings.ts';
-import { type HostFiles, hostFiles } from './host-files.ts';
-import { readerName } from './objects/reader-rights.ts';
-import { InstallationRefused } from './wait-until.ts';
+import type { FileChange } from './file-change.ts';
+import { readerName } from './reader-rights.ts';
+
+/** What stands in the way. The message tells what to do. */
+export class InstallationRefused extends Error {
+  override readonly name = 'InstallationRefused';
+}
+
+/** What a manifest is read to; one that is of no use is a refusal with its path. */
+export function orRefuse<Value>(path: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new InstallationRefused(`${path} ${cause.message}`, { cause });
+  }
+}
 
 /** What an installation touches of the machine that it runs on. */
-export interface KubeadmNode extends HostFiles {
+export interface KubeadmNode {
+  /** `undefined`: there is no such file. @throws {InstallationRefused} when it cannot be read */
+  read(path: string): Promise<string | undefined>;
+  /** Atomic: no reader sees half of a file. @throws {InstallationRefused} */
+  write(change: WrittenFile): Promise<void>;
+  /** Removes the temporary file of an interrupted write. @throws {InstallationRefused} */
+  tidy(path: string): Promise<void>;
+  /** Whether something listens on a TCP port. */
+  isTaken(port: number): Promise<boolean>;
   /** Throws when the file cannot be read. */
   readonly readNow: ReadTextFile;
   /** A kubeconfig for the routers' user, with a certificate of the cluster's CA. @throws {InstallationRefused} */
   makeKubeconfig(clusterConfiguration: string): Promise<string>;
 }
+
+/** What `isSecret` never has a wider mode than is asked for, whatever the file had that it replaces. */
+type WrittenFile = Pick<FileChange, 'path' | 'after' | 'mode' | 'isSecret'>;
 
 interface KubeadmNodeOptions {
   /** Stands before every path: a mounted node, or a test's. Default: none. */
@@ -26,11 +53,71 @@ interface KubeadmNodeOptions {
 }
 
 export function kubeadmNode({ root = '', kubeadm = 'kubeadm' }: KubeadmNodeOptions = {}): KubeadmNode {
+  const at = (path: string) => `${root}${path}`;
   return {
-    ...hostFiles(root),
-    readNow: (path) => readFileSync(`${root}${path}`, 'utf8'),
+    async read(path) {
+      try {
+        return await readFile(at(path), 'utf8');
+      } catch (error) {
+        if (isMissing(error)) return undefined;
+        throw new InstallationRefused(`${path} cannot be read: ${reasonOf(error)}`, { cause: error });
+      }
+    },
+    async write({ path, after, mode, isSecret = false }) {
+      try {
+        if (after === undefined) await rm(at(path), { force: true });
+        else await replace(at(path), after, mode, isSecret);
+      } catch (cause) {
+        throw new InstallationRefused(`${path} cannot be written: ${reasonOf(cause)}`, { cause });
+      }
+    },
+    async tidy(path) {
+      try {
+        await rm(temporaryOf(at(path)), { force: true });
+      } catch (cause) {
+        throw new InstallationRefused(`${path}: ${reasonOf(cause)}`, { cause });
+      }
+    },
+    readNow: (path) => readFileSync(at(path), 'utf8'),
     makeKubeconfig: (clusterConfiguration) => kubeconfigBy(kubeadm, clusterConfiguration),
+    isTaken: (port) =>
+      new Promise((resolve) => {
+        const server = createServer();
+        server.once('error', () => resolve(true));
+        // Without a host: where there is no IPv6, listening on :: would fail, and every port seem taken.
+        server.listen({ port, exclusive: true }, () => server.close(() => resolve(false)));
+      }),
   };
+}
+
+/**
+ * Where a file is written before it takes its place. With a dot first: the kubelet passes such files over
+ * (pkg/kubelet/config/file_linux.go). The same each time, so that what a killed run has left is found by the next one.
+ */
+const temporaryOf = (path: string) => join(dirname(path), `.mixed-version-proxy-${basename(path)}`);
+
+/** One that is there keeps its owner, and its mode where that may be. */
+async function replace(path: string, text: string, mode: number, isSecret: boolean): Promise<void> {
+  const folder = dirname(path);
+  const folderMode = mode === 0o600 ? 0o700 : 0o755;
+  const made = await mkdir(folder, { recursive: true, mode: folderMode });
+  // Whatever the umask is: the router does not run as root everywhere, and has to come in.
+  if (made !== undefined) await chmod(folder, folderMode);
+  const present = await stat(path).catch(() => undefined);
+  const temporary = temporaryOf(path);
+  await rm(temporary, { force: true });
+  const owner = present && { user: present.uid, group: present.gid };
+  const kept = present === undefined ? mode : present.mode & 0o777;
+  await replaceFile(path, temporary, text, isSecret ? kept & mode : kept, owner);
+}
+
+function reasonOf(error: unknown): string {
+  const isDenied = error instanceof Error && 'code' in error && error.code === 'EACCES';
+  return isDenied ? `${fileErrorMessage(error)}: run it as root` : fileErrorMessage(error);
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 async function kubeconfigBy(kubeadm: string, clusterConfiguration: string): Promise<string> {

@@ -2,9 +2,9 @@ import { parseDocument } from 'yaml';
 import { kubeAdmManifest } from '../serve/kube-apiserver-manifest.ts';
 import { changeTo, type FileChange } from './file-change.ts';
 import type { Journal } from './journal.ts';
+import { InstallationRefused, orRefuse } from './kubeadm-node.ts';
 import { moveKubeApiServer, securePortOf } from './move-kube-apiserver.ts';
 import { flagPatch, probePatch, routerConfiguration, routerManifest, routerPaths } from './router-files.ts';
-import { InstallationRefused } from './wait-until.ts';
 
 /** The router's own port where it leaves kube-apiserver its. */
 const besidePort = 7443;
@@ -66,7 +66,10 @@ export function planInstallation(
     );
   }
   const takesPort = wish.takesPort || (journal !== undefined && hasTakenPort(journal));
-  const { present, moved } = movedManifest(manifest, takesPort ? wish.kubeApiServerPort : undefined);
+  const { present, moved } = orRefuse(kubeAdmManifest, () => {
+    const from = securePortOf(manifest);
+    return { present: from, moved: moveKubeApiServer(manifest, takesPort ? wish.kubeApiServerPort : from) };
+  });
   const port = journal?.port ?? present;
   const routerPort = takesPort ? port : (wish.port ?? journal?.routerPort ?? besidePort);
   if (takesPort && wish.port !== undefined) {
@@ -139,17 +142,6 @@ function configurationOf(present: string | undefined, port: number, journal: Jou
   throw new InstallationRefused(
     `${routerPaths.configuration}: set serving.port to ${port} by hand, and install again`,
   );
-}
-
-/** @param to absent: it stays where it is */
-function movedManifest(manifest: string, to: number | undefined) {
-  try {
-    const present = securePortOf(manifest);
-    return { present, moved: moveKubeApiServer(manifest, to ?? present) };
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw new InstallationRefused(`${kubeAdmManifest} ${error.message}`, { cause: error });
-  }
 }
 
 function manifestOf(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as v from 'valibot';
-import { mirrorPod } from './mirror-pod.ts';
+import { mirrorPod } from './control-plane.ts';
 
 const metadata = { name: 'kube-apiserver-cp-a', annotations: { 'kubernetes.io/config.hash': 'one' } };
 const troubleOf = (status?: object) => v.parse(mirrorPod, { metadata, status }).trouble;

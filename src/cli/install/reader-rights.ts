@@ -1,4 +1,4 @@
-import { ownPathsPrefix } from '../../../request/own-path-target.ts';
+import { ownPathsPrefix } from '../../request/own-path-target.ts';
 
 /** An object of Kubernetes, and the collection that it is created in. */
 interface RightsObject {
