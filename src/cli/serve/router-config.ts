@@ -6,6 +6,7 @@ import { type RouterFlag, routerSettings } from '../../node/configuration/router
 import type {
   AdvertisedAddress,
   CertificatePair,
+  EmbeddedSyncConfig,
   PemFile,
   ServeConfig,
 } from '../../node/configuration/serve-config.ts';
@@ -17,6 +18,7 @@ import {
   resolveAdvertisedAddress,
 } from '../../node/serving/default-interface.ts';
 import type { IdentityHeaderNames } from '../../request/headers.ts';
+import { errorMessage } from '../../runtime/errors.ts';
 import { isGivenByOperator } from '../../snapshot/addresses/addresses.ts';
 import {
   describeKeysIssue,
@@ -24,6 +26,7 @@ import {
   type PinnedKey,
   parseSnapshotKeys,
 } from '../../snapshot/signing/keys.ts';
+import { CertificateFiles } from '../settings/certificate-files.ts';
 import {
   givenByFlags,
   type RawFlags,
@@ -32,9 +35,11 @@ import {
   Settings,
 } from '../settings/read-settings.ts';
 import { packageVersion } from '../terminal/package-version.ts';
-import { CertificateFiles, type ServeSettings } from './certificate-files.ts';
 import { isOwnPort, repeatInstallation } from './found-settings.ts';
-import { checkSnapshotSource, readEmbeddedSync } from './snapshot-source.ts';
+
+/** The settings of one call of `serve`. */
+type ServeSettings = Settings<typeof routerSettings>;
+type ServeFiles = CertificateFiles<typeof routerSettings>;
 
 /** What was given under each flag of `serve`, as it was given. */
 export type RawServeFlags = RawFlags<RouterFlag>;
@@ -257,17 +262,14 @@ function warnOfAdminAddress(settings: ServeSettings): void {
   );
 }
 
-function readServingPair(settings: ServeSettings, files: CertificateFiles): CertificatePair | undefined {
+function readServingPair(settings: ServeSettings, files: ServeFiles): CertificatePair | undefined {
   settings.require('tls-cert-file', 'the certificate that clients see');
   settings.require('tls-private-key-file', 'the private key for --tls-cert-file');
   const { certFile, keyFile } = settings.values.serving;
   return files.pair('tls-cert-file', certFile, 'tls-private-key-file', keyFile);
 }
 
-function readNamedServingPairs(
-  settings: ServeSettings,
-  files: CertificateFiles,
-): ServeConfig['namedServing'] {
+function readNamedServingPairs(settings: ServeSettings, files: ServeFiles): ServeConfig['namedServing'] {
   const flag = 'tls-sni-cert-key';
   return (settings.values.serving.sniCertKeys ?? []).flatMap(({ certFile, keyFile, names = [] }) => {
     for (const address of names.filter((name) => isIP(name) !== 0)) {
@@ -341,7 +343,7 @@ function readIdentityHeaderNames(settings: ServeSettings): IdentityHeaderNames {
   };
 }
 
-function readPeerCa(settings: ServeSettings, files: CertificateFiles): PemFile | undefined {
+function readPeerCa(settings: ServeSettings, files: ServeFiles): PemFile | undefined {
   settings.require(
     'peer-ca-file',
     "peers' serving certificates are checked against it, and nothing is ever sent to an unchecked peer",
@@ -352,7 +354,7 @@ function readPeerCa(settings: ServeSettings, files: CertificateFiles): PemFile |
 /** Reads where the local API server is and how it proves itself. */
 function readLocalServer(
   settings: ServeSettings,
-  files: CertificateFiles,
+  files: ServeFiles,
   peerCa: PemFile | undefined,
   featureGateEnabled: boolean,
 ): ServeConfig['local'] {
@@ -388,7 +390,7 @@ function rejectOwnPort(settings: ServeSettings, origin: string): void {
  */
 function readProxyClientPair(
   settings: ServeSettings,
-  files: CertificateFiles,
+  files: ServeFiles,
   featureGateEnabled: boolean,
 ): ServeConfig['proxyClient'] {
   const { gateway, frontProxy } = settings.values;
@@ -461,4 +463,84 @@ function responseHeaderTimeout(settings: ServeSettings): number {
     );
   }
   return responseHeader;
+}
+
+/** Whether the router is to read the cluster itself. */
+function readsClusterItself(settings: ServeSettings): boolean {
+  return settings.isGiven('kubeconfig') || settings.values.apiServers.inCluster === true;
+}
+
+/** Whether the router is told what servers serve, by itself or by a sync job. */
+function checkSnapshotSource(settings: ServeSettings, featureGateEnabled: boolean): void {
+  const isOwn = readsClusterItself(settings);
+  const hasKeys = settings.isGiven('snapshot-keys');
+  if (featureGateEnabled && !isOwn && !hasKeys) {
+    settings.issue(
+      'snapshot-keys',
+      'the router has nothing to know the servers by: set --kubeconfig (or --in-cluster), and it reads the cluster itself; or --snapshot-keys, with which it checks the snapshots of a sync job',
+    );
+  }
+  if (featureGateEnabled && (isOwn || hasKeys) && !settings.isGiven('snapshot-file')) {
+    const what = isOwn
+      ? 'nothing of a server that it cannot read then'
+      : 'nothing until the next snapshot is pushed';
+    settings.warn('snapshot-file', `--snapshot-file is not set: after a restart the router knows ${what}`);
+  }
+}
+
+/** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after an error. */
+async function readEmbeddedSync(
+  settings: ServeSettings,
+  featureGateEnabled: boolean,
+): Promise<EmbeddedSyncConfig | undefined> {
+  if (!featureGateEnabled || !readsClusterItself(settings)) return undefined;
+  rejectPushedForm(settings);
+  const access = await readAccess(settings);
+  const { apiServers, snapshot } = settings.values;
+  if (access === undefined) return undefined;
+  const { departedServerGrace, cluster } = snapshot;
+  return { access, servers: apiServers.servers ?? [], departedServerGrace, cluster };
+}
+
+/** Two that make snapshots would take turns in overtaking each other. */
+function rejectPushedForm(settings: ServeSettings): void {
+  const isKubeconfig = settings.isGiven('kubeconfig');
+  const flag = isKubeconfig ? 'kubeconfig' : 'in-cluster';
+  if (isKubeconfig && settings.values.apiServers.inCluster === true) {
+    settings.issue('in-cluster', '--kubeconfig and --in-cluster name two clusters: keep one');
+  }
+  if (settings.isGiven('snapshot-keys')) {
+    settings.issue(
+      'snapshot-keys',
+      `--snapshot-keys and --${flag} exclude each other: with --${flag} the router reads the cluster itself and takes no pushed snapshot. Remove --snapshot-keys, or --${flag} to go on with a sync job that pushes`,
+    );
+  }
+  if (settings.values.gateway) return;
+  for (const advertising of ['peer-advertise-ip', 'advertise-address'] as const) {
+    if (!settings.isGiven(advertising)) continue;
+    settings.warn(
+      advertising,
+      `--${advertising} has no use with --${flag}: routers that read the cluster themselves call each other's API servers at the addresses that Leases and EndpointSlices have`,
+    );
+  }
+}
+
+async function readAccess(settings: ServeSettings): Promise<EmbeddedSyncConfig['access'] | undefined> {
+  const { kubeconfig: path, context } = settings.values.apiServers;
+  const isKubeconfig = settings.isGiven('kubeconfig');
+  const kubeconfig = settings.file('kubeconfig', path);
+  if (isKubeconfig && kubeconfig === undefined) return undefined;
+  // Loaded only where it is used: it is larger than all else together.
+  const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
+  try {
+    if (kubeconfig === undefined) {
+      await loadClusterAccess({ inCluster: true });
+      return { inCluster: true };
+    }
+    await loadClusterAccess({ kubeconfig: kubeconfig.path, text: kubeconfig.text, context });
+    return { kubeconfig, context };
+  } catch (error) {
+    const flag = isKubeconfig ? 'kubeconfig' : 'in-cluster';
+    return settings.issue(flag, `--${flag}: ${errorMessage(error)}`);
+  }
 }

@@ -6,9 +6,9 @@ import {
   requireKeyFits,
   subjectOf,
 } from '../../node/callers/pem-files.ts';
-import type { RouterFlag, routerSettings } from '../../node/configuration/router-settings.ts';
 import type { CertificatePair, PemFile } from '../../node/configuration/serve-config.ts';
-import type { Settings } from '../settings/read-settings.ts';
+import type { FlagOf, SectionSchema } from '../../node/configuration/setting.ts';
+import type { Settings } from './read-settings.ts';
 
 /** A PEM file, and the certificates in it, in order; at least one. */
 export interface CertificateFile {
@@ -16,21 +16,18 @@ export interface CertificateFile {
   readonly certificates: readonly X509Certificate[];
 }
 
-/** The settings of one call of `serve`. */
-export type ServeSettings = Settings<typeof routerSettings>;
-
 /** Reads the certificates and keys that settings name, and reports every one that is of no use. */
-export class CertificateFiles {
-  readonly #settings: ServeSettings;
+export class CertificateFiles<Root extends SectionSchema> {
+  readonly #settings: Settings<Root>;
   readonly #now: number;
 
   /** @param now milliseconds since the epoch; certificates outside their validity are warned about */
-  constructor(settings: ServeSettings, now: number) {
+  constructor(settings: Settings<Root>, now: number) {
     this.#settings = settings;
     this.#now = now;
   }
 
-  certificates(flag: RouterFlag, path: string | undefined): CertificateFile | undefined {
+  certificates(flag: FlagOf<Root>, path: string | undefined): CertificateFile | undefined {
     const file = this.#settings.file(flag, path);
     if (file === undefined) return undefined;
     const source = { pem: file.text, source: file.path };
@@ -42,9 +39,9 @@ export class CertificateFiles {
 
   /** A certificate and its key. A key that belongs to another certificate is an error. */
   pair(
-    certificateFlag: RouterFlag,
+    certificateFlag: FlagOf<Root>,
     certificatePath: string | undefined,
-    keyFlag: RouterFlag,
+    keyFlag: FlagOf<Root>,
     keyPath: string | undefined,
   ): CertificatePair | undefined {
     const certificate = this.certificates(certificateFlag, certificatePath);
@@ -59,7 +56,7 @@ export class CertificateFiles {
   }
 
   #privateKey(
-    flag: RouterFlag,
+    flag: FlagOf<Root>,
     keyPath: string | undefined,
   ): { readonly file: PemFile; readonly key: KeyObject } | undefined {
     const file = this.#settings.file(flag, keyPath);
@@ -70,7 +67,7 @@ export class CertificateFiles {
   }
 
   /** What `read` gives, or its error under the flag it belongs to. */
-  #orIssue<Value>(flag: RouterFlag, read: () => Value): Value | undefined {
+  #orIssue<Value>(flag: FlagOf<Root>, read: () => Value): Value | undefined {
     try {
       return read();
     } catch (error) {
@@ -79,7 +76,7 @@ export class CertificateFiles {
     }
   }
 
-  #warnOfValidity(flag: RouterFlag, path: string, certificates: readonly X509Certificate[]): void {
+  #warnOfValidity(flag: FlagOf<Root>, path: string, certificates: readonly X509Certificate[]): void {
     for (const certificate of certificates) {
       const what = `--${flag}: ${subjectOf(certificate)} in ${path}`;
       if (certificate.validToDate.getTime() < this.#now) {

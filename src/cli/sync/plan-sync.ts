@@ -1,10 +1,10 @@
 import type { JWK } from 'jose';
-import { CertificatePemError, parseCertificates, parsePair } from '../../node/callers/pem-files.ts';
 import type { FlagOf } from '../../node/configuration/setting.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import type { ListedServer, SyncOptions } from '../../sync/node/sync-options.ts';
+import { CertificateFiles } from '../settings/certificate-files.ts';
 import { readGiven } from '../settings/configuration-file.ts';
 import { type RawFlags, Settings } from '../settings/read-settings.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
@@ -51,7 +51,7 @@ export function readSyncInput(flags: SyncFlags, context: CommandContext) {
   const settings = new Settings(syncFlags, given.layers, context.readFile);
   const plan = planSync(settings);
   // Of files that could not be read nothing more is to be told.
-  if (settings.issues.length === 0 && plan.kind !== 'offline') checkPemFiles(settings);
+  if (settings.issues.length === 0 && plan.kind !== 'offline') checkPemFiles(settings, context.clock());
   const lines = [...given.issues, ...given.certain(settings.issues)];
   if (lines.length > 0) throw new CommandFailure(2, lines);
   const { logging, snapshot } = settings.values;
@@ -196,26 +196,10 @@ function readTargetToken(settings: SyncSettings): (() => string) | undefined {
 }
 
 /** Reports what is no certificate or key: left to TLS, an error would name neither the file nor its flag. */
-function checkPemFiles(settings: SyncSettings): void {
+function checkPemFiles(settings: SyncSettings, now: number): void {
   const { apiServers, routers, client } = settings.values;
-  type PemFlag = 'peer-ca-file' | 'target-ca-file' | 'client-cert-file' | 'client-key-file';
-  const pemOf = (flag: PemFlag, path: string | undefined) => {
-    const file = settings.file(flag, path);
-    return file && { pem: file.text, source: file.path };
-  };
-  const check = (flag: PemFlag, parse: () => unknown): void => {
-    try {
-      parse();
-    } catch (error) {
-      if (!(error instanceof CertificatePemError)) throw error;
-      settings.issue(flag, `--${flag}: ${error.message}`);
-    }
-  };
-  const authorities = pemOf('peer-ca-file', apiServers.caFile);
-  if (authorities) check('peer-ca-file', () => parseCertificates(authorities));
-  const ofRouters = pemOf('target-ca-file', routers.caFile);
-  if (ofRouters) check('target-ca-file', () => parseCertificates(ofRouters));
-  const certificate = pemOf('client-cert-file', client.certFile);
-  const key = pemOf('client-key-file', client.keyFile);
-  if (certificate && key) check('client-cert-file', () => parsePair(certificate, key));
+  const files = new CertificateFiles(settings, now);
+  files.certificates('peer-ca-file', apiServers.caFile);
+  files.certificates('target-ca-file', routers.caFile);
+  files.pair('client-cert-file', client.certFile, 'client-key-file', client.keyFile);
 }
