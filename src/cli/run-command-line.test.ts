@@ -72,16 +72,6 @@ describe('the command line', () => {
     const flag = await run(['explain', '--snapshto', 'x']);
     assert.equal(flag.code, 2);
     assert.match(flag.errors, /^error: unknown flag --snapshto: did you mean --snapshot\?$/m);
-    for (const [command, unknown, owner] of [
-      ['serve', '--record=x', 'sync'],
-      ['doctor', '--target', 'sync'],
-      ['sync', '--secure-port=1', 'serve'],
-      ['explain', '--requestheader-allowed-names', 'serve'],
-    ] as const) {
-      const { code, errors } = await run([command, unknown]);
-      assert.equal(code, 2);
-      assert.match(errors, new RegExp(`^error: unknown flag --[\\w-]+; it is a flag of ${owner}$`, 'm'));
-    }
     assert.equal((await run(['version', 'excess'])).code, 2);
     const form = await run(['explain', 'GET', '/', '-o', 'xml']);
     assert.equal(form.code, 2);

@@ -79,7 +79,7 @@ async function run(args: readonly string[], context: CommandContext): Promise<Ex
   if (called === undefined) return runWithoutCommand(first, context);
   // Only what is called is loaded: that takes time.
   const [command, { parseArguments }] = await Promise.all([called.load(), import('./terminal/command.ts')]);
-  const given = await parseArguments(rest, called.name, command, ownersOf);
+  const given = parseArguments(rest, called.name, command);
   if (given !== 'help') return command.run(given, context);
   const { commandHelp } = await import('./terminal/help.ts');
   await context.writeOutput(commandHelp(called.name, command, context.outputWidth()));
@@ -110,16 +110,3 @@ async function runWithoutCommand(first = '--help', context: CommandContext): Pro
 
 const programDescription =
   'Routes the requests of a Kubernetes cluster whose API servers run different versions: each one goes to a server that can serve it.';
-
-/** What to add to the error about a flag that is unknown where it was given: which commands have it. */
-async function ownersOf(flag: string): Promise<string> {
-  const { flagsOf } = await import('./terminal/command.ts');
-  const commands = await Promise.all(
-    subcommands.map(async ({ name, load }) => ({ name, command: await load() })),
-  );
-  const owners = commands.filter(({ command }) =>
-    flagsOf({ ...command, otherFlags: [] }).some((setting) => `--${setting.flag}` === flag),
-  );
-  const inWords = new Intl.ListFormat('en-GB', { type: 'conjunction' });
-  return owners.length === 0 ? '' : `; it is a flag of ${inWords.format(owners.map(({ name }) => name))}`;
-}

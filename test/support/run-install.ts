@@ -12,7 +12,7 @@ export async function runInstall(
   changes: Partial<CommandContext> = {},
 ) {
   const command = installCommand(node);
-  const given = await parseArguments(args, 'install', command, async () => '');
+  const given = parseArguments(args, 'install', command);
   assert.ok(given !== 'help');
   const failure = await command.run(given, { ...context, ...changes }).then(
     () => undefined,

@@ -43,7 +43,7 @@ export const doctorCommand: Command = {
     {
       comment:
         'Before an upgrade: recordings (sync --record) of this cluster and of one of the next version.',
-      line: 'doctor --upgrade-from recording-1.33 --upgrade-to recording-1.34',
+      line: ['doctor --upgrade-from recording-1.33', '--upgrade-to recording-1.34'],
     },
   ],
   flags: [examinedConfig, flags],

@@ -12,7 +12,7 @@ import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-ta
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { expiringCredentials } from '../../sync/node/cluster-access.ts';
 import { readClusterOnce } from '../../sync/node/embedded-sync.ts';
-import { serverIdToBeFound } from '../serve/find-own-server-id.ts';
+import { serverIdToBeFound } from '../serve/own-server-id.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';

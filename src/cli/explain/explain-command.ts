@@ -73,7 +73,7 @@ export const explainCommand: Command = {
     },
     {
       comment: 'Where does a request go, seen from the server cp-a?',
-      line: 'explain GET /apis/batch/v1/jobs --snapshot snapshot.json --server-id cp-a',
+      line: ['explain GET /apis/batch/v1/jobs', '--snapshot snapshot.json --server-id cp-a'],
     },
     {
       comment: 'Many at once: JSON lines in, one JSON line out for each.',

@@ -56,11 +56,11 @@ export function installCommand(node: KubeadmNode = kubeadmNode()): Command {
     examples: [
       {
         comment: 'See every change, without making one.',
-        line: 'install kubeadm --image=registry.example/mixed-version-proxy:0.1.0 --dry-run',
+        line: ['install kubeadm --dry-run', '--image=registry.example/mixed-version-proxy:0.1.0'],
       },
       {
         comment: 'Make them: a router on port 7443, beside kube-apiserver.',
-        line: 'install kubeadm --image=registry.example/mixed-version-proxy:0.1.0',
+        line: ['install kubeadm', '--image=registry.example/mixed-version-proxy:0.1.0'],
       },
       {
         comment: 'Afterwards, if kubelets and the components of the node are to come through it, too.',

@@ -86,7 +86,10 @@ export async function routerConfig(
   const serverId = isGateway ? undefined : values.localServer.id;
   const advertisedAddress = readAdvertisedAddress(settings, environment.network);
   warnOfAdminAddress(settings);
-  const serving = readServingPair(settings, files);
+  settings.require('tls-cert-file', 'the certificate that clients see');
+  settings.require('tls-private-key-file', 'the private key for --tls-cert-file');
+  const { certFile, keyFile } = values.serving;
+  const serving = files.pair('tls-cert-file', certFile, 'tls-private-key-file', keyFile);
   const namedServing = readNamedServingPairs(settings, files);
   if (!isGateway && serving !== undefined) warnOfUnusableAddress(advertisedAddress, serving, settings);
   const { authentication } = values;
@@ -108,7 +111,15 @@ export async function routerConfig(
   }
   const requestHeader = readRequestHeader(settings, requestHeaderCa?.file);
   const identityHeaderNames = readIdentityHeaderNames(settings);
-  const peerCa = featureGateEnabled ? readPeerCa(settings, files) : undefined;
+  if (featureGateEnabled) {
+    settings.require(
+      'peer-ca-file',
+      "peers' serving certificates are checked against it, and nothing is ever sent to an unchecked peer",
+    );
+  }
+  const peerCa = featureGateEnabled
+    ? files.certificates('peer-ca-file', values.peers.caFile)?.file
+    : undefined;
   const local = isGateway ? undefined : readLocalServer(settings, files, peerCa, featureGateEnabled);
   const assertionKeys = await readKeys(
     settings,
@@ -118,8 +129,7 @@ export async function routerConfig(
   );
   const proxyClient = readProxyClientPair(settings, files, featureGateEnabled);
   warnOfNoAuthentication(settings);
-  const embeddedSync = await readEmbeddedSync(settings, featureGateEnabled);
-  checkSnapshotSource(settings, featureGateEnabled);
+  const embeddedSync = featureGateEnabled ? await readEmbeddedSync(settings) : undefined;
   const keys = await readKeys(settings, 'snapshot-keys', values.snapshot.keysFile, parseSnapshotKeys);
 
   const { issues, warnings } = settings;
@@ -128,6 +138,7 @@ export async function routerConfig(
   if (issues.length > 0 || serving === undefined || !isWhole) return { ok: false, issues, warnings };
   const { routing, peers, health, timeouts } = values;
   const inUse = settings.inUse();
+  const chosen = values.serving.tlsCipherSuites?.flatMap((name) => openSslSuites.get(name) ?? []);
   const config: ServeConfig = {
     settings: values,
     serverId,
@@ -139,7 +150,10 @@ export async function routerConfig(
     advertisedAddress,
     serving,
     namedServing,
-    tls: tlsParameters(settings),
+    tls: {
+      minVersion: values.serving.tlsMinVersion === 'VersionTLS12' ? 'TLSv1.2' : 'TLSv1.3',
+      ciphers: chosen && [...suitesOfTls13, ...new Set(chosen)].join(':'),
+    },
     peerCa,
     proxyClient,
     clientCa: clientCa?.file,
@@ -158,17 +172,13 @@ export async function routerConfig(
     credentialFiles: settings.credentialFiles,
     commandLine: {
       version: packageVersion(),
-      flags: Object.fromEntries(inUse.map(({ flag, shown }) => [flag.slice(2), shown] as const).sort(byName)),
+      flags: Object.fromEntries(inUse.map(({ flag, shown }) => [flag.slice(2), shown] as const)),
       found: inUse.flatMap(({ flag, shown: value, source }) =>
         source?.kind === 'found' ? [{ flag, value, source: source.text }] : [],
       ),
     },
   };
   return { ok: true, config, warnings };
-}
-
-function byName([left]: readonly [string, string], [right]: readonly [string, string]): number {
-  return left < right ? -1 : 1;
 }
 
 const unknownVersionInteroperabilityProxy = 'UnknownVersionInteroperabilityProxy';
@@ -262,13 +272,6 @@ function warnOfAdminAddress(settings: ServeSettings): void {
   );
 }
 
-function readServingPair(settings: ServeSettings, files: ServeFiles): CertificatePair | undefined {
-  settings.require('tls-cert-file', 'the certificate that clients see');
-  settings.require('tls-private-key-file', 'the private key for --tls-cert-file');
-  const { certFile, keyFile } = settings.values.serving;
-  return files.pair('tls-cert-file', certFile, 'tls-private-key-file', keyFile);
-}
-
 function readNamedServingPairs(settings: ServeSettings, files: ServeFiles): ServeConfig['namedServing'] {
   const flag = 'tls-sni-cert-key';
   return (settings.values.serving.sniCertKeys ?? []).flatMap(({ certFile, keyFile, names = [] }) => {
@@ -281,16 +284,6 @@ function readNamedServingPairs(settings: ServeSettings, files: ServeFiles): Serv
     const pair = files.pair(flag, certFile, flag, keyFile);
     return pair === undefined ? [] : [{ ...pair, names }];
   });
-}
-
-/** What clients have to offer. */
-function tlsParameters(settings: ServeSettings): ServeConfig['tls'] {
-  const { tlsMinVersion, tlsCipherSuites } = settings.values.serving;
-  const chosen = tlsCipherSuites?.flatMap((name) => openSslSuites.get(name) ?? []);
-  return {
-    minVersion: tlsMinVersion === 'VersionTLS12' ? 'TLSv1.2' : 'TLSv1.3',
-    ciphers: chosen && [...suitesOfTls13, ...new Set(chosen)].join(':'),
-  };
 }
 
 /** Reads whose X-Remote headers are believed; `undefined`: nobody's. */
@@ -343,14 +336,6 @@ function readIdentityHeaderNames(settings: ServeSettings): IdentityHeaderNames {
   };
 }
 
-function readPeerCa(settings: ServeSettings, files: ServeFiles): PemFile | undefined {
-  settings.require(
-    'peer-ca-file',
-    "peers' serving certificates are checked against it, and nothing is ever sent to an unchecked peer",
-  );
-  return files.certificates('peer-ca-file', settings.values.peers.caFile)?.file;
-}
-
 /** Reads where the local API server is and how it proves itself. */
 function readLocalServer(
   settings: ServeSettings,
@@ -367,20 +352,17 @@ function readLocalServer(
       "with the feature gate off the local API server's certificate is checked against it",
     );
   }
-  if (origin !== undefined) rejectOwnPort(settings, origin);
+  const { bindAddress, port: securePort } = settings.values.serving;
+  // Two processes cannot listen there, and the router would be its own local server.
+  if (origin !== undefined && isOwnPort(origin, { bindAddress, securePort })) {
+    const advice = settings.isFound('local-server') ? `. ${repeatInstallation}` : '';
+    settings.issue(
+      'local-server',
+      `--local-server ${origin} is where the router itself is to listen (--secure-port=${securePort}): move kube-apiserver to another port, such as 6444, or give the router another${advice}`,
+    );
+  }
   const ca = own?.file ?? peerCa;
   return origin === undefined || ca === undefined ? undefined : { origin, serverName, ca };
-}
-
-/** Two processes cannot listen there, and the router would be its own local server. */
-function rejectOwnPort(settings: ServeSettings, origin: string): void {
-  const { bindAddress, port: securePort } = settings.values.serving;
-  if (!isOwnPort(origin, { bindAddress, securePort })) return;
-  const isFound = settings.isFound('local-server');
-  settings.issue(
-    'local-server',
-    `--local-server ${origin} is where the router itself is to listen (--secure-port=${securePort}): move kube-apiserver to another port, such as 6444, or give the router another${isFound ? `. ${repeatInstallation}` : ''}`,
-  );
 }
 
 /**
@@ -465,82 +447,57 @@ function responseHeaderTimeout(settings: ServeSettings): number {
   return responseHeader;
 }
 
-/** Whether the router is to read the cluster itself. */
-function readsClusterItself(settings: ServeSettings): boolean {
-  return settings.isGiven('kubeconfig') || settings.values.apiServers.inCluster === true;
-}
-
-/** Whether the router is told what servers serve, by itself or by a sync job. */
-function checkSnapshotSource(settings: ServeSettings, featureGateEnabled: boolean): void {
-  const isOwn = readsClusterItself(settings);
+/** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after an error. */
+async function readEmbeddedSync(settings: ServeSettings): Promise<EmbeddedSyncConfig | undefined> {
+  const { apiServers, snapshot, gateway } = settings.values;
+  const isKubeconfig = settings.isGiven('kubeconfig');
+  const isOwn = isKubeconfig || apiServers.inCluster === true;
   const hasKeys = settings.isGiven('snapshot-keys');
-  if (featureGateEnabled && !isOwn && !hasKeys) {
+  if (!isOwn && !hasKeys) {
     settings.issue(
       'snapshot-keys',
       'the router has nothing to know the servers by: set --kubeconfig (or --in-cluster), and it reads the cluster itself; or --snapshot-keys, with which it checks the snapshots of a sync job',
     );
-  }
-  if (featureGateEnabled && (isOwn || hasKeys) && !settings.isGiven('snapshot-file')) {
+  } else if (!settings.isGiven('snapshot-file')) {
     const what = isOwn
       ? 'nothing of a server that it cannot read then'
       : 'nothing until the next snapshot is pushed';
     settings.warn('snapshot-file', `--snapshot-file is not set: after a restart the router knows ${what}`);
   }
-}
-
-/** Reads how the router reads the cluster itself; `undefined` where snapshots are pushed, and after an error. */
-async function readEmbeddedSync(
-  settings: ServeSettings,
-  featureGateEnabled: boolean,
-): Promise<EmbeddedSyncConfig | undefined> {
-  if (!featureGateEnabled || !readsClusterItself(settings)) return undefined;
-  rejectPushedForm(settings);
-  const access = await readAccess(settings);
-  const { apiServers, snapshot } = settings.values;
-  if (access === undefined) return undefined;
-  const { departedServerGrace, cluster } = snapshot;
-  return { access, servers: apiServers.servers ?? [], departedServerGrace, cluster };
-}
-
-/** Two that make snapshots would take turns in overtaking each other. */
-function rejectPushedForm(settings: ServeSettings): void {
-  const isKubeconfig = settings.isGiven('kubeconfig');
+  if (!isOwn) return undefined;
   const flag = isKubeconfig ? 'kubeconfig' : 'in-cluster';
-  if (isKubeconfig && settings.values.apiServers.inCluster === true) {
+  if (isKubeconfig && apiServers.inCluster === true) {
     settings.issue('in-cluster', '--kubeconfig and --in-cluster name two clusters: keep one');
   }
-  if (settings.isGiven('snapshot-keys')) {
+  // Two that make snapshots would take turns in overtaking each other.
+  if (hasKeys) {
     settings.issue(
       'snapshot-keys',
       `--snapshot-keys and --${flag} exclude each other: with --${flag} the router reads the cluster itself and takes no pushed snapshot. Remove --snapshot-keys, or --${flag} to go on with a sync job that pushes`,
     );
   }
-  if (settings.values.gateway) return;
   for (const advertising of ['peer-advertise-ip', 'advertise-address'] as const) {
-    if (!settings.isGiven(advertising)) continue;
+    if (gateway || !settings.isGiven(advertising)) continue;
     settings.warn(
       advertising,
       `--${advertising} has no use with --${flag}: routers that read the cluster themselves call each other's API servers at the addresses that Leases and EndpointSlices have`,
     );
   }
-}
-
-async function readAccess(settings: ServeSettings): Promise<EmbeddedSyncConfig['access'] | undefined> {
-  const { kubeconfig: path, context } = settings.values.apiServers;
-  const isKubeconfig = settings.isGiven('kubeconfig');
-  const kubeconfig = settings.file('kubeconfig', path);
+  const { departedServerGrace, cluster } = snapshot;
+  const { servers = [], context } = apiServers;
+  const kubeconfig = settings.file('kubeconfig', apiServers.kubeconfig);
   if (isKubeconfig && kubeconfig === undefined) return undefined;
   // Loaded only where it is used: it is larger than all else together.
   const { loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
   try {
-    if (kubeconfig === undefined) {
-      await loadClusterAccess({ inCluster: true });
-      return { inCluster: true };
-    }
-    await loadClusterAccess({ kubeconfig: kubeconfig.path, text: kubeconfig.text, context });
-    return { kubeconfig, context };
+    await loadClusterAccess(
+      kubeconfig === undefined
+        ? { inCluster: true }
+        : { kubeconfig: kubeconfig.path, text: kubeconfig.text, context },
+    );
+    const access = kubeconfig === undefined ? ({ inCluster: true } as const) : { kubeconfig, context };
+    return { access, servers, departedServerGrace, cluster };
   } catch (error) {
-    const flag = isKubeconfig ? 'kubeconfig' : 'in-cluster';
     return settings.issue(flag, `--${flag}: ${errorMessage(error)}`);
   }
 }

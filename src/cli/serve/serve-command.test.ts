@@ -39,7 +39,7 @@ async function start(
     config = given;
     return startRouter(given, logger, options);
   });
-  const given = await parseArguments(args, 'serve', command, async () => '');
+  const given = parseArguments(args, 'serve', command);
   assert.ok(given !== 'help');
   try {
     code = await command.run(given, context);

@@ -7,8 +7,8 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { packageVersion } from '../terminal/package-version.ts';
+import { createWaiting } from './own-server-id.ts';
 import type { ServeArguments } from './serve-input.ts';
-import { createWaiting } from './waiting.ts';
 
 /** Starts a router and resolves once it listens; rejects when it cannot. */
 export type StartRouter = (
@@ -28,27 +28,36 @@ export function serveCommand(loadStartRouter: () => Promise<StartRouter> = loadR
     examples: [
       {
         comment: 'On a control-plane node of kubeadm: everything else is found there.',
-        line: 'serve --kubeconfig=reader.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        line: [
+          'serve --kubeconfig=reader.kubeconfig',
+          '--snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        ],
       },
       {
         comment: 'Beside the kube-apiserver of one control-plane node.',
         line: [
-          'serve --server-id=apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa --local-server=https://127.0.0.1:6444',
+          'serve --server-id=apiserver-2hb4bhxhxpo2wt5sc7ilxj7wxa',
+          '--local-server=https://127.0.0.1:6444',
           '--tls-cert-file=apiserver.crt --tls-private-key-file=apiserver.key',
           '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
-          '--proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key',
-          '--requestheader-client-ca-file=front-proxy-ca.crt --requestheader-allowed-names=front-proxy-client',
-          '--kubeconfig=reader.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
-        ].join(' '),
+          '--proxy-client-cert-file=front-proxy-client.crt',
+          '--proxy-client-key-file=front-proxy-client.key',
+          '--requestheader-client-ca-file=front-proxy-ca.crt',
+          '--requestheader-allowed-names=front-proxy-client',
+          '--kubeconfig=reader.kubeconfig',
+          '--snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        ],
       },
       {
         comment: 'In front of all kube-apiservers.',
         line: [
-          'serve --gateway --tls-cert-file=gateway.crt --tls-private-key-file=gateway.key',
-          '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
-          '--proxy-client-cert-file=front-proxy-client.crt --proxy-client-key-file=front-proxy-client.key',
-          '--kubeconfig=reader.kubeconfig --snapshot-file=/var/lib/mixed-version-proxy/snapshot',
-        ].join(' '),
+          'serve --gateway --client-ca-file=ca.crt --peer-ca-file=ca.crt',
+          '--tls-cert-file=gateway.crt --tls-private-key-file=gateway.key',
+          '--proxy-client-cert-file=front-proxy-client.crt',
+          '--proxy-client-key-file=front-proxy-client.key',
+          '--kubeconfig=reader.kubeconfig',
+          '--snapshot-file=/var/lib/mixed-version-proxy/snapshot',
+        ],
       },
     ],
     flags: [serveCall, routerSettings],

@@ -27,13 +27,13 @@ import {
 } from '../settings/read-settings.ts';
 import { type GivenArguments, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
+import { type FoundSettings, findSettings, movedServer } from './found-settings.ts';
 import {
   canFindServerId,
   findOwnServerId,
   serverIdToBeFound,
   type WaitForServerId,
-} from './find-own-server-id.ts';
-import { type FoundSettings, findSettings, movedServer } from './found-settings.ts';
+} from './own-server-id.ts';
 import { routerConfig, type ServeOptionsResult } from './router-config.ts';
 
 /** What `serve` was called with. */

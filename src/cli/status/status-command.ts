@@ -7,7 +7,6 @@ import type { Command } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
 import { structuredText } from '../terminal/structured-text.ts';
-import { agreementOf, differencesBetween } from './agreement.ts';
 import { readStatus, readTable } from './ask-router.ts';
 import { readRouters } from './read-routers.ts';
 import {
@@ -16,6 +15,7 @@ import {
   routerConnectionSettings,
 } from './router-connection.ts';
 import { routersText } from './routers-text.ts';
+import { agreementOf, differencesBetween } from './routers-view.ts';
 import { statusText } from './status-text.ts';
 
 const watchInterval = 2_000;
@@ -49,9 +49,10 @@ export const statusCommand: Command = {
     {
       comment: 'One router of several, with every resource that differs.',
       line: [
-        'status --server https://10.0.0.1:7443 --certificate-authority ca.crt',
-        '--client-certificate admin.crt --client-key admin.key -o wide',
-      ].join(' '),
+        'status --server https://10.0.0.1:7443 -o wide',
+        '--certificate-authority ca.crt',
+        '--client-certificate admin.crt --client-key admin.key',
+      ],
     },
     {
       comment: 'Whether the routers of all servers are ready and agree.',

@@ -59,8 +59,8 @@ export function statusText(
       ],
       width,
     ),
-    status.servers.length === 0 ? [] : textTable(serverRows(status, hostnames, now, isWide), width),
-    cluster === undefined ? [] : differences(cluster, isWide, width),
+    status.servers.length === 0 ? [] : textTable(serverRows(status, hostnames, now, isWide)),
+    cluster === undefined ? [] : differences(cluster, isWide),
     list(
       'Conflicts in discovery',
       status.discovery.conflicts.map(conflictLine),
@@ -239,13 +239,13 @@ function styled(text: string, style: Style | undefined): Segment {
   return style === undefined ? text : { text, style };
 }
 
-function differences({ columns, matrix }: ClusterView, isWide: boolean, width: number): readonly Line[] {
+function differences({ columns, matrix }: ClusterView, isWide: boolean): readonly Line[] {
   if (matrix.differingRows === 0)
     return [[`All servers serve the same ${countOf(matrix.resources, 'resource')}.`]];
   const heads = columns.map(columnHead);
   return isWide
     ? textTable([headings('RESOURCE', ...heads), ...matrix.differing.flatMap(resourceRows)])
-    : textTable([headings('GROUP', ...heads), ...matrix.differing.map(groupRow)], width);
+    : textTable([headings('GROUP', ...heads), ...matrix.differing.map(groupRow)]);
 }
 
 function columnHead({ version, servers }: ServerColumn): string {

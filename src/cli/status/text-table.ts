@@ -6,32 +6,21 @@ type Row = readonly Segment[];
 export const narrow = 80;
 
 const gap = 2;
-/** The first column is cut where it would take more of the width than this. */
-const longestName = 36;
 
-/**
- * Columns as wide as their widest cell, two spaces apart; nothing after the last one. A table that is wider than
- * `width` is cut into several below each other, each with the first column, whose long names are shortened.
- */
-export function textTable(rows: readonly Row[], width = Number.POSITIVE_INFINITY): readonly Line[] {
-  const widths = columnWidths(rows);
-  if (totalOf(widths) <= width) return aligned(rows, widths);
-  const short = rows.map(([name = '', ...rest]) => [shortened(name, longestName), ...rest]);
-  const [first = 0, ...others] = columnWidths(short);
-  const tables: number[][] = [[]];
-  let used = first;
-  for (const [index, wide] of others.entries()) {
-    if (used + gap + wide > width && tables.at(-1)?.length !== 0) {
-      tables.push([]);
-      used = first;
+/** Columns as wide as their widest cell, two spaces apart; nothing after the last one. */
+export function textTable(rows: readonly Row[]): readonly Line[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [index, cell] of row.entries()) {
+      widths[index] = Math.max(widths[index] ?? 0, textOf(cell).length);
     }
-    tables.at(-1)?.push(index + 1);
-    used += gap + wide;
   }
-  return tables.flatMap((columns, index) => {
-    const part = short.map((row) => [row[0] ?? '', ...columns.map((column) => row[column] ?? '')]);
-    const lines = aligned(part, columnWidths(part));
-    return index === 0 ? lines : [[], ...lines];
+  return rows.map((row) => {
+    const filled = row.slice(0, row.findLastIndex((cell) => textOf(cell) !== '') + 1);
+    return filled.flatMap((cell, index) => {
+      const isLast = index === filled.length - 1;
+      return isLast ? [cell] : [cell, ' '.repeat((widths[index] ?? 0) - textOf(cell).length + gap)];
+    });
   });
 }
 
@@ -85,37 +74,6 @@ export function separated(sections: readonly (readonly Line[])[]): readonly Line
   return sections
     .filter((section) => section.length > 0)
     .flatMap((section, index) => (index === 0 ? section : [[], ...section]));
-}
-
-function aligned(rows: readonly Row[], widths: readonly number[]): readonly Line[] {
-  return rows.map((row) => {
-    const filled = row.slice(0, row.findLastIndex((cell) => textOf(cell) !== '') + 1);
-    return filled.flatMap((cell, index) => {
-      const isLast = index === filled.length - 1;
-      return isLast ? [cell] : [cell, ' '.repeat((widths[index] ?? 0) - textOf(cell).length + gap)];
-    });
-  });
-}
-
-function columnWidths(rows: readonly Row[]): readonly number[] {
-  const widths: number[] = [];
-  for (const row of rows) {
-    for (const [index, cell] of row.entries()) {
-      widths[index] = Math.max(widths[index] ?? 0, textOf(cell).length);
-    }
-  }
-  return widths;
-}
-
-function totalOf(widths: readonly number[]): number {
-  return widths.reduce((sum, wide) => sum + wide, gap * Math.max(0, widths.length - 1));
-}
-
-function shortened(segment: Segment, width: number): Segment {
-  const text = textOf(segment);
-  if (text.length <= width) return segment;
-  const short = `${text.slice(0, width - 1)}…`;
-  return typeof segment === 'string' ? short : { ...segment, text: short };
 }
 
 function textOf(segment: Segment): string {

@@ -16,17 +16,20 @@ export const syncCommand: Command = {
     {
       comment: 'Keep two routers up to date.',
       line: [
-        'sync --server cp-a=https://10.0.0.1:6443 --server cp-b=https://10.0.0.2:6443',
-        '--peer-ca-file ca.crt --client-cert-file sync.crt --client-key-file sync.key',
-        '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443 --signing-key snapshot-signing-key.json',
-      ].join(' '),
+        'sync --server cp-a=https://10.0.0.1:6443',
+        '--server cp-b=https://10.0.0.2:6443 --peer-ca-file ca.crt',
+        '--client-cert-file sync.crt --client-key-file sync.key',
+        '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443',
+        '--signing-key snapshot-signing-key.json',
+      ],
     },
     {
       comment: 'The same, with the API servers found through the cluster itself.',
       line: [
-        'sync --kubeconfig sync.kubeconfig --signing-key snapshot-signing-key.json',
+        'sync --kubeconfig sync.kubeconfig',
         '--target https://10.0.0.1:7443 --target https://10.0.0.2:7443',
-      ].join(' '),
+        '--signing-key snapshot-signing-key.json',
+      ],
     },
     {
       comment: 'The same, with all of it in a file.',
@@ -34,7 +37,7 @@ export const syncCommand: Command = {
     },
     {
       comment: 'A snapshot of recorded responses, offline, to look at with explain.',
-      line: 'sync --from test/fixtures/kubernetes-1.25-1.26 --out snapshot.json --unsigned',
+      line: ['sync --from test/fixtures/kubernetes-1.25-1.26', '--out snapshot.json --unsigned'],
     },
   ],
   flags: [syncFlags],

@@ -17,8 +17,8 @@ export interface Command {
 /** A call of the program, as help shows it. */
 export interface Example {
   readonly comment: string;
-  /** Without the program's name, on one line. */
-  readonly line: string;
+  /** Without the program's name; in parts, one below the other, where it is longer than a terminal is wide. */
+  readonly line: string | readonly string[];
 }
 
 export interface Argument {
@@ -53,13 +53,12 @@ export function flagsOf({ flags, otherFlags = [] }: Command): readonly Setting[]
   return [...flags, ...otherFlags].flatMap((section) => settingsOf(section));
 }
 
-/** Takes a command's arguments apart. @param ownersOf which commands have a flag, in words; for one that this command has not */
-export async function parseArguments(
+/** Takes a command's arguments apart. */
+export function parseArguments(
   args: readonly string[],
   name: string,
   command: Command,
-  ownersOf: (flag: string) => Promise<string>,
-): Promise<GivenArguments | 'help'> {
+): GivenArguments | 'help' {
   const known = flagsOf(command);
   const words: string[] = [];
   const unknown: string[] = [];
@@ -94,9 +93,7 @@ export async function parseArguments(
       flag.replace(/^-+/, ''),
       known.map((each) => each.flag),
     );
-    issues.push(
-      `unknown flag ${flag}${similar === undefined ? await ownersOf(flag) : `: did you mean --${similar}?`}`,
-    );
+    issues.push(`unknown flag ${flag}${similar === undefined ? '' : `: did you mean --${similar}?`}`);
   }
   // The value of an unknown flag follows it as a word, and is not named twice.
   if (unknown.length === 0) issues.push(...issuesOfWords(words, name, command));

@@ -89,54 +89,17 @@ function sections(texts: readonly string[]): string {
 }
 
 function wrapped(text: string, width: number, indent: string): string {
-  return filled(text.split(' '), width, indent, indent, '').join('\n');
-}
-
-const indent = '  ';
-
-/**
- * An example as help shows it: no line of it is longer than `width`, unless one flag with its value is, and it can be
- * pasted into a shell as it stands. Pure.
- */
-export function exampleText({ comment, line }: Example, width: number): string {
-  const comments = filled(comment.split(' '), width, `${indent}# `, `${indent}# `, '');
-  const call = filled(unitsOf(`mixed-version-proxy ${line}`), width, indent, indent.repeat(3), ' \\');
-  return [...comments, ...call].join('\n');
-}
-
-/** What stays on one line: a flag and its value, a redirection and its file, an operator and what it starts. */
-function unitsOf(line: string): readonly string[] {
-  const units: string[] = [];
-  let isJoined = false;
-  for (const word of line.split(' ')) {
-    const isFlag = word.startsWith('-');
-    if (isJoined && !isFlag) units.push(`${units.pop() ?? ''} ${word}`);
-    else units.push(word);
-    isJoined = /^(?:[<>]|&&|\|)$/.test(word) || (isFlag && !word.includes('='));
-  }
-  return units;
-}
-
-/** Fills lines up to `width`, `lineEnd` of all but the last line included. */
-function filled(
-  units: readonly string[],
-  width: number,
-  first: string,
-  next: string,
-  lineEnd: string,
-): readonly string[] {
   const lines: string[] = [];
-  let current = first;
-  let isEmpty = true;
-  for (const unit of units) {
-    const longer = isEmpty ? `${current}${unit}` : `${current} ${unit}`;
-    if (isEmpty || longer.length + lineEnd.length <= width) {
-      current = longer;
-    } else {
-      lines.push(`${current}${lineEnd}`);
-      current = `${next}${unit}`;
-    }
-    isEmpty = false;
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`;
+    if (lines.length > 0 && longer.length <= width) lines.splice(-1, 1, longer);
+    else lines.push(`${indent}${word}`);
   }
-  return [...lines, current];
+  return lines.join('\n');
+}
+
+/** An example as it can be pasted into a shell. Pure. */
+function exampleText({ comment, line }: Example, width: number): string {
+  const comments = wrapped(comment, width - 4, '').replaceAll(/^/gm, '  # ');
+  return `${comments}\n  mixed-version-proxy ${[line].flat().join(' \\\n      ')}`;
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { agreementOf, differencesBetween } from '../../../src/cli/status/agreement.ts';
+import { agreementOf, differencesBetween } from '../../../src/cli/status/routers-view.ts';
 import { parseRouterStatus } from '../../../src/own-paths/status/status-schema.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type ExclusiveResource, exclusiveResource } from '../exclusive-resources.ts';

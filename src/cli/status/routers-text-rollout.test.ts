@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { statusView } from '../../../test/support/status-view.ts';
-import { rolloutText } from './rollout.ts';
+import { rolloutText } from './routers-text.ts';
 import type { RouterOfServer } from './routers-view.ts';
 
 const router = (server: string, local?: number): RouterOfServer => {

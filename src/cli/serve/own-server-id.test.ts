@@ -4,7 +4,7 @@ import { before, describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import { ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
-import { createWaiting } from './waiting.ts';
+import { createWaiting } from './own-server-id.ts';
 
 describe('a router that cannot start yet', () => {
   let config: ServeConfig;
