@@ -14,7 +14,7 @@ import { countOf } from '../terminal/count-of.ts';
 import { outputSetting, structuredText } from '../terminal/structured-text.ts';
 import { type Line, renderLines, type Style } from '../terminal/styled-text.ts';
 import { examineRouter } from './examine-router.ts';
-import { exitCodeOf, type Finding } from './finding.ts';
+import { exitCodeOf, type Finding, warning } from './finding.ts';
 import { upgradeFindings } from './upgrade-findings.ts';
 
 const examinedConfig = section('Flags:', {
@@ -167,6 +167,6 @@ async function readUpgradeSide(flag: string, path: string, context: CommandConte
   }
   return {
     snapshot,
-    findings: warnings.map((message) => ({ check: `recording ${path}`, result: 'warning', message })),
+    findings: warnings.map((message) => warning(`recording ${path}`, message)),
   };
 }

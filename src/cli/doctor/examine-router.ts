@@ -17,11 +17,9 @@ import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/count-of.ts';
-import { askAsRouter } from './ask-as-router.ts';
-import { examinedServers, type Finding } from './finding.ts';
+import { askAsRouter, examinedServers, type Finding, failed, ok, warning } from './finding.ts';
 import { identityFindings } from './identity-findings.ts';
-import { portFinding } from './port-finding.ts';
-import { addressFindings, serverFindings } from './server-findings.ts';
+import { addressFindings, portFinding, serverFindings } from './server-findings.ts';
 
 interface RouterFindings {
   readonly findings: readonly Finding[];
@@ -49,11 +47,9 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
   const source = given.flags.config?.at(-1) ?? 'what the flags say';
   return {
     findings: [
-      { check: 'configuration', result: 'ok', message: `${source} can be used` },
+      ok('configuration', `${source} can be used`),
       ...config.commandLine.found.filter(({ value }) => value !== serverIdToBeFound).map(foundFinding),
-      ...(unknownServerId === undefined
-        ? []
-        : [{ check: 'server ID', result: 'failed', message: unknownServerId } as const]),
+      ...(unknownServerId === undefined ? [] : [failed('server ID', unknownServerId)]),
       await portFinding(config, context),
       ...certificateFindings(config, context.clock()),
       ...(await kubeconfigFindings(config, context.clock())),
@@ -62,9 +58,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
       ...read.findings,
       ...servers.findings,
       ...addressFindings(config, table),
-      ...halfWayWarnings(table, config.commandLine.found).map(
-        (message): Finding => ({ check: 'installation', result: 'warning', message }),
-      ),
+      ...halfWayWarnings(table, config.commandLine.found).map((message) => warning('installation', message)),
       ...(await identityFindings(servers.reached, config, ask)),
     ],
     table,
@@ -73,7 +67,7 @@ export async function examineRouter(given: ServeArguments, context: CommandConte
 
 /** The error of a setting that was found names its source. */
 function foundFinding({ flag, value, source }: FoundSetting): Finding {
-  return { check: 'found', result: 'ok', message: `${flag}=${value}: ${source}` };
+  return ok('found', `${flag}=${value}: ${source}`);
 }
 
 /** Whether others can read the private keys. */
@@ -94,10 +88,10 @@ async function permissionsOf(path: string): Promise<Finding> {
     const octal = (mode & 0o777).toString(8).padStart(3, '0');
     // A group may read: Secrets are mounted with fsGroup that way.
     return (mode & 0o007) === 0 && (mode & 0o020) === 0
-      ? { check, result: 'ok', message: `${path} has mode ${octal}` }
-      : { check, result: 'warning', message: `${path} has mode ${octal}: chmod 600 ${path}` };
+      ? ok(check, `${path} has mode ${octal}`)
+      : warning(check, `${path} has mode ${octal}: chmod 600 ${path}`);
   } catch (error) {
-    return { check, result: 'failed', message: `${path}: ${fileErrorMessage(error)}` };
+    return failed(check, `${path}: ${fileErrorMessage(error)}`);
   }
 }
 
@@ -138,15 +132,15 @@ function expiryFinding(
   const until = new Date(notAfter).toISOString();
   if (notBefore > now) {
     const message = `${subject} in ${path} is not valid before ${new Date(notBefore).toISOString()}: check the clock`;
-    return { check, result: 'failed', message };
+    return failed(check, message);
   }
   const expiry = expiryOf({ notBefore, notAfter }, now);
   if (expiry === 'expired') {
-    return { check, result: 'failed', message: `${subject} in ${path} expired at ${until}: renew it` };
+    return failed(check, `${subject} in ${path} expired at ${until}: renew it`);
   }
   return expiry === undefined
-    ? { check, result: 'ok', message: `${subject}, until ${until}` }
-    : { check, result: 'warning', message: `${subject} in ${path} expires at ${until}: renew it` };
+    ? ok(check, `${subject}, until ${until}`)
+    : warning(check, `${subject} in ${path} expires at ${until}: renew it`);
 }
 
 /** What the router reads the cluster with. */
@@ -162,7 +156,7 @@ async function kubeconfigFindings({ embeddedSync }: ServeConfig, now: number): P
     );
     return credentials.map((credential) => expiryFinding(check, credential, now));
   } catch (error) {
-    return [{ check, result: 'failed', message: errorMessage(error) }];
+    return [failed(check, errorMessage(error))];
   }
 }
 
@@ -183,17 +177,15 @@ function ownFrontProxy({ proxyClient, requestHeader }: ServeConfig): readonly Fi
   });
   if (![...authorities, ...chain.slice(1)].some((authority) => isIssuer(authority, own))) {
     const message = `${subjectOf(own)} in ${path} is not of a CA in ${requestHeader.clientCa.path}: peers with the same settings do not take this router for a front proxy`;
-    return [{ check, result: 'warning', message }];
+    return [warning(check, message)];
   }
   const name = /^CN=(.*)$/m.exec(own.subject)?.[1] ?? '';
   const { allowedNames } = requestHeader;
   if (allowedNames !== 'any' && !allowedNames.includes(name)) {
     const message = `"${name}" of ${path} is not in --requestheader-allowed-names: peers with the same settings do not believe this router`;
-    return [{ check, result: 'warning', message }];
+    return [warning(check, message)];
   }
-  return [
-    { check, result: 'ok', message: `${subjectOf(own)} is a front proxy by this router's own settings` },
-  ];
+  return [ok(check, `${subjectOf(own)} is a front proxy by this router's own settings`)];
 }
 
 function isIssuer(authority: X509Certificate, certificate: X509Certificate): boolean {
@@ -262,28 +254,20 @@ async function clusterFindings(config: ServeConfig): Promise<SnapshotFindings> {
       AbortSignal.timeout(readingTimeout),
     );
     const unread = [...readings].flatMap(([id, reading]): Finding[] =>
-      reading.ok
-        ? []
-        : [
-            {
-              check,
-              result: 'warning',
-              message: `server ${id} could not be read: ${reading.reason}`,
-            },
-          ],
+      reading.ok ? [] : [warning(check, `server ${id} could not be read: ${reading.reason}`)],
     );
-    const others = warnings.map((message): Finding => ({ check, result: 'warning', message }));
+    const others = warnings.map((message): Finding => warning(check, message));
     if (snapshot === undefined) {
       const message = 'no API server could be read: the router would not become ready';
-      return { findings: [{ check, result: 'failed', message }, ...unread, ...others], table: undefined };
+      return { findings: [failed(check, message), ...unread, ...others], table: undefined };
     }
     const message = `${countOf(snapshot.servers.length, 'API server')} found`;
     return {
-      findings: [{ check, result: 'ok', message }, ...unread, ...others],
+      findings: [ok(check, message), ...unread, ...others],
       table: buildRoutingTable(snapshot),
     };
   } catch (error) {
-    return { findings: [{ check, result: 'failed', message: errorMessage(error) }], table: undefined };
+    return { findings: [failed(check, errorMessage(error))], table: undefined };
   }
 }
 
@@ -296,15 +280,14 @@ export function ageOf(
   const { generation, createdAt } = table;
   const text = `generation ${generation}, ${durationText(now - createdAt)} old`;
   if (createdAt > now + 10_000) {
-    return { check, result: 'warning', message: `${text}: it is from the future, compare the clocks` };
+    return warning(check, `${text}: it is from the future, compare the clocks`);
   }
   return !isOld(table, now)
-    ? { check, result: 'ok', message: text }
-    : {
+    ? ok(check, text)
+    : warning(
         check,
-        result: 'warning',
-        message: `${text}: ${isOwn ? 'does the router run, and can it read the cluster?' : 'does the sync job run, and push here?'}`,
-      };
+        `${text}: ${isOwn ? 'does the router run, and can it read the cluster?' : 'does the sync job run, and push here?'}`,
+      );
 }
 
 function placeOf(table: RoutingTable, serverId: string | undefined): readonly Finding[] {
@@ -312,5 +295,5 @@ function placeOf(table: RoutingTable, serverId: string | undefined): readonly Fi
   if (table.server(serverId) !== undefined) return [];
   const known = table.servers.map(({ id }) => id).join(', ');
   const message = `it has no server ${serverId}: set --server-id to the one in front of which this router stands (${known})`;
-  return [{ check, result: 'failed', message }];
+  return [failed(check, message)];
 }

@@ -3,8 +3,16 @@ import { parseCertificates, subjectOf } from '../../node/callers/pem-files.ts';
 import type { CertificatePair, ServeConfig } from '../../node/configuration/serve-config.ts';
 import type { HttpsResponse } from '../../node/destinations/https-client.ts';
 import { errorMessage } from '../../runtime/errors.ts';
-import { type AskAsRouter, doctorUser } from './ask-as-router.ts';
-import type { ExaminedServer, Finding, Question } from './finding.ts';
+import {
+  type AskAsRouter,
+  doctorUser,
+  type ExaminedServer,
+  type Finding,
+  failed,
+  ok,
+  type Question,
+  warning,
+} from './finding.ts';
 
 /** Asks each server who calls when this router forwards a request of `doctorUser`. */
 export async function identityFindings(
@@ -19,13 +27,9 @@ export async function identityFindings(
       const check = `identity at ${server.id}`;
       try {
         const seen = await askWhoCalls((question) => ask(server, question));
-        return { check, ...judge(seen, server, proxyClient) };
+        return judge(check, seen, server, proxyClient);
       } catch (error) {
-        return {
-          check,
-          result: 'failed',
-          message: `${server.origin} cannot be asked: ${errorMessage(error)}`,
-        };
+        return failed(check, `${server.origin} cannot be asked: ${errorMessage(error)}`);
       }
     }),
   );
@@ -33,42 +37,36 @@ export async function identityFindings(
 
 /** The finding, and what to do about it. */
 function judge(
+  check: string,
   seen: SeenCaller,
   { origin }: ExaminedServer,
   proxyClient: CertificatePair,
-): Omit<Finding, 'check'> {
+): Finding {
   const advice = frontProxyAdvice(proxyClient);
-  switch (seen.kind) {
-    case 'refused':
-      return {
-        result: 'failed',
-        message: `${origin} refuses what this router says of callers (401): ${advice}`,
-      };
-    case 'unknown':
-      return {
-        result: 'warning',
-        message: `${origin} returned ${seen.status} and does not say for whom it takes the caller: whether it believes this router cannot be seen`,
-      };
-    case 'user':
-      break;
+  if (seen.kind === 'refused') {
+    return failed(check, `${origin} refuses what this router says of callers (401): ${advice}`);
+  }
+  if (seen.kind === 'unknown') {
+    const message = `${origin} returned ${seen.status} and does not say for whom it takes the caller: whether it believes this router cannot be seen`;
+    return warning(check, message);
   }
   if (seen.name !== doctorUser.name) {
     const message = `${origin} takes every request of this router for one of "${seen.name}" and overlooks whom it speaks for: ${advice}`;
-    return { result: 'failed', message };
+    return failed(check, message);
   }
   const { groups, extra } = seen;
   if (doctorUser.groups.some((expected) => groups?.includes(expected) === false)) {
     const message = `${origin} believes who calls, and does not read the groups: set --requestheader-group-headers=X-Remote-Group there`;
-    return { result: 'failed', message };
+    return failed(check, message);
   }
   const lacksExtra = [...doctorUser.extra.keys()].some(
     (key) => extra !== undefined && extra[key] === undefined,
   );
   if (lacksExtra) {
     const message = `${origin} believes who calls, and does not read extra values: set --requestheader-extra-headers-prefix=X-Remote-Extra- there`;
-    return { result: 'warning', message };
+    return warning(check, message);
   }
-  return { result: 'ok', message: `${origin} believes this router about who calls` };
+  return ok(check, `${origin} believes this router about who calls`);
 }
 
 function frontProxyAdvice({ certificate }: CertificatePair): string {

@@ -1,9 +1,21 @@
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
+import { askOverHttps } from '../../node/destinations/https-client.ts';
 import { durationText } from '../../runtime/time.ts';
+import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
+import type { CommandContext } from '../terminal/command-context.ts';
 import { connectionError } from '../terminal/connection-error.ts';
-import type { AskAsRouter } from './ask-as-router.ts';
-import { type ExaminedServer, type Finding, responseTimeout } from './finding.ts';
+import {
+  type AskAsRouter,
+  type ExaminedServer,
+  type Finding,
+  failed,
+  ok,
+  responseTimeout,
+  warning,
+} from './finding.ts';
 
 /** A Date header counts whole seconds, and a response takes time: less than this is no skew. */
 const tolerableSkew = 10_000;
@@ -36,13 +48,14 @@ export function addressFindings(
   table: RoutingTable | undefined,
 ): readonly Finding[] {
   const without = (table?.servers ?? []).filter(({ id, origin }) => origin === undefined && id !== serverId);
-  return without.map(({ id, departed }) => ({
-    check: `server ${id}`,
-    result: 'warning',
-    message: departed
-      ? 'it has left, and may come back: requests for what only it serves get 503 meanwhile'
-      : 'the snapshot has no address of it: has the sync job a --server for it, or was its router given an --advertise-address?',
-  }));
+  return without.map(({ id, departed }) =>
+    warning(
+      `server ${id}`,
+      departed
+        ? 'it has left, and may come back: requests for what only it serves get 503 meanwhile'
+        : 'the snapshot has no address of it: has the sync job a --server for it, or was its router given an --advertise-address?',
+    ),
+  );
 }
 
 async function tryServer(
@@ -56,16 +69,12 @@ async function tryServer(
     const { status, headers, text } = await ask(server, { method: 'GET', target: '/readyz' });
     const ready: Finding =
       status === 200
-        ? { check, result: 'ok', message: `${origin} is ready` }
-        : {
-            check,
-            result: 'warning',
-            message: `${origin}/readyz returned ${status}: ${adviceOn(status, text)}`,
-          };
+        ? ok(check, `${origin} is ready`)
+        : warning(check, `${origin}/readyz returned ${status}: ${adviceOn(status, text)}`);
     return { findings: [ready, ...skewOf(check, headers.date, clock())], reached: [server] };
   } catch (error) {
     const message = `${origin} cannot be reached: ${reasonOf(error)}`;
-    return { findings: [{ check, result: 'failed', message }], reached: [] };
+    return { findings: [failed(check, message)], reached: [] };
   }
 }
 
@@ -89,5 +98,46 @@ function skewOf(check: string, date: string | undefined, now: number): readonly 
   if (!(Math.abs(skew) > tolerableSkew)) return [];
   const direction = skew > 0 ? 'ahead of' : 'behind';
   const message = `its clock is ${durationText(Math.abs(skew))} ${direction} this one: the age of snapshots and the expiry of tokens go by both, set them by NTP`;
-  return [{ check, result: 'warning', message }];
+  return [warning(check, message)];
+}
+
+/**
+ * Whether the router can listen. `doctor` also runs beside the router, which is then what listens there: known by its
+ * certificate, and by a check that no API server has, for on a node of kubeadm both present the same certificate.
+ */
+export async function portFinding(
+  config: ServeConfig,
+  { portInUse }: Pick<CommandContext, 'portInUse'>,
+): Promise<Finding> {
+  const { bindAddress, securePort, serving } = config;
+  const address = joinHostPort(bindAddress, securePort);
+  const busy = await portInUse(config);
+  if (busy === undefined) return ok('port', `${address} is free`);
+  const { pem } = serving.certificate;
+  const host = ['0.0.0.0', '::', ''].includes(bindAddress) ? '127.0.0.1' : bindAddress;
+  const isRouter = await askOverHttps({
+    origin: `https://${joinHostPort(host, securePort)}`,
+    path: '/readyz?verbose',
+    serverName: nameIn(pem),
+    // By whichever CA: the server has to present the router's own certificate.
+    certificateAuthorities: pem,
+    allowPartialTrustChain: true,
+    clientCertificate: undefined,
+    headers: [],
+    responseTimeout: 2_000,
+    longestResponse: 1024 * 1024,
+  }).then(
+    ({ text }) => /^\[[+-]\](?:snapshot|server-id)\b/m.test(text),
+    () => false,
+  );
+  return isRouter
+    ? ok('port', `a router with this certificate listens on ${address}`)
+    : failed('port', busy.message);
+}
+
+/** A name that the certificate is for; `undefined`: the address that is asked has to stand in it. */
+function nameIn(pem: string): string | undefined {
+  const [, name] = /DNS:([^,\s]+)/.exec(new X509Certificate(pem).subjectAltName ?? '') ?? [];
+  const asked = name?.replace(/^\*\./, 'router.');
+  return asked === undefined || isIP(asked) !== 0 ? undefined : asked;
 }

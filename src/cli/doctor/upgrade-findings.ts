@@ -7,7 +7,7 @@ import { policiesOf } from '../../snapshot/routing-table/served-by.ts';
 import { sharedGroupVersions } from '../../sync/shared-objects.ts';
 import { type StoringServer, undecodableVersions } from '../../sync/storage-versions.ts';
 import { countOf } from '../terminal/count-of.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, failed, ok, warning } from './finding.ts';
 
 /** What one side of an upgrade has, of all its servers together. */
 interface Side {
@@ -63,20 +63,18 @@ function versionFinding(from: Side, to: Side): Finding {
   const newestThen = to.versions.at(-1);
   const check = 'upgrade';
   if (compareServerVersions(newestThen, newestNow) < 0) {
-    return {
+    return warning(
       check,
-      result: 'warning',
-      message: `${text}: that is a downgrade. Kubernetes does not support it; read what becomes undecodable`,
-    };
+      `${text}: that is a downgrade. Kubernetes does not support it; read what becomes undecodable`,
+    );
   }
   const skipped = minorNumber(newestThen) - minorNumber(oldestNow);
   return skipped > 1
-    ? {
+    ? warning(
         check,
-        result: 'warning',
-        message: `${text}: ${skipped} minor versions at once. API servers of one cluster may be one apart (Kubernetes' version skew policy): upgrade one minor version at a time`,
-      }
-    : { check, result: 'ok', message: text };
+        `${text}: ${skipped} minor versions at once. API servers of one cluster may be one apart (Kubernetes' version skew policy): upgrade one minor version at a time`,
+      )
+    : ok(check, text);
 }
 
 /** NaN, which is no step, where the version is not known. */
@@ -85,7 +83,7 @@ function minorNumber(version: string | undefined): number {
 }
 
 function orOk(findings: readonly Finding[], check: string, message: string): readonly Finding[] {
-  return findings.length > 0 ? findings : [{ check, result: 'ok', message }];
+  return findings.length > 0 ? findings : [ok(check, message)];
 }
 
 function vanishFindings(from: Side, to: Side): readonly Finding[] {
@@ -99,13 +97,13 @@ function vanishFindings(from: Side, to: Side): readonly Finding[] {
     const [best] = [...versions].filter((version) => then.has(version)).sort(compareVersionPriority);
     if (best !== undefined) {
       const message = `${text}: move clients and manifests to ${groupVersionString(group, best)}, which is served today, too`;
-      return [{ check, result: 'warning', message }];
+      return [warning(check, message)];
     }
     const message =
       then.size > 0
         ? `${text}, and no version of it is served both today and then (then: ${[...then].sort().join(', ')}): clients have to change with the upgrade`
         : `${text}, nor any other version of it: delete its objects before, nothing reaches them afterwards`;
-    return [{ check, result: 'failed', message }];
+    return [failed(check, message)];
   });
   return orOk(findings, check, 'every version of every resource stays');
 }
@@ -133,11 +131,10 @@ async function decodingFindings(
       both.length > 0
         ? `while both run, routers send requests for ${both.sort().join(', ')} to the new servers; without routers they fail with 500 by chance`
         : 'while both run, requests of clients that know only the old versions fail with 500';
-    return {
+    return warning(
       check,
-      result: 'warning',
-      message: `${qualifiedResource(name)} will be stored at ${[...stored].sort().join(', ')}, which servers of today cannot decode: ${way}, and there is no way back to today's version`,
-    };
+      `${qualifiedResource(name)} will be stored at ${[...stored].sort().join(', ')}, which servers of today cannot decode: ${way}, and there is no way back to today's version`,
+    );
   });
   return orOk(findings, check, 'servers of today decode what the new ones store');
 }
@@ -159,20 +156,22 @@ function schemaFindings(from: Side, to: Side): readonly Finding[] {
   }
   const findings: Finding[] = [];
   if (differing.length > 0) {
-    findings.push({
-      check,
-      result: 'warning',
-      message: `schemas of ${countOf(differing.length, 'resource')} differ: routers send requests for them to servers of one version (--preferred-version); without routers, a write through the other version removes what that does not know`,
-      resources: differing.sort(),
-    });
+    findings.push(
+      warning(
+        check,
+        `schemas of ${countOf(differing.length, 'resource')} differ: routers send requests for them to servers of one version (--preferred-version); without routers, a write through the other version removes what that does not know`,
+        differing.sort(),
+      ),
+    );
   }
   if (unknown.length > 0) {
-    findings.push({
-      check,
-      result: 'warning',
-      message: `${countOf(unknown.length, 'resource')} cannot be compared, since the schemas are not known: record each side with sync --record, and name its folder`,
-      resources: unknown.sort(),
-    });
+    findings.push(
+      warning(
+        check,
+        `${countOf(unknown.length, 'resource')} cannot be compared, since the schemas are not known: record each side with sync --record, and name its folder`,
+        unknown.sort(),
+      ),
+    );
   }
   return orOk(findings, check, 'no schema differs');
 }
@@ -186,11 +185,9 @@ function policyFinding(from: Side, to: Side): Finding {
   const check = 'admission policies';
   const policies = new Set([...from.servers, ...to.servers].map(({ set }) => policiesOf(set)));
   return policies.size > 1
-    ? {
+    ? warning(
         check,
-        result: 'warning',
-        message:
-          'the versions enforce different kinds of policies: while both run, routers send every write to servers of one version; --preferred-version=newest makes policies hold from the first new server on',
-      }
-    : { check, result: 'ok', message: 'both versions enforce the same kinds' };
+        'the versions enforce different kinds of policies: while both run, routers send every write to servers of one version; --preferred-version=newest makes policies hold from the first new server on',
+      )
+    : ok(check, 'both versions enforce the same kinds');
 }

@@ -11,7 +11,7 @@ import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { startRouter } from '../../node/process/start-router.ts';
 import { readServeInput } from '../serve/serve-input.ts';
 import { portInUse } from '../terminal/command-context.ts';
-import { portFinding } from './port-finding.ts';
+import { portFinding } from './server-findings.ts';
 
 async function configured(context: TestContext): Promise<ServeConfig> {
   const { flags } = await routerFiles(context);
