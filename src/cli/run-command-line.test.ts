@@ -90,9 +90,9 @@ describe('the command line', () => {
       ['explain GET /api x', 'explain takes 2 arguments, not 3'],
       ['explain --snapshot', '--snapshot needs a value'],
       ['keygen', '--out is required'],
-      ['status --watch=2', '--watch must be true or false, not "2"'],
+      ['status --all=2', '--all must be true or false, not "2"'],
       ['status -o', '--output needs a value'],
-      ['status -o= --watch', 'empty value in "--output"'],
+      ['status -o= --all', 'empty value in "--output"'],
       [
         'explain GET /api --preferred-version=foo',
         '--preferred-version must be majority, newest, oldest, local, or a minor version such as 1.36, not "foo"',

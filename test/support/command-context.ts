@@ -14,8 +14,6 @@ export interface CommandContextOptions {
   readonly now?: number;
   /** Whether the output is a terminal that shows colours. Default: it is not. */
   readonly outputTakesColor?: boolean;
-  /** Default: it is none. */
-  readonly outputIsTerminal?: boolean;
   /** Its variables. Default: none. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Default: every port is free, whatever runs on this machine. */
@@ -33,7 +31,6 @@ export function commandContext(
     input = [],
     now,
     outputTakesColor = false,
-    outputIsTerminal = false,
     environment = {},
     portInUse = async () => undefined,
     shutdownSignal = new Promise(() => {}),
@@ -49,8 +46,6 @@ export function commandContext(
       written.output += text;
     },
     outputTakesColor,
-    outputIsTerminal,
-    outputHeight: () => 24,
     outputWidth: () => 80,
     environment,
     portInUse,

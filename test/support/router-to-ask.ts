@@ -37,14 +37,8 @@ export async function routerToAsk(context: TestContext, flags: StartedRouterOpti
     runCommand(files, [...flagsOf(user), ...more]);
   const explain = (user: string, ...words: readonly string[]) =>
     runCommand(files, [...flagsOf(user, 'explain'), ...words]);
-  /** One picture, and then Ctrl-C. */
-  const watchOnce = (outputIsTerminal: boolean) =>
-    runCommand(files, [...flagsOf('admin'), '--watch'], {
-      outputIsTerminal,
-      shutdownSignal: Promise.resolve('SIGTERM'),
-    });
   const push = async () => {
     assert.equal((await (await started.asUser()).push(mixedSnapshot)).status, 200);
   };
-  return { started, admin, ask, askBy, explain, push, watchOnce };
+  return { started, admin, ask, askBy, explain, push };
 }

@@ -16,7 +16,7 @@ import { serverIdToBeFound } from '../serve/own-server-id.ts';
 import { readServeInput, type ServeArguments } from '../serve/serve-input.ts';
 import { readSnapshotInput } from '../snapshot/snapshot-input.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { countOf } from '../terminal/count-of.ts';
+import { countOf } from '../terminal/styled-text.ts';
 import { askAsRouter, examinedServers, type Finding, failed, ok, warning } from './finding.ts';
 import { identityFindings } from './identity-findings.ts';
 import { addressFindings, portFinding, serverFindings } from './server-findings.ts';

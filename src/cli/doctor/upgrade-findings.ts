@@ -6,7 +6,7 @@ import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { policiesOf } from '../../snapshot/routing-table/served-by.ts';
 import { sharedGroupVersions } from '../../sync/shared-objects.ts';
 import { type StoringServer, undecodableVersions } from '../../sync/storage-versions.ts';
-import { countOf } from '../terminal/count-of.ts';
+import { countOf } from '../terminal/styled-text.ts';
 import { type Finding, failed, ok, warning } from './finding.ts';
 
 /** What one side of an upgrade has, of all its servers together. */

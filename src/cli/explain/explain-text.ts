@@ -7,8 +7,7 @@ import { ownPathsPrefix } from '../../request/own-path-target.ts';
 import { isJsonObject } from '../../runtime/validation.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { CommandContext, ExitCode } from '../terminal/command-context.ts';
-import { countOf } from '../terminal/count-of.ts';
-import { printable } from '../terminal/styled-text.ts';
+import { countOf, printable } from '../terminal/styled-text.ts';
 
 /** An explanation for people: what was asked, the rules in order, what came out. */
 export function explanationText(

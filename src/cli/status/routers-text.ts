@@ -1,8 +1,7 @@
 import { compareNames, withDisplayNames } from '../../dashboard/wording/display-names.ts';
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { durationText } from '../../runtime/time.ts';
-import { countOf } from '../terminal/count-of.ts';
-import { renderLines, type Segment } from '../terminal/styled-text.ts';
+import { countOf, renderLines, type Segment } from '../terminal/styled-text.ts';
 import type { Difference, RouterOfServer, RoutersView } from './routers-view.ts';
 import { healthyCount, whoseSnapshot } from './status-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';

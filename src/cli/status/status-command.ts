@@ -1,11 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type * as v from 'valibot';
 import { clusterView } from '../../dashboard/cluster-view.ts';
 import { boolean, choice, section, setting } from '../../node/configuration/setting-types.ts';
 import { readFlags } from '../settings/read-settings.ts';
 import type { Command } from '../terminal/command.ts';
-import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
-import { countOf } from '../terminal/count-of.ts';
+import type { CommandContext } from '../terminal/command-context.ts';
 import { structuredText } from '../terminal/structured-text.ts';
 import { readStatus, readTable } from './ask-router.ts';
 import { readRouters } from './read-routers.ts';
@@ -18,16 +16,11 @@ import { routersText } from './routers-text.ts';
 import { agreementOf, differencesBetween } from './routers-view.ts';
 import { statusText } from './status-text.ts';
 
-const watchInterval = 2_000;
-
 const flags = section('Flags:', {
   ...routerConnectionSettings,
   all: setting('all', boolean, {
     description:
       'Show the routers of the other servers as well, and ask each itself, with the same credentials: where they advertise an address (--advertise-address), else on the same port at the hosts of their servers. Exits with 1 when a server is left whose router is not known: name that with --server.',
-  }),
-  watch: setting('watch', boolean, {
-    description: `Show it again every ${watchInterval / 1000} seconds, until Ctrl-C; on a terminal instead of the last one.`,
   }),
   output: setting('output', choice('text', 'wide', 'json', 'yaml'), {
     short: 'o',
@@ -63,15 +56,9 @@ export const statusCommand: Command = {
   async run(given, context) {
     const options = readFlags(flags, given);
     const connections = await readRouterConnections(options, context);
-    const output = (): Promise<StatusOutput> =>
-      options.all === true || connections.length > 1
-        ? routersOutput(connections, options, context)
-        : statusOutput(connections[0], options, context);
-    if (options.watch === true) {
-      await watch(async () => (await output()).text, context);
-      return 0;
-    }
-    const { text, isGood } = await output();
+    const { text, isGood } = await (options.all === true || connections.length > 1
+      ? routersOutput(connections, options, context)
+      : statusOutput(connections[0], options, context));
     await context.writeOutput(text);
     return isGood ? 0 : 1;
   },
@@ -118,38 +105,4 @@ async function routersOutput(
     text: routersText({ agree, differences, notAsked, routers }, context.clock(), context.outputTakesColor),
     isGood,
   };
-}
-
-/** Cursor to the first line, and everything below it erased (ECMA-48 sections 8.3.21 and 8.3.39): what has scrolled stays. */
-const eraseScreen = '\u001b[H\u001b[J';
-
-/** Shows a text anew until the process is asked to end; on a terminal in the place of the last one. */
-export async function watch(read: () => Promise<string>, context: CommandContext): Promise<void> {
-  const stop = new AbortController();
-  void context.shutdownSignal().then(() => stop.abort());
-  while (!stop.signal.aborted) {
-    // A router that restarts is missing for a moment: that is what one watches for.
-    const text = await read().catch((error: unknown) => {
-      if (!(error instanceof CommandFailure)) throw error;
-      return `${error.lines.join('\n')}\n`;
-    });
-    const shown = `${new Date(context.clock()).toISOString()}\n${text}`;
-    await context.writeOutput(
-      context.outputIsTerminal ? `${eraseScreen}${screenOf(shown, context.outputHeight())}` : `${shown}\n`,
-    );
-    await sleep(watchInterval, undefined, { signal: stop.signal }).catch(() => undefined);
-  }
-}
-
-/**
- * The beginning of a text, which has what matters most, as far as a terminal shows it: written whole it would scroll away,
- * again at every turn. Pure.
- */
-export function screenOf(text: string, height: number): string {
-  const lines = text.trimEnd().split('\n');
-  // The cursor stands in the last one.
-  const room = Math.max(height - 1, 2);
-  if (lines.length <= room) return `${lines.join('\n')}\n`;
-  const shown = lines.slice(0, room - 1);
-  return `${shown.join('\n')}\n… ${countOf(lines.length - shown.length, 'more line')}: make the window higher\n`;
 }

@@ -39,14 +39,6 @@ describe('status', () => {
     assert.equal(JSON.parse((await ask('admin', '-o', 'json')).output).serverId, 'cp-a');
   });
 
-  it('draws over its last picture on a terminal, and only there', async (context) => {
-    const { watchOnce } = await routerToAsk(context);
-    const { code, output } = await watchOnce(true);
-    assert.equal(code, 0);
-    assert.ok(output.startsWith('\u001b[H\u001b[J'));
-    assert.ok(!(await watchOnce(false)).output.includes('\u001b'));
-  });
-
   it('says what to do when the router tells nothing, or cannot be reached', async (context) => {
     const { ask } = await routerToAsk(context);
     const stranger = await ask('stranger');

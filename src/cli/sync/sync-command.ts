@@ -5,7 +5,7 @@ import type { SyncLoop } from '../../sync/sync-loop.ts';
 import type { SyncOnceResult } from '../../sync/sync-once.ts';
 import { type Command, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
-import { countOf } from '../terminal/count-of.ts';
+import { countOf } from '../terminal/styled-text.ts';
 import type { LiveSync, OfflineSync, RecordSync, SyncFlags } from './plan-sync.ts';
 import { syncFlags } from './sync-settings.ts';
 

@@ -13,10 +13,6 @@ export interface CommandContext {
   readonly writeOutput: (text: string) => Promise<void>;
   /** Whether the output is for a person's eyes: a terminal that shows colours, and colours were not turned off. */
   readonly outputTakesColor: boolean;
-  /** Whether the output is a terminal, whose screen can be written anew. */
-  readonly outputIsTerminal: boolean;
-  /** Lines that it shows at present. */
-  readonly outputHeight: () => number;
   /** Columns that help may take. */
   readonly outputWidth: () => number;
   readonly writeError: (text: string) => void;
@@ -46,10 +42,7 @@ export function processContext(): CommandContext {
         process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
       }),
     outputTakesColor: showsColors(),
-    outputIsTerminal: process.stdout.isTTY === true,
-    // Some terminals do not tell.
-    outputHeight: () => process.stdout.rows || 24,
-    outputWidth: () => process.stdout.columns || 80,
+    outputWidth: () => process.stdout.columns ?? 80,
     writeError: (text) => {
       process.stderr.write(text);
     },

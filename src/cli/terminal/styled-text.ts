@@ -34,3 +34,8 @@ function rendered(segment: Segment, isColored: boolean): string {
   const text = printable(segment.text);
   return isColored ? styleText(formats[segment.style], text, { validateStream: false }) : text;
 }
+
+/** `1 server`, `2 servers`. Pure. */
+export function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
