@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { faultsOfCalls, isOurFlag } from './support/command-flags.ts';
 import { commandsOf, isCommandBlock } from './support/command-lines.ts';
+import { commandsElsewhere } from './support/commands-elsewhere.ts';
 import { declarations } from './support/declarations.ts';
 import type { FencedBlock } from './support/markdown-page.ts';
 import { readPages, root } from './support/pages.ts';
@@ -65,6 +66,28 @@ describe('the commands that the pages show', () => {
         .map(({ line }) => `${path}:${line}: say what to do with it (${[...declarations].join(', ')})`),
     );
     assert.deepEqual(undeclared, []);
+  });
+
+  test('have a test that runs them elsewhere, or a reason why none does, where the page itself is not run', () => {
+    const notRun = pages.flatMap(({ path, blocks }) =>
+      blocks
+        .filter(
+          (block) =>
+            isCommandBlock(block) && !block.declarations.some((word) => word === 'run' || word === 'demo'),
+        )
+        .flatMap(commandsOf)
+        .map(({ line, command }) => ({ where: `${path}:${line}: ${command}`, command })),
+    );
+    const rowOf = (command: string) => commandsElsewhere.find((row) => row.command.test(command));
+    assert.deepEqual(
+      notRun.filter(({ command }) => rowOf(command) === undefined).map(({ where }) => where),
+      [],
+    );
+    const used = new Set(notRun.map(({ command }) => rowOf(command)));
+    for (const row of commandsElsewhere) {
+      assert.ok(used.has(row), `no page has a command for ${row.command}`);
+      assert.ok(row.why !== undefined || existsSync(join(root, row.test ?? '')), `${row.test} is not there`);
+    }
   });
 
   test('are in blocks that say that they hold commands', () => {
