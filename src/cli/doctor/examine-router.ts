@@ -70,7 +70,6 @@ function foundFinding({ flag, value, source }: FoundSetting): Finding {
   return ok('found', `${flag}=${value}: ${source}`);
 }
 
-/** Whether others can read the private keys. */
 async function permissionFindings(config: ServeConfig): Promise<readonly Finding[]> {
   const { serving, namedServing, proxyClient } = config;
   const paths = [
@@ -143,7 +142,6 @@ function expiryFinding(
     : warning(check, `${subject} in ${path} expires at ${until}: renew it`);
 }
 
-/** What the router reads the cluster with. */
 async function kubeconfigFindings({ embeddedSync }: ServeConfig, now: number): Promise<readonly Finding[]> {
   if (embeddedSync === undefined) return [];
   const check = 'credentials of the kubeconfig';

@@ -74,19 +74,15 @@ export function examinedServers(
   return [...own, ...peers];
 }
 
-/** One question to a server. */
 export interface Question {
   readonly method: 'GET' | 'POST';
-  /** A path. */
   readonly target: string;
-  /** JSON. */
   readonly body?: string;
 }
 
 /** Milliseconds that a server may take to respond. */
 export const responseTimeout = 5_000;
 
-/** Bytes that a response may have. */
 const longestResponse = 1024 * 1024;
 
 /**

@@ -35,7 +35,6 @@ export async function identityFindings(
   );
 }
 
-/** The finding, and what to do about it. */
 function judge(
   check: string,
   seen: SeenCaller,
@@ -77,7 +76,6 @@ function frontProxyAdvice({ certificate }: CertificatePair): string {
   return `there, --requestheader-client-ca-file must hold the CA that has signed ${path} (${authority}), --requestheader-allowed-names its name (${subjectOf(own)}), and --requestheader-username-headers X-Remote-User`;
 }
 
-/** Whom a server takes the caller for. */
 export type SeenCaller =
   | {
       readonly kind: 'user';

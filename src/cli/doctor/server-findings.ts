@@ -22,7 +22,6 @@ const tolerableSkew = 10_000;
 
 interface ServerFindings {
   readonly findings: readonly Finding[];
-  /** Those that respond. */
   readonly reached: readonly ExaminedServer[];
 }
 
@@ -42,7 +41,6 @@ export async function serverFindings(
   };
 }
 
-/** Servers of the snapshot that cannot be reached. */
 export function addressFindings(
   { serverId }: ServeConfig,
   table: RoutingTable | undefined,

@@ -9,9 +9,7 @@ import { type StoringServer, undecodableVersions } from '../../sync/storage-vers
 import { countOf } from '../terminal/styled-text.ts';
 import { type Finding, failed, ok, warning } from './finding.ts';
 
-/** What one side of an upgrade has, of all its servers together. */
 interface Side {
-  /** Distinct, oldest first. */
   readonly versions: readonly string[];
   readonly servers: readonly StoringServer[];
   /** `<group>.<resource>` to the versions that some server serves. */

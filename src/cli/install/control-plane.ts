@@ -46,7 +46,6 @@ interface Asked {
   readonly origin?: string;
   readonly method?: string;
   readonly object?: object;
-  /** Of the object. Default: JSON. */
   readonly contentType?: string;
 }
 
@@ -62,7 +61,6 @@ export class ControlPlane {
     this.#ownAddress = ownAddress;
   }
 
-  /** The ClusterConfiguration that kubeadm keeps. */
   async clusterConfiguration(): Promise<string> {
     const path = '/api/v1/namespaces/kube-system/configmaps/kubeadm-config';
     return (await this.#get(path, kubeadmConfig)).data.ClusterConfiguration;
@@ -82,7 +80,6 @@ export class ControlPlane {
     return (await Promise.all(reasons)).filter((reason) => reason !== undefined);
   }
 
-  /** Whether kube-apiserver is ready on this port on every control-plane node. */
   async isReadyEverywhere(port: number): Promise<boolean> {
     return (await this.notReady(port)) === undefined && (await this.othersNotReady(port)).length === 0;
   }
@@ -127,7 +124,6 @@ export class ControlPlane {
     return undefined;
   }
 
-  /** Lets the next node have its turn. */
   async endTurn(): Promise<void> {
     if (!this.#hasTurn) return;
     // One that cannot be deleted runs out by itself.
@@ -150,7 +146,6 @@ export class ControlPlane {
     }
   }
 
-  /** What `grantRights` would change. @throws {InstallationRefused} */
   async rightsChanges(): Promise<readonly TextChange[]> {
     const changes: TextChange[] = [];
     for (const { collection, object } of [...readerRights, ...ownPathRights]) {
@@ -183,7 +178,6 @@ export class ControlPlane {
     }
   }
 
-  /** What `setServicePort` would change. */
   async servicePortChanges(port: number): Promise<readonly TextChange[]> {
     return (await this.#otherServicePorts(port)).map(({ kind, present }) => ({
       path: `${kind} default/kubernetes`,
@@ -192,7 +186,6 @@ export class ControlPlane {
     }));
   }
 
-  /** The objects that have another port than this one. */
   async #otherServicePorts(port: number) {
     const found = servicePorts.map(async ({ kind, path, pointer, schema }) => {
       const { status, text } = await this.#ask(path);
@@ -231,7 +224,6 @@ export class ControlPlane {
     return result.output;
   }
 
-  /** @throws {InstallationRefused} when there is no response */
   #askCluster(path: string, asked?: Asked): Promise<HttpsResponse> {
     return this.#ask(path, asked).catch((cause: unknown) => {
       const message = `the cluster cannot be asked at ${this.#access.server}: ${reasonOf(cause)}`;
@@ -310,7 +302,6 @@ const turnLease = v.object({
   }),
 });
 
-/** The Lease of whoever takes its turn. */
 export function takenTurn(holder: string, now: Date, durationSeconds: number, resourceVersion?: string) {
   return {
     apiVersion: 'coordination.k8s.io/v1',
@@ -366,7 +357,6 @@ const podStatus = v.object({
   ),
 });
 
-/** What a kubelet tells the API of a static pod. */
 export const mirrorPod = v.pipe(
   v.object({
     metadata: v.object({ name: v.string(), annotations: v.nullish(v.record(v.string(), v.string()), {}) }),

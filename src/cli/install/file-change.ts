@@ -1,6 +1,5 @@
 import { diff } from 'node:util';
 
-/** What becomes of a text, of a file or of an object of the cluster. */
 export interface TextChange {
   /** Of a file on the node, or what names the object. */
   readonly path: string;
@@ -9,9 +8,7 @@ export interface TextChange {
   readonly after: string | undefined;
 }
 
-/** What becomes of one file. */
 export interface FileChange extends TextChange {
-  /** Of a file that is made. One that is replaced keeps its own. */
   readonly mode: number;
   /** Whether its content is not for a terminal: it holds a key. */
   readonly isSecret?: boolean;

@@ -156,7 +156,6 @@ async function installInTurn(
   );
 }
 
-/** Takes an installation back. @throws {InstallationRefused} */
 export async function undo(site: InstallationSite): Promise<void> {
   const journal = await readJournal(site.node);
   if (journal === undefined) {
@@ -279,7 +278,6 @@ async function planOf(
   return { plan: planInstallation(wish, files, { journal, renewsKubeconfig: renews, used }), journal };
 }
 
-/** The files that the router may find by the manifest of kube-apiserver, as far as they are there. */
 async function usedOn(node: KubeadmNode, manifest: string | undefined): Promise<readonly string[]> {
   if (manifest === undefined) return [];
   let paths: readonly string[];
@@ -347,7 +345,6 @@ async function untilStarted(
 
 /** A static pod of the node that is waited for. */
 interface AwaitedPod {
-  /** As its mirror in the API begins. */
   readonly name: 'kube-apiserver' | 'mixed-version-proxy';
   readonly port: number;
   /** Whether a mirror is the one of the manifest that has been written. Absent: none has been. */
@@ -356,7 +353,6 @@ interface AwaitedPod {
   readonly isReplacing?: boolean;
 }
 
-/** Why a static pod has not started, or is not ready; `undefined` when it is. */
 async function reasonNotStarted(
   controlPlane: ControlPlane,
   { name, port, isOfManifest, isReplacing = false }: AwaitedPod,

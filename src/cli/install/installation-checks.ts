@@ -9,14 +9,11 @@ import { InstallationRefused, type KubeadmNode, orRefuse } from './kubeadm-node.
 import { changesOf, hasTakenPort, type InstallationPlan } from './kubeadm-plan.ts';
 import { routerPaths } from './router-files.ts';
 
-/** What an installation works on. */
 export interface InstallationSite {
   readonly node: KubeadmNode;
   readonly controlPlane: () => Promise<ControlPlane>;
-  /** Path of the administrator's kubeconfig. */
   readonly kubeconfig: string;
   readonly context: CommandContext;
-  /** Tells the user a line of progress. */
   readonly say: (line: string) => Promise<void>;
   /** Milliseconds until what has been started, or ended, has to be so. */
   readonly timeout: number;

@@ -26,7 +26,6 @@ export function orRefuse<Value>(path: string, read: () => Value): Value {
   }
 }
 
-/** What an installation touches of the machine that it runs on. */
 export interface KubeadmNode {
   /** `undefined`: there is no such file. @throws {InstallationRefused} when it cannot be read */
   read(path: string): Promise<string | undefined>;
@@ -34,9 +33,7 @@ export interface KubeadmNode {
   write(change: WrittenFile): Promise<void>;
   /** Removes the temporary file of an interrupted write. @throws {InstallationRefused} */
   tidy(path: string): Promise<void>;
-  /** Whether something listens on a TCP port. */
   isTaken(port: number): Promise<boolean>;
-  /** Throws when the file cannot be read. */
   readonly readNow: ReadTextFile;
   /** A kubeconfig for the routers' user, with a certificate of the cluster's CA. @throws {InstallationRefused} */
   makeKubeconfig(clusterConfiguration: string): Promise<string>;
@@ -48,7 +45,6 @@ type WrittenFile = Pick<FileChange, 'path' | 'after' | 'mode' | 'isSecret'>;
 interface KubeadmNodeOptions {
   /** Stands before every path: a mounted node, or a test's. Default: none. */
   readonly root?: string;
-  /** Default: `kubeadm` on the PATH. */
   readonly kubeadm?: string;
 }
 

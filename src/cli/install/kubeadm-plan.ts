@@ -9,7 +9,6 @@ import { flagPatch, probePatch, routerConfiguration, routerManifest, routerPaths
 /** The router's own port where it leaves kube-apiserver its. */
 const besidePort = 7443;
 
-/** What is to be on the node. */
 export interface InstallationWish {
   /** Image of the router; `undefined`: the one that the router's static pod has already. */
   readonly image: string | undefined;
@@ -17,7 +16,6 @@ export interface InstallationWish {
   readonly takesPort: boolean;
   /** The router's beside kube-apiserver; `undefined`: as it is installed, at first 7443. */
   readonly port: number | undefined;
-  /** Where kube-apiserver goes if the router takes its port. */
   readonly kubeApiServerPort: number;
 }
 
@@ -40,7 +38,6 @@ export function hasTakenPort({ port, routerPort }: Pick<InstallationPlan, 'port'
 /** Stands for the kubeconfig in a plan until kubeadm has made it. */
 const kubeconfigToBeMade = '(made by kubeadm)\n';
 
-/** What an earlier run has left. */
 interface Installed {
   readonly journal: Journal | undefined;
   /** The kubeconfig that it made is near its end. */
@@ -123,7 +120,6 @@ export function planInstallation(
   };
 }
 
-/** Of a plan, in their order. */
 export function changesOf({ preparations, kubeApiServer, router }: InstallationPlan): readonly FileChange[] {
   return [...preparations, kubeApiServer, router].filter((change) => change !== undefined);
 }

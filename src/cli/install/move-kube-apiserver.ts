@@ -15,7 +15,6 @@ const pod = v.looseObject({ spec: v.looseObject({ containers: v.array(container)
 const probePort = v.looseObject({ httpGet: v.looseObject({ port: v.union([v.number(), v.string()]) }) });
 const namedPorts = v.nullish(v.array(v.looseObject({ name: v.string(), containerPort: v.number() })), []);
 
-/** The port that a static pod has kube-apiserver listen on. @throws {TypeError} what is wrong with the manifest */
 export function securePortOf(manifest: string): number {
   return Number(parseKubeApiServerManifest(manifest).flags.get('secure-port') ?? '6443');
 }

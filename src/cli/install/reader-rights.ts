@@ -1,6 +1,5 @@
 import { ownPathsPrefix } from '../../request/own-path-target.ts';
 
-/** An object of Kubernetes, and the collection that it is created in. */
 interface RightsObject {
   readonly collection: string;
   readonly object: Readonly<Record<string, unknown>> & {
@@ -40,7 +39,6 @@ function watched(group: string, resource: string): object {
   return { apiGroups: [group], resources: [resource], verbs: ['list', 'watch'] };
 }
 
-/** A service account and the user of a client certificate. */
 function subjectsNamed(name: string): readonly object[] {
   return [
     { kind: 'ServiceAccount', name, namespace: 'kube-system' },
@@ -48,7 +46,6 @@ function subjectsNamed(name: string): readonly object[] {
   ];
 }
 
-/** Who reads the cluster: routers, or a sync job. */
 const readers = [readerName, syncJobName].flatMap(subjectsNamed);
 
 /** What a router that reads the cluster may do: the roles and bindings of deploy/kubernetes/reader.yaml. */

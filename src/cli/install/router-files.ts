@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
 import { parseKubeApiServerManifest } from '../serve/kube-apiserver-manifest.ts';
 
-/** Where the router's own files are on a node, and what they hold. */
 export const routerPaths = {
   kubeconfig: '/etc/mixed-version-proxy/reader.kubeconfig',
   configuration: '/etc/mixed-version-proxy/config.yaml',
@@ -63,7 +62,6 @@ logging:
 `;
 }
 
-/** Flags of kube-apiserver whose files the router uses. */
 const usedFlags = [
   'client-ca-file',
   'proxy-client-cert-file',

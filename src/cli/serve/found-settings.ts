@@ -15,13 +15,11 @@ import {
   parseKubeApiServerManifest,
 } from './kube-apiserver-manifest.ts';
 
-/** Settings that were not given and were found on this machine. */
 export interface FoundSettings {
   readonly values: GivenValues;
   readonly issues: readonly SettingIssue[];
   /** What the router does differently from the kube-apiserver. */
   readonly warnings: readonly SettingIssue[];
-  /** The manifest that `--local-server` was found in. */
   readonly manifest?: { readonly path: string; readonly text: string };
   /** Why nothing was found, for those who miss it. */
   readonly note?: string;

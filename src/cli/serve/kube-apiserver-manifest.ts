@@ -26,19 +26,15 @@ type PodSpec = v.InferOutput<typeof pod>['spec'];
 /** Where kubeadm, and most that follow it, have kube-apiserver's static pod. */
 export const kubeAdmManifest = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 
-/** The settings of the kube-apiserver that a static pod runs. */
 export interface KubeApiServerManifest {
   /** By name without dashes, the last of each. One whose value only the kubelet knows, `$(NAME)`, is left out. */
   readonly flags: ReadonlyMap<string, string>;
-  /** Every value of a flag that may be given several times, in order. */
   valuesOf(name: string): readonly string[];
-  /** Flags with a value that only the kubelet knows. */
   readonly unknown: ReadonlySet<string>;
   /** Where a file of the container is on the node; `undefined` where it is not the node's. */
   hostPath(containerPath: string): string | undefined;
 }
 
-/** @throws {TypeError} with the manifest's error */
 export function parseKubeApiServerManifest(text: string): KubeApiServerManifest {
   const { containers, volumes } = podSpec(text);
   for (const { command, args, volumeMounts } of containers) {

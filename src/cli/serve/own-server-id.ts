@@ -81,11 +81,9 @@ interface WaitingOptions {
   readonly shutdownSignal: () => Promise<ShutdownSignal>;
   /** Says to those who ask the router that it waits. */
   readonly listen: (config: ServeConfig) => Promise<{ close(): Promise<void> }>;
-  /** Default: the machine's. */
   readonly clock?: Pick<Clock, 'monotonic' | 'sleep'> | undefined;
 }
 
-/** How a router waits that cannot start yet. */
 interface Waiting extends WaitForServerId {
   /** To be called before the router itself listens. */
   end(): Promise<void>;

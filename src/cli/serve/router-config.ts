@@ -37,14 +37,11 @@ import {
 import { packageVersion } from '../terminal/package-version.ts';
 import { isOwnPort, repeatInstallation } from './found-settings.ts';
 
-/** The settings of one call of `serve`. */
 type ServeSettings = Settings<typeof routerSettings>;
 type ServeFiles = CertificateFiles<typeof routerSettings>;
 
-/** What was given under each flag of `serve`, as it was given. */
 export type RawServeFlags = RawFlags<RouterFlag>;
 
-/** What the checks need to know of the world. */
 interface ServeEnvironment {
   readonly network: HostNetwork;
   /** Milliseconds since the epoch. */
@@ -59,7 +56,6 @@ export type ServeOptionsResult =
       readonly warnings: readonly SettingIssue[];
     };
 
-/** The configuration of a router that is given flags alone, and every error of them. */
 export function validateServeOptions(
   raw: RawServeFlags,
   environment: ServeEnvironment & { readonly readFile: ReadTextFile },
@@ -212,7 +208,6 @@ function rejectFlagsOfLocalServer(settings: ServeSettings): void {
   reject('assertion-keys', 'an assertion is addressed to an API server ID, which a gateway does not have');
 }
 
-/** Reads where peers should call the router. */
 function readAdvertisedAddress(settings: ServeSettings, network: HostNetwork): AdvertisedAddress | undefined {
   const { gateway, serving, advertise } = settings.values;
   for (const flag of ['peer-advertise-ip', 'advertise-address'] as const) {
@@ -312,7 +307,6 @@ function readRequestHeader(
   return clientCa && { clientCa, allowedNames: allowedNames.length === 0 ? 'any' : allowedNames };
 }
 
-/** Reads which headers hold the caller's identity. */
 function readIdentityHeaderNames(settings: ServeSettings): IdentityHeaderNames {
   const { usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes } =
     settings.values.authentication.requestHeader;
@@ -336,7 +330,6 @@ function readIdentityHeaderNames(settings: ServeSettings): IdentityHeaderNames {
   };
 }
 
-/** Reads where the local API server is and how it proves itself. */
 function readLocalServer(
   settings: ServeSettings,
   files: ServeFiles,
@@ -418,7 +411,6 @@ function warnOfNoAuthentication(settings: ServeSettings): void {
   );
 }
 
-/** Reads a set of public keys. */
 async function readKeys<Key extends PinnedKey>(
   settings: ServeSettings,
   flag: 'assertion-keys' | 'snapshot-keys',

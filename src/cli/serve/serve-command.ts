@@ -10,14 +10,12 @@ import { packageVersion } from '../terminal/package-version.ts';
 import { createWaiting } from './own-server-id.ts';
 import type { ServeArguments } from './serve-input.ts';
 
-/** Starts a router and resolves once it listens; rejects when it cannot. */
 export type StartRouter = (
   config: ServeConfig,
   logger: Logger,
   options: StartOptions,
 ) => Promise<ServingRouter>;
 
-/** What the command does with a router: look where it is, reload it, end it. */
 type ServingRouter = Omit<RunningRouter, 'close'>;
 
 /** @param loadStartRouter asked only when a router is started, not for help or a dry run. Tests bring their own. */
@@ -85,7 +83,6 @@ async function runServe(
   // Installed before the first wait, so that a signal during it, or during the start, is not lost.
   let installed: Promise<ShutdownSignal> | undefined;
   const shutdownSignal = () => (installed ??= context.shutdownSignal());
-  // Loaded only when it is called: help does without.
   const { dryRunReport, readServeInput } = await import('./serve-input.ts');
   const { createPinoLogger } = await import('../../node/logging/pino-logger.ts');
   const wait = createWaiting({

@@ -36,7 +36,6 @@ import {
 } from './own-server-id.ts';
 import { routerConfig, type ServeOptionsResult } from './router-config.ts';
 
-/** What `serve` was called with. */
 export interface ServeArguments extends Pick<GivenArguments, 'issues'> {
   readonly flags: RawFlags<RouterFlag | 'config' | 'dry-run'>;
 }
@@ -44,9 +43,7 @@ export interface ServeArguments extends Pick<GivenArguments, 'issues'> {
 interface ServeInput {
   readonly config: ServeConfig;
   readonly isDryRun: boolean;
-  /** The settings that were given or found, each with its source. */
   readonly settings: readonly FoundSetting[];
-  /** How many were printed. */
   readonly warnings: number;
   /** Reads all of it again while the router runs. */
   readonly configurationSource: ConfigurationSource;
@@ -191,7 +188,6 @@ function foundSetting({ flag, shown, source }: SettingInUse): readonly FoundSett
   }
 }
 
-/** What `--dry-run` prints of a router that could start. */
 export function dryRunReport({ settings, warnings }: Pick<ServeInput, 'settings' | 'warnings'>): string {
   return [
     warnings === 0

@@ -25,13 +25,11 @@ import {
 /** The version of the file format; of other kinds of this program, too. */
 export const configurationVersion = 'mixed-version-proxy/v1alpha1';
 
-/** A kind of configuration file. */
 export interface ConfigurationKind {
   readonly kind: string;
   readonly settings: SectionSchema;
 }
 
-/** A configuration file as it was read. */
 export interface ConfigurationFile {
   readonly path: string;
   readonly text: string;
@@ -41,7 +39,6 @@ export interface ConfigurationFile {
   readonly issues: readonly string[];
 }
 
-/** Syntax errors that are told one by one. */
 const maximumSyntaxErrors = 5;
 
 const syntaxErrors: Readonly<Partial<Record<string, string>>> = {
@@ -181,12 +178,10 @@ function inFolder(folder: string, path: string): string {
 
 const oneOf = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
-/** What a command was given by flags and by its configuration file. */
 export interface Given {
   readonly file: ConfigurationFile | undefined;
   /** Flags win, setting by setting, as in Kubernetes' own components. */
   readonly layers: readonly GivenValues[];
-  /** A line for each error of the file. */
   readonly issues: readonly string[];
   /**
    * A line for each of these that is certain: where something cannot be read, an error about what is missing may come of

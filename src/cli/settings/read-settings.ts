@@ -31,12 +31,10 @@ export type Source =
 /** A value that a setting was given, as a configuration file would have it. */
 export interface GivenValue {
   readonly input: unknown;
-  /** In a line for people. */
   readonly shown: string;
   readonly source: Source;
 }
 
-/** Values by their flags. */
 export type GivenValues = ReadonlyMap<string, GivenValue>;
 
 /** Something wrong with one setting. The message is a whole sentence that names its flag. */
@@ -52,17 +50,13 @@ export interface SettingIssue {
 /** A setting with its value, or with its default. */
 export interface SettingInUse {
   readonly flag: `--${string}`;
-  /** In a configuration file. */
   readonly key: string;
   /** As a configuration file would have it; `undefined`: it has none. */
   readonly input: unknown;
-  /** In a line for people. */
   readonly shown: string;
-  /** `undefined`: it was not given. */
   readonly source: Source | undefined;
 }
 
-/** The message of an issue, with the place that the value comes from. */
 export function describeIssue({ flag, message, source }: SettingIssue): string {
   if (source?.kind === 'file') {
     return `${source.file}:${source.line}:${source.column}: ${source.path}: ${message}`;
@@ -73,7 +67,6 @@ export function describeIssue({ flag, message, source }: SettingIssue): string {
 /** Reads a file as UTF-8 text; throws when it cannot be read. Injected, so that checks need no disk. */
 export type ReadTextFile = (path: string) => string;
 
-/** A file that a setting names, as it was read. */
 export interface SettingFile {
   readonly path: string;
   readonly text: string;
@@ -122,7 +115,6 @@ export class Settings<Root extends SectionSchema> {
     return this.#given.has(flag);
   }
 
-  /** Whether it was found on this machine. */
   isFound(flag: FlagOf<Root>): boolean {
     return this.#given.get(flag)?.source.kind === 'found';
   }
@@ -134,7 +126,6 @@ export class Settings<Root extends SectionSchema> {
     return given !== undefined && !isOff;
   }
 
-  /** Every setting with the value in use, in the order of the schema. */
   inUse(): readonly SettingInUse[] {
     return [...this.#settings.values()].map(({ flag, path, about }) => {
       const given = this.#given.get(flag);
@@ -165,7 +156,6 @@ export class Settings<Root extends SectionSchema> {
     }
   }
 
-  /** The flags that have this mark. */
   flagsThat(mark: 'authenticates' | 'isOfLocalServer' | 'needsFeatureGate'): readonly FlagOf<Root>[] {
     const isMarked = (flag: string): flag is FlagOf<Root> => this.#settings.get(flag)?.about[mark] === true;
     return [...this.#settings.keys()].filter(isMarked);
@@ -213,7 +203,6 @@ export class Settings<Root extends SectionSchema> {
   }
 }
 
-/** What flags were given, as a configuration file would have it. */
 export function givenByFlags(root: SectionSchema, raw: RawFlags): GivenValues {
   return new Map(
     settingsOf(root).flatMap(({ flag, takes }) => {
@@ -240,7 +229,6 @@ export function readFlags<Root extends SectionSchema>(
   return settings.values;
 }
 
-/** Values of which the earlier ones win. */
 export function merged(layers: readonly GivenValues[]): GivenValues {
   return new Map(layers.toReversed().flatMap((layer) => [...layer]));
 }
@@ -273,7 +261,6 @@ function faultsOfFlag(setting: Setting, { input, source }: GivenValue): readonly
   });
 }
 
-/** An object of a schema's form, with the values under their keys. */
 function nested(
   root: SectionSchema,
   values: readonly { readonly path: readonly string[]; readonly input: unknown }[],

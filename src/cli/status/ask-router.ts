@@ -10,7 +10,6 @@ import { connectionError } from '../terminal/connection-error.ts';
 import { printable } from '../terminal/styled-text.ts';
 import type { RouterConnection } from './router-connection.ts';
 
-/** The largest response is the snapshot, as plain JSON. */
 const longestResponse = 2 * sealedSnapshotLimit;
 /** Milliseconds. */
 const responseTimeout = 10_000;

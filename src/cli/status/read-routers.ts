@@ -122,7 +122,6 @@ export function joined(views: readonly ReadRouters[]): ReadRouters {
   return { routers: [...given, ...others], notAsked: [...notAsked].sort() };
 }
 
-/** A server beside the local one, and where its router is to be asked. */
 interface OtherRouter {
   readonly server: RoutingServer;
   /** `https://host:port`; `undefined`: nobody says, and nothing allows to conclude it. */

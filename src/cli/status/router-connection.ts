@@ -8,7 +8,6 @@ import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
 import { parseHttpsOrigin } from '../../snapshot/addresses/addresses.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 
-/** Where routers are, and the credentials to ask them with. */
 export const routerConnectionSettings = {
   server: setting('server', listOfWhole('https://host:port'), {
     description:
@@ -42,7 +41,6 @@ export interface RouterConnection extends Credentials {
   readonly from?: string | undefined;
   /** The name its certificate must carry; default the host. */
   readonly serverName: string | undefined;
-  /** What names its CAs, for people. */
   readonly authoritiesFrom: string;
 }
 
@@ -189,7 +187,6 @@ async function readKubeconfig(
   }
 }
 
-/** Kubeconfig files, in their order, and what names them. */
 interface FoundKubeconfig {
   readonly files: readonly string[];
   /** For messages: `--kubeconfig`, `KUBECONFIG`, or where the file is usually. */

@@ -58,7 +58,6 @@ function statusCells({ status }: RouterOfServer, now: number): readonly Segment[
   return [...snapshotCells(status, now), healthyCount(status), status.preferredVersion.minor ?? '-'];
 }
 
-/** Its number, with whose it is, and its age. */
 function snapshotCells(status: RouterStatus, now: number): readonly Segment[] {
   const { snapshot } = status;
   if (snapshot === null) return [{ text: 'none', style: 'warning' }, ''];
@@ -98,7 +97,6 @@ function reasonNotReady(router: RouterOfServer): readonly string[] {
   return [error ?? `${hostOf(server)}: ${failures.join('; ')}`];
 }
 
-/** Each once, with the routers that give it. */
 function warningTexts(routers: readonly RouterOfServer[]): readonly string[] {
   const told = routers.flatMap(({ server, status }) => {
     const hostnames = new Map(status?.servers.map(({ id, hostname }) => [id, hostname ?? id]));
@@ -117,7 +115,6 @@ function hostOf(server: string): string {
   return server.replace('https://', '');
 }
 
-/** Where a router and the kube-apiserver beside it listen. */
 interface Place {
   readonly host: string;
   readonly ports: string;

@@ -1,6 +1,5 @@
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 
-/** Several routers, as they tell of themselves. */
 export interface RoutersView {
   /** Whether they decide alike. `null`: not known, since not all told what they know. */
   readonly agree: boolean | null;
@@ -10,14 +9,12 @@ export interface RoutersView {
   readonly routers: readonly RouterOfServer[];
 }
 
-/** Something that routers say differently. */
 export interface Difference {
   /** What it is about: a setting, or a server. */
   readonly subject: string;
   readonly values: readonly { readonly value: string; readonly routers: readonly string[] }[];
 }
 
-/** A router as one of several. */
 export interface RouterOfServer {
   /** Where it was asked, `https://host:port`. */
   readonly server: string;

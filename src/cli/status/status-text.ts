@@ -16,10 +16,8 @@ import { durationText } from '../../runtime/time.ts';
 import { countOf, type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 
-/** What `status` prints. */
 export interface StatusReport {
   readonly status: RouterStatus;
-  /** `undefined` while there is no snapshot. */
   readonly cluster: ClusterView | undefined;
 }
 
@@ -29,7 +27,6 @@ interface StatusTextOptions {
   readonly isColored: boolean;
 }
 
-/** Resources that no healthy server serves and that are named. */
 const namedResources = 5;
 /**
  * The report as text: the router, whether it is ready, its servers, which groups they serve differently, and what
@@ -98,7 +95,6 @@ function furtherWarnings({
   return warnings.filter(({ message }) => !reasons.some((reason) => reason.endsWith(message)));
 }
 
-/** What no healthy server serves, where there is anything of the kind. */
 function unservedLine({ servers }: RouterStatus, { columns, matrix }: ClusterView): Segment | undefined {
   const { everything, resources } = unserved(columns, matrix, servers);
   if (everything) return { text: 'every API server: requests get 503', style: 'bad' };
@@ -139,14 +135,12 @@ function snapshotLine({ snapshot, embeddedSync }: RouterStatus, now: number): Se
   return old ? { text, style: 'warning' } : text;
 }
 
-/** What was found: long, and of interest when something is not as it should be. */
 function foundSettings({ found }: RouterStatus): readonly Line[] {
   if (found.length === 0) return [];
   const lines = found.map(({ flag, value, source }) => [`  ${flag}=${value}: ${source}`]);
   return [[{ text: 'Found, not given:', style: 'heading' }], ...lines];
 }
 
-/** Whose the snapshot is, where it is the router's own. */
 function readByLine({ embeddedSync }: RouterStatus, now: number): string | undefined {
   if (embeddedSync === null) return undefined;
   const { source, lastReadAt } = embeddedSync;

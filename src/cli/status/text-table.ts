@@ -69,7 +69,6 @@ export function list(
   return [[{ text: `${heading}:`, style: 'warning' }], ...lines, ...more];
 }
 
-/** Sections with an empty line between them; none for a section without lines. */
 export function separated(sections: readonly (readonly Line[])[]): readonly Line[] {
   return sections
     .filter((section) => section.length > 0)

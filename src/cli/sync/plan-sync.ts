@@ -10,7 +10,6 @@ import { type RawFlags, Settings } from '../settings/read-settings.ts';
 import { type CommandContext, CommandFailure } from '../terminal/command-context.ts';
 import { syncConfiguration, syncFlags } from './sync-settings.ts';
 
-/** What was given to `sync`. */
 export type SyncFlags = RawFlags<FlagOf<typeof syncFlags>>;
 type SyncSettings = Settings<typeof syncFlags>;
 
@@ -24,7 +23,6 @@ export interface OfflineSync {
   readonly cluster: string | undefined;
 }
 
-/** A sync job that reads running servers. */
 export interface LiveSync {
   readonly kind: 'live';
   readonly once: boolean;
@@ -33,7 +31,6 @@ export interface LiveSync {
   readonly endpoints: { readonly address: string; readonly port: number } | undefined;
 }
 
-/** A recording of running servers. */
 export interface RecordSync {
   readonly kind: 'record';
   readonly folder: string;

@@ -48,7 +48,6 @@ export const syncCommand: Command = {
 };
 
 async function runSyncCommand(given: SyncFlags, context: CommandContext): Promise<ExitCode> {
-  // Loaded only when it is called: help does without.
   const { readSyncInput } = await import('./plan-sync.ts');
   const { createPinoLogger } = await import('../../node/logging/pino-logger.ts');
   const { plan, logging, snapshotKeys: path } = readSyncInput(given, context);

@@ -16,7 +16,6 @@ const signingKeyNeed = { oneOf: ['signing-key'], because: 'routers take nothing 
 const ofLiveCalls = { uselessWith: ['from', 'record'] };
 const reading = clusterReading(true);
 
-/** What may stand in a SyncConfiguration. */
 const syncSettings = section('Sync flags:', {
   apiServers: section('API server flags:', {
     ...reading.apiServers,

@@ -13,10 +13,8 @@ export interface CommandContext {
   readonly writeOutput: (text: string) => Promise<void>;
   /** Whether the output is for a person's eyes: a terminal that shows colours, and colours were not turned off. */
   readonly outputTakesColor: boolean;
-  /** Columns that help may take. */
   readonly outputWidth: () => number;
   readonly writeError: (text: string) => void;
-  /** Its variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** UTF-8 text; throws when the file cannot be read. */
   readonly readFile: (path: string) => string;
@@ -30,7 +28,6 @@ export interface CommandContext {
   readonly onReloadSignal: (listener: () => void) => void;
 }
 
-/** The context of the real process. */
 export function processContext(): CommandContext {
   // A reader that has seen enough (`… | head`) closes the pipe. Each write gets an error; without a listener the
   // stream's own event would end the process with a stack trace.

@@ -2,7 +2,6 @@ import { type SectionSchema, type Setting, settingsOf } from '../../node/configu
 import type { CommandContext, ExitCode } from './command-context.ts';
 import { similarName } from './similar-name.ts';
 
-/** A subcommand. */
 export interface Command {
   readonly description: string;
   readonly examples?: readonly Example[];
@@ -28,10 +27,8 @@ export interface Argument {
   readonly only?: string;
 }
 
-/** What a command was called with. */
 export interface GivenArguments {
   readonly words: readonly string[];
-  /** The occurrences of each flag. */
   readonly flags: Readonly<Partial<Record<string, readonly string[]>>>;
   /** A line for each word and flag that nothing is known of, and for each that is missing. */
   readonly issues: readonly string[];
@@ -45,15 +42,12 @@ export interface Subcommand {
   readonly load: () => Promise<Command>;
 }
 
-/** Stands behind every error of a call. */
 export const helpHint = 'Run it with --help for its flags and examples.';
 
-/** Every flag that a command takes. */
 export function flagsOf({ flags, otherFlags = [] }: Command): readonly Setting[] {
   return [...flags, ...otherFlags].flatMap((section) => settingsOf(section));
 }
 
-/** Takes a command's arguments apart. */
 export function parseArguments(
   args: readonly string[],
   name: string,

@@ -1,6 +1,5 @@
 import { styleText } from 'node:util';
 
-/** What a colour stands for. */
 export type Style = keyof typeof formats;
 
 interface StyledText {
@@ -8,10 +7,8 @@ interface StyledText {
   readonly style: Style;
 }
 
-/** Text on one line, with or without a style. */
 export type Segment = string | StyledText;
 
-/** A line, from left to right. */
 export type Line = readonly Segment[];
 
 const formats = { heading: 'bold', good: 'green', warning: 'yellow', bad: 'red' } as const;

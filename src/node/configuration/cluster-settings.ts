@@ -79,7 +79,6 @@ export const loggingSettings = (shown: string, highest: number) =>
     }),
   });
 
-/** The configuration file of a command. @param kind of the file */
 export const configSetting = (kind: string) =>
   setting('config', file, {
     isCommon: true,

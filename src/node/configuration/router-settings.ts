@@ -23,7 +23,6 @@ import {
   wholeNumber,
 } from './setting-types.ts';
 
-/** Of which version a cluster looks while its servers have several. */
 export const preferredVersionSettings = section('Preferred version flags:', {
   preferredVersion: setting('preferred-version', preferredVersion, {
     default: 'majority',
@@ -328,5 +327,4 @@ export const serveCall = section('Flags that most calls need:', {
   }),
 });
 
-/** Of `serve`. */
 export const routerConfiguration = { kind: 'RouterConfiguration', settings: routerSettings };

@@ -13,13 +13,11 @@ export interface PemFile {
   readonly pem: string;
 }
 
-/** A certificate (with its chain) and the private key that belongs to it. */
 export interface CertificatePair {
   readonly certificate: PemFile;
   readonly privateKey: PemFile;
 }
 
-/** A serving pair for clients who ask for one of its names. */
 export interface NamedCertificatePair extends CertificatePair {
   /** Host names, also `*.example.com`. None: those of the certificate. */
   readonly names: readonly string[];
@@ -41,20 +39,17 @@ export interface AdvertisedAddress {
   readonly source: AdvertisedBy;
 }
 
-/** What a client has to offer in its handshake. */
 export interface TlsParameters {
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3';
   /** OpenSSL's list; `undefined`: Node's own. */
   readonly ciphers: string | undefined;
 }
 
-/** The sync job inside the router. */
 export interface EmbeddedSyncConfig {
   /** Where the cluster is, and as whom to read it: a kubeconfig, as it was read; or the pod's service account. */
   readonly access:
     | {
         readonly kubeconfig: { readonly path: string; readonly text: string };
-        /** Default: its current one. */
         readonly context: string | undefined;
       }
     | { readonly inCluster: true };
@@ -62,7 +57,6 @@ export interface EmbeddedSyncConfig {
   readonly servers: readonly { readonly id: string; readonly url?: string | undefined }[];
   /** Milliseconds that what a server served stays known after it has left. */
   readonly departedServerGrace: number;
-  /** Name of the cluster, for people. */
   readonly cluster: string | undefined;
 }
 
@@ -105,9 +99,7 @@ export interface ServeConfig {
   readonly securePort: number;
   readonly advertisedAddress: AdvertisedAddress | undefined;
   readonly serving: CertificatePair;
-  /** Others, by the name that a client asks for. */
   readonly namedServing: readonly NamedCertificatePair[];
-  /** What clients have to offer there. */
   readonly tls: TlsParameters;
   /** What peers' serving certificates are checked against; `undefined` with the gate off. */
   readonly peerCa: PemFile | undefined;
@@ -125,9 +117,7 @@ export interface ServeConfig {
   readonly snapshotKeys: PublicKeys<PinnedKeySet> | undefined;
   /** `undefined`: snapshots are pushed. */
   readonly embeddedSync: EmbeddedSyncConfig | undefined;
-  /** Of which version the cluster looks while its servers have several. */
   readonly preferredVersion: PreferredVersionOptions;
-  /** Which of the addresses in a snapshot may be called. */
   readonly peerAddresses: AddressPolicyOptions;
   /** Milliseconds. */
   readonly timeouts: {
@@ -146,9 +136,7 @@ export interface ServeConfig {
     readonly path: string;
     readonly text: string;
   }[];
-  /** How the router was started. */
   readonly commandLine: {
-    /** The version of the router, for example `v0.1.0`. */
     readonly version: string;
     /** Every flag with the value in use, defaults included. */
     readonly flags: Readonly<Record<string, string>>;
@@ -157,7 +145,6 @@ export interface ServeConfig {
   };
 }
 
-/** A set of public keys, and the file that it was read from. */
 interface PublicKeys<Pinned> {
   readonly path: string;
   readonly text: string;
@@ -167,7 +154,6 @@ interface PublicKeys<Pinned> {
 export interface RunningRouter {
   /** Looks at every watched file at once and takes changed ones into use. Never rejects: errors are logged. */
   reload(): Promise<void>;
-  /** `https://host:port` it listens on. */
   readonly origin: string;
   /** `http://host:port` or `https://host:port` of the admin address; `undefined` without one. */
   readonly adminOrigin?: string | undefined;

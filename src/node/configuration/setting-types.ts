@@ -291,7 +291,6 @@ export const cipherSuites = listOf(
   ),
 );
 
-/** Names of headers, or what they begin with. */
 export const headerNames = (placeholder: string) =>
   listOf(reading(placeholder, (given) => (token.test(given) ? { value: given } : 'must be a header name')));
 

@@ -19,7 +19,6 @@ export interface About {
   readonly description: string;
   /** As a configuration file would have it. */
   readonly default?: unknown;
-  /** Its flag in one letter. */
   readonly short?: string;
   /** Settings without which it does nothing: a call without them is refused. */
   readonly needs?: readonly FlagNeed[];
@@ -43,13 +42,11 @@ export interface About {
 
 /** That a setting does nothing without another one. */
 interface FlagNeed {
-  /** Any of these flags. */
   readonly oneOf: readonly string[];
   /** What the other flag is for; the end of a sentence. */
   readonly because?: string;
 }
 
-/** A setting as it stands in a schema. */
 export type SettingSchema<
   Flag extends string = string,
   Schema extends v.GenericSchema = v.GenericSchema,
@@ -65,26 +62,21 @@ export type SectionSchema<Entries extends v.ObjectEntries = v.ObjectEntries> = v
   Entries,
   undefined
 > & {
-  /** Of its flags in help. */
   readonly heading: string;
 };
 
-/** The flags of a schema. */
 export type FlagOf<Schema> = Schema extends { readonly flag: infer Flag extends string }
   ? Flag
   : Schema extends { readonly entries: infer Entries }
     ? { readonly [Key in keyof Entries]: FlagOf<Entries[Key]> }[keyof Entries]
     : never;
 
-/** A setting, where it stands. */
 export interface Setting extends Pick<SettingSchema, 'flag' | 'takes' | 'about'> {
   readonly schema: v.GenericSchema;
-  /** Its keys from the root on. */
   readonly path: readonly string[];
   readonly heading: string;
 }
 
-/** Every setting of a schema, in its order. */
 export function settingsOf(section: SectionSchema, path: readonly string[] = []): readonly Setting[] {
   return Object.entries(section.entries).flatMap(([key, schema]) => {
     const at = [...path, key];
@@ -108,7 +100,6 @@ export function descriptionOf({ description, default: usual }: About): string {
   return usual === undefined ? description : `${description} (default ${shownText(usual)})`;
 }
 
-/** The value of a setting in a line for people. */
 export function shownText(input: unknown): string {
   if (Array.isArray(input)) return input.map(shownText).join(',');
   if (typeof input !== 'object' || input === null) return String(input);
