@@ -235,7 +235,7 @@ describe('the text of status', () => {
         ids.map((id, index) => [
           id,
           {
-            serves: ['v1/pods', `a-group-with-a-long-name.example.com/v1/things${index}`],
+            serves: ['v1/pods', `a-group-with-a-long-name.example.com/v1/things${index % 3}`],
             version: `v1.${34 + (index % 3)}.0-rc.1`,
             hostname: `control-plane-${index}.example.com`,
           },
