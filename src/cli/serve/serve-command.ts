@@ -49,11 +49,11 @@ export function serveCommand(loadStartRouter: () => Promise<StartRouter> = loadR
       {
         comment: 'In front of all kube-apiservers.',
         line: [
-          'serve --gateway --client-ca-file=ca.crt --peer-ca-file=ca.crt',
+          'serve --gateway --kubeconfig=reader.kubeconfig',
+          '--client-ca-file=ca.crt --peer-ca-file=ca.crt',
           '--tls-cert-file=gateway.crt --tls-private-key-file=gateway.key',
           '--proxy-client-cert-file=front-proxy-client.crt',
           '--proxy-client-key-file=front-proxy-client.key',
-          '--kubeconfig=reader.kubeconfig',
           '--snapshot-file=/var/lib/mixed-version-proxy/snapshot',
         ],
       },
