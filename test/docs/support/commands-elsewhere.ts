@@ -62,7 +62,7 @@ export const commandsElsewhere: readonly Row[] = [
   { command: /haproxy/, why: `${ofHost} test/live/install switches a HAProxy.` },
   {
     command:
-      /^(?:sudo -u \S+ )?(?:chgrp|chmod|cp|crictl|curl|date|install|journalctl|jq|mv|rm|setfacl|systemctl|useradd|while) /,
+      /^(?:sudo -u \S+ )?(?:chgrp|chmod|cp|crictl|curl|date|done|for|install|journalctl|jq|mv|rm|setfacl|systemctl|useradd|while)\b/,
     why: ofHost,
   },
 ];
