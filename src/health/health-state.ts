@@ -111,7 +111,9 @@ export function nextHealth(
       notReadyAt: Number.NEGATIVE_INFINITY,
     };
     const { lost: before = unheard } = state;
-    const lost: LostConnection = before.probing ? { ...before, missing: 'served-set' } : before;
+    // However long it was away: from now on the snapshot has a minute to say what it is.
+    const at = before.missing === 'served-set' ? before.at : now;
+    const lost: LostConnection = before.probing ? { ...before, at, missing: 'served-set' } : before;
     return afterSuccess({ ...state, lost, suspected: undefined, hasShownReadiness: true }, thresholds, now);
   }
   if (heard === 'ready' || heard === 'alive' || heard === 'refusing') {
@@ -240,8 +242,8 @@ export function missingFor({ lost }: HealthState, now: number): number {
 }
 
 /** It may have been upgraded while it was away, or while this router was. */
-export function isToBeVerified({ lost, isVerified }: HealthState, now: number): boolean {
-  return lost === undefined ? isVerified !== true : now - lost.at < startDuration;
+export function isToBeVerified({ lost, isVerified }: HealthState): boolean {
+  return lost !== undefined || isVerified !== true;
 }
 
 /** How long a server that is silent, or says that it is not ready, may still carry out what others send it, milliseconds. */

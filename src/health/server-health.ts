@@ -262,7 +262,7 @@ export class ServerHealth {
 
   isToBeVerified(id: string): boolean {
     const state = this.#states.get(id);
-    return state !== undefined && isToBeVerified(state, this.#monotonic());
+    return state !== undefined && isToBeVerified(state);
   }
 
   isProbed(id: string): boolean {
