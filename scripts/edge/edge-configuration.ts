@@ -1,10 +1,10 @@
 import * as v from 'valibot';
 import {
   type DocumentIssue,
-  DocumentReader,
   expected,
   fieldPath,
   IssueList,
+  readValue,
   strict,
 } from '../../src/runtime/validation.ts';
 
@@ -57,7 +57,7 @@ export type ReadEdgeConfigurationResult =
 /** @param document a value as `JSON.parse` makes it */
 export function readEdgeConfiguration(document: unknown): ReadEdgeConfigurationResult {
   const issues = new IssueList();
-  const configuration = new DocumentReader(issues).read(schema, document, '');
+  const configuration = readValue(schema, document, '', issues);
   if (configuration === undefined) return { ok: false, issues: issues.toArray() };
   const { destinations, environment, environmentFiles } = configuration;
   if ((destinations.certFile === undefined) !== (destinations.keyFile === undefined)) {

@@ -1,7 +1,7 @@
 import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../runtime/canonical-json.ts';
 import type { AdvertisedAddress } from '../snapshot/addresses/addresses.ts';
-import { canonicalTexts, keyOfText, servedSetText } from '../snapshot/format/packed-snapshot.ts';
+import { groupText, isSameContent, servedSetKey } from '../snapshot/format/packed-snapshot.ts';
 import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/schema.ts';
 import { snapshotApiVersion, snapshotKind } from '../snapshot/format/schema.ts';
 import { type ClusterObjects, excludeGroupVersions, sharedGroupVersions } from './shared-objects.ts';
@@ -71,11 +71,9 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const customResourceGroups = clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [];
   const shared = sharedGroupVersions(apiServices, customResourceGroups);
 
-  const definedHashes = await hashesOfDefinitions(clusterObjects.customResources ?? []);
+  const refine = refineBy(shared, await hashesOfDefinitions(clusterObjects.customResources ?? []));
   const servers: SnapshotServer[] = [];
-  const sets = createSetCollection((given) =>
-    excludeGroupVersions(withDefinedHashes(given, definedHashes), shared),
-  );
+  const sets = createSetCollection(previous);
   const contents: { readonly description: ServerDescription; readonly content: ServerContent }[] = [];
   for (const description of input.servers) {
     const { id } = description;
@@ -95,17 +93,13 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const undecodable =
     input.schemas === undefined
       ? undefined
-      : await undecodableVersions(
-          contents.map(({ description: { id }, content: { version, set } }) => ({ id, version, set })),
-          input.decodableVersions ?? new Map(),
-          shared,
-        );
+      : await undecodableByServer(contents, input.decodableVersions ?? new Map(), shared);
   const sources = new Set<'discovery' | 'storageversions'>();
   for (const { description, content } of contents) {
     const { id } = description;
-    const { set, keptAs } = withUndecodable(content, undecodable?.get(id));
-    if (keptAs !== undefined) sets.keep(keptAs, set);
-    const serves = keptAs ?? (await sets.add(set));
+    const serves =
+      keptKey(content, undecodable?.get(id)) ?? (await refine(content, undecodable?.get(id), sets));
+    sets.use(serves);
     const server = snapshotServer(description, input.advertised?.get(id), content, serves);
     servers.push(input.unread?.has(id) === true ? { ...server, unread: true } : server);
     for (const source of content.sources) sources.add(source);
@@ -128,7 +122,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     apiServices,
     customResourceGroups,
   };
-  if (previous !== undefined && content(previous) === content(candidate)) {
+  if (previous !== undefined && isSameContent(previous, candidate)) {
     return { snapshot: previous, changed: false, warnings };
   }
   return { snapshot: candidate, changed: true, warnings };
@@ -148,15 +142,12 @@ export function nextGeneration(previous: number | undefined, held: number | unde
 }
 
 /** A set of the previous snapshot keeps its key while the other servers store the same versions as then. */
-function withUndecodable(
+function keptKey(
   { set, keptAs }: ServerContent,
   undecodable: UndecodableVersions | undefined,
-): Pick<ServerContent, 'set' | 'keptAs'> {
-  const { undecodableVersions: before, ...rest } = set;
-  if (keptAs !== undefined && canonicalJson(before ?? {}) === canonicalJson(undecodable ?? {})) {
-    return { set, keptAs };
-  }
-  return { set: undecodable === undefined ? rest : { ...rest, undecodableVersions: undecodable } };
+): string | undefined {
+  const isSame = canonicalJson(set.undecodableVersions ?? {}) === canonicalJson(undecodable ?? {});
+  return isSame ? keptAs : undefined;
 }
 
 function snapshotServer(
@@ -180,53 +171,110 @@ function snapshotServer(
   };
 }
 
-/** Everything but generation and time, as text to compare. The keys of the sets stand for their content. */
-function content(snapshot: Snapshot): string {
-  const { generation: _generation, createdAt: _createdAt, ...metadata } = snapshot.metadata;
-  return canonicalJson({ ...snapshot, metadata, servedSets: Object.keys(snapshot.servedSets).sort() });
+/** What servers cannot decode, by ID. It is worked out once for servers that say the same. */
+async function undecodableByServer(
+  contents: readonly { readonly description: ServerDescription; readonly content: ServerContent }[],
+  decodable: DecodableVersions,
+  shared: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, UndecodableVersions>> {
+  const alike = [...Map.groupBy(contents, ({ content }) => content.set).values()].flatMap((ofSet) => [
+    ...Map.groupBy(ofSet, ({ description: { id }, content: { version } }) =>
+      decodable.has(id) ? id : ` ${version}`,
+    ).values(),
+  ]);
+  const found = await undecodableVersions(
+    alike.flatMap(([first]) =>
+      first === undefined
+        ? []
+        : [{ id: first.description.id, version: first.content.version, set: first.content.set }],
+    ),
+    decodable,
+    shared,
+  );
+  return new Map(
+    alike.flatMap((members) => {
+      const undecodable = found.get(members[0]?.description.id ?? '');
+      return undecodable === undefined
+        ? []
+        : members.map(({ description: { id } }) => [id, undecodable] as const);
+    }),
+  );
 }
 
-/**
- * Collects the sets of one snapshot. Most of its servers serve the same, and each set is computed once.
- *
- * @param refine makes the set that is kept; must depend only on its argument
- */
-function createSetCollection(refine: (given: ServedSet) => ServedSet) {
-  const textOf = canonicalTexts();
-  const keysByGiven = new Map<string, string>();
-  const groupsByText = new Map<string, APIGroupDiscovery>();
-  const sets = new Map<string, ServedSet>();
+/** The sets of one snapshot. What the previous one has is taken from there: it need not be checked again. */
+function createSetCollection(previous: Snapshot | undefined) {
+  const known = new Map(Object.entries(previous?.servedSets ?? {}));
+  const used = new Map<string, ServedSet>();
+  let groups: Map<string, APIGroupDiscovery> | undefined;
 
   /** One object for equal groups: that is how sets are packed and read. */
-  function withSharedGroups(set: ServedSet): ServedSet {
-    if (set.discovery === undefined) return set;
-    const discovery = set.discovery.map((group) => {
-      const text = textOf(group);
-      const known = groupsByText.get(text) ?? group;
-      groupsByText.set(text, known);
-      return known;
-    });
-    return { ...set, discovery };
+  function withKnownGroups(set: ServedSet): ServedSet {
+    groups ??= new Map(
+      [...known.values()].flatMap(({ discovery = [] }) => discovery).map((each) => [groupText(each), each]),
+    );
+    const discovery: APIGroupDiscovery[] = [];
+    for (const group of set.discovery ?? []) {
+      const same = groups.get(groupText(group)) ?? group;
+      groups.set(groupText(group), same);
+      discovery.push(same);
+    }
+    return set.discovery === undefined ? set : { ...set, discovery };
   }
 
   return {
-    /** Adds the set of a reading. @returns the key of the refined set */
-    async add(given: ServedSet): Promise<string> {
-      // Equal texts are equal sets. Equal sets with another order of members are refined twice, which costs only time.
-      const text = JSON.stringify(given);
-      const known = keysByGiven.get(text);
-      if (known !== undefined) return known;
-      const set = withSharedGroups(refine(given));
-      const key = await keyOfText(servedSetText(set, textOf));
-      keysByGiven.set(text, key);
-      sets.set(key, set);
-      return key;
+    get: (key: string) => known.get(key),
+    add(key: string, set: ServedSet): void {
+      if (!known.has(key)) known.set(key, withKnownGroups(set));
     },
-    keep(key: string, set: ServedSet): void {
-      if (!sets.has(key)) sets.set(key, withSharedGroups(set));
+    use(key: string): void {
+      const set = known.get(key);
+      if (set !== undefined) used.set(key, set);
     },
     sets: (): Readonly<Record<string, ServedSet>> =>
-      Object.fromEntries([...sets].sort(([one], [other]) => (one < other ? -1 : 1))),
+      Object.fromEntries([...used].sort(([one], [other]) => (one < other ? -1 : 1))),
+  };
+}
+
+/** What was made of a set the last time, and of what else. */
+interface Refined {
+  readonly from: readonly unknown[];
+  readonly key: string;
+  readonly set: ServedSet;
+}
+
+const refinedBefore = new WeakMap<ServedSet, Refined>();
+/** What all sets are refined by. One object as long as it is the same. */
+let lastRules = { text: '' };
+
+/** @returns makes the set that is kept, and gives its key; a server that says what it said before costs nothing */
+function refineBy(shared: ReadonlySet<string>, defined: ReadonlyMap<string, string | undefined>) {
+  const text = `${[...shared].join(' ')}\n${[...defined].join(' ')}`;
+  if (lastRules.text !== text) lastRules = { text };
+  const rules = lastRules;
+  return async (
+    { set: given, openapiV3, schemas }: ServerContent,
+    undecodable: UndecodableVersions | undefined,
+    sets: ReturnType<typeof createSetCollection>,
+  ): Promise<string> => {
+    const from = [rules, openapiV3, schemas, canonicalJson(undecodable ?? {})];
+    const before = refinedBefore.get(given);
+    const isSame = before?.from.every((each, index) => each === from[index]) === true;
+    if (before !== undefined && isSame) {
+      sets.add(before.key, before.set);
+      return before.key;
+    }
+    const { openapiV3: _openapiV3, schemas: _schemas, undecodableVersions: _undecodable, ...rest } = given;
+    const whole: ServedSet = {
+      ...rest,
+      ...(openapiV3 && { openapiV3 }),
+      ...(schemas && { schemas }),
+      ...(undecodable && { undecodableVersions: undecodable }),
+    };
+    const set = excludeGroupVersions(withDefinedHashes(whole, defined), shared);
+    const key = await servedSetKey(set);
+    sets.add(key, set);
+    refinedBefore.set(given, { from, key, set: sets.get(key) ?? set });
+    return key;
   };
 }
 
@@ -241,9 +289,13 @@ interface ServerKnowledge {
 }
 
 interface ServerContent {
+  /** As it was read, or of the previous snapshot. */
   readonly set: ServedSet;
+  /** These stand in place of those of the set. */
+  readonly openapiV3: ServedSet['openapiV3'];
+  readonly schemas: ServedSet['schemas'];
   /** The set is that of the previous snapshot, under its key there. */
-  readonly keptAs?: string;
+  readonly keptAs?: string | undefined;
   readonly version: string | undefined;
   readonly stale: boolean;
   readonly departedAt?: number | undefined;
@@ -269,6 +321,8 @@ function serverContent(
     warn(`server ${id} is known only by its StorageVersions: ${reason}`);
     return {
       set: { storageVersions },
+      openapiV3: undefined,
+      schemas: undefined,
       version: known?.server.version,
       stale: false,
       sources: ['storageversions'],
@@ -285,17 +339,18 @@ function serverContent(
       ? `server ${id} cannot be read, so its last known resources are used: ${reason}`
       : `server ${id} has departed: its resources stay known, without a server, until it is back or the grace period ends`,
   );
-  const { version } = known.server;
-  return { ...kept(knowledge, known), version, stale: true, departedAt, sources: ['discovery'] };
-}
-
-function kept(
-  { schemas }: ServerKnowledge,
-  { server, set }: LastKnownServer,
-): Pick<ServerContent, 'set' | 'keptAs'> {
-  if (schemas === set.schemas) return { set, keptAs: server.serves };
-  const { schemas: _schemas, ...rest } = set;
-  return { set: schemas === undefined ? rest : { ...rest, schemas } };
+  const { server, set } = known;
+  const { schemas } = knowledge;
+  return {
+    set,
+    openapiV3: set.openapiV3,
+    schemas,
+    keptAs: schemas === set.schemas ? server.serves : undefined,
+    version: server.version,
+    stale: true,
+    departedAt,
+    sources: ['discovery'],
+  };
 }
 
 function readContent(
@@ -308,18 +363,15 @@ function readContent(
   }
   const { version, versionIssue } = reading;
   if (versionIssue !== undefined) warn(`the version of server ${id} is unknown: ${versionIssue}`);
-  const set = withOpenApi(reading, known?.set);
+  const { set, openApi } = reading;
   return {
-    set: schemas === undefined ? set : { ...set, schemas },
+    set,
+    openapiV3:
+      openApi.kind === 'failed' ? known?.set.openapiV3 : openApi.kind === 'read' ? openApi.paths : undefined,
+    schemas,
     // A server that reports another version now is no longer of the known one.
     version: versionIssue === undefined ? (version ?? known?.server.version) : undefined,
     stale: false,
     sources: storageVersions === undefined ? ['discovery'] : ['discovery', 'storageversions'],
   };
-}
-
-function withOpenApi({ set, openApi }: SuccessfulReading, known: ServedSet | undefined): ServedSet {
-  const paths = openApi.kind === 'read' ? openApi.paths : undefined;
-  const openapiV3 = openApi.kind === 'failed' ? known?.openapiV3 : paths;
-  return openapiV3 === undefined ? set : { ...set, openapiV3 };
 }

@@ -2,13 +2,13 @@ import * as v from 'valibot';
 import type { UserInfo } from '../../request/user-info.ts';
 import {
   boolean,
-  DocumentReader,
   describeIssues,
   expected,
   IssueList,
   isJsonObject,
   listOf,
   parseJsonText,
+  readValue,
   strict,
   wholeNumber,
 } from '../../runtime/validation.ts';
@@ -79,7 +79,7 @@ export function parseAssertionClaims(payload: string): ParseClaimsResult {
   const parsed = parseJsonText(payload, maximumDepth);
   if (!parsed.ok) return { ok: false, issue: parsed.issue.message };
   const issues = new IssueList();
-  const read = new DocumentReader(issues).read(claims, parsed.value, '');
+  const read = readValue(claims, parsed.value, '', issues);
   if (read === undefined) return { ok: false, issue: describeIssues(issues.toArray()) };
   return { ok: true, claims: read };
 }

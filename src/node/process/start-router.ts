@@ -19,7 +19,6 @@ import type { Logger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
-import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { SyncObserver } from '../../sync/sync-observer.ts';
 import {
@@ -229,7 +228,7 @@ async function start(
   const receiver = new SnapshotReceiver({
     store:
       file === undefined
-        ? createMemorySnapshotStore()
+        ? undefined
         : createFileSnapshotStore(file, config.embeddedSync !== undefined),
     keys: () => credentials.current.snapshotKeys,
     readsClusterItself: config.embeddedSync !== undefined,

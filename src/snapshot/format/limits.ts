@@ -9,8 +9,6 @@ export const snapshotLimits = {
   unpacked: 32 * 1024 * 1024,
   /** A snapshot's deepest value (the kind of an accepted type of a subresource in discovery) is 13 deep. */
   depth: 32,
-  /** JSON values of any kind. 8 MB of real discovery hold under 500,000. */
-  values: 2_000_000,
   /** Control planes have 1 to 7 API servers; the published scalability tests end at 50. */
   servers: 1_000,
   /** At the most one for each server. */

@@ -6,7 +6,7 @@ import { servedSetKeyOf, servedSetOf, snapshotOf } from '../../../test/support/s
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { snapshotLimits } from './limits.ts';
-import { canonicalTexts, packSnapshot, servedSetKey, servedSetText } from './packed-snapshot.ts';
+import { isSameContent, servedSetKey, snapshotText } from './packed-snapshot.ts';
 import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';
 import type { Snapshot } from './schema.ts';
 
@@ -26,18 +26,20 @@ function mixed(): Snapshot {
 
 test('what several sets hold stands once in the packed snapshot, and comes back in each of them', async () => {
   const snapshot = mixed();
-  const packed = packSnapshot(snapshot);
+  const text = await snapshotText(snapshot);
+  const packed = JSON.parse(text) as { readonly discoveryGroups: unknown };
   assert.deepEqual(packed.discoveryGroups, [group('apps', 'deployments')]);
-  assert.deepEqual(await parseSnapshotText(canonicalJson(packed)), { ok: true, snapshot });
+  assert.equal(text, canonicalJson(packed));
+  assert.deepEqual(await parseSnapshotText(text), { ok: true, snapshot });
   const parsed = await parseSnapshot(packed);
   assert.ok(parsed.ok);
   const [one, other] = Object.values(parsed.snapshot.servedSets).map(({ discovery }) => discovery?.[0]);
   assert.equal(one, other);
 });
 
-test('a snapshot whose sets share nothing is packed as it is', () => {
+test('a snapshot whose sets share nothing is packed as it is', async () => {
   const snapshot = snapshotOf({ a: { serves: ['v1/pods'], discovery: [group('apps'), group('apps')] } });
-  assert.deepEqual(packSnapshot(snapshot), snapshot);
+  assert.equal(await snapshotText(snapshot), canonicalJson(snapshot));
 });
 
 test('packed and read again, every snapshot is what it was, and packed the same way again', async () => {
@@ -54,22 +56,78 @@ test('packed and read again, every snapshot is what it was, and packed the same 
           ] as const,
       );
       const snapshot = snapshotOf(Object.fromEntries(servers));
-      const text = canonicalJson(packSnapshot(snapshot));
+      const text = await snapshotText(snapshot);
       const parsed = await parseSnapshotText(text);
       assert.deepEqual(parsed, { ok: true, snapshot });
       assert.ok(parsed.ok);
-      assert.equal(canonicalJson(packSnapshot(parsed.snapshot)), text);
+      assert.equal(await snapshotText(parsed.snapshot), text);
     }),
   );
 });
 
-test('the text of a set is its canonical JSON', () => {
+test('the key of a set is the hash of its canonical JSON', async () => {
   const sets = [
     { ...servedSetOf(['v1/pods', 'v1/pods/log']), discovery: [group('apps', 'deployments')], openapiV3: {} },
     { ...servedSetOf(['v1/pods']), discovery: [] },
     servedSetOf(['v1/pods']),
   ];
-  for (const set of sets) assert.equal(servedSetText(set, canonicalTexts()), canonicalJson(set));
+  for (const set of sets) {
+    const hex = createHash('sha256').update(canonicalJson(set)).digest('hex');
+    assert.equal(await servedSetKey(set), `sha256:${hex}`);
+  }
+});
+
+test('snapshots say the same whatever their generation and time, and in whatever order their members stand', () => {
+  const { servers, servedSets, metadata, ...rest } = mixed();
+  const later = { ...metadata, generation: 99, createdAt: '2030-01-01T00:00:00Z' };
+  assert.ok(isSameContent(mixed(), { servedSets, servers, metadata: later, ...rest }));
+  assert.ok(!isSameContent(mixed(), { ...rest, servedSets, metadata, servers: servers.slice(1) }));
+  assert.ok(!isSameContent(mixed(), { ...rest, servedSets: {}, metadata, servers }));
+});
+
+test('what came back before is not looked at again; a set under another key is', async () => {
+  const parsed = await parseSnapshot(mixed());
+  assert.ok(parsed.ok);
+  const { snapshot } = parsed;
+  const [key = '', otherKey = ''] = Object.keys(snapshot.servedSets);
+  const again = await parseSnapshot({ ...snapshot, metadata: { ...snapshot.metadata, generation: 2 } });
+  assert.ok(again.ok);
+  for (const each of Object.keys(snapshot.servedSets)) {
+    assert.equal(again.snapshot.servedSets[each], snapshot.servedSets[each]);
+  }
+  assert.equal(again.snapshot.apiServices, snapshot.apiServices);
+  const swapped = { ...snapshot.servedSets, [key]: snapshot.servedSets[otherKey] };
+  const refused = await parseSnapshot({ ...snapshot, servedSets: swapped });
+  assert.match(refused.ok ? '' : (refused.issues[0]?.message ?? ''), /must be named by the hash/);
+});
+
+test('of a text only what the snapshot before does not have is parsed', async () => {
+  const before = await parseSnapshotText(await snapshotText(mixed()));
+  assert.ok(before.ok);
+  const text = await snapshotText(mixed());
+  const [key = ''] = Object.keys(before.snapshot.servedSets);
+  // Nothing looks at the set of a known key: what stands there is not even JSON.
+  const start = text.indexOf(`"${key}":{`) + key.length + 4;
+  const broken = `${text.slice(0, start)}"broken"${text.slice(start)}`;
+  assert.equal((await parseSnapshotText(broken)).ok, false);
+  const parsed = await parseSnapshotText(broken, before.snapshot);
+  assert.ok(parsed.ok);
+  assert.equal(parsed.snapshot.servedSets[key], before.snapshot.servedSets[key]);
+
+  const changed = { ...servedSetOf(['v1/nodes']), discovery: [group('apps', 'deployments'), group('new')] };
+  const changedKey = servedSetKeyOf(changed);
+  const [server] = before.snapshot.servers;
+  const next = await parseSnapshotText(
+    await snapshotText({
+      ...before.snapshot,
+      servers: [...before.snapshot.servers, { ...server, id: 'd', serves: changedKey }],
+      servedSets: { ...before.snapshot.servedSets, [changedKey]: changed },
+    }),
+    before.snapshot,
+  );
+  assert.ok(next.ok);
+  const [shared] = Object.values(before.snapshot.servedSets).map(({ discovery }) => discovery?.[0]);
+  assert.equal(next.snapshot.servedSets[changedKey]?.discovery?.[0], shared);
 });
 
 const hostile: readonly (readonly [what: string, changes: object, issue: RegExp])[] = [

@@ -1,89 +1,128 @@
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { sha256Digest } from '../../runtime/bytes.ts';
-import { canonicalJson } from '../../runtime/canonical-json.ts';
+import { canonicalJson, isSameJson } from '../../runtime/canonical-json.ts';
+import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
 import type { ServedSet, Snapshot } from './schema.ts';
 
-/**
- * A snapshot as it is signed and sent. API servers of neighbouring versions describe most of their groups in the
- * same words; what several sets hold stands once, in `discoveryGroups`, and the sets name it by its place there.
- */
-interface PackedSnapshot extends Omit<Snapshot, 'servedSets'> {
-  readonly servedSets: Readonly<Record<string, PackedServedSet>>;
-  /** Absent where no group is shared: the packed form is then the plain one. */
-  readonly discoveryGroups?: readonly APIGroupDiscovery[];
+/** Of groups, and of sets without their groups. */
+const texts = new WeakMap<object, string>();
+
+/** `canonicalJson` of a group, worked out once for each object. The object must not change. */
+export function groupText(group: APIGroupDiscovery): string {
+  const known = texts.get(group);
+  if (known !== undefined) return known;
+  const text = canonicalJson(group);
+  texts.set(group, text);
+  return text;
 }
 
-interface PackedServedSet extends Omit<ServedSet, 'discovery'> {
-  readonly discovery?: readonly (APIGroupDiscovery | number)[] | undefined;
-}
-
-/** Packs a snapshot. The same snapshot is always packed the same way. */
-export function packSnapshot(snapshot: Snapshot): PackedSnapshot {
-  const textOf = canonicalTexts();
-  const sets = Object.entries(snapshot.servedSets).sort(([one], [other]) => (one < other ? -1 : 1));
-  const uses = new Map<string, number>();
-  for (const [, { discovery = [] }] of sets) {
-    // A group that one set lists twice is not shared by that.
-    for (const text of new Set(discovery.map(textOf))) uses.set(text, (uses.get(text) ?? 0) + 1);
+/** `canonicalJson` of a set without its groups, worked out once for each object. */
+async function restText(set: ServedSet, slice: TimeSlice): Promise<string> {
+  const known = texts.get(set);
+  if (known !== undefined) return known;
+  const { discovery: _discovery, ...rest } = set;
+  const members: string[] = [];
+  for (const [name, map] of sortedMembers<object | undefined>(rest)) {
+    if (map === undefined) continue;
+    const entries: string[] = [];
+    for (const [key, value] of sortedMembers<unknown>({ ...map })) {
+      entries.push(`${JSON.stringify(key)}:${canonicalJson(value)}`);
+      await slice.rest();
+    }
+    members.push(`"${name}":{${entries.join(',')}}`);
   }
-  const places = new Map<string, number>();
-  const discoveryGroups: APIGroupDiscovery[] = [];
-  const place = (group: APIGroupDiscovery): APIGroupDiscovery | number => {
-    const text = textOf(group);
-    if ((uses.get(text) ?? 0) < 2) return group;
-    const known = places.get(text);
-    if (known !== undefined) return known;
-    places.set(text, discoveryGroups.length);
-    return discoveryGroups.push(group) - 1;
-  };
-  const servedSets = Object.fromEntries(
-    sets.map(([key, set]) => [
-      key,
-      set.discovery === undefined ? set : { ...set, discovery: set.discovery.map(place) },
-    ]),
-  );
-  return { ...snapshot, servedSets, ...(discoveryGroups.length === 0 ? {} : { discoveryGroups }) };
+  const text = members.join(',');
+  texts.set(set, text);
+  return text;
 }
 
-/** `canonicalJson`, worked out once for each object. The objects must not change. */
-export function canonicalTexts(): (value: object) => string {
-  const texts = new Map<object, string>();
-  return (value) => {
-    const known = texts.get(value);
-    if (known !== undefined) return known;
-    const text = canonicalJson(value);
-    texts.set(value, text);
-    return text;
-  };
+function sortedMembers<Value>(record: Readonly<Record<string, Value>>): [string, Value][] {
+  return Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** A snapshot as it is signed and stored: packed, as canonical JSON, so that the same snapshot is the same text. */
-export function snapshotText(snapshot: Snapshot): string {
-  return canonicalJson(packSnapshot(snapshot));
+/** @param groups the texts of its groups; `undefined` where nothing is known of them */
+async function setText(
+  set: ServedSet,
+  groups: readonly string[] | undefined,
+  slice: TimeSlice,
+): Promise<string> {
+  // `discovery` sorts before every other member of a set.
+  const discovery = groups === undefined ? '' : `"discovery":[${groups.join(',')}],`;
+  return `{${discovery}${await restText(set, slice)}}`;
+}
+
+async function groupTexts(
+  { discovery }: ServedSet,
+  slice: TimeSlice,
+): Promise<readonly string[] | undefined> {
+  if (discovery === undefined) return undefined;
+  const groups: string[] = [];
+  for (const group of discovery) {
+    groups.push(groupText(group));
+    await slice.rest();
+  }
+  return groups;
 }
 
 /**
  * The key of a set in `servedSets`: `sha256:<hex>` over its canonical JSON. Because the key is the content,
  * servers that serve the same share one set, and the set of a key can never be replaced.
  */
-export function servedSetKey(set: ServedSet): Promise<string> {
-  return keyOfText(servedSetText(set, canonicalJson));
-}
-
-/** The key of a set whose `servedSetText` is known. */
-export function keyOfText(text: string): Promise<string> {
+export async function servedSetKey(set: ServedSet, slice: TimeSlice = createTimeSlice()): Promise<string> {
+  const text = await setText(set, await groupTexts(set, slice), slice);
   return sha256Digest(new TextEncoder().encode(text));
 }
 
 /**
- * `canonicalJson` of a set, with its groups' texts from elsewhere: sets share most of their groups, and each need
- * be written out only once.
+ * A snapshot as it is signed and stored: canonical JSON, so that the same snapshot is the same text. API servers of
+ * neighbouring versions describe most of their groups in the same words: what several sets hold stands once, in
+ * `discoveryGroups`, which is left out where nothing is shared, and the sets name it by its place there.
  */
-export function servedSetText(set: ServedSet, groupText: (group: APIGroupDiscovery) => string): string {
-  const { discovery, ...rest } = set;
-  const restText = canonicalJson(rest);
-  if (discovery === undefined) return restText;
-  // `discovery` sorts before every other member of a set.
-  const separator = restText === '{}' ? '' : ',';
-  return `{"discovery":[${discovery.map(groupText).join(',')}]${separator}${restText.slice(1)}`;
+export async function snapshotText(snapshot: Snapshot): Promise<string> {
+  const slice = createTimeSlice();
+  const sets: (readonly [key: string, set: ServedSet, groups: readonly string[] | undefined])[] = [];
+  const uses = new Map<string, number>();
+  for (const [key, set] of sortedMembers(snapshot.servedSets)) {
+    const groups = await groupTexts(set, slice);
+    // A group that one set lists twice is not shared by that.
+    for (const text of new Set(groups)) uses.set(text, (uses.get(text) ?? 0) + 1);
+    sets.push([key, set, groups]);
+  }
+  const places = new Map<string, number>();
+  const placed = (text: string): string => {
+    if ((uses.get(text) ?? 0) < 2) return text;
+    const place = places.get(text) ?? places.size;
+    places.set(text, place);
+    return String(place);
+  };
+  const setTexts: string[] = [];
+  for (const [key, set, groups] of sets) {
+    setTexts.push(`${JSON.stringify(key)}:${await setText(set, groups?.map(placed), slice)}`);
+  }
+  const pool = places.size === 0 ? '' : `"discoveryGroups":[${[...places.keys()].join(',')}],`;
+  return [
+    `{"apiServices":${await listText(snapshot.apiServices, slice)},"apiVersion":${JSON.stringify(snapshot.apiVersion)},`,
+    `"customResourceGroups":${await listText(snapshot.customResourceGroups, slice)},${pool}`,
+    `"kind":${JSON.stringify(snapshot.kind)},"metadata":${canonicalJson(snapshot.metadata)},`,
+    `"servedSets":{${setTexts.join(',')}},"servers":${await listText(snapshot.servers, slice)}}`,
+  ].join('');
+}
+
+async function listText(items: readonly object[], slice: TimeSlice): Promise<string> {
+  const texts: string[] = [];
+  for (const item of items) {
+    texts.push(canonicalJson(item));
+    await slice.rest();
+  }
+  return `[${texts.join(',')}]`;
+}
+
+/** Whether two snapshots say the same, but for generation and time. The keys of the sets stand for their content. */
+export function isSameContent(one: Snapshot, other: Snapshot): boolean {
+  return isSameJson(contentOf(one), contentOf(other));
+}
+
+function contentOf(snapshot: Snapshot) {
+  const { generation: _generation, createdAt: _createdAt, ...metadata } = snapshot.metadata;
+  return { ...snapshot, metadata, servedSets: Object.keys(snapshot.servedSets).sort() };
 }

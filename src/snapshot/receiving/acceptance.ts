@@ -1,13 +1,9 @@
-import { sha256Digest } from '../../runtime/bytes.ts';
 import { parseRfc3339 } from '../../runtime/time.ts';
 import { type DocumentIssue, IssueList } from '../../runtime/validation.ts';
 import { type AddressPolicy, checkServerAddress } from '../addresses/address-policy.ts';
-import { snapshotLimits } from '../format/limits.ts';
-import { snapshotText } from '../format/packed-snapshot.ts';
-import { isParsed, parseSnapshotText } from '../format/parse-snapshot.ts';
+import { parseSnapshotText } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
-import type { OpenedSnapshot } from '../signing/open-sealed.ts';
 
 /** How far the maker's clock may be ahead of the receiver's: the leeway Kerberos made customary. */
 const maximumClockSkewMilliseconds = 5 * 60 * 1000;
@@ -76,30 +72,17 @@ export function futureIssue(createdAt: string, now: number): string | undefined 
 }
 
 /**
- * Opens a snapshot that the sync job in this very process has made, or that it had made before a restart: size, then
- * content, as for a pushed one. There is no signature: only this process calls `SnapshotReceiver.acceptOwn`, and only
- * this user may write the file.
- *
- * @param made the snapshot that this is the text of; one that the sync job has checked already is not read from its text again
- * @returns with a digest that a renewal does not change: all but the time of making is in it
+ * Opens the text of a snapshot that this router itself has read before a restart: size, then content, as of a pushed one.
+ * There is no signature: only this user may write the file.
  * @throws {SnapshotError} `Invalid`
  */
-export async function openOwnSnapshot(text: string, made?: Snapshot): Promise<Omit<OpenedSnapshot, 'kid'>> {
+export async function openOwnSnapshot(text: string): Promise<Snapshot> {
   if (!text.startsWith('{')) {
     throw new SnapshotError(
       'Invalid',
       'The snapshot is a signed one, which a sync job pushed before this router read the cluster itself: it makes its own.',
     );
   }
-  // In UTF-8 it has three bytes for each character at most.
-  const isSmall = text.length * 3 <= snapshotLimits.bytes;
-  const snapshot = made !== undefined && isSmall && isParsed(made) ? made : await parsedText(text);
-  const undated = { ...snapshot, metadata: { ...snapshot.metadata, createdAt: '' } };
-  const digest = await sha256Digest(new TextEncoder().encode(snapshotText(undated)));
-  return { snapshot, digest };
-}
-
-async function parsedText(text: string): Promise<Snapshot> {
   const parsed = await parseSnapshotText(text);
   if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
   return parsed.snapshot;

@@ -1,7 +1,8 @@
 import { errorMessage } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { AddressPolicy } from '../addresses/address-policy.ts';
-import { snapshotText } from '../format/packed-snapshot.ts';
+import { isSameContent, snapshotText } from '../format/packed-snapshot.ts';
+import { parseSnapshot } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-table.ts';
@@ -25,7 +26,8 @@ export interface SnapshotReceiverOptions {
    */
   readonly readsClusterItself?: boolean | undefined;
   readonly addressPolicy: AddressPolicy;
-  readonly store: SnapshotStore;
+  /** Default: none, and a restart finds nothing. */
+  readonly store?: SnapshotStore | undefined;
   /** Milliseconds since the epoch; default `Date.now`. */
   readonly now?: (() => number) | undefined;
   readonly logger?: Logger | undefined;
@@ -61,13 +63,19 @@ export interface Acceptance {
   readonly persistenceError?: string | undefined;
 }
 
+type Opened = Pick<OpenedSnapshot, 'snapshot' | 'digest'>;
+
 /** Everything that is held, replaced as a whole. */
 export interface Held {
   readonly table: RoutingTable;
+  /** Empty for what this router has read itself. */
   readonly digest: string;
+  /** Only of what was pushed: to be handed on. */
   readonly stored: StoredSnapshot;
   readonly persisted: boolean;
 }
+
+const nothingStored: StoredSnapshot = { snapshot: '' };
 
 export function acceptance(
   result: Acceptance['result'],
@@ -206,17 +214,24 @@ export class SnapshotReceiver {
     if (this.#options.readsClusterItself !== true)
       throw new TypeError('Snapshots are pushed to this router.');
     return this.#takeInTurn(async () => {
-      const stored = { snapshot: snapshotText(snapshot) };
-      const opened = await this.#open(stored.snapshot, snapshot);
+      const parsed = await parseSnapshot(snapshot);
+      if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
+      const next = this.#acceptable(parsed.snapshot);
       const held = this.#held;
-      if (held?.digest !== opened.digest) {
-        requireRising(opened.snapshot.metadata.generation, held);
-        const table = buildRoutingTable(opened.snapshot);
-        return this.#replaceOwn('accepted', { table, digest: opened.digest, stored });
-      }
-      const table = this.#renewedTable(held.table, opened.snapshot.metadata);
-      if (table === held.table) return this.#keep(held, stored);
-      return this.#replaceOwn('renewed', { table, digest: held.digest, stored });
+      const { generation } = next.metadata;
+      const isSame =
+        held !== undefined &&
+        held.table.generation === generation &&
+        isSameContent(held.table.snapshot, next);
+      if (!isSame) requireRising(generation, held);
+      const table = isSame ? this.#renewedTable(held.table, next.metadata) : buildRoutingTable(next);
+      if (table === held?.table && held.persisted) return acceptance('unchanged', table, undefined);
+      // In use at once: a disk that is busy takes a second, and requests go by what is known meanwhile.
+      if (table !== held?.table) this.#use({ table, digest: '', stored: nothingStored, persisted: false });
+      const persistenceError = await this.#save(async () => ({ snapshot: await snapshotText(next) }));
+      this.#held = { table, digest: '', stored: nothingStored, persisted: persistenceError === undefined };
+      const result = table === held?.table ? 'unchanged' : isSame ? 'renewed' : 'accepted';
+      return acceptance(result, table, persistenceError);
     }, true);
   }
 
@@ -228,7 +243,7 @@ export class SnapshotReceiver {
   restore(): Promise<RestoreResult> {
     return this.#inTurn(async () => {
       try {
-        const stored = await this.#options.store.load();
+        const stored = await this.#options.store?.load();
         if (stored === undefined) return { result: 'empty' };
         const held = await this.#check(stored);
         requireRising(held.table.generation, this.#held);
@@ -262,28 +277,38 @@ export class SnapshotReceiver {
   }
 
   /** Signature, content, addresses, creation time: every check that does not depend on the snapshot in use. */
-  async #open(text: string, made?: Snapshot): Promise<Omit<OpenedSnapshot, 'kid'>> {
-    const { keys, addressPolicy, readsClusterItself } = this.#options;
-    const opened =
-      readsClusterItself === true ? await openOwnSnapshot(text, made) : await openSnapshot(text, keys());
-    const issues = checkAcceptance(opened.snapshot, addressPolicy, this.#now());
+  async #open(text: string): Promise<Opened> {
+    const { keys, readsClusterItself } = this.#options;
+    if (readsClusterItself === true) {
+      return { snapshot: this.#acceptable(await openOwnSnapshot(text)), digest: '' };
+    }
+    const previous = this.#held && { snapshot: this.#held.table.snapshot, digest: this.#held.digest };
+    const opened = await openSnapshot(text, keys(), { previous });
+    return { ...opened, snapshot: this.#acceptable(opened.snapshot) };
+  }
+
+  /** @throws {SnapshotError} `Invalid` */
+  #acceptable(given: Snapshot): Snapshot {
+    const { addressPolicy } = this.#options;
+    const issues = checkAcceptance(given, addressPolicy, this.#now());
     if (issues.length > 0) throw invalid('The snapshot', issues);
-    const snapshot = withoutRefusedAddresses(opened.snapshot, addressPolicy);
-    if (snapshot !== opened.snapshot) {
+    const snapshot = withoutRefusedAddresses(given, addressPolicy);
+    if (snapshot !== given) {
       this.#logger.info(
         { generation: snapshot.metadata.generation },
         'Addresses that routers advertise are not used: the address policy refuses them',
       );
     }
-    return { ...opened, snapshot };
+    return snapshot;
   }
 
   async #check(stored: StoredSnapshot): Promise<Held> {
     const { snapshot, digest } = await this.#open(stored.snapshot);
+    const isOwn = this.#options.readsClusterItself === true;
     const plain: Held = {
       table: buildRoutingTable(snapshot),
       digest,
-      stored: { snapshot: stored.snapshot },
+      stored: isOwn ? nothingStored : { snapshot: stored.snapshot },
       persisted: true,
     };
     if (stored.renewal === undefined) return plain;
@@ -311,28 +336,21 @@ export class SnapshotReceiver {
   async #keep(held: Held, stored: StoredSnapshot): Promise<Acceptance> {
     const same = stored.snapshot === held.stored.snapshot && stored.renewal === held.stored.renewal;
     if (same && held.persisted) return acceptance('unchanged', held.table, undefined);
-    const persistenceError = await this.#save(stored);
+    const persistenceError = await this.#save(async () => stored);
     this.#held = { ...held, stored, persisted: persistenceError === undefined };
     return acceptance('unchanged', held.table, persistenceError);
   }
 
   async #replace(result: 'accepted' | 'renewed', next: Omit<Held, 'persisted'>): Promise<Acceptance> {
-    const persistenceError = await this.#save(next.stored);
+    const persistenceError = await this.#save(async () => next.stored);
     this.#use({ ...next, persisted: persistenceError === undefined });
     return acceptance(result, next.table, persistenceError);
   }
 
-  /** A disk that is busy takes a second, and requests go by what is known meanwhile. */
-  async #replaceOwn(result: 'accepted' | 'renewed', next: Omit<Held, 'persisted'>): Promise<Acceptance> {
-    this.#use({ ...next, persisted: false });
-    const persistenceError = await this.#save(next.stored);
-    this.#held = { ...next, persisted: persistenceError === undefined };
-    return acceptance(result, next.table, persistenceError);
-  }
-
-  async #save(stored: StoredSnapshot): Promise<string | undefined> {
+  async #save(stored: () => Promise<StoredSnapshot>): Promise<string | undefined> {
     try {
-      await this.#options.store.save(stored);
+      const { store } = this.#options;
+      if (store !== undefined) await store.save(await stored());
       return undefined;
     } catch (error) {
       // The store may hold a newer one by now.

@@ -3,11 +3,11 @@ import * as base64url from 'jose/base64url';
 import * as v from 'valibot';
 import { sha256Digest, sha256DigestPattern } from '../../runtime/bytes.ts';
 import {
-  DocumentReader,
   expected,
   IssueList,
   isJsonObject,
   parseJsonText,
+  readValue,
   strict,
 } from '../../runtime/validation.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../format/limits.ts';
@@ -19,6 +19,8 @@ import type { PinnedKey, PinnedKeySet } from './keys.ts';
 interface OpenOptions {
   /** Characters of the JWS; default and most: what an 8 MiB snapshot takes. */
   readonly limit?: number | undefined;
+  /** One that was opened: what has not changed since is not parsed and checked again. */
+  readonly previous?: Omit<OpenedSnapshot, 'kid'> | undefined;
 }
 
 export interface OpenedSnapshot {
@@ -57,7 +59,9 @@ export async function openSnapshot(
     typ: sealedSnapshotType,
     limit: Math.min(options.limit ?? sealedSnapshotLimit, sealedSnapshotLimit),
   });
-  const parsed = await parseSnapshotText(text);
+  const { previous } = options;
+  if (previous?.digest === digest) return { ...previous, kid };
+  const parsed = await parseSnapshotText(text, previous?.snapshot);
   if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
   return { snapshot: parsed.snapshot, digest, kid };
 }
@@ -94,9 +98,9 @@ export type SnapshotRenewal = Readonly<v.InferOutput<typeof renewal>>;
 
 /** @throws {SnapshotError} `Invalid` */
 export function readRenewal(input: unknown): SnapshotRenewal {
-  const reader = new DocumentReader(new IssueList());
-  const output = reader.read(renewal, input, '');
-  if (output === undefined) throw invalid('The renewal', reader.issues.toArray());
+  const issues = new IssueList();
+  const output = readValue(renewal, input, '', issues);
+  if (output === undefined) throw invalid('The renewal', issues.toArray());
   return output;
 }
 

@@ -12,15 +12,15 @@ import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { describeIssues, isJsonObject, parseJsonText } from '../../runtime/validation.ts';
 import { snapshotLimits } from '../format/limits.ts';
 import { snapshotText } from '../format/packed-snapshot.ts';
-import { type CheckedSnapshot, isParsed, parseSnapshot } from '../format/parse-snapshot.ts';
+import { parseSnapshot } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from './keys.ts';
 import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotType } from './open-sealed.ts';
 
 /**
- * Signs a snapshot as a compact JWS. The payload is the packed snapshot (`packSnapshot`) as canonical JSON, so that
- * the same snapshot sealed twice has the same content, and a receiver that holds it calls it unchanged.
+ * Signs a snapshot as a compact JWS. The payload is its `snapshotText`: the same snapshot sealed twice has the
+ * same content, and a receiver that holds it calls it unchanged.
  *
  * @throws {SnapshotError} `Invalid` or `TooLarge`, for what no receiver would take.
  *
@@ -32,17 +32,13 @@ import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotTyp
  * ```
  */
 export async function sealSnapshot(snapshot: Snapshot, key: SigningKey): Promise<string> {
-  const text = snapshotText(isParsed(snapshot) ? snapshot : await checked(snapshot));
-  if (new TextEncoder().encode(text).length > snapshotLimits.bytes) {
+  const parsed = await parseSnapshot(snapshot);
+  if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
+  const payload = new TextEncoder().encode(await snapshotText(parsed.snapshot));
+  if (payload.length > snapshotLimits.bytes) {
     throw new SnapshotError('TooLarge', `The snapshot is larger than ${snapshotLimits.bytes} bytes.`);
   }
-  return signPayload(text, sealedSnapshotType, key);
-}
-
-async function checked(snapshot: Snapshot): Promise<CheckedSnapshot> {
-  const parsed = await parseSnapshot(snapshot);
-  if (parsed.ok) return parsed.snapshot;
-  throw invalid('The snapshot', parsed.issues);
+  return signPayload(payload, sealedSnapshotType, key);
 }
 
 /** Signs a renewal as a compact JWS. @throws {SnapshotError} `Invalid`, for what no receiver would take. */
@@ -111,8 +107,8 @@ export function signingKeyOf(privateJwk: JWK): SigningKey {
 }
 
 /** Signs `payload` as a compact JWS. `typ` keeps one kind of signed thing from passing for another (RFC 8725 section 3.11). */
-export function signPayload(payload: string, typ: string, key: SigningKey): Promise<string> {
-  return new CompactSign(new TextEncoder().encode(payload))
+export function signPayload(payload: string | Uint8Array, typ: string, key: SigningKey): Promise<string> {
+  return new CompactSign(typeof payload === 'string' ? new TextEncoder().encode(payload) : payload)
     .setProtectedHeader({ alg: key.alg, kid: key.kid, typ })
     .sign(key.privateKey);
 }
