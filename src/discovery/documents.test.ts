@@ -11,9 +11,12 @@ import {
   tableOf,
 } from '../../test/support/ask-discovery.ts';
 import { snapshotOfSets } from '../../test/support/recorded-cluster.ts';
+import { SharedWork } from '../runtime/time.ts';
 import { buildRoutingTable, renewedTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { prewarmDiscovery } from './documents.ts';
 import { servedSetFromDiscovery } from './forms/aggregated.ts';
+import { parseDiscoveryPath } from './forms/discovery-path.ts';
+import { jsonDocument } from './forms/encoded-document.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
 
 describe('the form of the response', () => {
@@ -260,15 +263,20 @@ describe('gzip', () => {
 });
 
 describe('the documents of a snapshot', () => {
-  test('are made once, and a renewal does not make them again', () => {
+  test('are made once, and a renewal does not make them again', async () => {
     const documents = mergedDocumentsOf(table);
     const path = { kind: 'groups', legacy: false, trailingSlash: false } as const;
-    assert.ok(documents.get(path, 'v2', false));
-    assert.equal(documents.get(path, 'v2', false)?.document, documents.get(path, 'v2', false)?.document);
+    const [one, other] = await Promise.all([
+      documents.get(path, 'v2', false),
+      documents.get(path, 'v2', false),
+    ]);
+    assert.ok(one);
+    assert.equal(one.document, other?.document);
+    assert.equal((await documents.get(path, 'v2', false))?.wasMade, true);
     assert.equal(mergedDocumentsOf(renewedTable(table, new Date().toISOString())), documents);
   });
 
-  test('can be made ahead of the first request, and are then the same', async () => {
+  test('are merged ahead of the first request, and are then the same', async () => {
     const fresh = buildRoutingTable(structuredClone(table.snapshot));
     await prewarmDiscovery(fresh);
     const warm = await answered('/apis', { accept: aggregatedV2 }, fresh);
@@ -278,4 +286,42 @@ describe('the documents of a snapshot', () => {
     );
     await prewarmDiscovery(buildRoutingTable(snapshotOfSets({ a: { set: { storageVersions: {} } } })));
   });
+
+  test('are said to be known without being made, and only those that are served', async () => {
+    const documents = mergedDocumentsOf(buildRoutingTable(structuredClone(table.snapshot)));
+    for (const path of [
+      '/api',
+      '/apis',
+      '/apis/apps',
+      '/apis/apps/v1',
+      '/api/v1',
+      '/openapi/v3',
+      '/apis/none',
+      '/apis/apps/v9',
+    ]) {
+      const parsed = parseDiscoveryPath(path);
+      assert.ok(parsed);
+      assert.equal(
+        documents.isKnown(parsed),
+        (await documents.get(parsed, 'plain', false)) !== undefined,
+        path,
+      );
+    }
+  });
+});
+
+test('a document is written a group at a time, in the words of JSON.stringify', () => {
+  const value = {
+    kind: 'List',
+    none: undefined,
+    metadata: { a: [1, { b: 2 }] },
+    items: [{ x: [] }, {}, { y: ['\n'] }],
+    empty: [],
+  };
+  for (const pretty of [false, true]) {
+    const steps = [...jsonDocument(value, pretty)];
+    assert.ok(steps.length >= value.items.length, 'others can run in between');
+    const { body } = new SharedWork(jsonDocument(value, pretty)).now();
+    assert.equal(new TextDecoder().decode(body), `${JSON.stringify(value, null, pretty ? 2 : 0)}\n`);
+  }
 });

@@ -1,7 +1,7 @@
 import { pause } from '../runtime/time.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type DiscoveryPath, parseDiscoveryPath } from './forms/discovery-path.ts';
-import { contentType, type DocumentForm, negotiateForm, respondWith } from './forms/encoded-document.ts';
+import { contentType, negotiateForm, respondWith } from './forms/encoded-document.ts';
 import { mergedDocumentsOf } from './merged-documents.ts';
 import { ownDiscoveryAccept, type ServersDocument } from './own-documents.ts';
 
@@ -21,7 +21,7 @@ interface DiscoveryOptions {
   readonly localServerId?: string | undefined;
   /**
    * Told that the response is an aggregated document (v2, v2beta1).
-   * @param isMade whether it was there, from an earlier request or made ahead; else it was merged for this one
+   * @param isMade whether it was there, from an earlier request; else it was written for this one
    */
   readonly onAggregated?: ((isMade: boolean) => void) | undefined;
 }
@@ -37,7 +37,7 @@ export interface MergedDiscoveryRequest {
    * @param own what a server says of itself now. Default: what the snapshot has
    * @returns `undefined` when no server has the document
    */
-  respond(own?: ServersDocument): Promise<Response> | undefined;
+  respond(own?: ServersDocument): Promise<Response | undefined>;
 }
 
 /**
@@ -65,17 +65,14 @@ export function mergedDiscovery(
   const { form } = negotiated;
   const pretty = negotiated.pretty || isPretty(request.query);
   const documents = mergedDocumentsOf(table);
-  const bySnapshot = documents.get(path, form, pretty);
   return {
     path,
-    isKnown: bySnapshot !== undefined,
+    isKnown: documents.isKnown(path),
     accept: path.kind === 'groups' ? ownDiscoveryAccept : 'application/json',
-    respond(own) {
-      const merged = documents.get(path, form, pretty, own);
+    async respond(own) {
+      const merged = await documents.get(path, form, pretty, own);
       if (merged === undefined) return undefined;
-      // It may have been made for this very request, above.
-      const { wasMade } = merged.document === bySnapshot?.document ? bySnapshot : merged;
-      if (form !== 'plain') options.onAggregated?.(wasMade);
+      if (form !== 'plain') options.onAggregated?.(merged.wasMade);
       return respondWith(
         merged.document,
         request,
@@ -92,22 +89,12 @@ export function mergedDiscovery(
 const classicResponse = { contentType: contentType('plain'), cacheControl: 'no-cache, private' };
 
 /**
- * Makes the documents that nearly every client asks for, off the request path. To be called when a table is
- * accepted.
+ * Merges what the servers serve, in slices. To be called when a table is accepted: metrics and status tell what servers
+ * contradict each other in. Documents are written when they are asked for.
  */
 export async function prewarmDiscovery(table: RoutingTable): Promise<void> {
   await pause();
-  const documents = mergedDocumentsOf(table);
-  const wanted: [DiscoveryPath, DocumentForm][] = [[{ kind: 'openapi-v3' }, 'plain']];
-  for (const form of ['v2', 'v2beta1', 'plain'] as const) {
-    for (const legacy of [false, true]) wanted.push([{ kind: 'groups', legacy, trailingSlash: false }, form]);
-  }
-  for (const [path, form] of wanted) {
-    await pause();
-    const merged = documents.get(path, form, false);
-    await merged?.document.etag();
-    await merged?.document.gzipped();
-  }
+  await mergedDocumentsOf(table).discovery?.inSlices();
 }
 
 /**

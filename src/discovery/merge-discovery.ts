@@ -7,6 +7,7 @@ import type {
 } from '../apimachinery/discovery-types.ts';
 import { groupNameOf, groupVersionString, storageVersionName } from '../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../apimachinery/version-priority.ts';
+import { SharedWork, type Steps } from '../runtime/time.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { compareLeadership } from '../snapshot/routing-table/served-by.ts';
 
@@ -88,12 +89,20 @@ export function storageVersionHashKey(group: string, version: string, resource: 
  * ```
  */
 export function mergeDiscovery(views: readonly DiscoveryView[], leadingMinor?: string): MergedDiscovery {
+  return new SharedWork(mergeSteps(views, leadingMinor)).now();
+}
+
+/** The same, a resource at a time. */
+export function* mergeSteps(
+  views: readonly DiscoveryView[],
+  leadingMinor: string | undefined,
+): Steps<MergedDiscovery> {
   const sources = sourcesOf(views, leadingMinor);
   const findings: Findings = { conflicts: [], storageVersionHashes: new Map() };
   const groups: APIGroupDiscovery[] = [];
   const lists = sources.map((source) => ({ source, item: source.groups }));
   for (const [name, contributions] of byName(lists, groupNameOf)) {
-    const versions = mergeVersions(name, contributions, sources, findings);
+    const versions = yield* mergeVersions(name, contributions, sources, findings);
     // A group without a version is nothing one could ask for.
     if (versions.length === 0) continue;
     const group = { metadata: name === '' ? {} : { name }, versions };
@@ -121,18 +130,19 @@ function sourcesOf(views: readonly DiscoveryView[], leadingMinor: string | undef
   }));
 }
 
-function mergeVersions(
+function* mergeVersions(
   group: string,
   contributions: readonly Contribution<APIGroupDiscovery>[],
   sources: readonly DiscoverySource[],
   findings: Findings,
-): APIVersionDiscovery[] {
+): Steps<APIVersionDiscovery[]> {
   const lists = contributions.map(({ source, item }) => ({ source, item: item.versions ?? [] }));
-  return byName(lists, ({ version }) => version, versionOrder).map(([version, named]) => ({
-    version,
-    resources: mergeResources(group, version, named, findings),
-    freshness: isCurrent(named, sources) ? 'Current' : 'Stale',
-  }));
+  const versions: APIVersionDiscovery[] = [];
+  for (const [version, named] of byName(lists, ({ version: name }) => name, versionOrder)) {
+    const resources = yield* mergeResources(group, version, named, findings);
+    versions.push({ version, resources, freshness: isCurrent(named, sources) ? 'Current' : 'Stale' });
+  }
+  return versions;
 }
 
 /**
@@ -145,22 +155,25 @@ function versionOrder(lists: readonly (readonly string[])[]): readonly string[] 
   return agreed ? leading : [...new Set(lists.flat())].sort(compareVersionPriority);
 }
 
-function mergeResources(
+function* mergeResources(
   group: string,
   version: string,
   contributions: readonly Contribution<APIVersionDiscovery>[],
   { conflicts, storageVersionHashes }: Findings,
-): APIVersionDiscovery['resources'] {
+): Steps<APIResourceDiscovery[]> {
   const lists = contributions.map(({ source, item }) => ({ source, item: item.resources ?? [] }));
-  return byName(lists, ({ resource }) => resource).flatMap(([, named]) => {
+  const resources: APIResourceDiscovery[] = [];
+  for (const [, named] of byName(lists, ({ resource }) => resource)) {
     const leading = named[0]?.item;
-    if (leading === undefined) return [];
+    if (leading === undefined) continue;
     const hash = storageVersionHashOf(storageVersionName(group, leading.resource), named);
     if (hash !== undefined) {
       storageVersionHashes.set(storageVersionHashKey(group, version, leading.resource), hash);
     }
-    return [mergeResource(named, leading, { group, version, conflicts })];
-  });
+    resources.push(mergeResource(named, leading, { group, version, conflicts }));
+    yield;
+  }
+  return resources;
 }
 
 /** Where servers store a resource at different versions, the leading one of those that know counts. */

@@ -1,6 +1,7 @@
 import type { APIGroupDiscovery, APIVersionDiscovery } from '../apimachinery/discovery-types.ts';
 import { groupNameOf, storageVersionName } from '../apimachinery/group-version.ts';
 import { isSameJson } from '../runtime/canonical-json.ts';
+import { SharedWork, type Steps } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { aggregatedDocument } from './forms/aggregated.ts';
@@ -13,12 +14,12 @@ import {
 } from './forms/classic.ts';
 import { type DiscoveryPath, discoveryPathString } from './forms/discovery-path.ts';
 import { type DocumentForm, type EncodedDocument, jsonDocument } from './forms/encoded-document.ts';
-import { openApiV3Index, openApiV3UrlsOf } from './forms/openapi-v3.ts';
+import { hasOpenApiV3Index, openApiV3Index, openApiV3UrlsOf } from './forms/openapi-v3.ts';
 import {
   consensusOrder,
   type DiscoveryView,
   type MergedDiscovery,
-  mergeDiscovery,
+  mergeSteps,
   storageVersionHashKey,
   viewsOf,
 } from './merge-discovery.ts';
@@ -27,7 +28,9 @@ import type { OwnDocument, ServersDocument } from './own-documents.ts';
 /** The merged documents of one snapshot, each made when it is first asked for. */
 interface MergedDocuments {
   /** Groups and conflicts; `undefined` when the snapshot holds no server's discovery. */
-  readonly discovery: MergedDiscovery | undefined;
+  readonly discovery: SharedWork<MergedDiscovery> | undefined;
+  /** Whether a server has the document, by the snapshot. */
+  isKnown(path: DiscoveryPath): boolean;
   /**
    * @param own what a server says of itself now. Default: what the snapshot has
    * @returns `undefined` when no server has the document, or it has no such form
@@ -37,12 +40,12 @@ interface MergedDocuments {
     form: DocumentForm,
     pretty: boolean,
     own?: ServersDocument,
-  ): MergedDocument | undefined;
+  ): Promise<MergedDocument | undefined>;
 }
 
 interface MergedDocument {
   readonly document: EncodedDocument;
-  /** It was there, from an earlier request or made ahead. */
+  /** It was there, from an earlier request. */
   readonly wasMade: boolean;
 }
 
@@ -62,39 +65,48 @@ export function mergedDocumentsOf(table: RoutingTable): MergedDocuments {
 
 function mergedDocuments(table: RoutingTable): MergedDocuments {
   const views = viewsOf(table);
-  const discovery = views.length === 0 ? undefined : mergeDiscovery(views, table.leadingMinor);
-  const ofSnapshot = new DocumentSet((path, form) =>
-    path.kind === 'openapi-v3' ? openApiV3Index(table) : discoveryDocument(path, form, discovery),
-  );
+  const discovery = views.length === 0 ? undefined : new SharedWork(mergeSteps(views, table.leadingMinor));
+  const ofSnapshot = new DocumentSet(openApiV3Index(table), discovery);
   /** They go when the server says something else. */
-  const sets = new WeakMap<ServersDocument, DocumentSet>();
-  const setOf = (own: ServersDocument): DocumentSet => {
-    const known = sets.get(own);
-    if (known !== undefined) return known;
-    const made = currentDocuments(table, own) ?? ofSnapshot;
-    sets.set(own, made);
-    return made;
+  const sets = new WeakMap<ServersDocument, SharedWork<DocumentSet | undefined>>();
+  const setOf = async (own: ServersDocument): Promise<DocumentSet> => {
+    const making = sets.get(own) ?? new SharedWork(currentDocuments(table, own));
+    sets.set(own, making);
+    return (await making.inSlices()) ?? ofSnapshot;
   };
   return {
     discovery,
-    get: (path, form, pretty, own) => (own === undefined ? ofSnapshot : setOf(own)).get(path, form, pretty),
+    isKnown: (path) =>
+      path.kind === 'openapi-v3'
+        ? hasOpenApiV3Index(table)
+        : [...new Set(views.map(({ groups }) => groups))].some((groups) => lists(groups, path)),
+    get: async (path, form, pretty, own) =>
+      (own === undefined ? ofSnapshot : await setOf(own)).get(path, form, pretty),
   };
 }
 
+/** Whether groups that a server serves make a document. */
+function lists(
+  groups: DiscoveryView['groups'],
+  path: Exclude<DiscoveryPath, { kind: 'openapi-v3' }>,
+): boolean {
+  if (path.kind === 'groups') return !path.legacy || groups.some((group) => groupNameOf(group) === '');
+  const versions = groups.find((group) => groupNameOf(group) === path.group)?.versions ?? [];
+  if (path.kind === 'group') return versions.length > 0;
+  return versions.some((each) => each.version === path.version && !isUnknown(each));
+}
+
 /** @returns `undefined` where the server says what the snapshot has of it */
-function currentDocuments(table: RoutingTable, own: ServersDocument): DocumentSet | undefined {
+function* currentDocuments(table: RoutingTable, own: ServersDocument): Steps<DocumentSet | undefined> {
   if (own.says.kind === 'openapi-v3') {
     const { urls } = own.says;
     if (isSameJson(urls, openApiV3UrlsOf(table, own.serverId))) return undefined;
-    const index = openApiV3Index(table, { serverId: own.serverId, urls });
-    return new DocumentSet(() => index);
+    return new DocumentSet(openApiV3Index(table, { serverId: own.serverId, urls }), undefined);
   }
-  const views = currentViews(table, own);
+  const views = yield* currentViews(table, own);
   if (views === undefined) return undefined;
-  const discovery = mergeDiscovery(ofGroupOf(views, own), table.leadingMinor);
-  return new DocumentSet((path, form) =>
-    path.kind === 'openapi-v3' ? undefined : discoveryDocument(path, form, discovery),
-  );
+  const merge = mergeSteps(ofGroupOf(views, own), table.leadingMinor);
+  return new DocumentSet(undefined, new SharedWork(merge));
 }
 
 /** What a document of one group is made of: the others need not be merged for it. */
@@ -110,23 +122,31 @@ function ofGroupOf(views: readonly DiscoveryView[], { says }: ServersDocument): 
 }
 
 class DocumentSet {
-  readonly #make: (path: DiscoveryPath, form: DocumentForm) => object | undefined;
-  readonly #documents = new Map<string, EncodedDocument>();
+  readonly #index: SharedWork<object | undefined> | undefined;
+  readonly #discovery: SharedWork<MergedDiscovery> | undefined;
+  readonly #documents = new Map<string, SharedWork<EncodedDocument>>();
 
-  constructor(make: (path: DiscoveryPath, form: DocumentForm) => object | undefined) {
-    this.#make = make;
+  constructor(
+    index: Steps<object | undefined> | undefined,
+    discovery: SharedWork<MergedDiscovery> | undefined,
+  ) {
+    this.#index = index && new SharedWork(index);
+    this.#discovery = discovery;
   }
 
-  get(path: DiscoveryPath, form: DocumentForm, pretty: boolean): MergedDocument | undefined {
+  async get(path: DiscoveryPath, form: DocumentForm, pretty: boolean): Promise<MergedDocument | undefined> {
     const key = `${form} ${pretty} ${discoveryPathString(path)}`;
     const known = this.#documents.get(key);
-    if (known !== undefined) return { document: known, wasMade: true };
-    const value = this.#make(path, form);
+    if (known !== undefined) return { document: await known.inSlices(), wasMade: true };
+    const value =
+      path.kind === 'openapi-v3'
+        ? await this.#index?.inSlices()
+        : discoveryDocument(path, form, await this.#discovery?.inSlices());
     // Paths that do not exist are not cached: a client can ask for any number of them.
     if (value === undefined) return undefined;
-    const document = jsonDocument(value, pretty);
-    this.#documents.set(key, document);
-    return { document, wasMade: false };
+    const making = this.#documents.get(key) ?? new SharedWork(jsonDocument(value, pretty));
+    this.#documents.set(key, making);
+    return { document: await making.inSlices(), wasMade: false };
   }
 }
 
@@ -152,8 +172,7 @@ function discoveryDocument(
   if (version === undefined) return undefined;
   // This form cannot say "stale", and an empty list says "nothing here": the namespace controller would then
   // leave the objects behind. The local server's aggregator responds with 503.
-  const isUnknown = version.freshness === 'Stale' && (version.resources ?? []).length === 0;
-  if (isUnknown) return undefined;
+  if (isUnknown(version)) return undefined;
   return apiResourceListDocument(path.group, version, (resource) =>
     storageVersionHashes.get(storageVersionHashKey(path.group, path.version, resource)),
   );
@@ -174,15 +193,15 @@ interface Change {
  * Custom resources and aggregated APIs are the same objects for all servers, so the latest word of any of them counts for
  * all that have the group version.
  */
-function currentViews(
+function* currentViews(
   table: RoutingTable,
   { serverId, says }: ServersDocument,
-): readonly DiscoveryView[] | undefined {
+): Steps<readonly DiscoveryView[] | undefined> {
   const views = viewsOf(table);
   const known = views.find((view) => view.serverId === serverId);
   const { version } = table.server(serverId) ?? {};
   const own = known ?? { serverId, version, groups: [], stale: false };
-  const changes = changesOf(table, own, says);
+  const changes = yield* changesOf(table, own, says);
   if (changes.length === 0) return undefined;
   const shared = changes.filter(({ group, version: each }) => isShared(table, group, each));
   const others = new Map<DiscoveryView['groups'], DiscoveryView['groups']>();
@@ -203,20 +222,21 @@ function currentViews(
   return [...current.filter((view) => view !== known), updated];
 }
 
-function changesOf(table: RoutingTable, own: DiscoveryView, says: OwnDocument): readonly Change[] {
+function* changesOf(table: RoutingTable, own: DiscoveryView, says: OwnDocument): Steps<readonly Change[]> {
   const byName = groupsByName(own.groups);
   switch (says.kind) {
-    case 'groups':
-      return says.groups.flatMap((group) => {
-        const name = groupNameOf(group);
-        const known = byName.get(name);
-        return (group.versions ?? []).flatMap((version) => {
-          const before = versionOf(known, version.version);
-          return isSameJson(version, before)
-            ? []
-            : [{ group: name, version: withResources(version, before) }];
-        });
-      });
+    case 'groups': {
+      const changes: Change[] = [];
+      for (const each of says.groups) {
+        const group = groupNameOf(each);
+        for (const version of each.versions ?? []) {
+          const before = versionOf(byName.get(group), version.version);
+          if (!isSameJson(version, before)) changes.push({ group, version: withResources(version, before) });
+          yield;
+        }
+      }
+      return changes;
+    }
     case 'group': {
       const { name, versions } = says.group;
       return versions.flatMap(({ version }) =>
@@ -239,12 +259,17 @@ function changesOf(table: RoutingTable, own: DiscoveryView, says: OwnDocument): 
 }
 
 /** A server that does not know the resources of a group version at the moment says that there are none. */
+function isUnknown({ freshness, resources = [] }: APIVersionDiscovery): boolean {
+  return freshness === 'Stale' && resources.length === 0;
+}
+
 function withResources(
   version: APIVersionDiscovery,
   before: APIVersionDiscovery | undefined,
 ): APIVersionDiscovery {
-  const isUnknown = version.freshness === 'Stale' && (version.resources ?? []).length === 0;
-  return isUnknown && before?.resources !== undefined ? { ...version, resources: before.resources } : version;
+  return isUnknown(version) && before?.resources !== undefined
+    ? { ...version, resources: before.resources }
+    : version;
 }
 
 /**

@@ -19,7 +19,7 @@ import { parseDiscoveryPath } from './forms/discovery-path.ts';
 import { OwnDocuments, type ServersDocument } from './own-documents.ts';
 
 /** What a server says under a path. */
-function ownWord(serverId: string, path: string, document: unknown): ServersDocument | undefined {
+function ownWord(serverId: string, path: string, document: unknown): Promise<ServersDocument | undefined> {
   const parsed = parseDiscoveryPath(path);
   assert.ok(parsed, path);
   const contentType = parsed.kind === 'groups' ? aggregatedV2 : 'application/json';
@@ -29,10 +29,12 @@ function ownWord(serverId: string, path: string, document: unknown): ServersDocu
 
 async function merged(
   path: string,
-  own: ServersDocument | undefined,
+  own: Promise<ServersDocument | undefined> | undefined,
   { table, accept = '' }: { readonly table: RoutingTable; readonly accept?: string },
 ): Promise<{ readonly etag: string | null; readonly text: string }> {
-  const response = await mergedDiscovery({ method: 'GET', path, query: '', accept }, table, {})?.respond(own);
+  const response = await mergedDiscovery({ method: 'GET', path, query: '', accept }, table, {})?.respond(
+    await own,
+  );
   return { etag: response?.headers.get('etag') ?? null, text: (await response?.text()) ?? '' };
 }
 
@@ -234,22 +236,23 @@ describe('what is remembered', () => {
     text: JSON.stringify(list(...groups)),
   });
 
-  test('is found again under its ETag, and without one by its text', () => {
+  test('is found again under its ETag, and without one by its text', async () => {
     const documents = new OwnDocuments(silentLogger);
-    const tagged = documents.take('a', path, response('"1"', apps));
+    const tagged = await documents.take('a', path, response('"1"', apps));
     assert.deepEqual(
       [documents.known('a', path)?.etag, documents.known('a', path)?.document],
       ['"1"', tagged],
     );
     assert.equal(documents.known('b', path), undefined);
-    const untagged = documents.take('b', path, response(undefined, apps));
-    assert.equal(documents.take('b', path, response(undefined, apps)), untagged);
-    assert.notEqual(documents.take('b', path, response(undefined, widgets)), untagged);
+    const untagged = await documents.take('b', path, response(undefined, apps));
+    assert.equal(await documents.take('b', path, response(undefined, apps)), untagged);
+    assert.notEqual(await documents.take('b', path, response(undefined, widgets)), untagged);
   });
 
-  test('is bounded, and the oldest goes', () => {
+  test('is bounded, and the oldest goes', async () => {
     const documents = new OwnDocuments(silentLogger);
-    for (let index = 0; index < 600; index++) documents.take(`server-${index}`, path, response('"1"', apps));
+    for (let index = 0; index < 600; index++)
+      await documents.take(`server-${index}`, path, response('"1"', apps));
     assert.equal(documents.known('server-0', path), undefined);
     assert.ok(documents.known('server-599', path));
   });
@@ -259,7 +262,7 @@ describe('what is remembered', () => {
     const documents = new OwnDocuments(logger);
     for (const text of ['<html></html>', '<html></html>', '{"kind":"APIGroupDiscoveryList","items":[{}']) {
       assert.equal(
-        documents.take('a', path, { etag: undefined, contentType: aggregatedV2, text }),
+        await documents.take('a', path, { etag: undefined, contentType: aggregatedV2, text }),
         undefined,
       );
     }
@@ -268,10 +271,10 @@ describe('what is remembered', () => {
     assert.ok(ofSnapshot.etag);
   });
 
-  test('is nothing of a classic list, which old servers give: it lists what others serve', () => {
+  test('is nothing of a classic list, which old servers give: it lists what others serve', async () => {
     const documents = new OwnDocuments(silentLogger);
     const text = JSON.stringify({ kind: 'APIGroupList', apiVersion: 'v1', groups: [] });
     const classic = { etag: undefined, contentType: 'application/json', text };
-    assert.equal(documents.take('a', path, classic), undefined);
+    assert.equal(await documents.take('a', path, classic), undefined);
   });
 });

@@ -1,8 +1,10 @@
 import * as v from 'valibot';
 import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { groupNameOf } from '../apimachinery/group-version.ts';
+import { parseLargeJson } from '../runtime/large-json.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { parseAggregated } from './forms/aggregated.ts';
+import { createTimeSlice } from '../runtime/time.ts';
+import { parseAggregatedInSlices } from './forms/aggregated.ts';
 import {
   type ParsedAPIGroup,
   type ParsedAPIResourceList,
@@ -47,13 +49,23 @@ export const ownDiscoveryAccept = [
  *   which all servers share, and says nothing of what it serves
  * @throws {DiscoveryDocumentError} when it is not that document
  */
-function parseOwnDocument(path: DiscoveryPath, contentType: string, text: string): OwnDocument | undefined {
+async function parseOwnDocument(
+  path: DiscoveryPath,
+  contentType: string,
+  text: string,
+): Promise<OwnDocument | undefined> {
   if (path.kind === 'groups' && !/;\s*as=APIGroupDiscoveryList/i.test(contentType)) return undefined;
-  const document = JSON.parse(text) as unknown;
+  const slice = createTimeSlice();
+  const parsed = await parseLargeJson(text, maximumDepth, slice);
+  if (!parsed.ok)
+    throw new DiscoveryDocumentError('InvalidDocument', `This document ${parsed.issue.message}.`);
+  const document = parsed.value;
   switch (path.kind) {
     case 'groups': {
       // A legacy group counts only where /api gives it, any other one only where /apis does.
-      const groups = parseAggregated(document).filter((group) => (groupNameOf(group) === '') === path.legacy);
+      const groups = (await parseAggregatedInSlices(document, slice)).filter(
+        (group) => (groupNameOf(group) === '') === path.legacy,
+      );
       return { kind: 'groups', groups };
     }
     case 'group': {
@@ -69,6 +81,8 @@ function parseOwnDocument(path: DiscoveryPath, contentType: string, text: string
   }
 }
 
+/** Levels of a document of a server: those of the deepest, an accepted type of a subresource, are 11. */
+const maximumDepth = 64;
 /** Documents kept at most: those of a large cluster by every client form, not what clients invent. */
 const maximumDocuments = 512;
 /** Characters of a text that is kept, to know it again. */
@@ -108,12 +122,16 @@ export class OwnDocuments {
   }
 
   /** @returns `undefined` where it is no document that can be merged: the snapshot's word holds then */
-  take(serverId: string, path: DiscoveryPath, response: ServersResponse): ServersDocument | undefined {
+  async take(
+    serverId: string,
+    path: DiscoveryPath,
+    response: ServersResponse,
+  ): Promise<ServersDocument | undefined> {
     const { etag, text } = response;
     const key = keyOf(serverId, path);
     const known = this.#remembered.get(key);
     if (known?.text === text) return known.document;
-    const says = this.#read(serverId, path, response);
+    const says = await this.#read(serverId, path, response);
     const document = says && { serverId, says };
     this.#remembered.delete(key);
     const isKept = etag === undefined && text.length <= maximumText;
@@ -123,15 +141,15 @@ export class OwnDocuments {
     return document;
   }
 
-  #read(
+  async #read(
     serverId: string,
     path: DiscoveryPath,
     { contentType, text }: ServersResponse,
-  ): OwnDocument | undefined {
+  ): Promise<OwnDocument | undefined> {
     try {
-      return parseOwnDocument(path, contentType, text);
+      return await parseOwnDocument(path, contentType, text);
     } catch (error) {
-      if (!(error instanceof DiscoveryDocumentError || error instanceof SyntaxError)) throw error;
+      if (!(error instanceof DiscoveryDocumentError)) throw error;
       const fields = { server: serverId, path: discoveryPathString(path), problem: error.message };
       this.#logger.warn(
         fields,

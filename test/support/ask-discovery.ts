@@ -18,8 +18,9 @@ export function ask(
   rest: Partial<DiscoveryRequest> = {},
   table: RoutingTable = recordedTable,
   localServerId = 'a',
-): Promise<Response> | undefined {
-  return mergedDiscovery({ method: 'GET', path, query: '', ...rest }, table, { localServerId })?.respond();
+): Promise<Response | undefined> | undefined {
+  const merged = mergedDiscovery({ method: 'GET', path, query: '', ...rest }, table, { localServerId });
+  return merged?.isKnown === true ? merged.respond() : undefined;
 }
 
 /** The same, where the local server must not be the one to answer. */

@@ -8,6 +8,7 @@ import type {
 } from '../../apimachinery/discovery-types.ts';
 import { groupNameOf, storageVersionName } from '../../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../../apimachinery/version-priority.ts';
+import type { TimeSlice } from '../../runtime/time.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import {
   groupName,
@@ -15,6 +16,7 @@ import {
   nonEmptyString,
   optionalField,
   parseDocument,
+  parseWith,
   versionName,
 } from './parse-document.ts';
 
@@ -23,7 +25,7 @@ export type AggregatedVersion = 'v2' | 'v2beta1';
 
 /**
  * `APIGroupDiscoveryList`, the response to `/apis` and `/api` in aggregated form, fields in the order in which
- * API servers write them.
+ * API servers write them. An item is made when it is written.
  *
  * @param groups what to list: for `/api` the legacy group, for `/apis` the others
  */
@@ -32,7 +34,7 @@ export function aggregatedDocument(version: AggregatedVersion, groups: readonly 
     kind: 'APIGroupDiscoveryList',
     apiVersion: `apidiscovery.k8s.io/${version}`,
     metadata: {},
-    items: groups.map((group) => groupItem(version, group)),
+    items: groups.map((group) => ({ toJSON: () => groupItem(version, group) })),
   };
 }
 
@@ -138,6 +140,27 @@ const apiGroupDiscoveryList = v.object({
  */
 export function parseAggregated(document: unknown): APIGroupDiscovery[] {
   return parseDocument('APIGroupDiscoveryList', apiGroupDiscoveryList, document).items;
+}
+
+const apiGroupDiscoveryListOfAny = v.object({
+  ...apiGroupDiscoveryList.entries,
+  items: listField(v.unknown()),
+});
+
+/** The same, a group at a time. */
+export async function parseAggregatedInSlices(
+  document: unknown,
+  slice: TimeSlice,
+): Promise<APIGroupDiscovery[]> {
+  const { items } = parseDocument('APIGroupDiscoveryList', apiGroupDiscoveryListOfAny, document);
+  const groups: APIGroupDiscovery[] = [];
+  for (const item of items) {
+    groups.push(
+      parseWith(group, item, 'InvalidDocument', 'This APIGroupDiscoveryList is broken in an item at'),
+    );
+    await slice.rest();
+  }
+  return groups;
 }
 
 /**

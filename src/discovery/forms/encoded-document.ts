@@ -6,6 +6,7 @@ import {
 } from '../../apimachinery/accept.ts';
 import { acceptsGzip, type EncodedResponseInit, gzip } from '../../apimachinery/content-coding.ts';
 import { hexOf } from '../../runtime/bytes.ts';
+import type { Steps } from '../../runtime/time.ts';
 import type { AggregatedVersion } from './aggregated.ts';
 import type { DiscoveryPath } from './discovery-path.ts';
 
@@ -106,9 +107,31 @@ export class EncodedDocument {
  * @param value what to write; members that are `undefined` are left out
  * @param pretty indented, as `?pretty=true` asks for
  */
-export function jsonDocument(value: object, pretty: boolean): EncodedDocument {
+export function* jsonDocument(value: object, pretty: boolean): Steps<EncodedDocument> {
+  const indent = pretty ? 2 : 0;
+  // Within a member, and within an item of a list. No string of JSON holds a line feed.
+  const nested = (text: string, by: string) => (pretty ? text.replaceAll('\n', `\n${by}`) : text);
+  const joined = (open: string, parts: readonly string[], close: string) => {
+    if (!pretty || parts.length === 0) return `${open}${parts.join(',')}${close}`;
+    return `${open}\n  ${parts.map((part) => nested(part, '  ')).join(',\n  ')}\n${close}`;
+  };
+  const members: string[] = [];
+  for (const [key, member] of Object.entries(value) as [string, unknown][]) {
+    if (member === undefined) continue;
+    let text = '';
+    if (Array.isArray(member)) {
+      const items: string[] = [];
+      for (const item of member) {
+        items.push(JSON.stringify(item, null, indent));
+        yield;
+      }
+      text = joined('[', items, ']');
+    } else text = JSON.stringify(member, null, indent);
+    members.push(`${JSON.stringify(key)}:${pretty ? ' ' : ''}${text}`);
+    yield;
+  }
   // Go's encoder ends a document with a line feed; its ETag is made without it.
-  const body = new TextEncoder().encode(`${JSON.stringify(value, null, pretty ? 2 : 0)}\n`);
+  const body = new TextEncoder().encode(`${joined('{', members, '}')}\n`);
   return new EncodedDocument(body, body.subarray(0, -1));
 }
 

@@ -1,4 +1,5 @@
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
+import type { Steps } from '../../runtime/time.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable, ServedBy } from '../../snapshot/routing-table/routing-table.ts';
 import { compareLeadership, servedByServers } from '../../snapshot/routing-table/served-by.ts';
@@ -33,7 +34,7 @@ interface ListedNow {
  *
  * @returns `undefined` when no server's index is known
  */
-export function openApiV3Index(table: RoutingTable, listed?: ListedNow): object | undefined {
+export function* openApiV3Index(table: RoutingTable, listed?: ListedNow): Steps<object | undefined> {
   const holders = holdersOf(table, listed).sort(
     (left, right) =>
       Number(isReachable(right.server)) - Number(isReachable(left.server)) ||
@@ -41,10 +42,19 @@ export function openApiV3Index(table: RoutingTable, listed?: ListedNow): object 
   );
   if (holders.length === 0) return undefined;
   const sets = new Set(holders.map(({ set }) => set));
-  const counts = new Map([...sets].map((set) => [set, resourcesByPath(set)]));
+  const counts = new Map<ServedSet | undefined, ReadonlyMap<string, number>>();
+  for (const set of sets) {
+    counts.set(set, resourcesByPath(set));
+    yield;
+  }
   const resourcesOf = ({ set }: Holder, path: string) => counts.get(set)?.get(path) ?? 0;
   const best = new Map<string, Holder>();
+  const seen = new Set<Holder['urls']>();
   for (const holder of holders) {
+    // A server that lists what a better one does, too, is nowhere the best.
+    if (seen.has(holder.urls)) continue;
+    seen.add(holder.urls);
+    yield;
     for (const path of Object.keys(holder.urls)) {
       const other = best.get(path);
       const isBetter =
@@ -102,6 +112,11 @@ function isShared(table: RoutingTable, path: string): boolean {
   const [, group, version] = /^apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];
   if (group === undefined || version === undefined) return false;
   return table.isCustomResource(group, version) || table.extension(group, version) !== undefined;
+}
+
+/** Whether any server's index is known. */
+export function hasOpenApiV3Index(table: RoutingTable): boolean {
+  return holdersOf(table).length > 0;
 }
 
 export function openApiV3UrlsOf(

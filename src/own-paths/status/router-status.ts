@@ -202,7 +202,7 @@ export function documentStatus(
   table: RoutingTable | undefined,
   isReadHere = false,
 ): Pick<RouterStatus, 'discovery' | 'documents'> {
-  const conflicts = (table && mergedDocumentsOf(table).discovery?.conflicts) ?? [];
+  const conflicts = (table && mergedDocumentsOf(table).discovery?.now().conflicts) ?? [];
   return {
     discovery: { conflictCount: conflicts.length, conflicts: conflicts.slice(0, shownConflicts) },
     documents: table === undefined ? [] : snapshotProblems(table, isReadHere),
