@@ -2,7 +2,7 @@ import { compareServerVersions } from '../../apimachinery/server-version.ts';
 import type { HealthChange } from '../../health/server-health.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
-import type { Snapshot } from '../../snapshot/format/schema.ts';
+import type { ServedSet, Snapshot } from '../../snapshot/format/schema.ts';
 import { oldSnapshotAge, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import {
   keptMinutes,
@@ -215,10 +215,16 @@ function serverEvents(before: KnownCluster, after: KnownCluster, at: number): re
   return events;
 }
 
+/** Worked out once for each set: a new one can be that of hundreds of servers. */
+const resourceTexts = new WeakMap<ServedSet, string>();
+
 /** Without schemas, whose comparison gives a served set another name. */
 function servedResources({ servedSets }: Snapshot, name: string): string {
-  const { storageVersions, subresources } = servedSets[name] ?? {};
-  return canonicalJson({ storageVersions: storageVersions ?? {}, subresources: subresources ?? {} });
+  const set = servedSets[name] ?? { storageVersions: {} };
+  const { storageVersions, subresources = {} } = set;
+  const text = resourceTexts.get(set) ?? canonicalJson({ storageVersions, subresources });
+  resourceTexts.set(set, text);
+  return text;
 }
 
 /** `undefined` for a server that is first seen, and healthy. Pure. */

@@ -77,8 +77,9 @@ export async function servedSetKey(set: ServedSet, slice: TimeSlice = createTime
  * A snapshot as it is signed and stored: canonical JSON, so that the same snapshot is the same text. API servers of
  * neighbouring versions describe most of their groups in the same words: what several sets hold stands once, in
  * `discoveryGroups`, which is left out where nothing is shared, and the sets name it by its place there.
+ * @param isPacked false: every set holds its groups itself
  */
-export async function snapshotText(snapshot: Snapshot): Promise<string> {
+export async function snapshotText(snapshot: Snapshot, isPacked = true): Promise<string> {
   const slice = createTimeSlice();
   const sets: (readonly [key: string, set: ServedSet, groups: readonly string[] | undefined])[] = [];
   const uses = new Map<string, number>();
@@ -90,7 +91,7 @@ export async function snapshotText(snapshot: Snapshot): Promise<string> {
   }
   const places = new Map<string, number>();
   const placed = (text: string): string => {
-    if ((uses.get(text) ?? 0) < 2) return text;
+    if (!isPacked || (uses.get(text) ?? 0) < 2) return text;
     const place = places.get(text) ?? places.size;
     places.set(text, place);
     return String(place);

@@ -1,6 +1,7 @@
 import { statusResponse } from '../../apimachinery/status.ts';
 import { readText } from '../../runtime/bytes.ts';
 import { sealedRenewalLimit, sealedSnapshotLimit } from '../format/limits.ts';
+import { snapshotText } from '../format/packed-snapshot.ts';
 import { SnapshotError, snapshotErrorReason } from '../format/snapshot-error.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import type { Acceptance, SnapshotReceiver } from './receiver.ts';
@@ -89,7 +90,7 @@ function refused(error: SnapshotError, heldGeneration: number | undefined): Resp
 }
 
 /** The snapshot in use: opened, as JSON, or sealed as it came for a client that asks for a JWS. */
-export function getSnapshot(accept: string | undefined, source: SnapshotSource): Response {
+export async function getSnapshot(accept: string | undefined, source: SnapshotSource): Promise<Response> {
   const table = source.current();
   const sealed = isPushTarget(source) ? source.sealed() : undefined;
   const digest = isPushTarget(source) ? source.digest() : undefined;
@@ -97,7 +98,8 @@ export function getSnapshot(accept: string | undefined, source: SnapshotSource):
     return statusResponse('NotFound', 'there has been no snapshot yet');
   }
   if (accept?.includes(sealedMediaType) !== true) {
-    return Response.json(table.snapshot, { headers: { vary: 'accept' } });
+    const headers = { 'content-type': 'application/json', vary: 'accept' };
+    return new Response(await snapshotText(table.snapshot, false), { headers });
   }
   if (sealed === undefined || digest === undefined) {
     return statusResponse(

@@ -46,7 +46,7 @@ async function routerTarget(context: TestContext, router: SetUp, bearerToken?: (
     if (request.method === 'PUT') {
       return (name === 'snapshot' ? putSnapshot : putRenewal)(request.body, router.receiver);
     }
-    const response = getSnapshot(request.headers.get('accept') ?? undefined, router.receiver);
+    const response = await getSnapshot(request.headers.get('accept') ?? undefined, router.receiver);
     return request.method === 'HEAD' ? new Response(null, response) : response;
   };
   const connections = new Set<unknown>();

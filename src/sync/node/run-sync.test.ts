@@ -54,7 +54,7 @@ function routerHandler(receiver: SnapshotReceiver, log: string[] = []) {
     const path = new URL(request.url).pathname.replace('/.mixed-version-proxy/v1/', '');
     let response: Response;
     if (request.method === 'GET') {
-      response = getSnapshot(request.headers.get('accept') ?? undefined, receiver);
+      response = await getSnapshot(request.headers.get('accept') ?? undefined, receiver);
     } else {
       assert.equal(request.headers.get('content-type'), 'application/jose');
       const put = path === 'snapshot/renewal' ? putRenewal : putSnapshot;
