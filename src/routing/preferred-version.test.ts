@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { openApiV3Index } from '../discovery/forms/openapi-v3.ts';
+import { SharedWork } from '../runtime/time.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
@@ -360,9 +361,11 @@ describe('documents', () => {
   const table = tableOf({ a: held('1.31'), b: held('1.33'), c: held('1.36') });
   const indexed = (version: PreferredVersion) =>
     JSON.stringify(
-      openApiV3Index(
-        ledByPreference(table, { version, scope: 'differing', required: false }, table.createdAt),
-      ),
+      new SharedWork(
+        openApiV3Index(
+          ledByPreference(table, { version, scope: 'differing', required: false }, table.createdAt),
+        ),
+      ).now(),
     );
 
   test('are those of the version that responds', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { recordedServers, recordedSnapshot, snapshotOfSets } from '../../../test/support/recorded-cluster.ts';
+import { SharedWork } from '../../runtime/time.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { mergedDiscovery } from '../documents.ts';
@@ -48,7 +49,7 @@ describe('the index', () => {
         c: { set: set('C'), version: 'v1.28.0' },
       }),
     );
-    assert.deepEqual(openApiV3Index(unreachable), {
+    assert.deepEqual(new SharedWork(openApiV3Index(unreachable)).now(), {
       paths: { 'api/v1': { serverRelativeURL: '/openapi/v3/api/v1?hash=C' } },
     });
   });
@@ -66,7 +67,7 @@ test('of two documents under one path the one that describes more resources is l
       b: { set: set('B', 'deployments', 'daemonsets'), version: 'v1.29.0' },
     }),
   );
-  assert.deepEqual(openApiV3Index(differing), {
+  assert.deepEqual(new SharedWork(openApiV3Index(differing)).now(), {
     paths: { 'apis/apps/v1': { serverRelativeURL: '/openapi/v3/apis/apps/v1?hash=B' } },
   });
 });

@@ -58,7 +58,7 @@ const requestCatalogue = {
   ),
   aggregatedDiscoveryMisses: counter(
     'aggregator_discovery_peer_aggregated_cache_misses_total',
-    'Requests for aggregated discovery for which the document had to be merged: the first one of its kind after a new snapshot, unless it was made ahead.',
+    'Requests for aggregated discovery for which the document had to be merged: the first one of its kind after a new snapshot.',
     [],
   ),
   requests: counter(

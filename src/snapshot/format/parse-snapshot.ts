@@ -104,6 +104,13 @@ export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult
   return snapshot === undefined ? { ok: false, issues: issues.toArray() } : { ok: true, snapshot };
 }
 
+/** What is wrong with a set by itself; nothing, if a snapshot can hold it. */
+export async function servedSetIssues(set: ServedSet): Promise<readonly DocumentIssue[]> {
+  const issues = new IssueList();
+  await new SnapshotReader(issues, createTimeSlice()).setAlone(set);
+  return issues.toArray();
+}
+
 type Read<Value> = (input: unknown, path: string) => Value | undefined | Promise<Value | undefined>;
 type KeyIssue = (key: string) => string | undefined;
 
@@ -191,6 +198,10 @@ class SnapshotReader {
       apiServices,
       customResourceGroups,
     };
+  }
+
+  async setAlone(input: unknown): Promise<void> {
+    await this.#set(input, '', '', (group, path) => this.#group(group, path));
   }
 
   #serverReader(servedSets: unknown): Read<SnapshotServer> {
