@@ -226,10 +226,7 @@ async function start(
   opened.push(() => transport.close());
   const { file } = config.settings.snapshot;
   const receiver = new SnapshotReceiver({
-    store:
-      file === undefined
-        ? undefined
-        : createFileSnapshotStore(file, config.embeddedSync !== undefined),
+    store: file === undefined ? undefined : createFileSnapshotStore(file, config.embeddedSync !== undefined),
     keys: () => credentials.current.snapshotKeys,
     readsClusterItself: config.embeddedSync !== undefined,
     addressPolicy,
