@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { firstQueryValues } from './query-parameters.ts';
+import { firstQueryValues } from './list-options.ts';
 
 const names = new Set(['watch', 'limit', 'a b']);
 const read = (rawQuery: string) => Object.fromEntries(firstQueryValues(rawQuery, names));

@@ -198,24 +198,6 @@ describe('a collection', () => {
     assertRequestInfo('GET', `/api/v1/pods${query}`, { verb: 'list', name: 'a' });
     assertRequestInfo('GET', `/api/v1/pods${query}&watch`, { verb: 'watch', name: 'a' });
     assertRequestInfo('DELETE', `/api/v1/pods${query}`, { verb: 'deletecollection', name: '' });
-    const nameOf = (fieldSelector: string) =>
-      parseRequestInfo('GET', `/api/v1/pods?fieldSelector=${encodeURIComponent(fieldSelector)}`).name;
-    assert.equal(nameOf('spec.nodeName=n,metadata.name==a'), 'a');
-    assert.equal(nameOf('metadata.name=...'), '...');
-    for (const name of ['.', '..', 'a/b', '../a', 'a%2fb', '%'])
-      assert.equal(nameOf(`metadata.name=${name}`), '');
-    assert.equal(nameOf('metadata.name!=a'), '');
-    assert.equal(nameOf('spec.metadata.name=a'), '');
-  });
-
-  test('is watched by any value of watch but 0 and false, the empty one included', () => {
-    const verbOf = (watch: string) => parseRequestInfo('GET', `/api/v1/pods?limit=x&watch=${watch}`).verb;
-    for (const watch of ['', '1', 'true', 'no', '00', '-0', 'false%20', 'f']) {
-      assert.equal(verbOf(watch), 'watch', watch);
-    }
-    for (const watch of ['0', 'false', 'FALSE', 'fAlSe', 'fal%C5%BFe']) {
-      assert.equal(verbOf(watch), 'list', watch);
-    }
   });
 
   test('keeps its selectors as they were sent, also when its options cannot be converted', () => {

@@ -1,4 +1,4 @@
-import { firstQueryValues } from './query-parameters.ts';
+import { firstQueryValues, readListOptions } from './list-options.ts';
 import { RequestInfoError } from './request-info-error.ts';
 import { acceptRequestTarget } from './request-target.ts';
 
@@ -28,7 +28,8 @@ export interface RequestInfo {
   readonly labelSelector: string;
 }
 
-const collectionParameters = new Set(['fieldSelector', 'labelSelector', 'watch']);
+/** The parameters whose values bear on request info: those of list options that can fail, and `watch`. */
+const collectionParameters = new Set(['fieldSelector', 'labelSelector', 'limit', 'timeoutSeconds', 'watch']);
 const noParameters: ReadonlyMap<string, string> = new Map();
 const noParts: readonly string[] = Object.freeze([]);
 
@@ -93,6 +94,7 @@ export function parseRequestInfo(method: string, pathWithQuery: string): Request
   };
 }
 
+/** Segments without the slashes at both ends; empty ones in between stay. Go splits the decoded path. */
 function splitPath(path: string): readonly string[] {
   let start = 0;
   let end = path.length;
@@ -119,6 +121,7 @@ function nonResourceRequest(method: string, path: string, apiPrefix: string): Re
   };
 }
 
+/** `watch` and `proxy` in front of the resource are the verb for every method. */
 function pathVerb(segment: string | undefined): 'watch' | 'proxy' | '' {
   return segment === 'watch' || segment === 'proxy' ? segment : '';
 }
@@ -158,30 +161,10 @@ interface CollectionRequest {
 
 function readCollection(methodVerb: 'get' | 'delete', rawQuery: string | undefined): CollectionRequest {
   const parameters = rawQuery ? firstQueryValues(rawQuery, collectionParameters) : noParameters;
+  // Taken as they are, also from options that cannot be converted.
   const fieldSelector = parameters.get('fieldSelector') ?? '';
   const labelSelector = parameters.get('labelSelector') ?? '';
   if (methodVerb === 'delete') return { verb: 'deletecollection', name: '', fieldSelector, labelSelector };
-  const watch = parameters.get('watch') ?? 'false';
-  const isWatch = watch !== '0' && !foldsToFalse.test(watch);
-  return {
-    verb: isWatch ? 'watch' : 'list',
-    name: selectedName(fieldSelector),
-    fieldSelector,
-    labelSelector,
-  };
-}
-
-/** Go's `strings.EqualFold` with "false": simple case folding, under which U+017F (long s) equals s. */
-const foldsToFalse = /^false$/iu;
-
-/** A term `metadata.name=<name>`, without what no name of an object holds. */
-const nameTerm = /(?:^|,)metadata\.name==?([^\\,=!/%]+)(?=,|$)/;
-
-/**
- * The name that a field selector asks for. Whether the list options as a whole can be used is not looked at, as upstream
- * does: where they cannot the API server responds with 400, and nothing is decided by the name.
- */
-function selectedName(fieldSelector: string): string {
-  const name = nameTerm.exec(fieldSelector)?.[1] ?? '';
-  return name === '.' || name === '..' ? '' : name;
+  const { watch, name } = readListOptions(parameters);
+  return { verb: watch ? 'watch' : 'list', name, fieldSelector, labelSelector };
 }

@@ -1,0 +1,125 @@
+import { type FieldRequirement, parseFieldSelector, requiredFieldValue } from './field-selector.ts';
+import { isInt64 } from './integer.ts';
+import { isLabelSelector } from './label-selector.ts';
+import { malformedPercentEscape } from './request-target.ts';
+
+/** What request info takes from the list options of a request for a collection. */
+interface ListOptions {
+  readonly watch: boolean;
+  /** The value of an exact match on `metadata.name` in the field selector; empty when there is none. */
+  readonly name: string;
+}
+
+/**
+ * Characters of a selector. A longer one is the API server's to parse: nothing is read from it here, as if it said
+ * nothing of a name.
+ */
+const maximumSelector = 8 * 1024;
+
+/** Go's `strings.EqualFold` with "false": simple case folding, under which U+017F (long s) equals s. */
+const foldsToFalse = /^false$/iu;
+
+/**
+ * Reads list options from the first value of each query parameter
+ * (k8s.io/apimachinery pkg/apis/meta/v1 ListOptions, its generated conversion from url.Values). When any of
+ * them cannot be converted all are dropped, and `watch` is read by a rule of its own.
+ *
+ * Only parameters whose conversion can fail are looked at: the other ones are booleans, for which every value
+ * counts, and strings.
+ */
+export function readListOptions(parameters: ReadonlyMap<string, string>): ListOptions {
+  const watch = parameters.get('watch');
+  const fields = convertibleFieldSelector(parameters);
+  if (fields === undefined) {
+    return { watch: watch !== undefined && watch !== '0' && watch.toLowerCase() !== 'false', name: '' };
+  }
+  return {
+    watch: watch !== undefined && watch !== '0' && !foldsToFalse.test(watch),
+    name: requiredName(fields),
+  };
+}
+
+/** The field selector, parsed; `undefined` when it or any other option cannot be converted. */
+function convertibleFieldSelector(
+  parameters: ReadonlyMap<string, string>,
+): readonly FieldRequirement[] | undefined {
+  const limit = parameters.get('limit');
+  if (limit !== undefined && !isInt64(limit)) return undefined;
+  const timeoutSeconds = parameters.get('timeoutSeconds');
+  if (timeoutSeconds !== undefined && !isInt64(timeoutSeconds)) return undefined;
+  const labelSelector = parameters.get('labelSelector');
+  if (isParsed(labelSelector) && !isLabelSelector(labelSelector)) return undefined;
+  const fieldSelector = parameters.get('fieldSelector');
+  return isParsed(fieldSelector) ? parseFieldSelector(fieldSelector) : [];
+}
+
+function isParsed(selector: string | undefined): selector is string {
+  return selector !== undefined && selector.length <= maximumSelector;
+}
+
+function requiredName(fields: readonly FieldRequirement[]): string {
+  const name = requiredFieldValue(fields, 'metadata.name') ?? '';
+  // No name of an object (k8s.io/apimachinery pkg/api/validate/content/path.go).
+  const impossible = name === '.' || name === '..' || name.includes('/') || name.includes('%');
+  return impossible ? '' : name;
+}
+
+/** Go's limit since 1.24.12 and 1.25.6 (CVE-2025-61726): a query with more pairs yields no parameter at all. */
+const maximumParameters = 10_000;
+
+const escapeBeyondAscii = /%[89A-Fa-f]/;
+// A byte order mark is a character like any other.
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const noParameters: ReadonlyMap<string, string> = new Map();
+
+/**
+ * The first value of each parameter in `names`, read from a raw query as Go's `url.ParseQuery` reads it when
+ * its error is ignored (net/url `URL.Query`): pairs are split at `&` only, a pair that holds a plain `;` or a
+ * malformed escape is dropped, `+` is a space, a pair without `=` has the empty value.
+ *
+ * Go's values are bytes; here those that are no UTF-8 read as U+FFFD.
+ */
+export function firstQueryValues(rawQuery: string, names: ReadonlySet<string>): ReadonlyMap<string, string> {
+  if (rawQuery.length >= maximumParameters && rawQuery.split('&').length > maximumParameters) {
+    return noParameters;
+  }
+  const values = new Map<string, string>();
+  let start = 0;
+  while (start < rawQuery.length) {
+    const ampersand = rawQuery.indexOf('&', start);
+    const end = ampersand === -1 ? rawQuery.length : ampersand;
+    readPair(rawQuery.slice(start, end), names, values);
+    start = end + 1;
+  }
+  return values;
+}
+
+function readPair(pair: string, names: ReadonlySet<string>, values: Map<string, string>): void {
+  const equals = pair.indexOf('=');
+  const name = unescapeQuery(equals === -1 ? pair : pair.slice(0, equals));
+  if (name === undefined || !names.has(name) || values.has(name) || pair.includes(';')) return;
+  const value = equals === -1 ? '' : unescapeQuery(pair.slice(equals + 1));
+  if (value !== undefined) values.set(name, value);
+}
+
+/** Go's `url.QueryUnescape`; `undefined` for a malformed escape. */
+function unescapeQuery(text: string): string | undefined {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
+  if (!spaced.includes('%')) return spaced;
+  if (malformedPercentEscape.test(spaced)) return undefined;
+  // decodeURIComponent throws on invalid UTF-8, and a query can hold thousands of such pairs.
+  return escapeBeyondAscii.test(spaced) ? unescapeUtf8(spaced) : decodeURIComponent(spaced);
+}
+
+function unescapeUtf8(text: string): string {
+  const bytes: number[] = [];
+  for (let index = 0; index < text.length; index++) {
+    if (text[index] === '%') {
+      bytes.push(Number.parseInt(text.slice(index + 1, index + 3), 16));
+      index += 2;
+    } else {
+      bytes.push(text.charCodeAt(index));
+    }
+  }
+  return utf8.decode(Uint8Array.from(bytes));
+}
