@@ -36,7 +36,7 @@ const pictures: readonly Picture[] = [
   {
     name: 'status-history.png',
     options: { viewport: wide, colorScheme: 'light' },
-    parts: ['#traffic', '#timeline'],
+    parts: ['#clients', '#traffic', '#timeline'],
   },
   { name: 'status-phone.png', options: { viewport: { width: 390, height: 844 }, colorScheme: 'dark' } },
 ];

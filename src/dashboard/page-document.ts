@@ -5,6 +5,7 @@ import { differencesSection, unchangedDifferences } from './differences-section.
 import { type Explained, explainSection, explanationFragment } from './explain-section.ts';
 import { timelineSection } from './history/timeline-section.ts';
 import { trafficSection } from './history/traffic-section.ts';
+import { useSection } from './history/use-section.ts';
 import type { PageState } from './page-state.ts';
 import { serversSection } from './servers-section.ts';
 import { summarySection } from './summary-section.ts';
@@ -79,6 +80,7 @@ function liveParts(state: PageState, knownGeneration: number | undefined) {
   // Each with its name in the navigation, in the order of the page. Those that have nothing to show are empty.
   const sections: readonly Section[] = [
     ['servers', 'API servers', serversSection(state, hostnames, next)],
+    ['clients', 'Who uses what differs', useSection(history, now, differs)],
     ['traffic', 'Last hour', trafficSection(history, colourOf, now)],
     ['timeline', 'Timeline', timelineSection(history, hostnames, now, status.embeddedSync !== null)],
     [

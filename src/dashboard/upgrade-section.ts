@@ -48,7 +48,7 @@ ${servers === 0 ? '' : bar(upgrade, colourOf)}
   )}${departed === 0 ? '' : html`<li>${count(departed, 'server')} away</li>`}</ul>
 ${away.length === 0 ? '' : awayText(away, hostnames)}
 <ul class="statements">
-${next === undefined ? '' : html`<li>${nextText(next, hostnames)}</li>`}
+${next === undefined ? '' : html`<li>${nextText(next, hostnames, history !== undefined)}</li>`}
 ${done === undefined ? '' : html`<li>Upgraded from ${done.from}: the first server at ${timeOfDay(done.began)}, the last at ${timeOfDay(done.ended)}.</li>`}
 ${preference === undefined ? '' : html`<li>Version ${preference}.</li>`}
 ${differences === '' ? '' : html`<li>${differences}</li>`}
@@ -86,12 +86,13 @@ function awayText(away: RouterStatus['servers'], hostnames: Hostnames): Markup {
   )}${away.length > named.length ? html`<li>and ${away.length - named.length} more</li>` : ''}</ul>`;
 }
 
-function nextText(next: NextStop, hostnames: Hostnames): Markup {
+function nextText(next: NextStop, hostnames: Hostnames, hasUse: boolean): Markup {
   if (next.kind === 'wait') return html`<b>Stop no server now</b>: wait until all servers are back.`;
   const name = html`<span class="name">${displayName(next.server, hostnames)}</span>`;
   if (next.kind === 'safe') return html`Safe to stop next: ${name}. Others serve all that it serves.`;
   const { resources } = next;
-  return html`Stop next: ${name}. Only it serves ${count(resources, 'resource')}, which ${resources === 1 ? 'goes' : 'go'} away with it.`;
+  const use = hasUse ? html` See <a href="#clients">who uses what differs</a>.` : '';
+  return html`Stop next: ${name}. Only it serves ${count(resources, 'resource')}, which ${resources === 1 ? 'goes' : 'go'} away with it.${use}`;
 }
 
 function differencesText(

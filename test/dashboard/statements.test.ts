@@ -417,20 +417,29 @@ describe('the last hour on the status page', () => {
     return async (path: string) => (await app.fetch(new Request(page + path))).text();
   }
 
-  it('has requests by version and server, what was rerouted, and the timeline', async () => {
+  it('has requests by version and server, what was rerouted, the timeline, and who uses what vanishes', async () => {
     const text = plainText(await (await afterRequests())(''));
     assert.match(text, /The last hour 2 requests since 12:00:00 UTC by this router/);
     assert.match(text, /v1\.24\.0 1 request 0 per second/);
     assert.match(text, /Not to the local server: 1 request 1 ServedByPeer /);
     assert.match(text, /Timeline 12:00:00 UTC , 0 s ago This router has its first snapshot since it started/);
+    assert.match(
+      text,
+      /1 resource in use is removed by the upgrade: tell these clients to use another version/,
+    );
+    assert.match(
+      text,
+      /cronjobs batch\/v1beta1 Removed by the upgrade 1 request last .* old-operator\/1\.0 1 admin 1/,
+    );
   });
 
-  it('is told as JSON too, without queries and callers', async () => {
+  it('is told as JSON too, without queries, and of callers only where not all servers serve what they ask for', async () => {
     const ask = await afterRequests();
     const text = await ask('v1/history');
-    const { total } = JSON.parse(text);
+    const { total, partlyServed } = JSON.parse(text);
     assert.equal(total.requests, 2);
-    assert.doesNotMatch(text + (await ask('')), /hunter2|everybody|old-operator/);
+    assert.deepEqual(partlyServed[0].userAgents[0].name, 'old-operator/1.0');
+    assert.doesNotMatch(text + (await ask('')), /hunter2|everybody/);
   });
 
   it('says so where none is kept', async () => {
@@ -459,7 +468,7 @@ describe('the navigation of the status page', () => {
       links,
       sections.filter((id) => id !== 'summary' && id !== 'upgrade'),
     );
-    assert.ok(links.includes('timeline') && links.includes('traffic'));
+    assert.ok(links.includes('timeline') && links.includes('clients'));
   });
 
   it('leads nowhere where a runtime keeps no history', async () => {

@@ -19,6 +19,8 @@ const history: HistoryView = {
   versions: [{ version: 'v1.36.0', ...traffic }],
   rerouted: { requests: 0, reasons: [] },
   timeline: [],
+  partlyServed: [],
+  otherPartlyServed: 0,
 };
 
 const drawn = async (shown: HistoryView) => {

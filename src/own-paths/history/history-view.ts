@@ -1,4 +1,4 @@
-import { compareServerVersions } from '../../apimachinery/server-version.ts';
+import { compareServerVersions, minorVersion } from '../../apimachinery/server-version.ts';
 import type { HealthChange } from '../../health/server-health.ts';
 import type { DecisionReason } from '../../routing/decision.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
@@ -12,6 +12,7 @@ import {
   minuteNumber,
   type ServerMinute,
 } from './minute-ring.ts';
+import { type PartialUse, type ResourceUse, servedByAny } from './partial-use.ts';
 
 /** Requests of the last hour, of a server, of a version, or of all. Latency is until the head of the response. */
 export interface Traffic {
@@ -47,6 +48,32 @@ export interface HistoryView {
   };
   /** What happened to the cluster, the newest first. */
   readonly timeline: readonly (Omit<UpgradeEvent, 'at'> & { readonly at: string })[];
+  /** Who uses what not all servers serve, the most used first. */
+  readonly partlyServed: readonly PartlyServed[];
+  /** Requests for further resources of the kind than are kept, since the router started. */
+  readonly otherPartlyServed: number;
+}
+
+export interface PartlyServed {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  /** No server of the newest version serves it: it goes with the upgrade, or has gone. `null`: some server serves it, and all are of one version. */
+  readonly vanishes: boolean | null;
+  readonly requests: number;
+  readonly lastSeen: string;
+  readonly userAgents: readonly Client[];
+  readonly otherUserAgents: number;
+  /** An empty name: the router did not authenticate the caller. */
+  readonly users: readonly Client[];
+  readonly otherUsers: number;
+}
+
+interface Client {
+  readonly name: string;
+  readonly requests: number;
+  readonly lastSeen: string;
 }
 
 interface HistorySources {
@@ -54,10 +81,11 @@ interface HistorySources {
   readonly startedAt: number;
   readonly table: RoutingTable | undefined;
   readonly ring: Pick<MinuteRing, 'kept'>;
+  readonly use: Pick<PartialUse, 'list' | 'otherRequests'>;
   readonly events: readonly UpgradeEvent[];
 }
 
-export function historyView({ now, startedAt, table, ring, events }: HistorySources): HistoryView {
+export function historyView({ now, startedAt, table, ring, use, events }: HistorySources): HistoryView {
   const minutes = ring.kept(now);
   const slots = minutes.flatMap(({ number, servers }) => servers.map((slot) => ({ number, slot })));
   const since = Math.max(startedAt, (minuteNumber(now) - keptMinutes + 1) * 60_000);
@@ -79,6 +107,8 @@ export function historyView({ now, startedAt, table, ring, events }: HistorySour
     timeline: [...events, ...(late === undefined ? [] : [late])]
       .sort((left, right) => right.at - left.at)
       .map(({ at, ...event }) => ({ at: new Date(at).toISOString(), ...event })),
+    partlyServed: use.list(now).flatMap((each) => partlyServed(each, table)),
+    otherPartlyServed: use.otherRequests,
   };
 }
 
@@ -130,6 +160,56 @@ function reroutedOf(minutes: readonly Minute[]): HistoryView['rerouted'] {
       .map(([reason, requests]) => ({ reason, requests }))
       .sort((left, right) => right.requests - left.requests),
   };
+}
+
+function partlyServed(use: ResourceUse, table: RoutingTable | undefined): readonly PartlyServed[] {
+  const { group, version, resource, subresource, requests, lastSeen, otherUserAgents, otherUsers } = use;
+  const info = { apiGroup: group, apiVersion: version, resource, subresource };
+  if (table === undefined) return [];
+  const servedBy = servedByAny(info, table);
+  const isServedByAll = servedBy?.servers.length === table.servers.length;
+  if (isServedByAll) return [];
+  const newest = newestMinor(table);
+  return [
+    {
+      group,
+      version,
+      resource,
+      subresource,
+      vanishes:
+        servedBy === undefined
+          ? true
+          : newest === undefined
+            ? null
+            : !servedBy.servers.some((server) => minorVersion(server.version) === newest),
+      requests,
+      lastSeen: new Date(lastSeen).toISOString(),
+      userAgents: clients(use.userAgents),
+      otherUserAgents,
+      users: clients(use.users),
+      otherUsers,
+    },
+  ];
+}
+
+/** `undefined` while all servers whose version is known are of one. */
+function newestMinor({ servers }: RoutingTable): string | undefined {
+  const minors = new Set(servers.map(({ version }) => minorVersion(version)));
+  minors.delete(undefined);
+  if (minors.size < 2) return undefined;
+  return minorVersion(
+    [...servers].sort((one, other) => compareServerVersions(one.version, other.version)).at(-1)?.version,
+  );
+}
+
+function clients(used: ResourceUse['userAgents']): readonly Client[] {
+  return [...used.values()]
+    .sort((left, right) => right.requests - left.requests)
+    .map(({ name, requests, lastSeen }) => ({
+      name,
+      requests,
+      lastSeen: new Date(lastSeen).toISOString(),
+    }));
 }
 
 function compareText(left: string, right: string): number {

@@ -158,6 +158,78 @@ describe('the history of requests', () => {
   });
 });
 
+describe('who uses what not all servers serve', () => {
+  it('is kept by user agent and user, with what goes with the upgrade named as such', () => {
+    const { history, use, pass } = setUp();
+    const gone: ServerOptions = { serves: ['v1/pods', 'batch/v1beta1/cronjobs'], version: 'v1.24.0' };
+    use({ a: gone, b: newer });
+    pass({ target: '/apis/batch/v1beta1/cronjobs', userAgent: 'old-operator/1.0', caller: user('operator') });
+    pass({
+      target: '/apis/batch/v1beta1/cronjobs',
+      userAgent: 'old-operator/1.0',
+      caller: { kind: 'passthrough' },
+    });
+    pass({ target: jobs });
+    pass({ target: '/api/v1/pods', userAgent: 'nobody/1.0' });
+    const [vanishing, arriving] = history.view().partlyServed;
+    assert.deepEqual(
+      [vanishing?.group, vanishing?.version, vanishing?.resource, vanishing?.vanishes, vanishing?.requests],
+      ['batch', 'v1beta1', 'cronjobs', true, 2],
+    );
+    assert.deepEqual(
+      vanishing?.userAgents.map(({ name, requests }) => [name, requests]),
+      [['old-operator/1.0', 2]],
+    );
+    assert.deepEqual(
+      vanishing?.users.map(({ name }) => name),
+      ['operator', ''],
+    );
+    assert.deepEqual([arriving?.resource, arriving?.vanishes], ['jobs', false]);
+    assert.ok(!JSON.stringify(history.view()).includes('nobody'));
+  });
+
+  it('is not shown any more once every server serves it', () => {
+    const { history, use, pass } = setUp();
+    use({ a: older, b: newer });
+    pass({ target: jobs });
+    use({ a: newer, b: newer });
+    assert.deepEqual(history.view().partlyServed, []);
+  });
+
+  it('is still shown when the upgrade has removed it from every server', () => {
+    const { time, history, use, pass } = setUp();
+    const gone: ServerOptions = { serves: ['v1/pods', 'batch/v1beta1/cronjobs'], version: 'v1.24.0' };
+    use({ a: gone, b: newer });
+    pass({ target: '/apis/batch/v1beta1/cronjobs', userAgent: 'old-operator/1.0' });
+    use({ a: newer, b: newer });
+    const shown = () => history.view().partlyServed.map(({ resource, vanishes }) => [resource, vanishes]);
+    assert.deepEqual(shown(), [['cronjobs', true]]);
+    time.now += 3_600_000;
+    assert.deepEqual(shown(), [], 'for an hour');
+  });
+
+  it('is bounded: an attacker who makes up names and resources fills neither memory nor the page', () => {
+    const { history, use, pass } = setUp();
+    const many = Array.from({ length: 300 }, (_, index) => `group${index}.io/v1/things`);
+    use({ a: older, b: { serves: [...many, 'batch/v1/jobs'], version: 'v1.36.0' } });
+    for (let request = 0; request < 1000; request++) {
+      pass({
+        target: jobs,
+        decision: peer,
+        userAgent: `${request}-${'x'.repeat(10_000)}`,
+        caller: user(`user-${request}-${'y'.repeat(1000)}`),
+      });
+      pass({ target: `/apis/group${request % 300}.io/v1/things`, decision: peer });
+    }
+    const view = history.view();
+    const use0 = view.partlyServed.find(({ resource }) => resource === 'jobs');
+    assert.deepEqual([use0?.userAgents.length, use0?.otherUserAgents, use0?.users.length], [20, 980, 20]);
+    assert.equal(view.partlyServed.length, 100);
+    assert.ok(view.otherPartlyServed > 0);
+    assert.ok(JSON.stringify(view).length < 100_000);
+  });
+});
+
 describe('the timeline of an upgrade', () => {
   it('tells of servers that join, leave, change version and what they serve', () => {
     const { time, preferred, use, happened } = setUp();

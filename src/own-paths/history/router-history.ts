@@ -1,3 +1,4 @@
+import { firstHeader } from '../../apimachinery/raw-headers.ts';
 import type { HealthChange, HealthObserver } from '../../health/server-health.ts';
 import type { RequestObserver, RequestRecord } from '../../request/request-record.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
@@ -10,6 +11,7 @@ import {
   upgradeEvents,
 } from './history-view.ts';
 import { MinuteRing } from './minute-ring.ts';
+import { PartialUse, servedByPart } from './partial-use.ts';
 
 /** Kept of each kind: health that comes and goes must not push out what happened to the cluster. */
 const keptEvents = 100;
@@ -27,6 +29,7 @@ interface RouterHistoryOptions {
  */
 export class RouterHistory implements RequestObserver, HealthObserver {
   readonly #ring = new MinuteRing();
+  readonly #use = new PartialUse();
   readonly #events: UpgradeEvent[] = [];
   readonly #healthEvents: UpgradeEvent[] = [];
   readonly #clock: () => number;
@@ -54,13 +57,27 @@ export class RouterHistory implements RequestObserver, HealthObserver {
     if (event !== undefined) keep(this.#healthEvents, [event]);
   }
 
-  responded({ requestInfo, decision, attempts, status, begunAt, respondedAt }: RequestRecord) {
+  responded({
+    inbound,
+    requestInfo,
+    caller,
+    decision,
+    attempts,
+    status,
+    begunAt,
+    respondedAt,
+  }: RequestRecord) {
     // Health checks and the router's own paths are no traffic of the cluster.
     if (requestInfo === undefined || decision === undefined) return;
     const now = this.#clock();
+    const table = this.#known?.table;
     const id = attempts.at(-1)?.destination.id ?? '';
     this.#ring.responded(now, id, this.#versionOf, status, (respondedAt ?? begunAt) - begunAt);
     if (decision.decision !== 'local') this.#ring.rerouted(now, decision.reason);
+    const servedBy = servedByPart(requestInfo, table);
+    if (servedBy === undefined) return;
+    const user = caller?.kind === 'authenticated' ? caller.user.name : undefined;
+    this.#use.used(servedBy, requestInfo, firstHeader(inbound.headers, 'user-agent'), user, now);
   }
 
   view(): HistoryView {
@@ -69,6 +86,7 @@ export class RouterHistory implements RequestObserver, HealthObserver {
       startedAt: this.#startedAt,
       table: this.#known?.table,
       ring: this.#ring,
+      use: this.#use,
       events: [...this.#events, ...this.#healthEvents],
     });
   }

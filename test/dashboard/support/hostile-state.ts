@@ -147,6 +147,9 @@ function hostileHistory(hostile: (field: string) => string): HistoryView {
     milliseconds: { mean: 1, p50: 1, p99: 1 },
     perMinute: [1],
   };
+  const client = (field: string) => [
+    { name: hostile(field), requests: 1, lastSeen: new Date(now).toISOString() },
+  ];
   return {
     since: new Date(now).toISOString(),
     total: traffic,
@@ -165,6 +168,22 @@ function hostileHistory(hostile: (field: string) => string): HistoryView {
         to: hostile('version-after'),
       },
     ],
+    partlyServed: [
+      {
+        group: hostile('used-group'),
+        version: hostile('used-version'),
+        resource: hostile('used-resource'),
+        subresource: hostile('used-subresource'),
+        vanishes: true,
+        requests: 1,
+        lastSeen: new Date(now).toISOString(),
+        userAgents: client('user-agent'),
+        otherUserAgents: 1,
+        users: client('user'),
+        otherUsers: 1,
+      },
+    ],
+    otherPartlyServed: 1,
   };
 }
 
