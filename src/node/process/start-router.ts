@@ -1,5 +1,5 @@
+import { type AppOptions, createApp } from '../../app.ts';
 import { prewarmDiscovery } from '../../discovery/documents.ts';
-import { type AppOptions, createFetchHandler } from '../../fetch-handler.ts';
 import type { Authenticator } from '../../identity/authenticator.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
 import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
@@ -122,9 +122,10 @@ function createRouterHandlers(
   });
   const plain = createRouter(options);
   const router = isTokenGateway(config) ? refuseAuthenticated(plain, logger) : plain;
+  const app = createApp({ ...options, router });
   const admin = adminEndpoints(options);
   return {
-    fetch: createFetchHandler({ ...options, router }),
+    fetch: app.fetch,
     admin: (request) => admin.fetch(request),
     onUpgrade: upgradeListener({
       router,
