@@ -17,6 +17,7 @@ const rooms = [
   'src/cli/sync',
   'src/cli/install',
   'src/cli/serve',
+  'src/cli/completion',
   'src/cli/snapshot',
   'src/cli/settings',
   'src/cli/terminal',

@@ -25,7 +25,9 @@ const introduction = [
 ];
 
 function commandSection(name: string, command: Command): string[] {
-  const usage = (command.arguments ?? []).map((argument) => argument.only ?? `[${argument.name}]`);
+  const usage = (command.arguments ?? []).map((argument) =>
+    argument.isRequired ? `<${argument.name}>` : `[${argument.name}]`,
+  );
   return [
     `## ${[name, ...usage].join(' ')}`,
     '',

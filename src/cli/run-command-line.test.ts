@@ -85,7 +85,7 @@ describe('the command line', () => {
   it('says what is wrong with a call in its own words, not in those of its parser', async () => {
     for (const [args, message] of [
       ['install', 'form is required: kubeadm'],
-      ['install foo', 'form must be kubeadm, not "foo"'],
+      ['install foo', 'form must be one of kubeadm, not "foo"'],
       ['version x', 'unexpected argument "x": version takes flags only'],
       ['explain GET /api x', 'explain takes 2 arguments, not 3'],
       ['explain --snapshot', '--snapshot needs a value'],

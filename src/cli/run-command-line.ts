@@ -48,6 +48,12 @@ export const subcommands: readonly Subcommand[] = [
     load: async () => (await import('./commands/keygen.ts')).keygenCommand,
   },
   {
+    name: 'completion',
+    group: 'Other commands:',
+    summary: 'Print a script with which a shell completes this command',
+    load: async () => (await import('./completion/completion-command.ts')).completionCommand(subcommands),
+  },
+  {
     name: 'version',
     group: 'Other commands:',
     summary: 'Print the version',

@@ -68,7 +68,14 @@ export function installCommand(node: KubeadmNode = kubeadmNode()): Command {
       },
       { comment: 'Put everything back.', line: 'install kubeadm --undo' },
     ],
-    arguments: [{ name: 'form', description: 'What starts the router.', only: 'kubeadm' }],
+    arguments: [
+      {
+        name: 'form',
+        description: 'What the router is started by.',
+        choices: ['kubeadm'],
+        isRequired: true,
+      },
+    ],
     flags: [flags],
     async run(given, context) {
       try {

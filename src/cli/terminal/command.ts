@@ -23,8 +23,8 @@ export interface Example {
 export interface Argument {
   readonly name: string;
   readonly description: string;
-  /** The one word that there is for it. It is required then. */
-  readonly only?: string;
+  readonly choices?: readonly string[];
+  readonly isRequired?: true;
 }
 
 export interface GivenArguments {
@@ -113,14 +113,14 @@ function issuesOfWords(
       return `unexpected argument ${JSON.stringify(word)}: ${name} takes flags only${hint}`;
     });
   }
-  const issues = taken.flatMap(({ name, only }, index) => {
+  const issues = taken.flatMap(({ name, choices, isRequired }, index) => {
     const word = words[index];
-    if (only === undefined || word === only) return [];
-    return [
-      word === undefined
-        ? `${name} is required: ${only}`
-        : `${name} must be ${only}, not ${JSON.stringify(word)}`,
-    ];
+    if (word === undefined)
+      return isRequired
+        ? [`${name} is required${choices === undefined ? '' : `: ${choices.join(', ')}`}`]
+        : [];
+    if (choices === undefined || choices.includes(word)) return [];
+    return [`${name} must be one of ${choices.join(', ')}, not ${JSON.stringify(word)}`];
   });
   if (words.length <= taken.length) return issues;
   const most = `${taken.length} argument${taken.length === 1 ? '' : 's'}`;

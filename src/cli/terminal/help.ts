@@ -25,10 +25,13 @@ export function programHelp(
 /** The help of a command, as kubectl has it: what it does, examples, flags in groups, usage. Pure. */
 export function commandHelp(name: string, command: Command, width: number): string {
   const { description, examples = [], arguments: taken = [] } = command;
-  const usage = taken.map(({ name, only }) => (only === undefined ? ` [${name}]` : ` ${only}`));
-  const rows = taken.flatMap(({ name, description, only }): Row[] =>
-    only === undefined ? [[name, description]] : [],
+  const usage = taken.map((argument) =>
+    argument.isRequired ? ` <${argument.name}>` : ` [${argument.name}]`,
   );
+  const rows = taken.map((argument): Row => {
+    const choices = argument.choices === undefined ? '' : ` One of ${argument.choices.join(', ')}.`;
+    return [argument.name, `${argument.description}${choices}`];
+  });
   const flags = new Map(
     flagGroups(command).map(([heading, settings]) => [
       heading,

@@ -138,8 +138,10 @@ export const boolean = {
     parseBoolean(last(occurrences) ?? '') ?? last(occurrences),
 };
 
-export const choice = <const Choices extends readonly string[]>(...choices: Choices) =>
-  textLike(choices.join('|'), v.picklist(choices, expected(`one of ${choices.join(', ')}`)));
+export const choice = <const Choices extends readonly string[]>(...choices: Choices) => ({
+  ...textLike(choices.join('|'), v.picklist(choices, expected(`one of ${choices.join(', ')}`))),
+  choices,
+});
 
 /** @param meaning what is expected, where that is not the range */
 export function wholeNumber(

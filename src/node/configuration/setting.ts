@@ -6,6 +6,8 @@ export interface SettingType<Schema extends v.GenericSchema = v.GenericSchema> {
   readonly schema: Schema;
   /** Shown in help instead of the value. Empty: the flag alone means true. */
   readonly placeholder: string;
+  /** The only values there are, where they can be counted. */
+  readonly choices?: readonly string[];
   /** Whether every occurrence of the flag counts. Default: the last one does, as in every Kubernetes command. */
   readonly isList?: true;
   /** Whether its texts are paths: those in a configuration file are relative to its folder. */
