@@ -17,7 +17,7 @@ export function completionCommand(subcommands: readonly Subcommand[]): Command {
       },
       {
         comment: 'In fish, for good.',
-        line: 'completion fish > ~/.config/fish/completions/mixed-version-proxy.fish',
+        line: ['completion fish >', '~/.config/fish/completions/mixed-version-proxy.fish'],
       },
     ],
     arguments: [{ name: 'shell', description: 'The shell.', choices: shells, isRequired: true }],
