@@ -70,7 +70,7 @@ export function searchPlanted(): number {
   const faults = plantedFaults();
   const copy = mkdtempSync(join(tmpdir(), 'planted-'));
   try {
-    for (const path of ['src', 'test', 'demo', 'package.json', 'tsconfig.json'])
+    for (const path of ['src', 'test', 'demo', 'scripts', 'package.json', 'tsconfig.json'])
       cpSync(join(root, path), join(copy, path), { recursive: true });
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
     const clean = found(copy);
