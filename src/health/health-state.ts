@@ -206,6 +206,8 @@ function afterFailedProbe(
   return {
     ...state,
     suspected: undefined,
+    // It ends, or has just been started: once it is ready, it may be of another version.
+    isVerified: heard === 'not-ready' ? undefined : state.isVerified,
     lost: lost && {
       ...lost,
       ...(signal === 'not-ready' && lost.probing ? { notReadyAt: lost.askedAt } : {}),
@@ -276,6 +278,11 @@ export function isKnownToOthers({ lost }: HealthState, now: number): boolean {
   const { notReadyAt = lost.since, changedHandsAt = Number.NEGATIVE_INFINITY } = lost;
   const from = Math.max(notReadyAt + knownAfterReady, changedHandsAt + knownAfterLease);
   return from <= now && now < Math.max(from, lost.since) + behindFor;
+}
+
+/** Whether it may be ready any moment, as another process: it said a short while ago that it is not ready. */
+export function mayBeStarting({ status, cause, since }: HealthState, now: number): boolean {
+  return status === 'unhealthy' && cause === 'not-ready' && now - since < startDuration;
 }
 
 /** Whether it was lost a short while ago, or another process runs it since then: it may be ready any moment. */

@@ -13,6 +13,7 @@ import {
   isKnownToOthers,
   isLostLately,
   isToBeVerified,
+  mayBeStarting,
   mayStillServe,
   missingFor,
   missingKnowledge,
@@ -252,6 +253,13 @@ export class ServerHealth {
   isKnownToOthers(id: string): boolean {
     const state = this.#states.get(id);
     return state !== undefined && isKnownToOthers(state, this.#monotonic());
+  }
+
+  /** Whether it may serve in a moment what nobody is known to serve: it was lost or not ready a short while ago. */
+  mayBeStarting(id: string): boolean {
+    const state = this.#states.get(id);
+    if (state === undefined) return false;
+    return !['down', undefined].includes(this.whyNot(id)) || mayBeStarting(state, this.#monotonic());
   }
 
   /** Whether it is worth asking often, as it may be ready any moment. */

@@ -145,6 +145,35 @@ test('the client address is appended to what earlier proxies noted', async () =>
   assert.deepEqual(allHeaders(transport.sent[0]?.headers ?? [], 'x-forwarded-for'), ['192.0.2.7, 10.0.0.8']);
 });
 
+test('a 404 is not believed while a server says that it is not ready, for a minute', async () => {
+  let now = 0;
+  const snapshot = snapshotOf({ [localId]: ['v1/pods'], b: ['v1/pods'], c: ['v1/pods'] });
+  const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0, monotonic: () => now });
+  for (const id of [localId, 'b', 'c']) {
+    health.follow(id);
+    health.probing(id);
+    health.probed(id, 'ready', 1);
+  }
+  // The probes of a busy router miss that a server was away: it ends, or it has been started again.
+  health.probing('b');
+  health.probed('b', 'not-ready', 1);
+  assert.equal(health.isToBeVerified('b'), true);
+  const transport = recordingTransport(
+    () =>
+      new Response('404 page not found\n', {
+        status: 404,
+        headers: { 'content-type': 'text/plain; charset=utf-8', 'content-length': '19' },
+      }),
+  );
+  const { app } = await testApp({ snapshot, transport, health });
+  const things = () => app.request('https://router.example/apis/new.example.com/v1/things');
+  const early = await things();
+  assert.equal(early.status, 503);
+  assert.equal(early.headers.get('retry-after'), '1');
+  now = 60_000;
+  assert.equal((await things()).status, 404);
+});
+
 test('a 404 is not believed before it is known what a server that was lost a moment ago has come back with', async () => {
   const snapshot = snapshotOf({ [localId]: ['v1/pods'], b: ['v1/pods'], c: ['v1/pods'] });
   const things = 'https://router.example/apis/new.example.com/v1/things';

@@ -110,7 +110,7 @@ export function createDelivery(options: DeliveryOptions): Router['deliver'] {
   function mayBeServedByUnknown({ decision }: AdmittedRequest): boolean {
     if (reasonOf(decision) !== 'NotServedByAnyServer') return false;
     const servers = options.routingTable.current()?.servers ?? [];
-    return servers.some(({ id }) => !['down', undefined].includes(health?.whyNot(id)));
+    return servers.some(({ id }) => health?.mayBeStarting(id) === true);
   }
 
   function noteVersion({ inbound, requestInfo }: AdmittedRequest, { otherVersion }: Choice): void {
