@@ -53,7 +53,7 @@ const chokepoints = {
     definedIn: 'src/apimachinery/request-info.ts',
     calledIn: [
       'src/apimachinery/remembered-requests.ts',
-      'src/cli/doctor/ask-as-router.ts',
+      'src/cli/doctor/finding.ts',
       'src/own-paths/authorization.ts',
       'src/proxy/delivery/probe.ts',
       'src/proxy/explain.ts',
@@ -76,11 +76,7 @@ const chokepoints = {
   // doctor asks in its place.
   buildOutboundRequest: {
     definedIn: 'src/proxy/delivery/outbound.ts',
-    calledIn: [
-      'src/cli/doctor/ask-as-router.ts',
-      'src/proxy/delivery/probe.ts',
-      'src/proxy/delivery/delivery.ts',
-    ],
+    calledIn: ['src/cli/doctor/finding.ts', 'src/proxy/delivery/probe.ts', 'src/proxy/delivery/delivery.ts'],
   },
   // Who may use the router's own paths.
   onlyAuthorizedCallers: {

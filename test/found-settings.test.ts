@@ -32,7 +32,7 @@ async function runWith(options: CommandContextOptions, ...args: string[]) {
 async function node(context: TestContext, host = hostname()) {
   const cluster = await syncCluster(context);
   const own = await cluster.startServer({ version: '1.36', name: 'cp-a', hostname: host });
-  const peer = await cluster.startServer({ version: '1.26', name: 'cp-b' });
+  const peer = await cluster.startServer({ version: '1.35', name: 'cp-b' });
   const manifest = await writeKubeadmLayout(join(cluster.directory, 'kubernetes'), cluster.certificates, {
     securePort: own.port,
   });
