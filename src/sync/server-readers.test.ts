@@ -9,7 +9,7 @@ import {
   jsonDocument,
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
-import { manualClock, settle } from '../../test/support/manual-clock.ts';
+import { manualClock, mockTimersOfSomeLength, settle } from '../../test/support/manual-clock.ts';
 import { defaultTiming } from './round.ts';
 import type { ServerDocument } from './server-documents.ts';
 import { createServerReaders } from './server-readers.ts';
@@ -189,7 +189,7 @@ test('a group version of the last reading is read again, though nothing lists it
 });
 
 test('a server that was lost is read while it starts, counts once it is ready, and holds up nobody', async (context) => {
-  context.mock.timers.enable({ apis: ['setTimeout'] });
+  mockTimersOfSomeLength(context);
   const server = fakeServer(responses);
   const other = fakeServer(responses);
   const { clock, readers, signal } = setUp({ server, other });

@@ -8,7 +8,7 @@ import {
   hangs,
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
-import { manualClock } from '../../test/support/manual-clock.ts';
+import { manualClock, mockTimersOfSomeLength } from '../../test/support/manual-clock.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import { buildSnapshot } from './build-snapshot.ts';
 import { defaultTiming } from './round.ts';
@@ -107,7 +107,7 @@ test('a document that cannot be read keeps its known hashes, and is read again a
 });
 
 test('a document that hangs costs the reading nothing but itself, and not again in the next round', async (context) => {
-  context.mock.timers.enable({ apis: ['setTimeout'] });
+  mockTimersOfSomeLength(context);
   const documents = serverOf([group('apps', ['deployments']), group('slow.example.com', ['things'])], {
     '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
     '/apis/slow.example.com/v1': hangs,

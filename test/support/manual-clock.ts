@@ -1,3 +1,4 @@
+import type { TestContext } from 'node:test';
 import type { Clock } from '../../src/runtime/time.ts';
 
 export interface ManualClock extends Clock {
@@ -66,4 +67,16 @@ export function manualClock(start = Date.UTC(2026, 0, 31), random: () => number 
 /** Lets everything run that waits for nothing but other work in memory (WebCrypto included). */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A pause that only lets others have their turn ends by itself. */
+export function mockTimersOfSomeLength({ mock }: TestContext): void {
+  const { setTimeout: realSetTimeout } = globalThis;
+  mock.timers.enable({ apis: ['setTimeout'] });
+  const mocked = globalThis.setTimeout;
+  globalThis.setTimeout = Object.assign(
+    (callback: () => void, milliseconds = 0) =>
+      (milliseconds === 0 ? realSetTimeout : mocked)(callback, milliseconds),
+    mocked,
+  );
 }
