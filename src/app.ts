@@ -1,13 +1,23 @@
 import { Hono } from 'hono/tiny';
 import { internalError } from './apimachinery/status.ts';
-import { type AppOptions, createFetchHandler } from './fetch-handler.ts';
-import type { HandlerEnvironment } from './request/router.ts';
-import { silentLogger } from './runtime/logger.ts';
+import type { OwnAppOptions } from './own-app.ts';
+import { resolveOptions } from './proxy/options.ts';
+import { createCarrier, createRouter, handleRequest } from './proxy/router.ts';
+import type { InboundRequest } from './request/inbound.ts';
+import { ownPathsPrefix, refuseDisguisedOwnPath } from './request/own-path-target.ts';
+import { type AdmittedRequest, type HandlerEnvironment, type Router, webInbound } from './request/router.ts';
+import { type Outcome, ownResponse, responseOf, sentElsewhere } from './request/transport.ts';
 
-export type { AppOptions } from './fetch-handler.ts';
+export interface AppOptions extends OwnAppOptions {
+  /** For a runtime that carries upgrades past the fetch handler: the same router. Default: one of its own. */
+  readonly router?: Router;
+}
+
+/** The router's own health, which everyone may read, and what only allowed callers may. */
+const ownPath = new RegExp(`^(?:/(?:livez|readyz|healthz)|/\\${ownPathsPrefix.slice(1)})(?=[/?]|$)`);
 
 /**
- * The whole router as one Hono app. Every request meets its one handler, which Hono then calls without composing a chain.
+ * The whole router as one portable fetch handler. Every request meets one handler, which Hono calls without composing a chain.
  *
  * @example
  * ```ts
@@ -17,10 +27,40 @@ export type { AppOptions } from './fetch-handler.ts';
  * ```
  */
 export function createApp(options: AppOptions): Hono<HandlerEnvironment> {
-  const { logger = silentLogger } = options;
-  const handle = createFetchHandler(options);
+  const settings = resolveOptions(options);
+  const { router = createRouter(settings), inbound: getInbound = webInbound, logger } = settings;
+  const { carry } = createCarrier(settings, router);
+  let ownApp: Hono<HandlerEnvironment> | undefined;
+
+  const serve = (request: AdmittedRequest): Outcome | Promise<Outcome> => {
+    const refusal = refuseDisguisedOwnPath(request);
+    return refusal === undefined ? carry(request) : ownResponse(refusal);
+  };
+
+  // What is an API server's: accept (400), authenticate (401, `options.authenticators`), decide, deliver.
+  const toApiServer = (inbound: InboundRequest): Response | Promise<Response> => {
+    if (inbound.respond === undefined) return handleRequest(inbound, router, logger, serve, responseOf);
+    void handleRequest(inbound, router, logger, serve, (outcome) => {
+      if (outcome.kind === 'response') inbound.respond?.(outcome.response);
+    });
+    return sentElsewhere;
+  };
+
+  /** In a module of its own: a Worker loads it with the first request for an own path (docs/decisions/0008). */
+  async function toOwnApp(request: Request, env: object | undefined): Promise<Response> {
+    if (ownApp === undefined) {
+      const { createOwnApp } = await import('./own-app.ts');
+      // Only what is finished is kept, and the first of it: on a Worker a promise belongs to the request that made it.
+      ownApp ??= createOwnApp(settings, router, toApiServer);
+    }
+    return ownApp.fetch(request, env);
+  }
+
   const app = new Hono<HandlerEnvironment>();
-  app.all('*', ({ req, env }) => handle(req.raw, env));
+  app.all('*', ({ req, env }) => {
+    const inbound = getInbound(req.raw, env);
+    return ownPath.test(inbound.target) ? toOwnApp(req.raw, env) : toApiServer(inbound);
+  });
   app.onError((error) => internalError(error, logger));
   return app;
 }

@@ -205,10 +205,10 @@ test('the order accept, identify, decide, carry, name, observe is spelled in one
     'src/proxy/router.ts',
   ]);
   assert.deepEqual(placesOf(/(?<!function )\bhandleRequest[<(]/), [
-    'src/edge/worker/websocket-upgrade.ts',
     // With a promise of the response, or with the response sent on another way.
-    'src/fetch-handler.ts',
-    'src/fetch-handler.ts',
+    'src/app.ts',
+    'src/app.ts',
+    'src/edge/worker/websocket-upgrade.ts',
     'src/node/upgrades/upgrade.ts',
     'src/proxy/middleware.ts',
   ]);

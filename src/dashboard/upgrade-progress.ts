@@ -44,7 +44,7 @@ export function upgradeProgress(
   };
 }
 
-export interface UpgradeDone {
+interface UpgradeDone {
   readonly from: string;
   /** Of the first and of the last server, milliseconds since the epoch. */
   readonly began: number;

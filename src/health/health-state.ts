@@ -220,7 +220,7 @@ function afterFailedProbe(
  * Milliseconds after a lost connection for which a server that does not say that it is ready is taken for one that starts. A
  * kube-apiserver takes a few seconds.
  */
-export const startDuration = 60_000;
+const startDuration = 60_000;
 
 /**
  * What is missing of a server that was lost, and gets nothing until it is known again, even where no other server could

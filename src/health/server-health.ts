@@ -259,7 +259,8 @@ export class ServerHealth {
   mayBeStarting(id: string): boolean {
     const state = this.#states.get(id);
     if (state === undefined) return false;
-    return !['down', undefined].includes(this.whyNot(id)) || mayBeStarting(state, this.#monotonic());
+    const missing = this.whyNot(id);
+    return (missing !== undefined && missing !== 'down') || mayBeStarting(state, this.#monotonic());
   }
 
   /** Whether it is worth asking often, as it may be ready any moment. */

@@ -74,7 +74,7 @@ function named({ caller, inbound }: OwnPathRequest): string {
  */
 export type Verdict = 'allowed' | 'denied' | 'unauthenticated' | 'untold' | 'unknown';
 
-export type OwnPathRequest = Pick<AdmittedRequest, 'inbound' | 'requestInfo' | 'caller'>;
+type OwnPathRequest = Pick<AdmittedRequest, 'inbound' | 'requestInfo' | 'caller'>;
 
 /** Never rejects. */
 export type Authorize = (request: OwnPathRequest) => Promise<Verdict>;

@@ -201,7 +201,7 @@ export interface HealthCheck {
 
 export const ping: HealthCheck = { name: 'ping', check: () => undefined };
 
-export interface HealthReport {
+interface HealthReport {
   readonly healthy: boolean;
   /** The body, in the form of kube-apiserver's health endpoints. */
   readonly body: string;

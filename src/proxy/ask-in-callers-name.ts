@@ -10,8 +10,6 @@ export interface AskOptions extends Pick<MixedVersionProxyOptions, 'transport'> 
   readonly router: Router;
 }
 
-export type CallersRequest = Pick<AdmittedRequest, 'inbound' | 'requestInfo'>;
-
 interface ServersResponse {
   readonly status: number;
   /** `undefined`: the body is larger than it may be. */

@@ -68,10 +68,14 @@ export function createDecider(settings: RouterSettings): Decider {
   const isBehind = (requestInfo: RequestInfo, table: RoutingTable | undefined, now: number): boolean => {
     const known = routingTable.current();
     if (table === undefined || known === undefined || health === undefined) return false;
+    const notKnown = health.notKnown();
+    // Nearly always: nothing is made on the request path, then.
+    if (notKnown.size === 0) return false;
+    const mayBePreferred = (id: string) =>
+      health.isKnownToOthers(id) && mayTip(known, id, preferredVersion, now);
     return (
-      [...health.notKnown().keys()].some(
-        (id) => health.isKnownToOthers(id) && mayTip(known, id, preferredVersion, now),
-      ) && dependsOnVersion(requestInfo, table, { now, preferredVersion })
+      [...notKnown.keys()].some(mayBePreferred) &&
+      dependsOnVersion(requestInfo, table, { now, preferredVersion })
     );
   };
 

@@ -22,7 +22,7 @@ interface Container {
  * What need not be parsed: for the name of an object or array, what stands in place of a member. It is asked by the member's
  * name, or by the item's text; `undefined`: the member is parsed.
  */
-export type KnownJson = ReadonlyMap<string, (key: string) => unknown>;
+type KnownJson = ReadonlyMap<string, (key: string) => unknown>;
 
 /**
  * As `parseJsonText`, in pieces of about a millisecond, so that others run in between.

@@ -6,13 +6,14 @@ import type {
 } from '../apimachinery/discovery-types.ts';
 import { isSubresourceName } from '../apimachinery/names.ts';
 import { servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
+import type { ServedSet } from '../snapshot/format/schema.ts';
 import {
   documentPathIssue,
   isPrototypeKey,
+  resourceDiscovery,
+  serverRelativeURL,
   storageVersionNameIssue,
-} from '../snapshot/format/parse-snapshot.ts';
-import type { ServedSet } from '../snapshot/format/schema.ts';
-import { resourceDiscovery, serverRelativeURL } from '../snapshot/format/schema.ts';
+} from '../snapshot/format/schema.ts';
 
 /**
  * What a server serves, without names that routers refuse. Extension API servers can list any name (external metrics are

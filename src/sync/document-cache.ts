@@ -3,7 +3,7 @@ import { backOffDelay, type Clock, createLimiter, withDeadline } from '../runtim
 import { ReadError } from './server-documents.ts';
 
 /** A document, and what is made of it. */
-export interface WantedDocument<Value> {
+interface WantedDocument<Value> {
   /** Documents with the same key have the same content, while their token stays the same. */
   readonly key: string;
   readonly token?: string;

@@ -3,8 +3,8 @@ import { storageVersionHash, storageVersionHashPattern } from '../apimachinery/s
 import { type ParsedAPIResourceList, parseAPIResourceList } from '../discovery/forms/classic.ts';
 import type { Clock } from '../runtime/time.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
-import { storageVersionNameIssue } from '../snapshot/format/parse-snapshot.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
+import { storageVersionNameIssue } from '../snapshot/format/schema.ts';
 import { createDocumentCache } from './document-cache.ts';
 import { getJsonIfServed, ReadError, type ServerDocuments } from './server-documents.ts';
 import type { CustomResource } from './shared-objects.ts';

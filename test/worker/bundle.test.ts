@@ -12,7 +12,7 @@ test('a start and a first request load no more than they need', async () => {
   const libraries = (inputs: readonly string[]): string[] =>
     inputs.filter((input) => input.startsWith('node_modules/'));
   assert.deepEqual(libraries(start), []);
-  assert.ok(first.includes('src/fetch-handler.ts') && first.includes('src/routing/decision.ts'));
+  assert.ok(first.includes('src/app.ts') && first.includes('src/routing/decision.ts'));
   // Nothing that signs, merges, reads clusters, checks tokens, or answers for itself.
   const late =
     /src\/sync\/|src\/own-app|src\/proxy\/(?:middleware|explain|merged)|src\/identity\/(?:jwt\/|assertion\/(?:sign|verify))|signing-key|seal\.ts|jose\/.*sign/;

@@ -337,7 +337,7 @@ export function notItsTurn(
 }
 
 /** Of a static pod, as kubeadm finds it (cmd/kubeadm/app/util/apiclient/wait.go). */
-export function mirrorPodPath(staticPod: string, node: string): string {
+function mirrorPodPath(staticPod: string, node: string): string {
   return `/api/v1/namespaces/kube-system/pods/${staticPod}-${node}`;
 }
 

@@ -1,7 +1,7 @@
 import { choice, setting } from '../../node/configuration/setting-types.ts';
 
 /** Forms for programs, as kubectl has them. */
-export type StructuredForm = 'json' | 'yaml';
+type StructuredForm = 'json' | 'yaml';
 
 export const outputSetting = setting('output', choice('text', 'json', 'yaml'), {
   short: 'o',

@@ -71,7 +71,7 @@ interface OutcomeContext {
  * local server may be one of those that a request could go to as to a peer.
  * @param ids of the servers that it could go to, or went to
  */
-export function destinationText(
+function destinationText(
   decision: Decision['decision'] | 'refused',
   reason: string,
   { ids, localServerId }: { readonly ids: readonly string[]; readonly localServerId: string | null },

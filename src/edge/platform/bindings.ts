@@ -13,7 +13,7 @@ export interface DurableObjectNamespace {
   get(id: object): Fetcher;
 }
 
-export type SqlRow = Readonly<Record<string, unknown>>;
+type SqlRow = Readonly<Record<string, unknown>>;
 
 /** A Durable Object's SQLite database (developers.cloudflare.com/durable-objects/api/sqlite-storage-api). */
 export interface SqlStorage {

@@ -3,7 +3,7 @@ import type { Logger } from '../../runtime/logger.ts';
 export const logLevels = ['debug', 'info', 'warn', 'error', 'none'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-export type LogSink = Readonly<Record<Exclude<LogLevel, 'none'>, (line: string) => void>>;
+type LogSink = Readonly<Record<Exclude<LogLevel, 'none'>, (line: string) => void>>;
 
 /**
  * Writes one JSON object a line, as the Node router does with `--logging-format=json`.

@@ -4,7 +4,7 @@ import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
  * A variable that holds JSON: as text (a secret, `--var`, capnp), or as the value itself where the runtime parses it
  * (`[vars]` in wrangler.toml, capnp `json`).
  */
-export type JsonVariable = string | boolean | number | object;
+type JsonVariable = string | boolean | number | object;
 
 /**
  * Variables, secrets and bindings of the Worker, as the runtime hands them over. Checked as a whole by

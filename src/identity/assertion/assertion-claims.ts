@@ -70,7 +70,7 @@ const claims = strict({
   user: strict({ name: nonEmptyText, uid: text, groups: listOf(text, maximumValues), extra }),
 });
 
-export type ParseClaimsResult =
+type ParseClaimsResult =
   | { readonly ok: true; readonly claims: PeerAssertionClaims }
   /** The reason, in one line. It names claims and quotes little of them. */
   | { readonly ok: false; readonly issue: string };

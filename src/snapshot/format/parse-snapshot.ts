@@ -1,8 +1,5 @@
 import type * as v from 'valibot';
 import type { APIGroupDiscovery, APIVersionDiscovery } from '../../apimachinery/discovery-types.ts';
-import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
-import { isDns1035Label, isDns1123Subdomain, isVisibleAscii } from '../../apimachinery/names.ts';
-import { sha256DigestPattern } from '../../runtime/bytes.ts';
 import { parseLargeJson } from '../../runtime/large-json.ts';
 import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
 import {
@@ -20,11 +17,15 @@ import {
   apiService,
   apiVersion,
   customResourceGroup,
+  documentPathIssue,
   freshness,
   groupMetadata,
   groupVersions,
+  isPrototypeKey,
   kind,
   metadata,
+  nameIssue,
+  prototypeKeyIssue,
   resourceDiscovery,
   type ServedSet,
   type Snapshot,
@@ -33,8 +34,11 @@ import {
   servedVersions,
   server,
   serverRelativeURL,
+  setKeyIssue,
   storageVersionHash,
+  storageVersionNameIssue,
   subresourceNames,
+  versionIssue,
   versionName,
 } from './schema.ts';
 
@@ -46,8 +50,8 @@ type ParseSnapshotResult =
 // What has been checked, each as the very object that it came back as.
 const checkedSets = new WeakMap<object, { readonly key: string; readonly set: ServedSet }>();
 const checkedGroups = new WeakMap<object, APIGroupDiscovery>();
-const checkedApiServices = new WeakMap<object, Snapshot['apiServices']>();
-const checkedCustomResources = new WeakMap<object, Snapshot['customResourceGroups']>();
+const checkedApiServices = new WeakMap<object, SnapshotApiService[]>();
+const checkedCustomResources = new WeakMap<object, v.InferOutput<typeof customResourceGroup>[]>();
 
 function checkedBefore<Value>(checked: WeakMap<object, Value>, input: unknown): Value | undefined {
   return typeof input === 'object' && input !== null ? checked.get(input) : undefined;
@@ -163,22 +167,18 @@ class SnapshotReader {
       this.#issues.add('servers', 'must list at least one server');
     }
     const servedSets = await this.#servedSets(document.servedSets, document.discoveryGroups);
-    const apiServices =
-      checkedBefore(checkedApiServices, document.apiServices) ??
-      (await this.#list(
-        document.apiServices,
-        'apiServices',
-        snapshotLimits.apiServices,
-        this.#apiServiceReader(),
-      ));
-    const customResourceGroups =
-      checkedBefore(checkedCustomResources, document.customResourceGroups) ??
-      (await this.#list(
-        document.customResourceGroups,
-        'customResourceGroups',
-        snapshotLimits.customResourceGroups,
-        this.#value(customResourceGroup),
-      ));
+    const apiServices = await this.#listOnce(
+      checkedApiServices,
+      document.apiServices,
+      'apiServices',
+      this.#apiServiceReader(),
+    );
+    const customResourceGroups = await this.#listOnce(
+      checkedCustomResources,
+      document.customResourceGroups,
+      'customResourceGroups',
+      this.#value(customResourceGroup),
+    );
     if (
       !this.#issues.isEmpty ||
       readApiVersion === undefined ||
@@ -187,8 +187,6 @@ class SnapshotReader {
     ) {
       return undefined;
     }
-    checkedApiServices.set(apiServices, apiServices);
-    checkedCustomResources.set(customResourceGroups, customResourceGroups);
     return {
       apiVersion: readApiVersion,
       kind: readKind,
@@ -423,6 +421,21 @@ class SnapshotReader {
     return items;
   }
 
+  /** As `#list`, without a look at one that was checked before. */
+  async #listOnce<Item>(
+    checked: WeakMap<object, Item[]>,
+    input: unknown,
+    path: 'apiServices' | 'customResourceGroups',
+    readItem: Read<Item>,
+  ): Promise<Item[]> {
+    const before = checkedBefore(checked, input);
+    if (before !== undefined) return before;
+    const issuesBefore = this.#issues.count;
+    const items = await this.#list(input, path, snapshotLimits[path], readItem);
+    if (this.#issues.count === issuesBefore) checked.set(items, items);
+    return items;
+  }
+
   /** The entries of a map that `readEntry` could read. @param keyIssue the error of a key, if it has one */
   async #record<Value>(
     input: unknown,
@@ -466,47 +479,4 @@ function wayToPrototypeKey(value: unknown, depth = 0): readonly (string | number
     if (below !== undefined) return [Array.isArray(value) ? Number(key) : key, ...below];
   }
   return undefined;
-}
-
-const prototypeKeyIssue = 'must not be used as a name';
-
-function nameIssue(key: string): string | undefined {
-  return isPrototypeKey(key) ? prototypeKeyIssue : undefined;
-}
-
-function setKeyIssue(key: string): string | undefined {
-  return sha256DigestPattern.test(key)
-    ? undefined
-    : 'must be named sha256: and 64 hexadecimal digits in lower case';
-}
-
-const prototypeKeys = new Set(['__proto__', 'constructor', 'prototype']);
-
-/**
- * Whether a snapshot may have no member of this name. `JSON.parse` makes plain members of such names. Copied from object to
- * object by code that does not know better, they reach into prototypes; no name of Kubernetes is spelled like this.
- */
-export function isPrototypeKey(key: string): boolean {
-  return prototypeKeys.has(key);
-}
-
-/** Upstream's rule for the name of a StorageVersion (pkg/apis/apiserverinternal/validation). */
-export function storageVersionNameIssue(name: string): string | undefined {
-  const parsed = parseStorageVersionName(name);
-  if (parsed === undefined) return 'must be named <group>.<resource>, the legacy group written core';
-  // core has become the empty group.
-  if (parsed.group !== '' && !isDns1123Subdomain(parsed.group)) {
-    return 'must begin with an API group, a DNS subdomain in lower case';
-  }
-  return isDns1035Label(parsed.resource) ? undefined : 'must end in a resource name, an RFC 1035 label';
-}
-
-function versionIssue(version: string): string | undefined {
-  return isDns1035Label(version) ? undefined : 'must be an API version such as v1 or v2beta1';
-}
-
-export function documentPathIssue(path: string): string | undefined {
-  return path !== '' && !path.startsWith('/') && path.length <= snapshotLimits.text && isVisibleAscii(path)
-    ? undefined
-    : 'must be a path without its leading slash, such as apis/batch/v1';
 }

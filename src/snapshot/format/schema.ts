@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
+import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
 import {
   isDns1035Label,
   isDns1123Label,
@@ -8,6 +9,7 @@ import {
   isVisibleAscii,
 } from '../../apimachinery/names.ts';
 import { storageVersionHashPattern } from '../../apimachinery/storage-version-hash.ts';
+import { sha256DigestPattern } from '../../runtime/bytes.ts';
 import { parseRfc3339 } from '../../runtime/time.ts';
 import { boolean, expected, listOf, strict, textThat, wholeNumber } from '../../runtime/validation.ts';
 import { advertisedBy, parseHostPort, parseHttpsOrigin, parseIpAddress } from '../addresses/addresses.ts';
@@ -59,7 +61,7 @@ export const httpsOrigin = v.pipe(
 );
 
 // The snapshot's schema, one piece for each thing that `parseSnapshot` reads on its own. The pieces are
-// small so that a snapshot of a million errors is refused in bounded memory. `types.ts` has the types.
+// small so that a snapshot of a million errors is refused in bounded memory.
 
 export const snapshotApiVersion = 'mixed-version-proxy/v1alpha1';
 export const snapshotKind = 'StorageVersionSnapshot';
@@ -290,4 +292,49 @@ export interface ServedSet {
   readonly discovery?: readonly APIGroupDiscovery[] | undefined;
   /** Path (as in the `/openapi/v3` index, for example `apis/batch/v1`) to the server's own `serverRelativeURL`. */
   readonly openapiV3?: Readonly<Record<string, string>> | undefined;
+}
+
+// What a snapshot may have as names, beside its values: the keys of its maps.
+
+export const prototypeKeyIssue = 'must not be used as a name';
+
+export function nameIssue(key: string): string | undefined {
+  return isPrototypeKey(key) ? prototypeKeyIssue : undefined;
+}
+
+export function setKeyIssue(key: string): string | undefined {
+  return sha256DigestPattern.test(key)
+    ? undefined
+    : 'must be named sha256: and 64 hexadecimal digits in lower case';
+}
+
+const prototypeKeys = new Set(['__proto__', 'constructor', 'prototype']);
+
+/**
+ * Whether a snapshot may have no member of this name. `JSON.parse` makes plain members of such names. Copied from object to
+ * object by code that does not know better, they reach into prototypes; no name of Kubernetes is spelled like this.
+ */
+export function isPrototypeKey(key: string): boolean {
+  return prototypeKeys.has(key);
+}
+
+/** Upstream's rule for the name of a StorageVersion (pkg/apis/apiserverinternal/validation). */
+export function storageVersionNameIssue(name: string): string | undefined {
+  const parsed = parseStorageVersionName(name);
+  if (parsed === undefined) return 'must be named <group>.<resource>, the legacy group written core';
+  // core has become the empty group.
+  if (parsed.group !== '' && !isDns1123Subdomain(parsed.group)) {
+    return 'must begin with an API group, a DNS subdomain in lower case';
+  }
+  return isDns1035Label(parsed.resource) ? undefined : 'must end in a resource name, an RFC 1035 label';
+}
+
+export function versionIssue(version: string): string | undefined {
+  return isDns1035Label(version) ? undefined : 'must be an API version such as v1 or v2beta1';
+}
+
+export function documentPathIssue(path: string): string | undefined {
+  return path !== '' && !path.startsWith('/') && path.length <= snapshotLimits.text && isVisibleAscii(path)
+    ? undefined
+    : 'must be a path without its leading slash, such as apis/batch/v1';
 }

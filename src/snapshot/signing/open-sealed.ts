@@ -108,7 +108,7 @@ export function readRenewal(input: unknown): SnapshotRenewal {
 export const sealedSnapshotType = 'mixed-version-proxy-snapshot+jws';
 
 /** Checks of a signed document before its content is read. */
-export interface SealRules {
+interface SealRules {
   /** What it is, for messages: `The snapshot`. */
   readonly subject: string;
   /** The one accepted `typ`. */
