@@ -287,8 +287,8 @@ async function start(
     const now = Date.now();
     const coming = comingPreference(table, config.preferredVersion, now);
     if (coming === undefined) return;
-    // Before the version changes: else they show for a while what it drops, and what clients write by that is lost. They are
-    // opened again with it (`Router.settled`).
+    // Watches end before the version changes. Else they show objects without the new fields for a while, and a client that
+    // writes such an object removes the fields. `Router.settled` opens them again at the new version.
     waitTimer = setTimeout(
       () => traffic.openStreams.endMisplaced({ over: Math.max(0, coming.at - Date.now()) }),
       Math.max(0, coming.waitFrom - now) + timerSlack,

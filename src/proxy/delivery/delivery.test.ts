@@ -154,7 +154,7 @@ test('a 404 is not believed while a server says that it is not ready, for a minu
     health.probing(id);
     health.probed(id, 'ready', 1);
   }
-  // The probes of a busy router miss that a server was away: it ends, or it has been started again.
+  // A busy router's probes may miss that a server was away. Not ready, the server ends, or has been started again.
   health.probing('b');
   health.probed('b', 'not-ready', 1);
   assert.equal(health.isToBeVerified('b'), true);

@@ -47,7 +47,8 @@ export class ServerChoice {
       (isInOrder ? candidates.find((each) => each !== except && this.#isFirst(each)) : undefined) ??
       this.#usable(candidates, except);
     if (versions === undefined) return first && this.#choiceOf(first);
-    // A slow one is asked for a while all the same: others ask it, too, and another version stores what it would lose.
+    // A slow server is asked for a while all the same: other routers still ask it, and it would drop the fields that a
+    // server of another version stores meanwhile.
     if (first !== undefined && (this.#isFirst(first) || this.#options.state.mayStillServe(first.id))) {
       return this.#choiceOf(first, versions, versions.asked);
     }
