@@ -68,7 +68,8 @@ test('without a Lease, and by one from the future, it counts ten seconds after i
   const before = snapshotAt(old);
   const mixed = { ...old, c: 'v1.36.0' };
   assert.deepEqual(changesOf(before, mixed, 3, {}, { c: [2, 2.5] }), ['c 1.35 1.36 13 from 10']);
-  assert.deepEqual(changesOf(before, mixed, 3, { c: 3_600 }, { c: [2, 2.5] }), ['c 1.35 1.36 13 from 10']);
+  // By the clock of another router it may not be from the future.
+  assert.deepEqual(changesOf(before, mixed, 3, { c: 3_600 }, { c: [2, 2.5] }), ['c 1.35 1.36 13 from 5']);
 });
 
 test('who has not seen a server start waits until it must count for everybody', () => {

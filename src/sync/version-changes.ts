@@ -80,13 +80,15 @@ interface Span {
 
 function spanOf(acquired: Acquisition | undefined, start: Start, now: number): Span {
   const { notReadyAt, readyAt } = start;
-  // Nobody else has a Lease to go by, or by their clock it is no longer from the future.
-  if (acquired === undefined || acquired.at > now) {
+  // Nobody else has a Lease to go by.
+  if (acquired === undefined) {
     return { at: now + countsAfter, waitFrom: notReadyAt + countsAfter - versionSettlesFor };
   }
   const ready = { from: notReadyAt + countsAfterReady, at: readyAt + countsAfterReady };
-  // That of the new process has not been seen yet.
-  if (isOfBefore(acquired, start)) return { at: now + countsAfter, waitFrom: ready.from - versionSettlesFor };
+  // The Lease of the new process has not been seen yet. Or it is from the future, though not by the clocks of others.
+  if (isOfBefore(acquired, start) || acquired.at > now + versionSettlesFor) {
+    return { at: now + countsAfter, waitFrom: ready.from - versionSettlesFor };
+  }
   return {
     at: Math.max(acquired.at + countsAfter, ready.at),
     waitFrom: Math.max(acquired.from + countsAfter, ready.from) - versionSettlesFor,
