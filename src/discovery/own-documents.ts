@@ -1,10 +1,9 @@
 import * as v from 'valibot';
 import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
-import { groupNameOf } from '../apimachinery/group-version.ts';
 import { parseLargeJson } from '../runtime/large-json.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { createTimeSlice } from '../runtime/time.ts';
-import { parseAggregatedInSlices } from './forms/aggregated.ts';
+import { ownGroups } from './forms/aggregated.ts';
 import {
   type ParsedAPIGroup,
   type ParsedAPIResourceList,
@@ -56,18 +55,13 @@ async function parseOwnDocument(
 ): Promise<OwnDocument | undefined> {
   if (path.kind === 'groups' && !/;\s*as=APIGroupDiscoveryList/i.test(contentType)) return undefined;
   const slice = createTimeSlice();
-  const parsed = await parseLargeJson(text, maximumDepth, slice);
+  const parsed = await parseLargeJson(text, discoveryDepth, slice);
   if (!parsed.ok)
     throw new DiscoveryDocumentError('InvalidDocument', `This document ${parsed.issue.message}.`);
   const document = parsed.value;
   switch (path.kind) {
-    case 'groups': {
-      // A legacy group counts only where /api gives it, any other one only where /apis does.
-      const groups = (await parseAggregatedInSlices(document, slice)).filter(
-        (group) => (groupNameOf(group) === '') === path.legacy,
-      );
-      return { kind: 'groups', groups };
-    }
+    case 'groups':
+      return { kind: 'groups', groups: await ownGroups(document, path.legacy, slice) };
     case 'group': {
       const group = parseAPIGroup(document);
       return group.name === path.group ? { kind: 'group', group } : undefined;
@@ -82,7 +76,7 @@ async function parseOwnDocument(
 }
 
 /** Levels of a document of a server: those of the deepest, an accepted type of a subresource, are 11. */
-const maximumDepth = 64;
+export const discoveryDepth = 64;
 /** Documents kept at most: those of a large cluster by every client form, not what clients invent. */
 const maximumDocuments = 512;
 /** Characters of a text that is kept, to know it again. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
-import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
-import { groupNameOf } from '../apimachinery/group-version.ts';
-import { parseAggregated } from '../discovery/forms/aggregated.ts';
+import type { APIGroupDiscovery, APIResourceDiscovery } from '../apimachinery/discovery-types.ts';
+import { isSubresourceName } from '../apimachinery/names.ts';
+import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
 import {
   groupsFromClassic,
   type ParsedAPIGroupList,
@@ -13,13 +13,18 @@ import {
 import { groupName, versionName } from '../discovery/forms/parse-document.ts';
 import { ownDiscoveryAccept, parseOpenApiV3Index } from '../discovery/own-documents.ts';
 import { errorMessage } from '../runtime/errors.ts';
-import { createLimiter } from '../runtime/time.ts';
+import { createLimiter, createTimeSlice, type TimeSlice } from '../runtime/time.ts';
 import { describeIssues } from '../runtime/validation.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import { servedSetIssues } from '../snapshot/format/parse-snapshot.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
-import { shortText } from '../snapshot/format/schema.ts';
-import { acceptablePaths, acceptableSet } from './acceptable-set.ts';
+import {
+  documentPathIssue,
+  isPrototypeKey,
+  resourceDiscovery,
+  serverRelativeURL,
+  shortText,
+} from '../snapshot/format/schema.ts';
 import {
   checkedDocument,
   getJson,
@@ -35,8 +40,13 @@ import {
 } from './server-documents.ts';
 import { apiServicesOf, apiServicesPath, parseApiService, sharedGroupVersions } from './shared-objects.ts';
 import { readResourceList, type StorageVersionHashReader } from './storage-version-hashes.ts';
-import type { OpenApiReading, ServerReading } from './sync-server.ts';
-import { documentsIn, openApiTypes } from './sync-server.ts';
+import {
+  acceptableNames,
+  documentsIn,
+  type OpenApiReading,
+  openApiTypes,
+  type ServerReading,
+} from './sync-server.ts';
 
 interface ReadServerOptions {
   readonly signal?: AbortSignal;
@@ -99,18 +109,6 @@ interface ReadSet {
 const readBefore = new WeakMap<ServerDocument, { readonly apis: ServerDocument; readonly read: ReadSet }>();
 const indexReadBefore = new WeakMap<ServerDocument, OpenApiReading>();
 
-/** @throws {ReadError} if it serves nothing yet, or more than a snapshot can hold */
-async function checkedSet(groups: readonly APIGroupDiscovery[]): Promise<ServedSet> {
-  const set = acceptableSet(groups);
-  if (Object.keys(set.storageVersions).length === 0) {
-    throw new ReadError('NothingServed', 'discovery is empty: the server is still starting');
-  }
-  const issues = await servedSetIssues(set);
-  if (issues.length === 0) return set;
-  const reason = `routers would refuse a snapshot with what it says: ${describeIssues(issues)}`;
-  throw new ReadError('InvalidDocument', reason);
-}
-
 const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
 
 /** Reads what a server itself serves, in the best form that it has. */
@@ -126,17 +124,67 @@ async function readSet(
   ]);
   const before = readBefore.get(api);
   if (before?.apis === apis) return before.read;
-  const [legacyGroups, otherGroups] = [parseJson('/api', api), parseJson('/apis', apis)];
-  if (!v.is(aggregatedDocument, legacyGroups) || !v.is(aggregatedDocument, otherGroups)) {
+  const slice = createTimeSlice();
+  const legacy = await parseJson('/api', api);
+  const others = await parseJson('/apis', apis);
+  if (!v.is(aggregatedDocument, legacy) || !v.is(aggregatedDocument, others)) {
     const { groups, resourceLists } = await readClassic(documents, concurrentDocuments, unlisted, signal);
-    return { set: await checkedSet(groups), resourceLists };
+    return { set: await acceptableSet(groups, slice), resourceLists };
   }
-  // A legacy group counts only where /api gives it, any other one only where /apis does.
-  const legacy = parseAggregated(legacyGroups).filter((group) => groupNameOf(group) === '');
-  const others = parseAggregated(otherGroups).filter((group) => groupNameOf(group) !== '');
-  const read = { set: await checkedSet([...legacy, ...others]) };
+  const groups = [...(await ownGroups(legacy, true, slice)), ...(await ownGroups(others, false, slice))];
+  const read = { set: await acceptableSet(groups, slice) };
   readBefore.set(api, { apis, read });
   return read;
+}
+
+/**
+ * What a server serves, without names that routers refuse. Extension API servers can list any name (external metrics are
+ * called `queue_depth`), and a router refuses a snapshot with one invalid name. Requests for those resources still work:
+ * they go by their APIService.
+ *
+ * @throws {ReadError} if it serves nothing yet, or more than a snapshot can hold
+ */
+async function acceptableSet(groups: readonly APIGroupDiscovery[], slice: TimeSlice): Promise<ServedSet> {
+  const named: APIGroupDiscovery[] = [];
+  const discovery: APIGroupDiscovery[] = [];
+  for (const group of groups) {
+    const each = withResources(group, withAcceptableSubresources);
+    named.push(each);
+    discovery.push(withResources(each, (resource) => (v.is(resourceDiscovery, resource) ? resource : [])));
+    await slice.rest();
+  }
+  const { storageVersions, subresources = {} } = servedSetFromDiscovery(named);
+  const set = {
+    storageVersions: acceptableNames(storageVersions),
+    subresources: acceptableNames(subresources),
+    discovery,
+  };
+  if (Object.keys(set.storageVersions).length === 0) {
+    throw new ReadError('NothingServed', 'discovery is empty: the server is still starting');
+  }
+  const issues = await servedSetIssues(set);
+  if (issues.length === 0) return set;
+  const reason = `routers would refuse a snapshot with what it says: ${describeIssues(issues)}`;
+  throw new ReadError('InvalidDocument', reason);
+}
+
+/** Without versions that are named like a part of a prototype. */
+function withResources(
+  group: APIGroupDiscovery,
+  map: (resource: APIResourceDiscovery) => APIResourceDiscovery | [],
+): APIGroupDiscovery {
+  const versions = group.versions
+    ?.filter(({ version }) => !isPrototypeKey(version))
+    .map(({ resources, ...version }) => ({
+      ...version,
+      ...(resources === undefined ? {} : { resources: resources.flatMap(map) }),
+    }));
+  return versions === undefined ? group : { ...group, versions };
+}
+
+function withAcceptableSubresources(resource: APIResourceDiscovery): APIResourceDiscovery {
+  const subresources = resource.subresources?.filter(({ subresource }) => isSubresourceName(subresource));
+  return subresources === undefined ? resource : { ...resource, subresources };
 }
 
 /** k8s.io/apimachinery pkg/version/types.go. */
@@ -283,7 +331,8 @@ async function readOpenApiIndex(
       const before = indexReadBefore.get(document);
       if (before !== undefined) return before;
       if (isNotServed(document)) return { kind: 'not-served' };
-      const paths = acceptablePaths(parseOpenApiV3Index(parseJson('/openapi/v3', document, openApiTypes)));
+      const index = parseOpenApiV3Index(await parseJson('/openapi/v3', document, openApiTypes));
+      const paths = acceptablePaths(index);
       if (Object.keys(paths).length > snapshotLimits.documents) {
         throw new ReadError('InvalidDocument', `it names more than ${snapshotLimits.documents} documents`);
       }
@@ -294,6 +343,15 @@ async function readOpenApiIndex(
   } catch (error) {
     return { kind: 'failed', reason: errorMessage(error) };
   }
+}
+
+/** Of the documents of an OpenAPI v3 index those that a snapshot can hold. */
+function acceptablePaths(paths: Readonly<Record<string, string>>): Record<string, string> {
+  const kept = Object.entries(paths).filter(
+    ([path, url]) =>
+      !isPrototypeKey(path) && documentPathIssue(path) === undefined && v.is(serverRelativeURL, url),
+  );
+  return Object.fromEntries(kept);
 }
 
 /** The group versions (`batch/v1`) that a server's OpenAPI v3 index names, without those of the legacy group. */

@@ -317,5 +317,5 @@ async function readDigests(
     throw new ReadError('InvalidDocument', `${withoutQuery(url)} has more than ${maximumLength} characters`);
   }
   if (isNotServed(document)) throw new ReadError('UnexpectedStatus', `${withoutQuery(url)} is not served`);
-  return schemaDigests(parseJson(url, document, openApiTypes), group, version, digested);
+  return schemaDigests(await parseJson(url, document, openApiTypes), group, version, digested);
 }

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { CodedError, errorMessage } from '../runtime/errors.ts';
-import { withDeadline } from '../runtime/time.ts';
+import { parseLargeJson } from '../runtime/large-json.ts';
+import { createTimeSlice, withDeadline } from '../runtime/time.ts';
 
 export interface ServerDocument {
   readonly status: number;
@@ -112,12 +113,12 @@ export function isNotServed(document: ServerDocument): boolean {
   }
 }
 
-/** @throws {ReadError} for any response but a 200 with complete JSON */
-export function parseJson(
+/** In slices: a list can have megabytes. @throws {ReadError} for any response but a 200 with complete JSON */
+export async function parseJson(
   path: string,
   document: ServerDocument,
   mediaTypes: readonly string[] = [jsonType],
-): unknown {
+): Promise<unknown> {
   const subject = withoutQuery(path);
   if (document.status !== 200) {
     throw new ReadError(
@@ -132,12 +133,13 @@ export function parseJson(
       `${subject} returned ${type === '' ? 'no content type' : type} instead of application/json`,
     );
   }
-  try {
-    return JSON.parse(document.body);
-  } catch (cause) {
-    throw new ReadError('InvalidDocument', `${subject} is not complete JSON`, { cause });
-  }
+  const parsed = await parseLargeJson(document.body, maximumDepth, createTimeSlice());
+  if (parsed.ok) return parsed.value;
+  throw new ReadError('InvalidDocument', `${subject} is not complete JSON`);
 }
+
+/** Levels of a document: a custom resource's definition has three for each level of its schema. */
+const maximumDepth = 512;
 
 const status403 = v.object({ kind: v.literal('Status'), code: v.literal(403), message: v.string() });
 /** Characters of a message; kube-apiserver's has some 150. */

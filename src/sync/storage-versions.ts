@@ -7,10 +7,9 @@ import {
 import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
 import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
-import { acceptableNames } from './acceptable-set.ts';
 import { checkedDocument } from './server-documents.ts';
 import type { GroupAndVersion } from './shared-objects.ts';
-import { groupVersionsIn } from './sync-server.ts';
+import { acceptableNames, groupVersionsIn } from './sync-server.ts';
 
 export const storageVersionsPath = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions';
 

@@ -1,7 +1,12 @@
 import type { APIGroupDiscovery, APIResourceDiscovery } from '../apimachinery/discovery-types.ts';
 import { groupVersionString } from '../apimachinery/group-version.ts';
 import { parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
-import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/schema.ts';
+import {
+  type ServedSet,
+  type Snapshot,
+  type SnapshotServer,
+  storageVersionNameIssue,
+} from '../snapshot/format/schema.ts';
 import type { ReadErrorCode, ServerDocuments } from './server-documents.ts';
 
 /** When the holder of a Lease acquired it, in milliseconds since the epoch: not before `from`, and at the latest `at`. */
@@ -116,5 +121,12 @@ export function documentsIn(paths: Readonly<Record<string, string>> = {}): Reado
       const named = parseDiscoveryPath(`/${path}`);
       return named?.kind === 'resources' ? [[groupVersionString(named.group, named.version), url]] : [];
     }),
+  );
+}
+
+/** Those of a record by `<group>.<resource>` that a snapshot can hold. */
+export function acceptableNames<Value>(byName: Readonly<Record<string, Value>>): Record<string, Value> {
+  return Object.fromEntries(
+    Object.entries(byName).filter(([name]) => storageVersionNameIssue(name) === undefined),
   );
 }

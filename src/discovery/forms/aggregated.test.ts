@@ -29,18 +29,18 @@ describe('a document is refused, with the reason,', () => {
     ],
     ['when its items are missing', list(undefined), 'InvalidDocument', /items/],
     ['when its items are no list', list({}), 'InvalidDocument', /items/],
-    ['when a group has no metadata', list([{ versions: [] }]), 'InvalidDocument', /items\.0\.metadata/],
+    ['when a group has no metadata', list([{ versions: [] }]), 'InvalidDocument', / at metadata/],
     [
       'when a group is called like a path',
       list([{ metadata: { name: '../x' } }]),
       'InvalidDocument',
-      /items\.0\.metadata\.name/,
+      / at metadata\.name/,
     ],
     [
       'when a version has no name',
       list([{ metadata: {}, versions: [{}] }]),
       'InvalidDocument',
-      /items\.0\.versions\.0\.version/,
+      /versions\.0\.version/,
     ],
     [
       'when a version is called like a property of every object',
@@ -65,7 +65,7 @@ describe('a document is refused, with the reason,', () => {
   ];
   for (const [name, document, code, message] of cases) {
     test(name, () => {
-      assert.throws(() => parseAggregated(document), { name: 'DiscoveryDocumentError', code, message });
+      assert.throws(() => [...parseAggregated(document)], { name: 'DiscoveryDocumentError', code, message });
     });
   }
 });
@@ -86,7 +86,7 @@ test('fields that are not known are dropped, what Go writes as null is absent', 
       ],
     },
   ]);
-  assert.deepEqual(JSON.parse(JSON.stringify(parseAggregated(document))), [
+  assert.deepEqual(JSON.parse(JSON.stringify([...parseAggregated(document)])), [
     {
       metadata: { name: 'example.com' },
       versions: [
@@ -95,7 +95,7 @@ test('fields that are not known are dropped, what Go writes as null is absent', 
       ],
     },
   ]);
-  assert.deepEqual(parseAggregated(list(null)), []);
+  assert.deepEqual([...parseAggregated(list(null))], []);
 });
 
 test('group versions that a server marks Stale stay marked; marks and scopes of other kinds are none', () => {
@@ -127,7 +127,7 @@ test('a group or a version that no snapshot may have is refused, for one would c
     ['Example.com', 'v1'],
     ['example.com', 'V1'],
   ]) {
-    assert.throws(() => parseAggregated(list([{ metadata: { name }, versions: [{ version }] }])), {
+    assert.throws(() => [...parseAggregated(list([{ metadata: { name }, versions: [{ version }] }]))], {
       code: 'InvalidDocument',
     });
   }
@@ -142,7 +142,7 @@ test('whatever arrives, the response is groups or the one error', () => {
   fc.assert(
     fc.property(documents, (document) => {
       try {
-        assert.ok(Array.isArray(parseAggregated(document)));
+        assert.ok([...parseAggregated(document)].every(({ versions = [] }) => Array.isArray(versions)));
       } catch (error) {
         assert.ok(error instanceof DiscoveryDocumentError);
       }

@@ -128,36 +128,32 @@ const group = v.object({
 
 const apiGroupDiscoveryList = v.object({
   apiVersion: v.picklist(['apidiscovery.k8s.io/v2', 'apidiscovery.k8s.io/v2beta1']),
-  items: listField(group),
+  items: listField(v.unknown()),
 });
 
 /**
- * Reads `APIGroupDiscoveryList`, v2 or v2beta1. Fields it does not know are dropped; group versions marked
- * Stale stay marked.
+ * Reads `APIGroupDiscoveryList`, v2 or v2beta1, a group at a time, so that others can run in between. Fields it does not
+ * know are dropped; group versions marked Stale stay marked.
  *
  * @param document parsed JSON of unknown origin
  * @throws {DiscoveryDocumentError} for anything else
  */
-export function parseAggregated(document: unknown): APIGroupDiscovery[] {
-  return parseDocument('APIGroupDiscoveryList', apiGroupDiscoveryList, document).items;
+export function* parseAggregated(document: unknown): Generator<APIGroupDiscovery> {
+  const { items } = parseDocument('APIGroupDiscoveryList', apiGroupDiscoveryList, document);
+  for (const item of items) {
+    yield parseWith(group, item, 'InvalidDocument', 'This APIGroupDiscoveryList is broken in an item at');
+  }
 }
 
-const apiGroupDiscoveryListOfAny = v.object({
-  ...apiGroupDiscoveryList.entries,
-  items: listField(v.unknown()),
-});
-
-/** The same, a group at a time. */
-export async function parseAggregatedInSlices(
+/** The same, in slices. Of `/api` (`isLegacy`) only the legacy group counts, of `/apis` only the others. */
+export async function ownGroups(
   document: unknown,
+  isLegacy: boolean,
   slice: TimeSlice,
 ): Promise<APIGroupDiscovery[]> {
-  const { items } = parseDocument('APIGroupDiscoveryList', apiGroupDiscoveryListOfAny, document);
   const groups: APIGroupDiscovery[] = [];
-  for (const item of items) {
-    groups.push(
-      parseWith(group, item, 'InvalidDocument', 'This APIGroupDiscoveryList is broken in an item at'),
-    );
+  for (const each of parseAggregated(document)) {
+    if ((groupNameOf(each) === '') === isLegacy) groups.push(each);
     await slice.rest();
   }
   return groups;

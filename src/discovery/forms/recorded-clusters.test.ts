@@ -202,7 +202,7 @@ test('a recorded aggregated document that is read and written again is the same,
     for (const document of [aggregated?.api, aggregated?.apis]) {
       assert.ok(document);
       assert.equal(
-        JSON.stringify(aggregatedDocument('v2beta1', parseAggregated(document))),
+        JSON.stringify(aggregatedDocument('v2beta1', [...parseAggregated(document)])),
         JSON.stringify(document),
       );
     }

@@ -3,8 +3,8 @@ import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import type { RawHeaders } from '../../apimachinery/raw-headers.ts';
 import { parseRequestInfo } from '../../apimachinery/request-info.ts';
 import { minorVersion } from '../../apimachinery/server-version.ts';
-import { parseAggregated, servedSetFromDiscovery } from '../../discovery/forms/aggregated.ts';
-import { ownDiscoveryAccept } from '../../discovery/own-documents.ts';
+import { ownGroups, servedSetFromDiscovery } from '../../discovery/forms/aggregated.ts';
+import { discoveryDepth, ownDiscoveryAccept } from '../../discovery/own-documents.ts';
 import type { ProbeOutcome } from '../../health/health-state.ts';
 import { type Destination, foundNoConnection, TransportError } from '../../request/destination.ts';
 import type { InboundRequest } from '../../request/inbound.ts';
@@ -12,7 +12,9 @@ import { responseOf, type Transport } from '../../request/transport.ts';
 import type { Caller } from '../../request/user-info.ts';
 import type { Decision } from '../../routing/decision.ts';
 import { readText } from '../../runtime/bytes.ts';
+import { parseLargeJson } from '../../runtime/large-json.ts';
 import { FailureLog, type Logger } from '../../runtime/logger.ts';
+import { createTimeSlice } from '../../runtime/time.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { buildOutboundRequest, type OutboundOptions } from './outbound.ts';
@@ -74,17 +76,18 @@ export function createProbe(
   }
 
   async function wordOf(destination: Destination, signal: AbortSignal): Promise<ServerWord> {
-    const [version, ...groups] = await Promise.all([
+    const groupsUnder = async (path: string) => {
+      const response = await ask(destination, path, signal, ownDiscoveryAccept, discoveryDocument);
+      return groupsIn(response, path === '/api');
+    };
+    const [version, legacy, others] = await Promise.all([
       ask(destination, '/version', signal),
-      ...['/api', '/apis'].map((path) =>
-        ask(destination, path, signal, ownDiscoveryAccept, discoveryDocument),
-      ),
+      groupsUnder('/api'),
+      groupsUnder('/apis'),
     ]);
-    const lists = groups.map(parsedGroups);
-    const isWhole = lists.every((list) => list !== undefined);
     return {
       version: gitVersionIn(version),
-      served: isWhole ? storageVersionsIn(lists.flatMap((list) => list ?? [])) : undefined,
+      served: legacy && others && storageVersionsIn([...legacy, ...others]),
     };
   }
 
@@ -146,14 +149,16 @@ function gitVersionIn(response: string | undefined | number): string | undefined
   return info.success ? info.output.gitVersion : undefined;
 }
 
-/** The groups of a discovery document in aggregated form; `undefined`: there is none, or in another form (before 1.26). */
-function parsedGroups(response: string | undefined | number): readonly APIGroupDiscovery[] | undefined {
+/** The groups of `/api` or `/apis` in aggregated form; `undefined`: there is none, or in another form (before 1.26). */
+async function groupsIn(
+  response: string | undefined | number,
+  isLegacy: boolean,
+): Promise<readonly APIGroupDiscovery[] | undefined> {
   if (typeof response !== 'string') return undefined;
-  try {
-    return parseAggregated(JSON.parse(response));
-  } catch {
-    return undefined;
-  }
+  const slice = createTimeSlice();
+  const parsed = await parseLargeJson(response, discoveryDepth, slice);
+  if (!parsed.ok) return undefined;
+  return ownGroups(parsed.value, isLegacy, slice).catch(() => undefined);
 }
 
 /** Redirects count as alive: nothing but a 5xx says that the server itself cannot respond. */

@@ -15,7 +15,7 @@ const recorded = readFileSync(
 const document = JSON.parse(recorded) as { readonly items: readonly object[] };
 /** Of the recorded document as much as can be changed thousands of times. */
 const excerpt = JSON.stringify({ ...document, items: document.items.slice(0, 3) });
-const healthy = parseAggregated(document);
+const healthy = [...parseAggregated(document)];
 
 const pieces = [
   ...['{', '}', '[', ']', ',', ':', '"', 'null', 'true', '0', '{}', '[]', '""', '"name":', '"versions":[]'],
@@ -40,7 +40,7 @@ function parse(text: string): readonly APIGroupDiscovery[] | undefined {
     return undefined;
   }
   try {
-    return parseAggregated(value);
+    return [...parseAggregated(value)];
   } catch (error) {
     assert.ok(error instanceof DiscoveryDocumentError, String(error));
     return undefined;
