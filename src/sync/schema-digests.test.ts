@@ -268,6 +268,7 @@ test('property: a field of another type shows in every definition that leads to 
 });
 
 test('a document that is not what was asked for is none', async () => {
+  const twelve = Array.from({ length: 12 }, (_, index) => `${index}`);
   const faulty: readonly unknown[] = [
     undefined,
     'text',
@@ -286,9 +287,8 @@ test('a document that is not what was asked for is none', async () => {
     documentOf(Array.from({ length: 100 }).reduce<Json>((inner) => ({ items: inner }), {})),
     documentOf(
       withField(reference('0')),
-      Object.fromEntries(
-        Array.from({ length: 100 }, (_, index) => [`${index}`, withField(reference(`${(index + 1) % 100}`))]),
-      ),
+      // Each refers to all of them: too many ways lead through.
+      Object.fromEntries(twelve.map((name) => [name, { anyOf: twelve.map(reference) }])),
     ),
   ];
   for (const document of faulty) {

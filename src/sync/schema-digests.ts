@@ -7,8 +7,8 @@ import { createTimeSlice, type TimeSlice } from '../runtime/time.ts';
 
 /** Definitions of one document; the largest one of Kubernetes 1.36 (`api/v1`) has 272. */
 const maximumDefinitions = 10_000;
-/** Definitions that refer to each other in a circle; JSONSchemaProps, which refers to itself, is the only real one. */
-const maximumCircle = 64;
+/** Each definition is visited once, and one of a circle on each way to it: JSONSchemaProps is the only real one. */
+const maximumVisits = 2 * maximumDefinitions;
 
 const openApiDocument = v.object({
   openapi: v.pipe(v.string(), v.startsWith('3.')),
@@ -25,7 +25,7 @@ const describedKind = v.object({
  * `schemaStructure` says of the kind and of everything that it refers to. Equal digests, equal fields, types, defaults
  * and rules, independent of the definitions' names, documents and versions.
  *
- * Each definition is digested once, however many refer to it, and others can run in between.
+ * Each definition outside of circles is digested once, however many refer to it, and others can run in between.
  *
  * @param document parsed JSON of unknown origin: the response to `/openapi/v3/apis/<group>/<version>`
  * @param group empty for the legacy group
@@ -47,12 +47,9 @@ export async function schemaDigests(
       `This OpenAPI document has no kind of ${group}/${version}.`,
     );
   }
-  const digests = await digestsOf(definitions, [...kinds.values()], known, createTimeSlice());
+  const digestOf = digestsOf(definitions, known, createTimeSlice());
   const byKind = new Map<string, string>();
-  for (const [kind, name] of kinds) {
-    const digest = digests.get(name);
-    if (digest !== undefined) byKind.set(kind, await eightByteHash(digest));
-  }
+  for (const [kind, name] of kinds) byKind.set(kind, await eightByteHash(await digestOf(name)));
   return byKind;
 }
 
@@ -61,10 +58,7 @@ function definitionsOf(document: unknown): ReadonlyMap<string, unknown> {
   const { components } = parseWith(openApiDocument, document, 'NotTheDocument', refusal);
   const definitions = new Map(Object.entries(components.schemas));
   if (definitions.size > maximumDefinitions) {
-    throw new DiscoveryDocumentError(
-      'InvalidDocument',
-      `This OpenAPI document has ${definitions.size} definitions.`,
-    );
+    throw faulty(`${definitions.size} definitions`);
   }
   return definitions;
 }
@@ -94,124 +88,54 @@ const maximumKnown = 4_000;
 /** In characters; longer ones are few. */
 const longestKnown = 4_096;
 
-/** @returns by name, for every schema that the roots lead to */
-async function digestsOf(
+/** @returns makes the digest of a definition, by its name */
+function digestsOf(
   definitions: ReadonlyMap<string, unknown>,
-  roots: readonly string[],
   known: Map<string, string>,
   slice: TimeSlice,
-): Promise<ReadonlyMap<string, string>> {
-  const references = await referencesOf(definitions, roots, slice);
+): (name: string) => Promise<string> {
   const digests = new Map<string, string>();
-  for (const group of definitionGroups(references, roots)) {
-    if (group.length > maximumCircle) {
-      throw new DiscoveryDocumentError(
-        'InvalidDocument',
-        'This OpenAPI document refers to itself too widely.',
-      );
-    }
-    // Those of a circle begin alike, and see one definition further in each pass: after as many passes as there are,
-    // those that differ anywhere have different digests. One that refers to no other of its group takes one.
-    const names = new Set(group);
-    for (const _pass of group) {
-      const before = new Map(group.map((name) => [name, digests.get(name) ?? '']));
-      for (const name of group) {
-        const text = schemaStructure(definitions.get(name), (referenced) =>
-          JSON.stringify(`#${names.has(referenced) ? before.get(referenced) : digests.get(referenced)}`),
-        );
-        const digest = known.get(text) ?? (await sha256Digest(new TextEncoder().encode(text)));
-        if (text.length <= longestKnown && known.size < maximumKnown) known.set(text, digest);
-        digests.set(name, digest);
-        await slice.rest();
-      }
-    }
-  }
-  return digests;
-}
+  /** The definitions that led to the one that is looked at, each with its number. */
+  const way = new Map<string, number>();
+  let visits = 0;
 
-/** Of every definition that the roots lead to, those that it refers to. */
-async function referencesOf(
-  definitions: ReadonlyMap<string, unknown>,
-  roots: readonly string[],
-  slice: TimeSlice,
-): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const references = new Map<string, Set<string>>();
-  const waiting = [...roots];
-  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
-    if (references.has(name)) continue;
-    if (!definitions.has(name)) {
-      throw new DiscoveryDocumentError(
-        'InvalidDocument',
-        'This OpenAPI document refers to what is not in it.',
-      );
-    }
-    const found = new Set<string>();
-    schemaStructure(definitions.get(name), (referenced) => {
-      found.add(referenced);
-      return '';
-    });
-    references.set(name, found);
-    waiting.push(...found);
+  /** With what is referred to by their digests; what leads back to a definition of the way, by the steps back to that one. */
+  async function visit(name: string): Promise<{ readonly digest: string; readonly backTo: number }> {
+    // Always waits, so that a long chain does not use up the stack.
     await slice.rest();
-  }
-  return references;
-}
-
-interface Visit {
-  readonly name: string;
-  readonly number: number;
-  /** The earliest definition, still open, that it leads back to. */
-  lowest: number;
-  readonly left: Iterator<string>;
-}
-
-/**
- * The definitions that the roots lead to, in groups: those of a group refer to each other in a circle, and most are alone
- * in theirs. A group comes after those that it refers to (R. E. Tarjan, "Depth-first search and linear graph
- * algorithms", 1972; with a stack of its own, so that a long chain does not use up the runtime's).
- *
- * @param references of each definition those that it refers to, all of them keys as well
- */
-function definitionGroups(
-  references: ReadonlyMap<string, ReadonlySet<string>>,
-  roots: readonly string[],
-): readonly (readonly string[])[] {
-  const groups: string[][] = [];
-  const numbers = new Map<string, number>();
-  /** Visited, and in no group yet. */
-  const open: string[] = [];
-  const isOpen = new Set<string>();
-
-  function enter(name: string): Visit {
-    const number = numbers.size;
-    numbers.set(name, number);
-    open.push(name);
-    isOpen.add(name);
-    return { name, number, lowest: number, left: (references.get(name) ?? new Set<string>()).values() };
-  }
-
-  function close({ name, number, lowest }: Visit): void {
-    if (lowest < number) return;
-    const group = open.splice(open.lastIndexOf(name));
-    for (const member of group) isOpen.delete(member);
-    groups.push(group);
-  }
-
-  for (const root of roots) {
-    if (numbers.has(root)) continue;
-    const way = [enter(root)];
-    for (let visit = way.at(-1); visit !== undefined; visit = way.at(-1)) {
-      const { value: next, done } = visit.left.next();
-      if (done === true) {
-        way.pop();
-        close(visit);
-        const from = way.at(-1);
-        if (from !== undefined) from.lowest = Math.min(from.lowest, visit.lowest);
-      } else if (!numbers.has(next)) way.push(enter(next));
-      else if (isOpen.has(next)) visit.lowest = Math.min(visit.lowest, numbers.get(next) ?? visit.lowest);
+    const number = way.get(name);
+    if (number !== undefined) return { digest: `^${way.size - number}`, backTo: number };
+    const ready = digests.get(name);
+    if (ready !== undefined) return { digest: ready, backTo: Number.POSITIVE_INFINITY };
+    if (!definitions.has(name)) throw faulty('a reference to what is not in it');
+    if (++visits > maximumVisits) throw faulty('definitions that refer to each other too widely');
+    const own = way.size;
+    way.set(name, own);
+    const references = new Map<string, string>();
+    let backTo = Number.POSITIVE_INFINITY;
+    for (const each of referencesOf(definitions.get(name))) {
+      const referenced = await visit(each);
+      references.set(each, referenced.digest);
+      backTo = Math.min(backTo, referenced.backTo);
     }
+    way.delete(name);
+    const text = schemaStructure(definitions.get(name), (each) => JSON.stringify(`#${references.get(each)}`));
+    const digest = known.get(text) ?? (await sha256Digest(new TextEncoder().encode(text)));
+    if (text.length <= longestKnown && known.size < maximumKnown) known.set(text, digest);
+    // One of a circle has another digest on another way.
+    if (backTo > own) digests.set(name, digest);
+    return { digest, backTo: backTo < own ? backTo : Number.POSITIVE_INFINITY };
   }
-  return groups;
+  return async (name) => (await visit(name)).digest;
+}
+
+function referencesOf(definition: unknown): ReadonlySet<string> {
+  const found = new Set<string>();
+  schemaStructure(definition, (referenced) => {
+    found.add(referenced);
+    return '';
+  });
+  return found;
 }
 
 /** Levels of schemas within schemas, without those that references lead to. Generated documents have 6. */
@@ -268,14 +192,10 @@ const impliedTypes = { 'x-kubernetes-list-type': 'atomic', 'x-kubernetes-map-typ
  * @param textOf what stands for a referenced definition, by its name in `components.schemas`
  * @throws {DiscoveryDocumentError} when it is no schema
  */
-function schemaStructure(schema: unknown, textOf: (name: string) => string): string {
-  return structure(schema, textOf, 0);
-}
-
-function structure(schema: unknown, textOf: (name: string) => string, depth: number): string {
+function schemaStructure(schema: unknown, textOf: (name: string) => string, depth = 0): string {
   if (depth > maximumDepth) throw faulty('schemas within schemas, deeper than any that is generated');
   const given = objectOf(schema);
-  const inner = (value: unknown) => structure(value, textOf, depth + 1);
+  const inner = (value: unknown) => schemaStructure(value, textOf, depth + 1);
   const members: [string, string][] = [];
   for (const key of values) {
     const value = given[key];
@@ -294,7 +214,9 @@ function structure(schema: unknown, textOf: (name: string) => string, depth: num
   if (items !== undefined) members.push(['items', inner(items)]);
   if (not !== undefined) members.push(['not', inner(not)]);
   if (additionalProperties !== undefined) {
-    const text = additionalProperties === false ? 'false' : inner(additionalOf(additionalProperties));
+    // A schema `true` allows the same fields as a schema without members.
+    const allowed = additionalProperties === true ? {} : additionalProperties;
+    const text = allowed === false ? 'false' : inner(allowed);
     members.push(['additionalProperties', text]);
   }
   const fields = properties === undefined ? [] : Object.entries(objectOf(properties));
@@ -337,11 +259,6 @@ function ruleText(rule: unknown): string {
 function isZero(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
   return value === undefined || value === null || value === '' || value === 0 || value === false;
-}
-
-/** A schema `true` allows the same fields as a schema without members. */
-function additionalOf(value: unknown): unknown {
-  return value === true ? {} : value;
 }
 
 function listOf(value: unknown): readonly unknown[] {
