@@ -8,7 +8,6 @@ import {
   type AddressPolicyOptions,
   createAddressPolicy,
 } from '../../src/snapshot/addresses/address-policy.ts';
-import { ask } from '../support/security/ask.ts';
 import { clusterAuthority } from '../support/security/certificates.ts';
 import { sendAndReadToEnd } from '../support/security/raw-http1.ts';
 import { startRecordingBackend } from '../support/security/recording-backend.ts';
@@ -19,38 +18,6 @@ import {
   startRouterUnderTest,
   targets,
 } from '../support/security/router-under-test.ts';
-
-/** Addresses that a snapshot could name to turn the router against its machine or its cloud. */
-const refused = [
-  ...['127.0.0.1:6443', '127.1.2.3:6443', 'localhost:6443', 'a.localhost:6443', '[::1]:6443'],
-  ...[
-    '169.254.169.254:80',
-    '169.254.1.1:443',
-    '[fe80::1]:443',
-    '[fd00:ec2::254]:80',
-    'metadata.google.internal:80',
-  ],
-  ...['0.0.0.0:443', '[::]:443', '[::ffff:127.0.0.1]:443', '[::ffff:169.254.169.254]:80', '224.0.0.1:443'],
-  ...['[64:ff9b::7f00:1]:443', '[2002:7f00:1::]:443', '100.100.100.200:80', '168.63.129.16:80'],
-];
-
-test('S5: a snapshot that names the router’s own machine, its cloud’s metadata or no host is refused whole', async (context) => {
-  const router = await startRouterUnderTest(context, {
-    flags: { 'allow-loopback-peers': ['false'] },
-    snapshot: () => undefined,
-  });
-  for (const address of refused) {
-    const snapshot = clusterSnapshot(router);
-    const servers = snapshot.servers.map((server) =>
-      server.id === 'peer' ? { ...server, address } : server,
-    );
-    const answer = await router.push({ ...snapshot, servers, apiServices: [] });
-    assert.equal(answer.status, 422, address);
-    assert.match(answer.body, /servers\[1\]\.address/);
-  }
-  // Still without a snapshot: the resource is nobody's yet.
-  assert.equal((await ask(router.port, { path: '/readyz' })).status, 500);
-});
 
 /** A resolver that gives each name the addresses it is told to. */
 function resolverOf(...answers: readonly LookupAddress[][]): ResolveName {

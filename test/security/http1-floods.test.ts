@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRouterServer } from '../../src/node/serving/server.ts';
 import { eventually } from '../support/eventually.ts';
+import { ask } from '../support/security/ask.ts';
 import { servingPair } from '../support/security/certificates.ts';
 import { fieldBlock } from '../support/security/hpack.ts';
 import { heldMemory, inMegabytes } from '../support/security/memory.ts';
@@ -60,6 +61,23 @@ test('S11: a connection with too many requests sent ahead is ended', async (cont
   const growth = heldMemory() - before;
   context.diagnostic(`memory after the flood: ${inMegabytes(growth)} more`);
   assert.ok(growth < 32 * 1024 * 1024);
+});
+
+test('S20: a push that goes on after its refusal is cut off, and the router lives', async (context) => {
+  const router = await startRouterUnderTest(context);
+  const raw = await rawHttp1(context, router.port, 'admin');
+  raw.write(
+    'PUT /.mixed-version-proxy/v1/snapshot HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n',
+  );
+  const chunk = 'a'.repeat(1024 * 1024);
+  for (let sent = 0; sent < 32 && raw.statuses.length === 0; sent++) {
+    raw.write(chunk);
+    await eventually(() => !raw.socket.writableNeedDrain || raw.ended);
+  }
+  await raw.until(() => raw.statuses.length === 1);
+  assert.deepEqual(raw.statuses, [413]);
+  await raw.untilEnd();
+  assert.equal((await ask(router.port, { path: targets.peer })).status, 200);
 });
 
 const impatient = { keepAliveTimeout: 50, headersTimeout: 50, connectionsCheckingInterval: 10 };

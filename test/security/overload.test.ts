@@ -151,13 +151,6 @@ test('S11: a TLS handshake that does not come to its end is given up', async (co
   await Promise.all([once(silent, 'close'), once(half, 'close')]);
 });
 
-test('a client is told how many streams it may open on a connection', async (context) => {
-  const router = await startRouterUnderTest(context, { snapshot: () => undefined });
-  const raw = await rawHttp2(context, router.port);
-  const settings = raw.frames.find(({ type }) => type === frameType.settings)?.payload.toString('hex') ?? '';
-  assert.match(settings, /^(.{12})*000300000064/);
-});
-
 test('--response-header-timeout: where nobody else could be asked, waiting goes on until --request-timeout', async (context) => {
   const router = await startRouterUnderTest(context, {
     flags: { 'response-header-timeout': ['200ms'], 'request-timeout': ['1s'] },

@@ -94,21 +94,6 @@ test('S18: the search finds what it is meant to find', () => {
   }
 });
 
-test('S18: a token goes to a server only where nobody else speaks for the caller', async (context) => {
-  const router = await startRouterUnderTest(context);
-  for (const protocol of protocols) {
-    for (const way of ['local', 'peer'] as const) {
-      for (const backend of [router.local, router.peer]) backend.clear();
-      await ask(router.port, { protocol, client: 'alice', path: targets[way], headers: credentials });
-      const { headers } = router[way].only();
-      assert.deepEqual(allHeaders(headers, 'authorization'), []);
-      assert.deepEqual(allHeaders(headers, 'proxy-authorization'), []);
-      assert.deepEqual(allHeaders(headers, 'sec-websocket-protocol'), ['v4.channel.k8s.io']);
-      assert.ok(!headers.some((line) => line.includes(bearerToken)));
-    }
-  }
-});
-
 test('S18: an upgrade of an authenticated caller takes no token along either', async (context) => {
   const router = await startRouterUnderTest(context);
   const raw = await rawHttp1(context, router.port, 'alice');
@@ -120,17 +105,6 @@ test('S18: an upgrade of an authenticated caller takes no token along either', a
   const { headers } = router.peer.only();
   assert.deepEqual(allHeaders(headers, 'authorization'), []);
   assert.deepEqual(allHeaders(headers, 'sec-websocket-protocol'), ['v4.channel.k8s.io']);
-});
-
-test('S18: a failure that the router words names no address of a server', async (context) => {
-  const router = await startRouterUnderTest(context, {
-    snapshot: () => clusterSnapshot({ peer: { port: 1 } }),
-  });
-  for (const protocol of protocols) {
-    const answer = await ask(router.port, { protocol, client: 'alice', path: targets.peer });
-    assert.equal(answer.status, 503);
-    assert.doesNotMatch(answer.body, /127\.0\.0\.1|kubernetes\.default|ECONN/);
-  }
 });
 
 function destroy(outgoing: object): void {

@@ -54,6 +54,7 @@ const refusedRanges: readonly (readonly [address: string, why: RegExp])[] = [
   ['[fd00:0ec2:0:0:0:0:0:0254]:80', /metadata/],
   ['metadata.google.internal:80', /metadata/],
   ['100.100.100.200:80', /metadata/],
+  ['168.63.129.16:80', /metadata/],
   ['0.0.0.0:6443', /unspecified/],
   ['0.1.2.3:6443', /unspecified/],
   ['[::]:6443', /unspecified/],

@@ -62,13 +62,6 @@ const resolvedByUrlParsers = [
   '/apis/batch/v1\\namespaces\\a\\jobs',
 ];
 
-/** What no request may be forwarded under. */
-export const ambiguousPaths: readonly string[] = [
-  ...refusedEverywhere,
-  ...resolvedByUrlParsers,
-  `${jobs}#/../secrets`,
-];
-
 const forbiddenBytes = ['\u0000', '\u0001', '\u007f', '\u00e9', '\t'];
 
 export const paths: CaseGroup = {

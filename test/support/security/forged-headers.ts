@@ -35,10 +35,11 @@ export const configuredNames = {
 export const nominations =
   'X-Remote-User, X-Remote-Group, x-remote-uid, x-remote-extra-scopes, Authorization, Impersonate-User, X-Forwarded-For, Via, x-kubernetes-peer-proxied, Content-Length, Host';
 
-/** What `kubectl --as` sends; it is the API server that authorizes it. */
+/** What `kubectl --as` sends, line by line as client-go does; it is the API server that authorizes it. */
 export const impersonation: RawHeaders = [
-  ...['Impersonate-User', 'bob', 'Impersonate-Group', 'dev', 'Impersonate-Group', 'ops'],
-  ...['Impersonate-Uid', 'bob-uid', 'Impersonate-Extra-Scopes', 'view'],
+  ...['Impersonate-User', 'bob', 'Impersonate-Uid', 'bob-uid', 'Impersonate-Group', 'dev'],
+  ...['Impersonate-Group', 'a, b', 'Impersonate-Group', 'dev', 'Impersonate-Extra-Scopes', 'view'],
+  ...['Impersonate-Extra-Scopes', 'edit', 'Impersonate-Extra-Example.com%2fteam', 'x'],
 ];
 
 /** A caller and what must arrive of him. */
