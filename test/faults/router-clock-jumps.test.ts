@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createAssertionSigner } from '../../src/identity/assertion/sign-assertion.ts';
 import { PeerAssertionAuthenticator } from '../../src/identity/assertion/verify-assertion.ts';
-import { Deadlines } from '../../src/node/exchange/deadlines.ts';
 import { TransportError } from '../../src/request/destination.ts';
 import { janesRequest, pinned, speaker } from '../support/assertions.ts';
 import { recordingTransport } from '../support/recording-transport.ts';
@@ -82,25 +81,6 @@ describe('durations', () => {
       const after = new Set<string>();
       for (let request = 0; request < 20; request++) for (const id of await asked()) after.add(id);
       assert.ok(after.has('a'), 'it is asked again once the seconds have passed');
-    });
-
-    test(`--request-timeout is not met early or late when the clock is set ${what}`, (context) => {
-      const clock = clocks();
-      const deadlines = new Deadlines({ timeout: 60 * second, clock: clock.monotonic });
-      context.after(() => deadlines.stop());
-      let ended = false;
-      deadlines.add({
-        expire() {
-          ended = true;
-        },
-      });
-      clock.jump(jump);
-      clock.pass(59 * second);
-      deadlines.check();
-      assert.equal(ended, false);
-      clock.pass(3 * second);
-      deadlines.check();
-      assert.equal(ended, true);
     });
   }
 });

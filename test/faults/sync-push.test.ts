@@ -2,9 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectTcp, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { connect as connectTls } from 'node:tls';
-import { sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
-import { snapshotOf } from '../support/snapshot-builder.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/sync-cluster.ts';
 
 /**
@@ -62,42 +59,4 @@ test('a push that is cut in the middle changes nothing, and the next one arrives
   const { snapshot } = await eventuallyReturns(client.status, (status) => status.snapshot !== null);
   assert.equal(proxy.cuts.length, 1);
   assert.equal(snapshot?.generation, loop.status().generation);
-});
-
-test('half a push leaves the router with the snapshot it had', async (context) => {
-  const cluster = await syncCluster(context);
-  const server = await cluster.startServer({ version: '1.26', name: 'server' });
-  const router = await cluster.startRouter(server);
-  const { loop, stop } = await startSync(context, {
-    ...cluster.credentials,
-    servers: [{ id: server.serverId, url: server.url }],
-    routers: [{ url: router.origin }],
-  });
-  const client = askRouter(context, router.origin, cluster);
-  await eventuallyReturns(client.status, (status) => status.snapshot !== null);
-  const generation = loop.status().generation ?? 0;
-  await stop();
-
-  const { certificateAuthorities, clientCertificate, signingKey } = cluster.credentials;
-  const newer = snapshotOf({ other: ['v1/pods'] }, { generation: generation + 1 });
-  const jws = await sealSnapshot(newer, signingKeyOf(signingKey));
-  const socket = connectTls({
-    port: Number(new URL(router.origin).port),
-    host: '127.0.0.1',
-    ca: certificateAuthorities,
-    cert: clientCertificate.certificate,
-    key: clientCertificate.key,
-    ALPNProtocols: ['http/1.1'],
-  });
-  socket.on('error', () => socket.destroy());
-  await once(socket, 'secureConnect');
-  socket.write(
-    `PUT /.mixed-version-proxy/v1/snapshot HTTP/1.1\r\nHost: router\r\nContent-Type: application/jose\r\nContent-Length: ${jws.length}\r\n\r\n`,
-  );
-  socket.write(jws.slice(0, jws.length / 2));
-  socket.end();
-  await once(socket, 'close');
-  assert.equal((await client.status()).snapshot?.generation, generation);
-  const { decision } = await client.explain('/apis/batch/v1/jobs');
-  assert.equal(decision, 'local');
 });

@@ -20,8 +20,8 @@ const respond: Fault = ({ url }, response) => {
   response.end(JSON.stringify(document ?? { kind: 'Status', code: 404 }));
 };
 
+/** One of each kind; what else a server can say is read in src/sync/read-server.test.ts. */
 const faults: Readonly<Record<string, Fault>> = {
-  'hangs before it responds': () => {},
   'hangs in the middle of a document': (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
     response.write('{"kind":"APIGroupList","groups":[');
@@ -30,23 +30,7 @@ const faults: Readonly<Record<string, Fault>> = {
     response.writeHead(500, { 'content-type': 'application/json' });
     response.end('{"kind":"Status","code":500}');
   },
-  'returns half a document and closes': (_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end('{"kind":"APIGroupList","groups":[');
-  },
   'breaks the connection off': ({ socket }) => socket.destroy(),
-  "returns a load balancer's HTML page": (_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/html' });
-    response.end('<html><body>Service Temporarily Unavailable</body></html>');
-  },
-  'returns a login page that says that it is JSON': (_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end('<html><body>Sign in</body></html>');
-  },
-  'returns 404 for everything, as a wrong backend does': (_request, response) => {
-    response.writeHead(404, { 'content-type': 'text/html' });
-    response.end('<html><body>no such host</body></html>');
-  },
   'lists nothing, as a server that is still starting': ({ url }, response) => {
     const empty = url?.startsWith('/apis') === true ? { kind: 'APIGroupList', groups: [] } : {};
     response.writeHead(200, { 'content-type': 'application/json' });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { constants } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { askHttp1, askHttp2, http2Client, type WireAnswer } from '../../../test/support/node-clients.ts';
@@ -56,36 +55,6 @@ for (const client of protocols) {
     assert.equal(response.status, 200);
     sendRest?.();
     assert.equal(await text(response.body), 'first last');
-  });
-
-  test(`a short write from ${client} that an HTTP/2 destination refuses unprocessed is sent again, once and whole`, async (context) => {
-    const bodies: string[] = [];
-    const peer = await startPeer(context, 'h2', async (incoming, outgoing) => {
-      outgoing.on('error', () => {});
-      const body = String(Buffer.concat(await incoming.toArray()));
-      bodies.push(body);
-      if (bodies.length === 1) outgoing.stream?.close(constants.NGHTTP2_REFUSED_STREAM);
-      else outgoing.end('created');
-    });
-    const router = await startRouter(context, { destination: peer.destination });
-    const response = await post[client](context, router.port, 'body');
-    assert.equal(response.body.toString(), 'created');
-    assert.deepEqual(bodies, ['body', 'body']);
-  });
-
-  test(`a short write from ${client} that may have been processed is never sent again`, async (context) => {
-    let requests = 0;
-    const peer = await startPeer(context, 'h2', async (incoming, outgoing) => {
-      outgoing.on('error', () => {});
-      await incoming.toArray();
-      requests++;
-      outgoing.stream?.close(constants.NGHTTP2_INTERNAL_ERROR);
-    });
-    const router = await startRouter(context, { destination: peer.destination });
-    const response = await post[client](context, router.port, 'body');
-    assert.equal(response.status, 503);
-    assert.equal(requests, 1);
-    assert.equal(router.failures[0]?.mayHaveBeenProcessed, true);
   });
 
   for (const upstream of protocols) {
