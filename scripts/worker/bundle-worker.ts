@@ -1,6 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { type BuildResult, build } from 'esbuild';
+import { type BuildResult, build, type Plugin } from 'esbuild';
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -44,9 +45,33 @@ export async function bundleWorker(): Promise<readonly WorkerModule[]> {
     write: false,
     metafile: true,
     logLevel: 'silent',
+    plugins: [partsAfterApp],
   });
   return modulesOf(result);
 }
+
+/**
+ * A part that is loaded later is loaded after the app. To tell esbuild so, each such part imports the app: what both need then
+ * stays in one module, and is not cut into one for every set of parts that share it.
+ */
+const partsAfterApp: Plugin = {
+  name: 'parts after the app',
+  setup({ onLoad, onResolve, resolve }) {
+    const app = join(root, 'src/edge/worker/worker-app.ts');
+    const parts = new Set<string>();
+    onResolve({ filter: /^\./ }, async ({ kind, path, pluginData, ...from }) => {
+      if (kind !== 'dynamic-import' || pluginData === parts) return undefined;
+      const resolved = await resolve(path, { ...from, kind, pluginData: parts });
+      if (resolved.path !== app) parts.add(resolved.path);
+      return resolved;
+    });
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      if (!parts.has(path)) return undefined;
+      const contents = `import ${JSON.stringify(app)};\n${await readFile(path, 'utf8')}`;
+      return { contents, loader: 'ts' };
+    });
+  },
+};
 
 function modulesOf({
   outputFiles = [],

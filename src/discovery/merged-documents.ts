@@ -14,7 +14,7 @@ import {
 } from './forms/classic.ts';
 import { type DiscoveryPath, discoveryPathString } from './forms/discovery-path.ts';
 import { type DocumentForm, type EncodedDocument, jsonDocument } from './forms/encoded-document.ts';
-import { hasOpenApiV3Index, openApiV3Index, openApiV3UrlsOf } from './forms/openapi-v3.ts';
+import { hasOpenApiV3Index, openApiV3Index, openApiV3UrlsOf } from './forms/openapi-v3-index.ts';
 import {
   consensusOrder,
   type DiscoveryView,

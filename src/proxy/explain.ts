@@ -13,6 +13,7 @@ import type {
   DecisionStep,
   VersionChoice,
 } from '../routing/decision.ts';
+import { WordedTrace } from '../routing/decision-trace.ts';
 import { isOlder } from '../routing/preferred-version.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { isLocalServerDown, tableOfKnownServers } from './decider.ts';
@@ -116,13 +117,13 @@ export function explainRequest(
       trace: [],
     };
   }
-  const trace: DecisionStep[] = [];
-  const decision = decide(requestInfo, table, {
+  const decided = {
     ...context,
     query: queryOf(target),
     reroutedByVerifiedPeer: marked && context.fromVerifiedPeer,
-    trace,
-  });
+  };
+  const trace = new WordedTrace(table, decided);
+  const decision = decide(requestInfo, table, { ...decided, trace });
   const { decision: kind, reason } = decision;
   return {
     requestInfo,
@@ -135,7 +136,7 @@ export function explainRequest(
     ...otherVersionsOf(decision, context),
     ...versionInsteadOf(decision, context),
     notes,
-    trace,
+    trace: trace.steps,
   };
 }
 

@@ -1,4 +1,5 @@
 import { allHeaders, firstHeader, type RawHeaders } from '../apimachinery/raw-headers.ts';
+import { decodeBase64url } from '../runtime/bytes.ts';
 
 export const websocketProtocolHeader = 'sec-websocket-protocol';
 
@@ -37,18 +38,15 @@ export function websocketBearerToken(headers: RawHeaders): string | undefined {
   const [carrier, ...more] = protocols.filter(carriesToken);
   if (carrier === undefined || more.length > 0 || protocols.length < 2) return undefined;
   if (!carrier.startsWith(bearerProtocolPrefix)) return undefined;
-  const token = decodeBase64url(carrier.slice(bearerProtocolPrefix.length));
+  const token = decodedToken(carrier.slice(bearerProtocolPrefix.length));
   return token === '' ? undefined : token;
 }
 
-function decodeBase64url(encoded: string): string | undefined {
-  // `atob` also takes padding and whitespace, which the receiver does not.
+function decodedToken(encoded: string): string | undefined {
+  // The decoder also takes padding and whitespace, which the receiver does not.
   if (!/^[\w-]*$/.test(encoded)) return undefined;
   try {
-    const bytes = atob(encoded.replaceAll('-', '+').replaceAll('_', '/'));
-    return new TextDecoder('utf-8', { fatal: true }).decode(
-      Uint8Array.from(bytes, (byte) => byte.charCodeAt(0)),
-    );
+    return new TextDecoder('utf-8', { fatal: true }).decode(decodeBase64url(encoded));
   } catch {
     return undefined;
   }

@@ -7,7 +7,8 @@ import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { decide } from './decide.ts';
-import type { DecisionContext, DecisionStep } from './decision.ts';
+import type { DecisionContext } from './decision.ts';
+import { WordedTrace } from './decision-trace.ts';
 
 for (const row of decisionRows) {
   const table = row.snapshot === 'none' ? undefined : buildRoutingTable(row.snapshot ?? mixedCluster);
@@ -27,8 +28,12 @@ for (const row of decisionRows) {
   });
 
   test(`rule ${row.name}: the trace ends at the rule that matched and changes nothing`, () => {
-    const trace: DecisionStep[] = [];
-    assert.deepEqual(decide(requestInfo, table, { ...context, trace }), decide(requestInfo, table, context));
+    const worded = new WordedTrace(table, context);
+    assert.deepEqual(
+      decide(requestInfo, table, { ...context, trace: worded }),
+      decide(requestInfo, table, context),
+    );
+    const trace = worded.steps;
     assert.equal(
       trace.findIndex((step) => step.matched),
       trace.length - 1,
@@ -130,9 +135,9 @@ describe('a gateway', () => {
         },
       ),
     );
-    const trace: DecisionStep[] = [];
+    const trace = new WordedTrace(table, context);
     decide(parseRequestInfo('GET', jobs), table, { ...context, trace });
-    assert.match(trace.find(({ rule }) => rule.startsWith('4'))?.detail ?? '', /no server is local/);
+    assert.match(trace.steps.find(({ rule }) => rule.startsWith('4'))?.detail ?? '', /no server is local/);
   });
 });
 

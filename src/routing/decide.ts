@@ -2,7 +2,6 @@ import type { RequestInfo } from '../apimachinery/request-info.ts';
 import { compareServerVersions } from '../apimachinery/server-version.ts';
 import { openApiV2Path, parseDiscoveryPath } from '../discovery/forms/discovery-path.ts';
 import { openApiV3Servers } from '../discovery/forms/openapi-v3.ts';
-import type { SnapshotApiService } from '../snapshot/format/schema.ts';
 import type {
   ResourceRoute,
   RoutingServer,
@@ -49,29 +48,17 @@ export function decide(
 
   if (!requestInfo.isResourceRequest) {
     const document = decideDocument(requestInfo, table, context);
-    trace?.push({
-      rule: '1 not a resource request',
-      matched: true,
-      detail: `${requestInfo.path} ${document === undefined ? 'names no resource' : 'is a document of the whole cluster'}`,
-    });
+    trace?.resource(false, requestInfo.path, document !== undefined);
     return document ?? decideOtherPath(requestInfo, table, context);
   }
-  trace?.push({ rule: '1 not a resource request', matched: false, detail: 'it names a resource' });
+  trace?.resource(true, requestInfo.path, false);
 
-  trace?.push({
-    rule: '2 rerouted by a peer already',
-    matched: context.reroutedByVerifiedPeer,
-    detail: context.reroutedByVerifiedPeer ? 'marked by a verified peer' : 'no mark from a verified peer',
-  });
+  trace?.rerouted(context.reroutedByVerifiedPeer);
   // A gateway has no local server for it: the sender mistakes the gateway for an API server.
   if (context.reroutedByVerifiedPeer)
     return context.serverId === undefined ? reroutedToGateway : alreadyRerouted;
 
-  trace?.push({
-    rule: '3 no snapshot yet',
-    matched: table === undefined,
-    detail: table === undefined ? 'there has been none' : `generation ${table.generation}`,
-  });
+  trace?.snapshot();
   // Not knowing is not the same as not existing: a 404 of the local server becomes 503 (`replacementFor`).
   if (table === undefined)
     return context.serverId === undefined ? unavailableWithoutSnapshot : localWithoutSnapshot;
@@ -85,56 +72,28 @@ export function decide(
 
   const { serverId } = context;
   const local = serverId !== undefined && servedBy?.serverIds.has(serverId) === true;
-  trace?.push({
-    rule: '4 the local server serves it',
-    matched: local,
-    detail: `served by ${describeServers(servedBy)}; ${describeLocal(context)}`,
-  });
+  trace?.local(local, servedBy, context.localServerIsDown === true);
   if (local) return inPlaceOfLocal(servedLocally, servedBy.reachable, table, context);
 
   const extension = table.extension(apiGroup, apiVersion);
-  trace?.push({
-    rule: '5 an extension API server covers the group version',
-    matched: extension !== undefined,
-    detail: describeExtension(extension),
-  });
+  trace?.extension(extension);
   // Every server aggregates: they share their APIService objects.
   if (extension !== undefined)
     return inPlaceOfLocal(extensionThroughLocalAggregator, table.reachable, table, context);
 
   const custom = table.isCustomResource(apiGroup, apiVersion);
-  trace?.push({
-    rule: '6 the group is served through CustomResourceDefinitions',
-    matched: custom,
-    detail: custom ? 'every server serves custom resources' : 'it is not',
-  });
+  trace?.customResource(custom);
   if (custom) return inPlaceOfLocal(customResource, table.reachable, table, context);
 
   const reachable = servedBy === undefined ? none : servedBy.reachable;
-  trace?.push({
-    rule: '7 peers serve it',
-    matched: reachable.length > 0,
-    detail: `reachable: ${reachable.length === 0 ? 'none' : reachable.map((server) => server.id).join(', ')}`,
-  });
+  trace?.peers(reachable);
   if (reachable.length > 0) return { decision: 'peer', reason: 'ServedByPeer', candidates: reachable };
 
-  const withoutAddress = servedBy !== undefined;
-  trace?.push({
-    rule: '8 peers serve it, none has a usable address',
-    matched: withoutAddress,
-    detail: `served by ${describeServers(servedBy)}`,
-  });
-  if (withoutAddress) return withoutReachableServer(servedBy.servers);
+  trace?.withoutAddress(servedBy);
+  if (servedBy !== undefined) return withoutReachableServer(servedBy.servers);
 
   const notKnown = table.isEveryServerKnown ? none : table.servers.filter(isNotKnown);
-  trace?.push({
-    rule: '9 no server serves it',
-    matched: true,
-    detail:
-      notKnown.length === 0
-        ? `${serverId === undefined ? 'any' : 'the local'} server responds with 404 itself`
-        : `but what these serve is not known yet: ${notKnown.map(describeServer).join(', ')}`,
-  });
+  trace?.nobody(notKnown);
   if (notKnown.length > 0) return serverNotKnown;
   return inPlaceOfLocal(notServedByAnyServer, table.reachable, table, context);
 }
@@ -162,11 +121,7 @@ function decideAmongVersions(
   const decision =
     byPreference &&
     decideByVersion(byPreference, requestInfo, table, context, isCustom ? 'CustomResource' : 'ServedLocally');
-  context.trace?.push({
-    rule: '3a it matters which version responds',
-    matched: decision !== undefined,
-    detail: describePreference(byPreference, table, context),
-  });
+  context.trace?.versions(decision !== undefined, byPreference);
   return decision;
 }
 
@@ -224,22 +179,6 @@ export function dependsOnVersion(
   return orderOfVersions(requestInfo, route, serversOf(requestInfo, table), table, context) !== undefined;
 }
 
-function describePreference(
-  byPreference: readonly ServersOfVersion[] | undefined,
-  table: RoutingTable,
-  context: DecisionContext,
-): string {
-  const [first] = byPreference ?? [];
-  if (byPreference === undefined || first === undefined) return 'the servers that serve it agree';
-  const order = byPreference.map(({ minor = 'unknown' }) => minor).join(', ');
-  const { serverId } = context;
-  const isLocals = serverId !== undefined && first.serverIds.has(serverId);
-  const coming = comingPreference(table, context.preferredVersion, context.now);
-  const changes = coming && `; from ${new Date(coming.at).toISOString()} on ${coming.minor} is the first`;
-  const why = table.comparison?.isComplete === false ? 'are not compared yet' : 'differ';
-  return `its servers ${why}; versions in order of preference: ${order}${isLocals ? '; the local server has the first' : ''}${changes ?? ''}`;
-}
-
 function decideOtherPath(
   { path }: RequestInfo,
   table: RoutingTable | undefined,
@@ -276,27 +215,6 @@ function serversOf(
 ): ServedBy | undefined {
   const route = table.resource(apiGroup, apiVersion, resource);
   return subresource === '' ? route : route?.subresource(subresource);
-}
-
-function describeServers(servedBy: ServedBy | undefined): string {
-  if (servedBy === undefined) return 'no server';
-  return servedBy.servers.map(describeServer).join(', ');
-}
-
-function describeServer({ id, departed, missing }: RoutingServer): string {
-  if (missing !== undefined) return `${id} (not known: ${missing})`;
-  return departed ? `${id} (departed)` : id;
-}
-
-function describeLocal({ serverId, localServerIsDown }: DecisionContext): string {
-  if (serverId === undefined) return 'no server is local to a gateway';
-  return `local is ${serverId}${localServerIsDown === true ? ', which is down' : ''}`;
-}
-
-function describeExtension(apiService: SnapshotApiService | undefined): string {
-  if (apiService?.service === undefined) return 'no APIService with a service';
-  const { namespace, name } = apiService.service;
-  return `${name}.${namespace}.svc, ${apiService.available ? 'available' : 'not available'}`;
 }
 
 const mergedByTheRouter = localDecision('MergedDocument');

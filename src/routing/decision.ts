@@ -1,4 +1,5 @@
-import type { RoutingServer, ServersOfVersion } from '../snapshot/routing-table/routing-table.ts';
+import type { SnapshotApiService } from '../snapshot/format/schema.ts';
+import type { RoutingServer, ServedBy, ServersOfVersion } from '../snapshot/routing-table/routing-table.ts';
 
 /**
  * The version of which a cluster is to look while its servers have several: the one that most servers have, the newest,
@@ -28,8 +29,22 @@ export interface DecisionContext {
   readonly reroutedByVerifiedPeer: boolean;
   /** Default: the version of the majority, for what differs. */
   readonly preferredVersion?: PreferredVersionOptions | undefined;
-  /** Collects every rule that was looked at, in order. Left out on the request path. */
-  readonly trace?: DecisionStep[] | undefined;
+  /** Told every rule that is looked at, in order. Left out on the request path. */
+  readonly trace?: DecisionTrace | undefined;
+}
+
+/** One method for each rule; `matched` where it ends the search. `WordedTrace` puts it into words. */
+export interface DecisionTrace {
+  resource(isResourceRequest: boolean, path: string, isDocument: boolean): void;
+  rerouted(matched: boolean): void;
+  snapshot(): void;
+  versions(matched: boolean, byPreference: readonly ServersOfVersion[] | undefined): void;
+  local(matched: boolean, servedBy: ServedBy | undefined, isDown: boolean): void;
+  extension(apiService: SnapshotApiService | undefined): void;
+  customResource(matched: boolean): void;
+  peers(reachable: readonly RoutingServer[]): void;
+  withoutAddress(servedBy: ServedBy | undefined): void;
+  nobody(notKnown: readonly RoutingServer[]): void;
 }
 
 export interface DecisionStep {

@@ -4,6 +4,11 @@ export function hexOf(bytes: Uint8Array): string {
   return hex;
 }
 
+/** @throws {SyntaxError} for what is not base64url (RFC 4648 section 5) */
+export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.fromBase64(text, { alphabet: 'base64url' });
+}
+
 export const sha256DigestPattern = /^sha256:[0-9a-f]{64}$/;
 
 export async function sha256Digest(bytes: Uint8Array): Promise<string> {

@@ -6,7 +6,8 @@ import type { ServedSet } from '../../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { mergedDiscovery } from '../documents.ts';
 import { parseOpenApiV3Index } from '../own-documents.ts';
-import { openApiV3Index, openApiV3Servers } from './openapi-v3.ts';
+import { openApiV3Servers } from './openapi-v3.ts';
+import { openApiV3Index } from './openapi-v3-index.ts';
 
 const table = buildRoutingTable(recordedSnapshot('kubernetes-1.25-1.26'));
 const { a, b } = recordedServers('kubernetes-1.25-1.26');

@@ -1,9 +1,9 @@
+import type { AssertionSigner } from '../../identity/assertion/assertion-signer.ts';
 import type { Destination } from '../../request/destination.ts';
 import type { PreferredVersionOptions } from '../../routing/decision.ts';
 import type { DocumentIssue } from '../../runtime/validation.ts';
 import type { AddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
-import type { SigningKey } from '../../snapshot/signing/seal.ts';
 import type { DurableObjectNamespace, Fetcher } from '../platform/bindings.ts';
 
 export interface SnapshotConfiguration {
@@ -43,7 +43,7 @@ export interface WorkerConfiguration {
   /** Presents none; `undefined` is the global `fetch`. */
   readonly destinations: Fetcher | undefined;
   /** How destinations are told who calls; `undefined`: by X-Remote headers. */
-  readonly assertions: { readonly key: SigningKey; readonly issuer: string } | undefined;
+  readonly assertions: { readonly signer: AssertionSigner; readonly issuer: string } | undefined;
   readonly callers: CallerMethods;
   readonly snapshot: SnapshotConfiguration;
 }

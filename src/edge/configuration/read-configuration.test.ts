@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { decodeProtectedHeader } from 'jose';
 import { speaker } from '../../../test/support/assertions.ts';
 import { WorkerConfigurationError } from './configuration.ts';
 import { readConfiguration } from './read-configuration.ts';
@@ -65,7 +66,15 @@ test('everything at once', async () => {
     PEER_PORTS: [6443],
   });
   const { assertions, callers, snapshot } = configuration;
-  assert.deepEqual([assertions?.issuer, assertions?.key.kid], ['edge', edge.kid]);
+  assert.equal(assertions?.issuer, 'edge');
+  const jws = await assertions.signer.sign({
+    user: { name: 'jane', uid: '', groups: [], extra: new Map() },
+    destinationId: 'cp-b',
+    method: 'GET',
+    target: '/api',
+    rerouted: true,
+  });
+  assert.equal(decodeProtectedHeader(jws).kid, edge.kid);
   assert.equal(snapshot.object, object);
   assert.equal(callers.clientCertificates, true);
   assert.deepEqual(callers.tokenIssuer, {

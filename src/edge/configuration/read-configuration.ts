@@ -226,10 +226,10 @@ async function readAssertions(reader: EnvironmentReader): Promise<WorkerConfigur
   }
   const text = reader.jsonText('ASSERTION_SIGNING_KEY');
   if (text === undefined) return undefined;
-  const { loadSigningKey } = await import('../../snapshot/signing/seal.ts');
+  const { loadAssertionSigner } = await import('./assertion-signing.ts');
   try {
-    const key = await loadSigningKey(text);
-    return issuer === undefined ? undefined : { key, issuer };
+    const signer = await loadAssertionSigner(text, issuer ?? '');
+    return issuer === undefined ? undefined : { signer, issuer };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     reader.issue('ASSERTION_SIGNING_KEY', `is unusable: ${error.message}`);

@@ -27,13 +27,13 @@ export interface PreparedWorker extends CallerIdentification {
 /** @throws {WorkerConfigurationError} with every error */
 export async function prepareWorker(environment: object, logger: Logger): Promise<PreparedWorker> {
   const configuration = await readConfiguration(environment);
-  const { callers, assertions, snapshot } = configuration;
+  const { callers, snapshot } = configuration;
   const { receiver, refresh } = await createSnapshotKeeping(snapshot, logger);
   return {
     configuration,
     receiver,
     ...(await identificationOf(callers, logger)),
-    assertionSigner: await signerOf(assertions),
+    assertionSigner: configuration.assertions?.signer,
     pseudonym: await pseudonymOf(configuration),
     beforeRequest: (waitUntil) => refresh.beforeRequest(waitUntil),
   };
@@ -44,12 +44,6 @@ async function identificationOf(callers: CallerMethods, logger: Logger): Promise
     return { authenticators: [], certificateOf: () => ({}) };
   const { createCallerIdentification } = await import('../identity/callers.ts');
   return createCallerIdentification(callers, logger);
-}
-
-async function signerOf(assertions: WorkerConfiguration['assertions']): Promise<AssertionSigner | undefined> {
-  if (assertions === undefined) return undefined;
-  const { createAssertionSigner } = await import('../../identity/assertion/sign-assertion.ts');
-  return createAssertionSigner(assertions);
 }
 
 /**

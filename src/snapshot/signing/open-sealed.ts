@@ -1,7 +1,5 @@
-// Not from 'jose' itself: a Worker would load all of it with its first request.
-import * as base64url from 'jose/base64url';
 import * as v from 'valibot';
-import { sha256Digest, sha256DigestPattern } from '../../runtime/bytes.ts';
+import { decodeBase64url, sha256Digest, sha256DigestPattern } from '../../runtime/bytes.ts';
 import {
   expected,
   IssueList,
@@ -190,7 +188,7 @@ export async function verifySealed(
  */
 export async function sealedDigest(jws: string): Promise<string> {
   if (!isCompactJws(jws)) throw new TypeError('This is not a compact JWS.');
-  return sha256Digest(base64url.decode(jws.split('.')[1] ?? ''));
+  return sha256Digest(decodeBase64url(jws.split('.')[1] ?? ''));
 }
 
 /** Three parts, none of them empty, by looking for dots: splitting a hostile text could make millions of parts. */
@@ -205,7 +203,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function protectedHeader(jws: string, subject: string): ProtectedHeader {
   try {
-    const header: unknown = JSON.parse(utf8.decode(base64url.decode(jws.slice(0, jws.indexOf('.')))));
+    const header: unknown = JSON.parse(utf8.decode(decodeBase64url(jws.slice(0, jws.indexOf('.')))));
     if (isJsonObject(header)) return header;
   } catch {
     // As for what is JSON and no object.
@@ -226,9 +224,9 @@ async function verifiedBytes(
   const end = jws.lastIndexOf('.');
   try {
     const signed = new TextEncoder().encode(jws.slice(0, end));
-    const signature = new Uint8Array(base64url.decode(jws.slice(end + 1)));
+    const signature = decodeBase64url(jws.slice(end + 1));
     if (await crypto.subtle.verify(algorithm, publicKey, signature, signed)) {
-      return base64url.decode(jws.slice(jws.indexOf('.') + 1, end));
+      return decodeBase64url(jws.slice(jws.indexOf('.') + 1, end));
     }
   } catch (cause) {
     throw new SnapshotError('BadSignature', `${subject} has a signature that does not hold.`, { cause });
