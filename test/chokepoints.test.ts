@@ -130,11 +130,11 @@ for (const [name, { definedIn, calledIn }] of Object.entries(chokepoints)) {
   });
 }
 
-test('SnapshotReceiver.acceptOwn, which asks for no signature, is called by the sync job in the router alone', () => {
+test('OwnSnapshotReceiver.acceptOwn, which asks for no signature, is called by the sync job in the router alone', () => {
   assert.deepEqual(placesOf(/\.acceptOwn\(/), ['src/sync/node/embedded-sync.ts']);
   assert.deepEqual(modulesNaming('ownRouterTarget'), ['src/sync/node/embedded-sync.ts']);
   // And what is stored unsigned is opened by the receiver alone.
-  assert.deepEqual(callersOf('openOwnSnapshot'), ['src/snapshot/receiving/receiver.ts']);
+  assert.deepEqual(callersOf('openOwnSnapshot'), ['src/snapshot/receiving/own-receiver.ts']);
 });
 
 test('SnapshotReceiver.accept is called by the push endpoint alone', () => {

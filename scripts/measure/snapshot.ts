@@ -13,6 +13,7 @@ import { servedSetFromDiscovery } from '../../src/discovery/forms/aggregated.ts'
 import { createAddressPolicy } from '../../src/snapshot/addresses/address-policy.ts';
 import { parseSnapshot } from '../../src/snapshot/format/parse-snapshot.ts';
 import type { ServedSet, Snapshot } from '../../src/snapshot/format/schema.ts';
+import { OwnSnapshotReceiver } from '../../src/snapshot/receiving/own-receiver.ts';
 import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
 import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
@@ -74,12 +75,12 @@ async function bench(versions: number): Promise<void> {
     pushed = text.length;
     plain = JSON.stringify(second.result).length;
 
-    const receiver = newReceiver();
+    const receiver = new SnapshotReceiver(receiverOptions());
     await receiver.accept(await sealSnapshot(first.result, signingKey));
     const applied = await withPause(() => receiver.accept(text));
     applies.push(applied.milliseconds);
     pauses.push(applied.pause);
-    const own = newReceiver(true);
+    const own = new OwnSnapshotReceiver(receiverOptions());
     await own.acceptOwn(first.result);
     const ownApplied = await withPause(() => own.acceptOwn(second.result));
     owns.push(ownApplied.milliseconds);
@@ -211,10 +212,6 @@ function schemasOf(reading: ServerReading): NonNullable<ServedSet['schemas']> {
   return made;
 }
 
-function newReceiver(readsClusterItself = false): SnapshotReceiver {
-  return new SnapshotReceiver({
-    keys: () => keys,
-    readsClusterItself,
-    addressPolicy: createAddressPolicy({}),
-  });
+function receiverOptions() {
+  return { keys: () => keys, addressPolicy: createAddressPolicy({}) };
 }

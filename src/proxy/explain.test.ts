@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { servedSetKey } from '../snapshot/format/packed-snapshot.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
+import { servedSetKey } from '../snapshot/format/served-set-key.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { type ExplainContext, type Explanation, explainRequest } from './explain.ts';

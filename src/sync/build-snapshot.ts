@@ -1,9 +1,10 @@
 import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../runtime/canonical-json.ts';
 import type { AdvertisedAddress } from '../snapshot/addresses/addresses.ts';
-import { groupText, isSameContent, servedSetKey } from '../snapshot/format/packed-snapshot.ts';
+import { isSameContent } from '../snapshot/format/packed-snapshot.ts';
 import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/schema.ts';
 import { snapshotApiVersion, snapshotKind } from '../snapshot/format/schema.ts';
+import { groupText, servedSetKey } from '../snapshot/format/served-set-key.ts';
 import { type ClusterObjects, excludeGroupVersions, sharedGroupVersions } from './shared-objects.ts';
 import { hashesOfDefinitions, withDefinedHashes } from './storage-version-hashes.ts';
 import { type DecodableVersions, type UndecodableVersions, undecodableVersions } from './storage-versions.ts';

@@ -4,6 +4,7 @@ import {
   type AddressPolicyOptions,
   createAddressPolicy,
 } from '../../src/snapshot/addresses/address-policy.ts';
+import { OwnSnapshotReceiver } from '../../src/snapshot/receiving/own-receiver.ts';
 import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
 import {
   createMemorySnapshotStore,
@@ -43,27 +44,35 @@ interface Setup {
   readonly policy?: AddressPolicyOptions;
   readonly pinnedKeys?: PinnedKeySet;
   readonly logger?: Logger;
-  readonly readsClusterItself?: boolean;
 }
 
 /** A receiver whose clock stands at noon until it is set. */
-export function receiverWith({
+export function receiverWith(setup: Setup = {}) {
+  const { options, ...rest } = receiverOptions(setup);
+  return { receiver: new SnapshotReceiver(options), ...rest };
+}
+
+/** As `receiverWith`, of a router that reads the cluster itself. */
+export function ownReceiverWith(setup: Setup = {}) {
+  const { options, ...rest } = receiverOptions(setup);
+  return { receiver: new OwnSnapshotReceiver(options), ...rest };
+}
+
+function receiverOptions({
   store = createMemorySnapshotStore(),
   policy = {},
   pinnedKeys = keys,
   logger = silentLogger,
-  readsClusterItself,
-}: Setup = {}) {
+}: Setup) {
   const clock = { now: noon };
-  const receiver = new SnapshotReceiver({
+  const options = {
     keys: () => pinnedKeys,
-    readsClusterItself,
     addressPolicy: createAddressPolicy(policy),
     store,
     now: () => clock.now,
     logger,
-  });
-  return { receiver, clock, store };
+  };
+  return { options, clock, store };
 }
 
 /** Generation and resources, sealed; made at noon. */

@@ -1,10 +1,10 @@
-import { servedSetKey } from '../../../src/snapshot/format/packed-snapshot.ts';
 import {
   type ServedSet,
   type Snapshot,
   snapshotApiVersion,
   snapshotKind,
 } from '../../../src/snapshot/format/schema.ts';
+import { servedSetKey } from '../../../src/snapshot/format/served-set-key.ts';
 
 const groups = 40;
 const resourcesOfGroup = 10;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { commandContext } from '../../../test/support/command-context.ts';
-import { servedSetKey } from '../../snapshot/format/packed-snapshot.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
+import { servedSetKey } from '../../snapshot/format/served-set-key.ts';
 import { sealedDigest } from '../../snapshot/signing/open-sealed.ts';
 import { generateSigningKey, sealRenewal, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { CommandFailure } from '../terminal/command-context.ts';

@@ -18,7 +18,8 @@ import { comingPreference, ledByPreference, preferredMinor } from '../../routing
 import type { Logger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
-import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
+import { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
+import { type PushResult, SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { SyncObserver } from '../../sync/sync-observer.ts';
 import {
@@ -51,7 +52,7 @@ import { createLocalServerId } from './local-server-id.ts';
 import { TrafficControl } from './traffic-control.ts';
 
 export interface EmbeddedSyncParts {
-  readonly receiver: SnapshotReceiver;
+  readonly receiver: OwnSnapshotReceiver;
   /** The router's name in `Via`, so that it refuses a question of its own that comes back to it. */
   readonly pseudonym: string;
   readonly observer: SyncObserver | undefined;
@@ -75,12 +76,7 @@ export interface EmbeddedSync {
 /** Makes one. It stands above this folder (src/sync/node/embedded-sync.ts), so the caller that starts the router passes it in. */
 export type OpenEmbeddedSync = (parts: EmbeddedSyncParts) => EmbeddedSync;
 
-function embeddedSyncOf(
-  { embeddedSync }: ServeConfig,
-  open: OpenEmbeddedSync | undefined,
-  parts: EmbeddedSyncParts,
-): EmbeddedSync | undefined {
-  if (embeddedSync === undefined) return undefined;
+function embeddedSyncOf(open: OpenEmbeddedSync | undefined, parts: EmbeddedSyncParts): EmbeddedSync {
   if (open === undefined) throw new TypeError('To read a cluster, startRouter needs openEmbeddedSync.');
   return open(parts);
 }
@@ -226,14 +222,15 @@ async function start(
   });
   opened.push(() => transport.close());
   const { file } = config.settings.snapshot;
-  const receiver = new SnapshotReceiver({
+  const receiverOptions = {
     store: file === undefined ? undefined : createFileSnapshotStore(file, config.embeddedSync !== undefined),
     keys: () => credentials.current.snapshotKeys,
-    readsClusterItself: config.embeddedSync !== undefined,
     addressPolicy,
     logger,
-    onPush: (result) => metrics.snapshotPushed(result),
-  });
+    onPush: (result: PushResult) => metrics.snapshotPushed(result),
+  };
+  const ownReceiver = config.embeddedSync && new OwnSnapshotReceiver(receiverOptions);
+  const receiver = ownReceiver ?? new SnapshotReceiver(receiverOptions);
   const localServerId = createLocalServerId({
     config,
     listeningPort: () => listeningPort,
@@ -257,12 +254,14 @@ async function start(
   // Before the transport, whose end would look like the servers'.
   if (servers !== undefined) opened.push(() => servers.stop());
   servers?.health.observe(metrics);
-  const embeddedSync = embeddedSyncOf(config, openEmbeddedSync, {
-    receiver,
-    pseudonym: outboundOptions.pseudonym,
-    observer: metrics.sync,
-    logger,
-  });
+  const embeddedSync =
+    ownReceiver &&
+    embeddedSyncOf(openEmbeddedSync, {
+      receiver: ownReceiver,
+      pseudonym: outboundOptions.pseudonym,
+      observer: metrics.sync,
+      logger,
+    });
   const checkOwnServer = localServerId && ownServerCheck(localServerId, logger);
   const history = new RouterHistory({
     preferredMinor: (table) => preferredMinor(table, config.preferredVersion, Date.now()),

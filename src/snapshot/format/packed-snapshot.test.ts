@@ -6,9 +6,10 @@ import { servedSetKeyOf, servedSetOf, snapshotOf } from '../../../test/support/s
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { snapshotLimits } from './limits.ts';
-import { isSameContent, servedSetKey, snapshotText } from './packed-snapshot.ts';
+import { isSameContent, snapshotText } from './packed-snapshot.ts';
 import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';
 import type { Snapshot } from './schema.ts';
+import { servedSetKey } from './served-set-key.ts';
 
 function group(name: string, ...resources: string[]): APIGroupDiscovery {
   const described = resources.map((resource) => ({ resource, verbs: ['get', 'list'] }));

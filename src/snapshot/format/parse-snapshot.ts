@@ -12,7 +12,6 @@ import {
   readValue,
 } from '../../runtime/validation.ts';
 import { snapshotLimits } from './limits.ts';
-import { groupText, servedSetKey } from './packed-snapshot.ts';
 import {
   apiService,
   apiVersion,
@@ -41,6 +40,7 @@ import {
   versionIssue,
   versionName,
 } from './schema.ts';
+import { groupText, servedSetKey } from './served-set-key.ts';
 
 type ParseSnapshotResult =
   | { readonly ok: true; readonly snapshot: Snapshot }

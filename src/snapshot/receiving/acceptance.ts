@@ -1,9 +1,7 @@
 import { parseRfc3339 } from '../../runtime/time.ts';
 import { type DocumentIssue, IssueList } from '../../runtime/validation.ts';
 import { type AddressPolicy, checkServerAddress } from '../addresses/address-policy.ts';
-import { parseSnapshotText } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
-import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 
 /** How far the maker's clock may be ahead of the receiver's: the leeway Kerberos made customary. */
 const maximumClockSkewMilliseconds = 5 * 60 * 1000;
@@ -69,21 +67,4 @@ export function futureIssue(createdAt: string, now: number): string | undefined 
   if (created === undefined || created - now <= maximumClockSkewMilliseconds) return undefined;
   const seconds = Math.round((created - now) / 1000);
   return `lies ${seconds} seconds in the future; compare the clocks of both machines`;
-}
-
-/**
- * Opens the text of a snapshot that this router itself has read before a restart: size, then content, as of a pushed one.
- * There is no signature: only this user may write the file.
- * @throws {SnapshotError} `Invalid`
- */
-export async function openOwnSnapshot(text: string): Promise<Snapshot> {
-  if (!text.startsWith('{')) {
-    throw new SnapshotError(
-      'Invalid',
-      'The snapshot is a signed one, which a sync job pushed before this router read the cluster itself: it makes its own.',
-    );
-  }
-  const parsed = await parseSnapshotText(text);
-  if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
-  return parsed.snapshot;
 }

@@ -1,8 +1,6 @@
 import { errorMessage } from '../../runtime/errors.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { AddressPolicy } from '../addresses/address-policy.ts';
-import { isSameContent, snapshotText } from '../format/packed-snapshot.ts';
-import { parseSnapshot } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError, type SnapshotErrorCode } from '../format/snapshot-error.ts';
 import { buildRoutingTable, renewedTable } from '../routing-table/build-routing-table.ts';
@@ -14,17 +12,12 @@ import {
   openSnapshot,
   type SnapshotRenewal,
 } from '../signing/open-sealed.ts';
-import { checkAcceptance, futureIssue, openOwnSnapshot, withoutRefusedAddresses } from './acceptance.ts';
+import { checkAcceptance, futureIssue, withoutRefusedAddresses } from './acceptance.ts';
 import { type SnapshotStore, StoreChangedError, type StoredSnapshot } from './snapshot-store.ts';
 
 export interface SnapshotReceiverOptions {
   /** Asked for each snapshot, so that a reloaded key file counts from then on. */
   readonly keys: () => PinnedKeySet;
-  /**
-   * The sync job runs in this process and hands its snapshots to `acceptOwn`. Nothing that is pushed is taken then, and
-   * what is stored is not signed. Default false.
-   */
-  readonly readsClusterItself?: boolean | undefined;
   readonly addressPolicy: AddressPolicy;
   /** Default: none, and a restart finds nothing. */
   readonly store?: SnapshotStore | undefined;
@@ -63,8 +56,6 @@ export interface Acceptance {
   readonly persistenceError?: string | undefined;
 }
 
-type Opened = Pick<OpenedSnapshot, 'snapshot' | 'digest'>;
-
 /** Everything that is held, replaced as a whole. */
 export interface Held {
   readonly table: RoutingTable;
@@ -74,8 +65,6 @@ export interface Held {
   readonly stored: StoredSnapshot;
   readonly persisted: boolean;
 }
-
-const nothingStored: StoredSnapshot = { snapshot: '' };
 
 export function acceptance(
   result: Acceptance['result'],
@@ -92,7 +81,7 @@ export function isOlder(next: Held, held: Held | undefined): boolean {
 }
 
 /** An old snapshot is validly signed for ever: only its number keeps it from being played back. */
-function requireRising(generation: number, held: Held | undefined): void {
+export function requireRising(generation: number, held: Held | undefined): void {
   if (held === undefined || generation > held.table.generation) return;
   const rule =
     generation === held.table.generation
@@ -118,29 +107,28 @@ function requireHeld(held: Held | undefined, renewal: SnapshotRenewal): Held {
 /**
  * The one way in for snapshots. Pushes are taken one at a time; each is taken whole or changes nothing.
  *
- * What is pushed is written to the store first and then put in use in one assignment; what this router has read itself is
- * put in use first, as it can be read again. A store that cannot be
+ * What is pushed is written to the store first and then put in use in one assignment. A store that cannot be
  * written does not keep the router on old routes: the snapshot is used all the same, the response says
  * `persisted: false`, and the next push of it tries to write again.
  */
 export class SnapshotReceiver {
-  readonly #options: SnapshotReceiverOptions;
+  protected readonly options: SnapshotReceiverOptions;
   readonly #now: () => number;
   readonly #logger: Logger;
   readonly #listeners = new Set<(table: RoutingTable) => void>();
-  #held: Held | undefined;
+  protected held: Held | undefined;
   #refusedPush: RefusedPush | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   constructor(options: SnapshotReceiverOptions) {
-    this.#options = options;
+    this.options = options;
     this.#now = options.now ?? Date.now;
     this.#logger = options.logger ?? silentLogger;
   }
 
   /** The table in use; `undefined` until there is one. It may be old (see `createdAt`). */
   current(): RoutingTable | undefined {
-    return this.#held?.table;
+    return this.held?.table;
   }
 
   /** The last push, when it was refused: what an operator looks for while the snapshot grows old. */
@@ -150,12 +138,12 @@ export class SnapshotReceiver {
 
   /** The snapshot in use, sealed as it came, to be handed on to another router. `undefined` also when it is not signed. */
   sealed(): StoredSnapshot | undefined {
-    return this.#options.readsClusterItself === true ? undefined : this.#held?.stored;
+    return this.held?.stored;
   }
 
   /** `sha256:<hex>` of the content in use, as `OpenedSnapshot.digest`; `undefined` until there is one. */
   digest(): string | undefined {
-    return this.#held?.digest;
+    return this.held?.digest;
   }
 
   /**
@@ -176,10 +164,9 @@ export class SnapshotReceiver {
    * @throws {SnapshotError} with the reason; nothing has changed then.
    */
   accept(jws: string): Promise<Acceptance> {
-    return this.#takeInTurn(async () => {
-      requirePushed(this.#options);
+    return this.takeInTurn(async () => {
       const opened = await this.#open(jws);
-      const held = this.#held;
+      const held = this.held;
       if (held?.digest === opened.digest) return this.#keep(held, { ...held.stored, snapshot: jws });
       requireRising(opened.snapshot.metadata.generation, held);
       const table = buildRoutingTable(opened.snapshot);
@@ -193,46 +180,14 @@ export class SnapshotReceiver {
    * @throws {SnapshotError} with the reason; nothing has changed then. `NotNewer`: push the snapshot itself.
    */
   renew(jws: string): Promise<Acceptance> {
-    return this.#takeInTurn(async () => {
-      requirePushed(this.#options);
-      const renewal = await openRenewal(jws, this.#options.keys());
-      const held = requireHeld(this.#held, renewal);
+    return this.takeInTurn(async () => {
+      const renewal = await openRenewal(jws, this.options.keys());
+      const held = requireHeld(this.held, renewal);
       const stored = { ...held.stored, renewal: jws };
-      const table = this.#renewedTable(held.table, renewal);
+      const table = this.renewedTable(held.table, renewal);
       if (table === held.table) return this.#keep(held, stored);
       return this.#replace('renewed', { table, digest: held.digest, stored });
     });
-  }
-
-  /**
-   * Takes a snapshot of the sync job in this process, if its content holds and its generation rises: every rule of
-   * `accept` but the signature. The held one with a later time of making is `renewed`.
-   * @throws {SnapshotError} with the reason; nothing has changed then.
-   * @throws {TypeError} where snapshots are pushed
-   */
-  acceptOwn(snapshot: Snapshot): Promise<Acceptance> {
-    if (this.#options.readsClusterItself !== true)
-      throw new TypeError('Snapshots are pushed to this router.');
-    return this.#takeInTurn(async () => {
-      const parsed = await parseSnapshot(snapshot);
-      if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
-      const next = this.#acceptable(parsed.snapshot);
-      const held = this.#held;
-      const { generation } = next.metadata;
-      const isSame =
-        held !== undefined &&
-        held.table.generation === generation &&
-        isSameContent(held.table.snapshot, next);
-      if (!isSame) requireRising(generation, held);
-      const table = isSame ? this.#renewedTable(held.table, next.metadata) : buildRoutingTable(next);
-      if (table === held?.table && held.persisted) return acceptance('unchanged', table, undefined);
-      // In use at once: a disk that is busy takes a second, and requests go by what is known meanwhile.
-      if (table !== held?.table) this.#use({ table, digest: '', stored: nothingStored, persisted: false });
-      const persistenceError = await this.#save(async () => ({ snapshot: await snapshotText(next) }));
-      this.#held = { table, digest: '', stored: nothingStored, persisted: persistenceError === undefined };
-      const result = table === held?.table ? 'unchanged' : isSame ? 'renewed' : 'accepted';
-      return acceptance(result, table, persistenceError);
-    }, true);
   }
 
   /**
@@ -243,11 +198,11 @@ export class SnapshotReceiver {
   restore(): Promise<RestoreResult> {
     return this.#inTurn(async () => {
       try {
-        const stored = await this.#options.store?.load();
+        const stored = await this.options.store?.load();
         if (stored === undefined) return { result: 'empty' };
-        const held = await this.#check(stored);
-        requireRising(held.table.generation, this.#held);
-        this.#use(held);
+        const held = await this.check(stored);
+        requireRising(held.table.generation, this.held);
+        this.use(held);
         const { generation, createdAt } = held.table;
         return { result: 'restored', generation, createdAt };
       } catch (error) {
@@ -265,11 +220,11 @@ export class SnapshotReceiver {
   adopt(stored: StoredSnapshot): Promise<void> {
     return this.#inTurn(async () => {
       try {
-        const next = await this.#check(stored);
-        const held = this.#held;
+        const next = await this.check(stored);
+        const held = this.held;
         const isSame = held !== undefined && held.digest === next.digest;
         if (isSame ? next.table.createdAt <= held.table.createdAt : isOlder(next, held)) return;
-        this.#use(next);
+        this.use(next);
       } catch (error) {
         this.#logger.warn({ err: error }, 'The stored snapshot cannot be used');
       }
@@ -277,19 +232,15 @@ export class SnapshotReceiver {
   }
 
   /** Signature, content, addresses, creation time: every check that does not depend on the snapshot in use. */
-  async #open(text: string): Promise<Opened> {
-    const { keys, readsClusterItself } = this.#options;
-    if (readsClusterItself === true) {
-      return { snapshot: this.#acceptable(await openOwnSnapshot(text)), digest: '' };
-    }
-    const previous = this.#held && { snapshot: this.#held.table.snapshot, digest: this.#held.digest };
-    const opened = await openSnapshot(text, keys(), { previous });
-    return { ...opened, snapshot: this.#acceptable(opened.snapshot) };
+  async #open(text: string): Promise<OpenedSnapshot> {
+    const previous = this.held && { snapshot: this.held.table.snapshot, digest: this.held.digest };
+    const opened = await openSnapshot(text, this.options.keys(), { previous });
+    return { ...opened, snapshot: this.acceptable(opened.snapshot) };
   }
 
   /** @throws {SnapshotError} `Invalid` */
-  #acceptable(given: Snapshot): Snapshot {
-    const { addressPolicy } = this.#options;
+  protected acceptable(given: Snapshot): Snapshot {
+    const { addressPolicy } = this.options;
     const issues = checkAcceptance(given, addressPolicy, this.#now());
     if (issues.length > 0) throw invalid('The snapshot', issues);
     const snapshot = withoutRefusedAddresses(given, addressPolicy);
@@ -302,19 +253,18 @@ export class SnapshotReceiver {
     return snapshot;
   }
 
-  async #check(stored: StoredSnapshot): Promise<Held> {
+  protected async check(stored: StoredSnapshot): Promise<Held> {
     const { snapshot, digest } = await this.#open(stored.snapshot);
-    const isOwn = this.#options.readsClusterItself === true;
     const plain: Held = {
       table: buildRoutingTable(snapshot),
       digest,
-      stored: isOwn ? nothingStored : { snapshot: stored.snapshot },
+      stored: { snapshot: stored.snapshot },
       persisted: true,
     };
     if (stored.renewal === undefined) return plain;
     try {
-      const renewal = await openRenewal(stored.renewal, this.#options.keys());
-      const table = this.#renewedTable(requireHeld(plain, renewal).table, renewal);
+      const renewal = await openRenewal(stored.renewal, this.options.keys());
+      const table = this.renewedTable(requireHeld(plain, renewal).table, renewal);
       return { ...plain, table, stored };
     } catch (error) {
       // The snapshot is good without it, only older.
@@ -323,7 +273,10 @@ export class SnapshotReceiver {
     }
   }
 
-  #renewedTable(table: RoutingTable, { createdAt }: Pick<SnapshotRenewal, 'createdAt'>): RoutingTable {
+  protected renewedTable(
+    table: RoutingTable,
+    { createdAt }: Pick<SnapshotRenewal, 'createdAt'>,
+  ): RoutingTable {
     const future = futureIssue(createdAt, this.#now());
     if (future !== undefined) throw invalid('The renewal', [{ path: 'createdAt', message: future }]);
     const renewed = renewedTable(table, createdAt);
@@ -336,20 +289,20 @@ export class SnapshotReceiver {
   async #keep(held: Held, stored: StoredSnapshot): Promise<Acceptance> {
     const same = stored.snapshot === held.stored.snapshot && stored.renewal === held.stored.renewal;
     if (same && held.persisted) return acceptance('unchanged', held.table, undefined);
-    const persistenceError = await this.#save(async () => stored);
-    this.#held = { ...held, stored, persisted: persistenceError === undefined };
+    const persistenceError = await this.save(async () => stored);
+    this.held = { ...held, stored, persisted: persistenceError === undefined };
     return acceptance('unchanged', held.table, persistenceError);
   }
 
   async #replace(result: 'accepted' | 'renewed', next: Omit<Held, 'persisted'>): Promise<Acceptance> {
-    const persistenceError = await this.#save(async () => next.stored);
-    this.#use({ ...next, persisted: persistenceError === undefined });
+    const persistenceError = await this.save(async () => next.stored);
+    this.use({ ...next, persisted: persistenceError === undefined });
     return acceptance(result, next.table, persistenceError);
   }
 
-  async #save(stored: () => Promise<StoredSnapshot>): Promise<string | undefined> {
+  protected async save(stored: () => Promise<StoredSnapshot>): Promise<string | undefined> {
     try {
-      const { store } = this.#options;
+      const { store } = this.options;
       if (store !== undefined) await store.save(await stored());
       return undefined;
     } catch (error) {
@@ -360,8 +313,8 @@ export class SnapshotReceiver {
     }
   }
 
-  #use(held: Held): void {
-    this.#held = held;
+  protected use(held: Held): void {
+    this.held = held;
     const { generation, createdAt, servers } = held.table;
     this.#logger.info({ generation, createdAt, servers: servers.length }, 'Snapshot in use');
     for (const listener of this.#listeners) {
@@ -374,30 +327,30 @@ export class SnapshotReceiver {
     }
   }
 
-  #takeInTurn(take: () => Promise<Acceptance>, isOwn = false): Promise<Acceptance> {
+  /** @param refused what is logged of a refusal; left out, it is one of a push, which the status tells as well */
+  protected takeInTurn(take: () => Promise<Acceptance>, refused?: string): Promise<Acceptance> {
     return this.#inTurn(async () => {
       try {
         const acceptance = await take();
-        this.#options.onPush?.(acceptance.result);
+        this.options.onPush?.(acceptance.result);
         this.#refusedPush = undefined;
         return acceptance;
       } catch (error) {
         // Begun anew by `SharingReceiver`.
-        if (!(error instanceof StoreChangedError)) this.tellOfRefusal(error, isOwn);
+        if (!(error instanceof StoreChangedError)) this.tellOfRefusal(error, refused);
         throw error;
       }
     });
   }
 
-  /** Logs every refused push: it may be an attack, or a key that was not rolled out. What is own has a status of its own. */
-  protected tellOfRefusal(error: unknown, isOwn = false): void {
+  /** Logs every refused push: it may be an attack, or a key that was not rolled out. */
+  protected tellOfRefusal(error: unknown, refused?: string): void {
     // Losing to a newer snapshot is not an error.
-    if (!isOwn && error instanceof SnapshotError && error.code !== 'NotNewer') {
+    if (refused === undefined && error instanceof SnapshotError && error.code !== 'NotNewer') {
       this.#refusedPush = { code: error.code, message: error.message, at: this.#now() };
     }
-    this.#options.onPush?.(error instanceof SnapshotError ? error.code : 'InternalError');
-    const what = isOwn ? 'What this router has read' : 'A pushed snapshot or renewal';
-    this.#logger.warn({ err: error }, `${what} was refused`);
+    this.options.onPush?.(error instanceof SnapshotError ? error.code : 'InternalError');
+    this.#logger.warn({ err: error }, refused ?? 'A pushed snapshot or renewal was refused');
   }
 
   /** Runs `work` when everything that came before it has ended, well or badly. */
@@ -406,13 +359,4 @@ export class SnapshotReceiver {
     this.#lastTurn = turn.catch(() => undefined);
     return turn;
   }
-}
-
-/** @throws {SnapshotError} for a push to a router that reads the cluster itself */
-function requirePushed({ readsClusterItself }: Pick<SnapshotReceiverOptions, 'readsClusterItself'>): void {
-  if (readsClusterItself !== true) return;
-  throw new SnapshotError(
-    'ReadsClusterItself',
-    'This router reads the cluster itself (--kubeconfig, --in-cluster) and takes no snapshot that is pushed: take it off the targets of the sync job, or give it --snapshot-keys in place of those flags.',
-  );
 }

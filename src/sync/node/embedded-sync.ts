@@ -8,7 +8,7 @@ import { errorMessage } from '../../runtime/errors.ts';
 import { backOffDelay, systemClock } from '../../runtime/time.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
-import type { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
+import type { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
 import type { DeliveryResult, SnapshotTarget } from '../deliver.ts';
 import type { SyncLoop } from '../sync-loop.ts';
 import type { SyncOnceResult } from '../sync-once.ts';
@@ -126,7 +126,7 @@ function sourceOf(access: ClusterAccessOptions): string {
 }
 
 /** With the time of its last renewal, which is what the loop renews it by. */
-function held(receiver: SnapshotReceiver): Snapshot | undefined {
+function held(receiver: OwnSnapshotReceiver): Snapshot | undefined {
   const table = receiver.current();
   if (table === undefined) return undefined;
   const { snapshot, createdAt } = table;
@@ -159,7 +159,7 @@ function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseud
  * Delivers to the router in whose process the sync job runs: to the receiver of pushes, unsigned. It does not check
  * creation times, because both use the same clock.
  */
-function ownRouterTarget(receiver: Pick<SnapshotReceiver, 'acceptOwn' | 'current'>): SnapshotTarget {
+function ownRouterTarget(receiver: Pick<OwnSnapshotReceiver, 'acceptOwn' | 'current'>): SnapshotTarget {
   return {
     name: 'this router',
     async put({ snapshot }): Promise<DeliveryResult> {
