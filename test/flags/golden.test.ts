@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
@@ -5,6 +6,7 @@ import { readServeInput } from '../../src/cli/serve/serve-input.ts';
 import { generateSigningKey } from '../../src/snapshot/signing/seal.ts';
 import { commandContext, runCommand } from '../support/command-context.ts';
 import { completeServeOptions, serveFiles } from '../support/serve-options.ts';
+import { type Changes, serveCombinations, syncCombinations } from './combinations.ts';
 
 /*
  * What an operator sees of the flags of `serve` and `sync`, held as it was: help, every message of a bad value, and which of file and
@@ -22,6 +24,9 @@ before(async () => {
     ['signing.json', JSON.stringify(privateJwk)],
     ['routers.json', JSON.stringify({ keys: [{ ...publicJwk, issuer: 'cp-b' }] })],
     ['token', 'abc'],
+    ['private.json', JSON.stringify({ keys: [{ ...privateJwk, issuer: 'cp-b' }] })],
+    ['noise', '{"password": "hunter2"}\nmore'],
+    ['blank', '\n'],
     ['keys2.json', JSON.stringify({ keys: [publicJwk] })],
   ]);
 });
@@ -128,14 +133,39 @@ const gateOff: Flags = Object.fromEntries(
   }).filter(([name]) => name !== 'peer-ca-file'),
 );
 
-const push = [
-  '--server=cp-a=https://10.0.0.1:6443',
-  '--peer-ca-file=ca.crt',
-  '--client-cert-file=serving.crt',
-  '--client-key-file=serving.key',
-  '--target=https://10.0.0.1:7443',
-  '--signing-key=signing.json',
-];
+const pushing: Flags = {
+  server: ['cp-a=https://10.0.0.1:6443'],
+  'peer-ca-file': ['ca.crt'],
+  'client-cert-file': ['serving.crt'],
+  'client-key-file': ['serving.key'],
+  target: ['https://10.0.0.1:7443'],
+  'signing-key': ['signing.json'],
+};
+const push = argumentsOf(pushing);
+
+/** What is said of each change to `base`, beyond what `base` alone has said. */
+async function together(
+  callOf: (flags: Flags) => readonly string[],
+  base: Flags,
+  rows: readonly Changes[],
+): Promise<string> {
+  const usual = new Set((await runCommand(files, callOf(base))).errors.split('\n'));
+  const sections: string[] = [];
+  for (const changes of rows) {
+    const entries = Object.entries({ ...base, ...changes });
+    const flags = entries.flatMap(([name, values]) =>
+      values === undefined ? [] : [[name, values] as const],
+    );
+    const { errors } = await runCommand(files, callOf(Object.fromEntries(flags)));
+    assert.doesNotMatch(errors, /hunter2/, 'nothing of a file that may be secret is shown');
+    const lines = errors.split('\n').filter((line) => line !== '' && !usual.has(line));
+    const given = Object.entries(changes).map(([name, values]) =>
+      values === undefined ? `(no --${name})` : argumentsOf({ [name]: values }).join(' '),
+    );
+    sections.push(`${given.join(' ')}\n${lines.length === 0 ? '  ok' : `  ${lines.join('\n  ')}`}`);
+  }
+  return `${sections.join('\n\n')}\n`;
+}
 
 describe('the flags', () => {
   for (const command of ['serve', 'sync', 'doctor']) {
@@ -166,6 +196,17 @@ describe('the flags', () => {
       hold(context, `sync-messages-${call}`, await messages('sync', base, values));
     });
   }
+
+  it('have together the messages they had', async (context) => {
+    const forms = { sidecar, gateway, gateOff };
+    for (const [form, base] of Object.entries(forms)) {
+      const rows = serveCombinations[form as keyof typeof forms];
+      const ofServe = (flags: Flags) => ['serve', '--dry-run', ...argumentsOf(flags)];
+      hold(context, `serve-together-${form}`, await together(ofServe, base, rows));
+    }
+    const ofSync = (flags: Flags) => ['sync', '--v=x', ...argumentsOf(flags)];
+    hold(context, 'sync-together', await together(ofSync, pushing, syncCombinations));
+  });
 
   it('that are gone, unknown or repeated are told of as they were', async (context) => {
     const said: string[] = [];

@@ -1,18 +1,34 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import {
-  completeServeOptions,
-  type FlagChanges,
-  ServeOptionsCheck,
-  serveFiles,
-} from '../../../test/support/serve-options.ts';
+import { createSecureContext } from 'node:tls';
+import { createCertificateAuthority } from '../../../demo/certificate-authority.ts';
+import { assertionKeysFile, speaker } from '../../../test/support/assertions.ts';
+import { type FlagChanges, ServeOptionsCheck, serveFiles } from '../../../test/support/serve-options.ts';
 
-const authenticatingFlags = ['client-ca-file', 'requestheader-client-ca-file', 'assertion-keys'] as const;
+// What is said about flags, alone and together, stands in test/fixtures/flags (test/flags/golden.test.ts).
 
 let check: ServeOptionsCheck;
 before(async () => {
   check = new ServeOptionsCheck(await serveFiles());
 });
+
+const nobodyIsAuthenticated: FlagChanges = {
+  'client-ca-file': undefined,
+  'requestheader-client-ca-file': undefined,
+  'requestheader-allowed-names': undefined,
+};
+const withoutFrontProxy: FlagChanges = {
+  'proxy-client-cert-file': undefined,
+  'proxy-client-key-file': undefined,
+};
+const gateway: FlagChanges = { gateway: ['true'], 'server-id': undefined, 'local-server': undefined };
+const gateOff: FlagChanges = {
+  'feature-gates': ['UnknownVersionInteroperabilityProxy=false'],
+  'peer-ca-file': undefined,
+  'local-server-ca-file': ['ca.crt'],
+  'snapshot-keys': undefined,
+  'snapshot-file': undefined,
+};
 
 describe('the options of serve', () => {
   it('make a configuration when they are complete', async () => {
@@ -35,8 +51,20 @@ describe('the options of serve', () => {
       extraPrefix: ['X-Remote-Extra-'],
     });
     assert.equal(config.snapshotKeys?.pinned.size, 1);
+    assert.equal(config.assertionKeys, undefined);
     assert.deepEqual(config.peerAddresses, { allowLoopbackPeers: false, allowedCidrs: undefined });
     assert.deepEqual(config.advertisedAddress, { host: '10.0.0.7', port: 6443, source: 'default-interface' });
+    assert.deepEqual(config.tls, { minVersion: 'TLSv1.2', ciphers: undefined });
+    assert.deepEqual(config.timeouts, { request: 60_000, responseHeader: 45_000 });
+    assert.deepEqual(config.health, { interval: 5_000 });
+    assert.deepEqual(config.settings.limits, {
+      requestsInFlight: 4_000,
+      mutatingRequestsInFlight: 2_000,
+      longRunningRequests: 20_000,
+      goawayChance: 0,
+    });
+    assert.deepEqual(config.settings.shutdown, { delay: 0, watchTerminationGracePeriod: 10_000 });
+    assert.equal(config.settings.admin.bindAddress, undefined);
     assert.deepEqual(await check.warnings({}), []);
   });
 
@@ -53,20 +81,6 @@ describe('the options of serve', () => {
     );
   });
 
-  it('are all missing when nothing is given', async () => {
-    const nothing = Object.fromEntries(Object.keys(completeServeOptions).map((name) => [name, undefined]));
-    assert.deepEqual(await check.issues(nothing), [
-      '--server-id',
-      '--tls-cert-file',
-      '--tls-private-key-file',
-      '--peer-ca-file',
-      '--local-server',
-      '--proxy-client-cert-file',
-      '--proxy-client-key-file',
-      '--snapshot-keys',
-    ]);
-  });
-
   it('count the last of a repeated value and all of a repeated list, commas included', async () => {
     const config = await check.config({
       'server-id': ['cp-a', 'cp-b'],
@@ -75,113 +89,158 @@ describe('the options of serve', () => {
     assert.equal(config.serverId, 'cp-b');
     assert.deepEqual(config.requestHeader?.allowedNames, ['one', 'two', 'three, and a half', 'four']);
   });
-});
 
-describe('a router that authenticates no caller', () => {
-  it('warns of it, with every flag by which it could', async () => {
-    const warnings = await check.warnings({
-      'client-ca-file': undefined,
-      'requestheader-client-ca-file': undefined,
-      'requestheader-allowed-names': undefined,
+  it('are read as Go writes durations and numbers', async () => {
+    const { timeouts, settings, securePort, health } = await check.config({
+      'request-timeout': ['1m30s'],
+      'response-header-timeout': ['30s'],
+      'max-requests-inflight': ['0'],
+      'goaway-chance': ['0.001'],
+      'shutdown-delay-duration': ['15s'],
+      'shutdown-watch-termination-grace-period': ['0s'],
+      'health-check-interval': ['500ms'],
+      'secure-port': ['0'],
     });
-    assert.equal(warnings.length, 1);
-    assert.match(
-      warnings[0] ?? '',
-      /^none of --client-ca-file, --requestheader-client-ca-file and --assertion-keys is set: no caller is authenticated here/,
-    );
+    assert.deepEqual(timeouts, { request: 90_000, responseHeader: 30_000 });
+    assert.equal(settings.limits.requestsInFlight, 0);
+    assert.equal(settings.limits.goawayChance, 0.001);
+    assert.deepEqual(settings.shutdown, { delay: 15_000, watchTerminationGracePeriod: 0 });
+    assert.deepEqual(health, { interval: 500 });
+    assert.equal(securePort, 0);
+    assert.equal((await check.config({ 'health-check-interval': ['0s'] })).health, undefined);
   });
 });
 
-describe('the feature gate', () => {
-  const off = ['UnknownVersionInteroperabilityProxy=false'];
-  const gateOff: FlagChanges = {
-    'feature-gates': off,
-    'peer-ca-file': undefined,
-    'local-server-ca-file': ['ca.crt'],
-    'snapshot-keys': undefined,
-    'snapshot-file': undefined,
-  };
+describe('who calls', () => {
+  it('may be told by any front proxy where the list of names is blank, and by none where there is no authority', async () => {
+    const blank: FlagChanges = { 'requestheader-allowed-names': [''] };
+    assert.equal((await check.config(blank)).requestHeader?.allowedNames, 'any');
+    assert.equal((await check.config(nobodyIsAuthenticated)).requestHeader, undefined);
+  });
 
-  it("may be turned on in so many words, in all of Go's spellings", async () => {
+  it('is told by the assertions of several routers', async () => {
+    const [edgeA, edgeB] = [await speaker('edge-a'), await speaker('edge-b', 'ES256')];
+    const files = new Map([...check.files, ['routers.json', assertionKeysFile([edgeA, edgeB])]]);
+    const { assertionKeys } = await new ServeOptionsCheck(files).config({
+      'assertion-keys': ['routers.json'],
+    });
+    assert.deepEqual([...(assertionKeys?.pinned.keys() ?? [])], [edgeA.kid, edgeB.kid]);
+  });
+});
+
+describe('the forms of a router', () => {
+  it('a gateway has no local server, and without a front-proxy pair passes tokens through', async () => {
+    const { serverId, local, peerCa } = await check.config(gateway);
+    assert.deepEqual([serverId, local, peerCa?.path], [undefined, undefined, 'ca.crt']);
+    const tokensOnly = {
+      ...gateway,
+      ...withoutFrontProxy,
+      ...nobodyIsAuthenticated,
+      'client-ca-file': ['ca.crt'],
+    };
+    assert.equal((await check.config(tokensOnly)).proxyClient, undefined);
+  });
+
+  it("the feature gate may be turned on in so many words, in all of Go's spellings", async () => {
     for (const word of ['true', 'True', 'TRUE', 't', '1']) {
       const config = await check.config({ 'feature-gates': [`UnknownVersionInteroperabilityProxy=${word}`] });
       assert.equal(config.featureGateEnabled, true, word);
     }
   });
 
-  it('turned off makes a plain pass-through that needs neither peers nor snapshots', async () => {
-    const config = await check.config(gateOff);
-    assert.equal(config.featureGateEnabled, false);
-    assert.equal(config.peerCa, undefined);
-    assert.equal(config.local?.ca.path, 'ca.crt');
-    assert.equal(config.snapshotKeys, undefined);
+  it('turned off it makes a plain pass-through that needs neither peers nor snapshots, and probes nothing', async () => {
+    const { featureGateEnabled, peerCa, local, snapshotKeys, health } = await check.config(gateOff);
+    assert.deepEqual([featureGateEnabled, local?.ca.path], [false, 'ca.crt']);
+    assert.deepEqual([peerCa, snapshotKeys, health], [undefined, undefined, undefined]);
+    const plain = await check.config({ ...gateOff, ...withoutFrontProxy, ...nobodyIsAuthenticated });
+    assert.equal(plain.proxyClient, undefined);
+  });
+});
+
+describe('addresses', () => {
+  it('are advertised as set, by a certificate that peers accept in place of the API server’s', async () => {
+    const config = await check.config({ 'peer-advertise-ip': ['fd00::1'], 'peer-advertise-port': ['7443'] });
+    assert.deepEqual(config.advertisedAddress, { host: 'fd00::1', port: 7443, source: 'peer-advertise-ip' });
+    const authority = await createCertificateAuthority('cluster');
+    const named = await authority.issue({
+      commonName: 'router',
+      dnsNames: ['kubernetes.default.svc'],
+      usage: 'server',
+    });
+    const files = new Map([
+      ...check.files,
+      ['serving.crt', named.certificate],
+      ['serving.key', named.privateKey],
+    ]);
+    assert.deepEqual(await new ServeOptionsCheck(files).warnings({ 'advertise-address': ['10.0.0.1'] }), []);
   });
 
-  it("turned off makes each flag that needs it an error in upstream's words", async () => {
-    const messages = await check.messages({
-      ...gateOff,
-      'peer-ca-file': ['ca.crt'],
-      'peer-advertise-ip': ['10.0.0.1'],
-      'peer-advertise-port': ['6443'],
+  it('of the local server may be IPv6, of peers are bounded by the blocks that are allowed', async () => {
+    const { local, peerAddresses } = await check.config({
+      'local-server': ['https://[::1]:6444/'],
+      'allowed-peer-cidrs': ['10.0.0.0/8,fd00::/8'],
+      'allow-loopback-peers': ['true'],
     });
-    for (const flag of ['--peer-ca-file', '--peer-advertise-ip', '--peer-advertise-port']) {
-      assert.ok(
-        messages.includes(`${flag} requires UnknownVersionInteroperabilityProxy feature to be turned on`),
-        messages,
-      );
+    assert.equal(local?.origin, 'https://[::1]:6444');
+    assert.deepEqual(peerAddresses, { allowLoopbackPeers: true, allowedCidrs: ['10.0.0.0/8', 'fd00::/8'] });
+  });
+
+  it('of the administrator are an IP address and a port, of which 0 is any', async () => {
+    for (const [text, host, port] of [
+      ['127.0.0.1:9443', '127.0.0.1', 9443],
+      ['[::1]:0', '::1', 0],
+      ['0.0.0.0:9443', '0.0.0.0', 9443],
+    ] as const) {
+      const { settings } = await check.config({ 'admin-bind-address': [text] });
+      assert.deepEqual(settings.admin.bindAddress, { host, port });
+    }
+  });
+});
+
+describe('certificates', () => {
+  it('are warned about once they have expired or before they are valid', async () => {
+    const year = 365 * 24 * 3_600_000;
+    for (const [now, said] of [
+      [Date.now() + year, /CN=router in serving\.crt expired/],
+      [Date.now() - year, /is not valid before/],
+    ] as const) {
+      const { warnings } = await check.validate({}, now);
+      assert.match(warnings.map(({ message }) => message).join('\n'), said);
     }
   });
 
-  it('turned off still needs a CA for the local server, and the front-proxy pair where callers are authenticated', async () => {
-    assert.deepEqual(await check.issues({ ...gateOff, 'local-server-ca-file': undefined }), [
-      '--local-server-ca-file',
-    ]);
-    const withoutPair = {
-      ...gateOff,
-      'proxy-client-cert-file': undefined,
-      'proxy-client-key-file': undefined,
-    };
-    assert.deepEqual(await check.issues(withoutPair), [
-      '--proxy-client-cert-file',
-      '--proxy-client-key-file',
-    ]);
-    const config = await check.config({
-      ...withoutPair,
-      'client-ca-file': undefined,
-      'requestheader-client-ca-file': undefined,
-      'requestheader-allowed-names': undefined,
-    });
-    assert.equal(config.proxyClient, undefined);
+  it('with names are a pair for each flag, with names or without', async () => {
+    const given = ['serving.crt,serving.key', ' serving.crt, serving.key : *.foo.com , foo.com'];
+    const { namedServing } = await check.config({ 'tls-sni-cert-key': given });
+    assert.deepEqual(
+      namedServing.map(({ certificate, privateKey, names }) => [certificate.path, privateKey.path, ...names]),
+      [
+        ['serving.crt', 'serving.key'],
+        ['serving.crt', 'serving.key', '*.foo.com', 'foo.com'],
+      ],
+    );
+  });
+});
+
+describe('TLS of the serving port', () => {
+  const tls = async (...names: string[]) => (await check.config({ 'tls-cipher-suites': names })).tls;
+
+  it('may begin with 1.3', async () => {
+    const { tls: given } = await check.config({ 'tls-min-version': ['VersionTLS13'] });
+    assert.equal(given.minVersion, 'TLSv1.3');
   });
 
-  it('turned off needs the front-proxy pair for every flag that authenticates callers: without it none is', async () => {
-    for (const name of authenticatingFlags) {
-      const issues = await check.issues({
-        ...gateOff,
-        'client-ca-file': undefined,
-        'requestheader-client-ca-file': undefined,
-        'requestheader-allowed-names': undefined,
-        'proxy-client-cert-file': undefined,
-        'proxy-client-key-file': undefined,
-        [name]: ['missing'],
-      });
-      assert.ok(issues.includes('--proxy-client-cert-file'), name);
-      assert.ok(issues.includes('--proxy-client-key-file'), name);
-    }
-  });
-
-  it('is refused when it is another one or has no value', async () => {
-    assert.match(
-      await check.messages({ 'feature-gates': ['Nonsense=true'] }),
-      /unrecognized feature gate: Nonsense/,
+  it('knows suites by the names of kube-apiserver, and keeps those of TLS 1.3', async () => {
+    const { ciphers = '' } = await tls(
+      'TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305',
+      'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256',
     );
-    assert.match(
-      await check.messages({ 'feature-gates': ['UnknownVersionInteroperabilityProxy'] }),
-      /UnknownVersionInteroperabilityProxy must be true or false/,
+    assert.equal(
+      ciphers,
+      'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305',
     );
-    assert.match(
-      await check.messages({ 'feature-gates': ['UnknownVersionInteroperabilityProxy=maybe'] }),
-      /UnknownVersionInteroperabilityProxy must be true or false/,
-    );
+    assert.doesNotThrow(() => createSecureContext({ ciphers }));
+    const only13 = await tls('TLS_AES_128_GCM_SHA256');
+    assert.doesNotThrow(() => createSecureContext({ ciphers: only13.ciphers }));
   });
 });

@@ -148,15 +148,6 @@ describe('serve', () => {
     assert.match(lines.join(), /--kubeconfig .* --config /);
   });
 
-  it('ends with exit code 2 and a line for every error, and starts nothing', async () => {
-    const { config, code, lines } = await start(['--server-id=cp-a', '--secure-port=x', '--peer-ca-file=']);
-    assert.equal(config, undefined);
-    assert.equal(code, 2);
-    assert.ok(lines.includes('empty value in "--peer-ca-file"'), lines.join('\n'));
-    assert.ok(lines.includes('--secure-port must be a whole number from 0 to 65535, not "x"'));
-    assert.ok(lines.length > 4);
-  });
-
   it('names an unknown flag alone: what seems to be missing may be what was meant', async () => {
     const { code, lines, errors } = await start(['--frobnicate']);
     assert.equal(code, 2);

@@ -3,17 +3,23 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { runCommand } from '../../../test/support/command-context.ts';
-import { plannedSync } from '../../../test/support/sync-plan.ts';
+import { commandContext, runCommand } from '../../../test/support/command-context.ts';
+import { exampleCluster } from '../../../test/support/example-cluster.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { parseDuration } from '../../node/configuration/setting-types.ts';
 import { type GeneratedSigningKey, generateSigningKey } from '../../snapshot/signing/seal.ts';
-import type { SyncFlags } from './plan-sync.ts';
+import { givenByFlags, Settings } from '../settings/read-settings.ts';
+import { planSync, type SyncFlags } from './plan-sync.ts';
+import { syncFlags } from './sync-settings.ts';
+
+// What is said about flags, alone and together, stands in test/fixtures/flags (test/flags/golden.test.ts).
 
 const files = new Map<string, string>([
   ['ca.crt', 'CA'],
   ['sync.crt', 'CERTIFICATE'],
   ['sync.key', 'KEY'],
   ['noise', 'hunter2'],
+  ['token', 'first\n'],
 ]);
 let key: GeneratedSigningKey;
 let directory: string;
@@ -40,21 +46,23 @@ const complete: SyncFlags = {
 /** Flags to change; `undefined` leaves one out. */
 type Changes = { readonly [Name in keyof SyncFlags]: SyncFlags[Name] | undefined };
 
+/** What `sync` is to do, and a line for each error. */
 function planned(changes: Changes) {
   const given = Object.entries({ ...complete, ...changes }).filter(([, values]) => values !== undefined);
-  return plannedSync(Object.fromEntries(given), files);
+  const settings = new Settings(
+    syncFlags,
+    [givenByFlags(syncFlags, Object.fromEntries(given))],
+    commandContext(files).context.readFile,
+  );
+  const plan = planSync(settings);
+  return { plan, issues: settings.issues.map(({ message }) => message).join('\n') };
 }
 
-function plan(changes: Changes) {
+function live(changes: Changes) {
   const { plan, issues } = planned(changes);
   assert.equal(issues, '');
+  assert.ok(plan.kind === 'live');
   return plan;
-}
-
-function issuesOf(changes: Changes): string {
-  const { issues } = planned(changes);
-  assert.notEqual(issues, '', 'there are errors');
-  return issues;
 }
 
 describe('the files of sync', () => {
@@ -75,9 +83,7 @@ describe('the files of sync', () => {
 
 describe('the flags of sync', () => {
   it('make a job that reads the servers and pushes to the routers', () => {
-    const live = plan({ cluster: ['blue'], out: ['copy'] });
-    assert.ok(live.kind === 'live');
-    const { options, once } = live;
+    const { options, once } = live({ cluster: ['blue'], out: ['copy'] });
     assert.equal(once, false);
     assert.deepEqual(options.servers, [
       { id: 'cp-a', url: 'https://10.0.0.1:6443' },
@@ -91,62 +97,40 @@ describe('the flags of sync', () => {
     assert.equal(options.cluster, 'blue');
   });
 
-  it('report every error at once', () => {
-    const issues = issuesOf({
-      server: ['cp-a', 'cp-b=http://10.0.0.2', 'cp-c=https://10.0.0.3'],
-      'peer-ca-file': undefined,
-      'client-cert-file': ['missing.crt'],
-      target: ['10.0.0.1'],
-      'departed-server-grace': ['a while'],
-      unsigned: ['true'],
+  it('find and reach the servers by a kubeconfig, beside which servers and authorities go', () => {
+    const given = { kubeconfig: ['admin.conf'], context: ['blue'] };
+    const found = live({ ...given, server: undefined, 'peer-ca-file': undefined }).options;
+    assert.deepEqual(found.kubernetes, { kubeconfig: 'admin.conf', context: 'blue' });
+    assert.deepEqual([found.servers, found.certificateAuthorities], [[], undefined]);
+    const { servers, certificateAuthorities } = live(given).options;
+    assert.deepEqual([servers.length, certificateAuthorities], [2, 'CA']);
+  });
+
+  it('name routers and Workers, whose token is read when it is needed', () => {
+    const { options } = live({
+      'target-server-name': ['router.example.com'],
+      'target-token-file': ['token'],
+      'worker-target': ['https://router.example.workers.dev'],
     });
-    for (const expected of [
-      /--server must be id=https:\/\/host:port, not "cp-a"/,
-      /--server of cp-b must begin with https:\/\/, not "cp-b=http:\/\/10\.0\.0\.2"/,
-      /--peer-ca-file is required/,
-      /--client-cert-file: cannot read missing\.crt/,
-      /--target must begin with https:\/\/, not "10\.0\.0\.1"/,
-      /--departed-server-grace must be a duration/,
-      /--unsigned needs --out/,
-    ]) {
-      assert.match(issues, expected);
-    }
+    assert.deepEqual(options.routers, [
+      { url: 'https://10.0.0.1:7443', serverName: 'router.example.com' },
+      { url: 'https://router.example.workers.dev', publicAuthorities: true },
+    ]);
+    assert.equal(options.routerBearerToken?.(), 'first');
+    files.set('token', 'second');
+    assert.equal(options.routerBearerToken?.(), 'second');
+    // Into something that no header can carry: Node's own words would name no file.
+    files.set('token', 'SECRET\u0000');
+    assert.throws(() => options.routerBearerToken?.(), {
+      message: '--target-token-file: token must hold one token and nothing else',
+    });
   });
 
-  it('refuse two servers of one ID', () => {
-    const server = ['cp-c=https://10.0.0.3', 'cp-c=https://10.0.0.4'];
-    assert.equal(issuesOf({ server }), '--server names cp-c twice');
-  });
-
-  it('ask for what is missing, each where it is needed', () => {
-    assert.match(issuesOf({ server: undefined }), /--server is required/);
-    assert.match(issuesOf({ target: undefined }), /--target or --out is required/);
-    assert.match(issuesOf({ 'signing-key': undefined }), /--target needs --signing-key/);
-    assert.match(
-      issuesOf({ 'signing-key': undefined, out: ['copy'] }),
-      /--out needs --signing-key, or --unsigned/,
-    );
-    assert.match(
-      issuesOf({ 'client-cert-file': undefined, 'client-key-file': undefined }),
-      /--target needs --client-cert-file and --client-key-file, or --target-token-file/,
-    );
-    assert.match(issuesOf({ 'client-key-file': undefined }), /--client-key-file is required/);
-    assert.match(issuesOf({ once: ['true'], 'health-port': ['80'] }), /--health-port has no use with --once/);
-    assert.match(issuesOf({ from: ['recorded'] }), /--target has no use with --from/);
-    assert.match(issuesOf({ from: ['recorded'] }), /--from needs --out/);
-  });
-
-  it('are no flags when they are blank: a cluster without a name made no valid snapshot', () => {
-    for (const name of ['cluster', 'state-file', 'out', 'kubeconfig', 'target-server-name'] as const) {
-      assert.match(issuesOf({ [name]: [''] }), new RegExp(`^empty value in "--${name}"$`, 'm'));
-    }
-  });
-
-  it('refuse a signing key that is none, without showing it', () => {
-    assert.match(issuesOf({ 'signing-key': ['keys.json'] }), /--signing-key: keys\.json cannot be used/);
-    const noise = issuesOf({ 'signing-key': ['noise'] });
-    assert.match(noise, /it is not JSON/);
-    assert.doesNotMatch(noise, /hunter2/);
+  it('have endpoints on loopback, elsewhere or none', () => {
+    assert.deepEqual(live({}).endpoints, { address: '127.0.0.1', port: 7469 });
+    const given = { 'bind-address': ['::'], 'health-port': ['80'] };
+    assert.deepEqual(live(given).endpoints, { address: '::', port: 80 });
+    assert.equal(live({ 'health-port': ['0'] }).endpoints, undefined);
   });
 });
 
@@ -207,4 +191,22 @@ describe('sync of recorded answers', () => {
     assert.equal(unknown.code, 2);
     assert.match(unknown.errors, /no recording of server z/);
   });
+});
+
+it('one round through a kubeconfig writes what the cluster serves', async (context) => {
+  const cluster = await exampleCluster(context);
+  const a = await cluster.start('cp-a', '1.36');
+  const b = await cluster.start('cp-b', '1.26');
+  const out = join(await temporaryDirectory(context), 'snapshot.json');
+  const given = ['sync', '--once', '--unsigned', `--out=${out}`];
+  const { code, errors } = await run([...given, `--kubeconfig=${await cluster.kubeconfig(a.url)}`]);
+  assert.equal(code, 0, errors);
+  const { servers } = JSON.parse(await readFile(out, 'utf8'));
+  assert.deepEqual(
+    servers.map(({ id }: { id: string }) => id),
+    [a.serverId, b.serverId].sort(),
+  );
+  const unusable = await run([...given, '--kubeconfig=/nowhere/kubeconfig']);
+  assert.equal(unusable.code, 2);
+  assert.match(unusable.errors, /\/nowhere\/kubeconfig cannot be used as a kubeconfig/);
 });
