@@ -28,6 +28,12 @@ interface ExchangeOptions {
   readonly onBrokenOff?: ((origin: string) => void) | undefined;
 }
 
+/**
+ * Bytes that Node and TLS hold of a response over HTTP/1.1 that its client does not take, besides what they hold of each
+ * connection. Measured.
+ */
+const heldByPaused = 128 * 1024;
+
 /** Limits for reading the rest of a response that was replaced by another one. */
 const maximumDiscarded = 64 * 1024;
 const discardMilliseconds = 5_000;
@@ -58,6 +64,7 @@ export class Exchange implements LineHandler, Expiring {
   #discardTimer: NodeJS.Timeout | undefined;
   #heads: LineCount | undefined;
   #isWhole = false;
+  #heldByPaused = 0;
 
   constructor(options: ExchangeOptions) {
     const { sink, deadlines } = options;
@@ -74,7 +81,7 @@ export class Exchange implements LineHandler, Expiring {
     this.#resolve = resolve;
     this.#reject = reject;
     sink.attach(
-      () => this.#source?.resume(),
+      () => this.#resume(),
       () => this.#clientGone(),
     );
   }
@@ -146,11 +153,24 @@ export class Exchange implements LineHandler, Expiring {
     }
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     responseProgressed();
     // undici's parser reports an empty chunk each time it is resumed with nothing to parse. Pausing for it, and being
     // resumed by its reader, would loop for ever.
-    if (chunk.byteLength > 0) this.onResponsePiece(chunk);
+    if (chunk.byteLength === 0) return;
+    this.onResponsePiece(chunk);
+    if (controller.paused) this.#countPaused(heldByPaused);
+  }
+
+  #resume(): void {
+    this.#countPaused(0);
+    this.#source?.resume();
+  }
+
+  #countPaused(bytes: number): void {
+    if (bytes === this.#heldByPaused) return;
+    this.held?.add(bytes - this.#heldByPaused);
+    this.#heldByPaused = bytes;
   }
 
   onResponsePiece(piece: Uint8Array): void {
@@ -233,6 +253,7 @@ export class Exchange implements LineHandler, Expiring {
 
   #finish(): void {
     this.#state = 'over';
+    this.#countPaused(0);
     this.#liftDeadline();
   }
 

@@ -80,3 +80,22 @@ test('a client that reads slowly gets all of a large response', async (context) 
   }
   assert.ok(Buffer.concat(pieces).equals(bodyOf(path)));
 });
+
+test('attack: of large responses over HTTP/1.1 that a client does not take the oldest are reset, and what is read is whole', async (context) => {
+  const peer = await startPeer(context, 'http/1.1', (incoming, outgoing) =>
+    outgoing.end(bodyOf(incoming.url ?? '')),
+  );
+  // Clients without a certificate have half of it. Eight pieces on their way to the client are half of that.
+  const server = { heldForOthers: 2_400_000 };
+  const { port } = await startRouter(context, { destination: peer.destination, server });
+  const session = http2Client(context, port);
+  const unread = Array.from({ length: 8 }, (_, index) =>
+    session.request({ ':path': `/${index}/3000000` }).on('error', () => {}),
+  );
+  await eventually(() => unread[0]?.destroyed === true);
+  assert.equal(unread[0]?.rstCode, 0xb);
+  const left = unread.findIndex(({ destroyed }) => !destroyed);
+  assert.ok(left > 0, 'as many as there is memory for go on');
+  const other = await askHttp2(session, { path: '/9/3000000' });
+  assert.ok(other.body.equals(bodyOf('/9/3000000')));
+});
