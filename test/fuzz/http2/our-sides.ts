@@ -42,7 +42,7 @@ export class OurClient {
       inbox,
       authority,
       limits,
-      connectionWindow: 16 * limits.streamWindow,
+      connectionWindow: 100 * limits.streamWindow,
       events: {
         ...{ onSettings: nothing, onGoAway: nothing, onStreamClosed: nothing, onRoom: nothing },
         onClosed: (error) => {

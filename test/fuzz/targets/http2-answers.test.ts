@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
+import { preface } from '../../support/raw-http2-client.ts';
 import { fieldBlock } from '../../support/security/hpack.ts';
 import { frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
 import { fuzz } from '../fuzz-target.ts';
@@ -44,6 +45,12 @@ const seeds = [
     ...['a', 'b', 'c'].map((text) => frame(frameType.data, frameFlag.none, 1, Buffer.alloc(400, text))),
     frame(frameType.data, frameFlag.endStream, 1, Buffer.from('end')),
   ),
+  byteString(
+    frame(frameType.headers, frameFlag.endHeaders, 1, head()),
+    ...['a', 'b', 'c'].map((text) =>
+      frame(frameType.data, frameFlag.padded, 1, Buffer.from(`\xff${text}${'\0'.repeat(255)}`, 'latin1')),
+    ),
+  ),
 ];
 
 /** Frames' own bytes, and what HPACK takes for lengths, indices and sizes of its table. */
@@ -72,6 +79,13 @@ function lengthOn(stream: number, bytes: Buffer): number {
   return data
     .slice(0, end === -1 ? undefined : end + 1)
     .reduce((sum, { payload }) => sum + payload.length, 0);
+}
+
+/** Bytes that a client grants on a stream. */
+function grantedOn(stream: number, bytes: Buffer): number {
+  return framesIn(bytes)
+    .filter((each) => each.type === frameType.windowUpdate && each.stream === stream)
+    .reduce((sum, { payload }) => sum + payload.readUInt32BE(), 0);
 }
 
 /** A whole one says how long it is, if it says so. */
@@ -103,13 +117,21 @@ fuzz<Answers>({
     });
     for (const [index, outcome] of outcomes.entries()) client.ask(outcome, index);
     const all = Buffer.from(bytes, 'latin1');
-    far.on('error', () => {}).resume();
+    const written: Buffer[] = [];
+    far.on('error', () => {}).on('data', (piece: Buffer) => written.push(piece));
     far.write(all);
     for (let turns = 0; turns < 3; turns++) await turn();
     const isTooLong = lengthOn(1, all) > streamWindow && !near.destroyed;
     const [first] = outcomes;
     assert.ok(!isTooLong || first?.response.isClosed, 'more is taken than the window of a stream allows');
     for (let turns = 0; turns < 5; turns++) await turn();
+    const frames = Buffer.concat(written).subarray(preface.length);
+    for (const [index, { response }] of outcomes.entries()) {
+      if (response.isClosed || near.destroyed) continue;
+      const stream = 2 * index + 1;
+      const used = lengthOn(stream, all) - grantedOn(stream, frames);
+      assert.ok(2 * used < streamWindow, 'less than half is granted again of what was read, or is padding');
+    }
     near.destroy();
     await turn();
     for (const { exchange, response } of outcomes) {
