@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import type { APIGroupDiscovery, APIResourceDiscovery } from '../apimachinery/discovery-types.ts';
+import { groupNameOf } from '../apimachinery/group-version.ts';
 import { isSubresourceName } from '../apimachinery/names.ts';
 import { ownGroups, servedSetFromDiscovery } from '../discovery/forms/aggregated.ts';
 import {
@@ -145,21 +146,20 @@ async function readSet(
  * @throws {ReadError} if it serves nothing yet, or more than a snapshot can hold
  */
 async function acceptableSet(groups: readonly APIGroupDiscovery[], slice: TimeSlice): Promise<ServedSet> {
-  const named: APIGroupDiscovery[] = [];
   const discovery: APIGroupDiscovery[] = [];
-  for (const group of groups) {
-    const each = withResources(group, withAcceptableSubresources);
-    named.push(each);
-    discovery.push(withResources(each, (resource) => (v.is(resourceDiscovery, resource) ? resource : [])));
+  const storageVersions: Record<string, readonly string[]> = {};
+  const subresources: NonNullable<ServedSet['subresources']> = {};
+  for (const alike of Map.groupBy(groups, groupNameOf).values()) {
+    const named = alike.map((group) => withResources(group, withAcceptableSubresources));
+    const served = servedSetFromDiscovery(named);
+    Object.assign(storageVersions, acceptableNames(served.storageVersions));
+    Object.assign(subresources, acceptableNames(served.subresources ?? {}));
+    for (const group of named)
+      discovery.push(withResources(group, (each) => (v.is(resourceDiscovery, each) ? each : [])));
     await slice.rest();
   }
-  const { storageVersions, subresources = {} } = servedSetFromDiscovery(named);
-  const set = {
-    storageVersions: acceptableNames(storageVersions),
-    subresources: acceptableNames(subresources),
-    discovery,
-  };
-  if (Object.keys(set.storageVersions).length === 0) {
+  const set = { storageVersions, subresources, discovery };
+  if (Object.keys(storageVersions).length === 0) {
     throw new ReadError('NothingServed', 'discovery is empty: the server is still starting');
   }
   const issues = await servedSetIssues(set);
