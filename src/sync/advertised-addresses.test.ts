@@ -93,17 +93,14 @@ test('an address disappears when its router is in front of another server, or is
   assert.deepEqual(addresses(createAdvertisedAddresses([]), before), {});
 });
 
-test('only a changed address calls listeners', () => {
+test('only a changed address is told', () => {
   const advertised = createAdvertisedAddresses(['router-a']);
   let told = 0;
-  const stop = advertised.onChange(() => told++);
+  advertised.onChange(() => told++);
   advertised.heard('router-a', undefined);
   advertised.heard('router-a', undefined);
   assert.equal(told, 1);
   advertised.heard('router-a', says('cp-a', '10.1.0.1:7443'));
   advertised.heard('router-a', says('cp-a', '10.1.0.1:7443'));
-  assert.equal(told, 2);
-  stop();
-  advertised.heard('router-a', undefined);
   assert.equal(told, 2);
 });

@@ -12,7 +12,8 @@ export interface AdvertisedAddresses {
   heard(router: string, advertised: AdvertisedServer | undefined): void;
   /** @param previous has the addresses of routers that have not responded yet */
   resolve(servers: readonly ServerDescription[], previous: Snapshot | undefined): ResolvedAddresses;
-  onChange(listener: () => void): () => void;
+  /** Calls this, from then on, when `resolve` would return something else. */
+  onChange(listener: () => void): void;
 }
 
 interface ResolvedAddresses {
@@ -38,7 +39,7 @@ interface ResolvedAddresses {
  */
 export function createAdvertisedAddresses(routers: readonly string[]): AdvertisedAddresses {
   const known = new Set(routers);
-  const listeners = new Set<() => void>();
+  let listener = () => {};
   const advertised = new Map<string, AdvertisedServer | undefined>();
 
   function addressFor(
@@ -82,7 +83,7 @@ export function createAdvertisedAddresses(routers: readonly string[]): Advertise
       const before = advertised.get(router);
       const hasChanged = !advertised.has(router) || JSON.stringify(before) !== JSON.stringify(now);
       advertised.set(router, now);
-      if (hasChanged) for (const listener of listeners) listener();
+      if (hasChanged) listener();
     },
     resolve(servers, previous) {
       const warnings: string[] = [];
@@ -95,9 +96,8 @@ export function createAdvertisedAddresses(routers: readonly string[]): Advertise
       );
       return { addresses, warnings };
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+    onChange(given) {
+      listener = given;
     },
   };
 }

@@ -1,19 +1,16 @@
-import type { Clock } from '../runtime/time.ts';
-import { parseRfc3339 } from '../runtime/time.ts';
+import { type Clock, parseRfc3339 } from '../runtime/time.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
-import type { FoundServer } from './cluster-state.ts';
-import { initialClusterState, nextClusterState } from './cluster-state.ts';
+import { type FoundServer, initialClusterState, nextClusterState } from './cluster-state.ts';
 import {
   type ApiEndpoint,
   apiEndpointsPath,
   apiEndpointsSelector,
   createEndpointIdentities,
   type EndpointIdentitiesOptions,
-  type IdentityTiming,
   parseApiEndpoints,
 } from './endpoints.ts';
 import { type IdentityLease, identityLeaseSelectors, leasesPath, parseIdentityLease } from './leases.ts';
-import { createReflector, type Reflector, type WatchTiming } from './reflector.ts';
+import { createReflector, type Reflector } from './reflector.ts';
 import {
   ReadError,
   type ServerDocuments,
@@ -37,25 +34,7 @@ import {
   storageVersionsPath,
 } from './storage-versions.ts';
 import type { SyncServer } from './sync-server.ts';
-
-export interface ClusterTiming extends WatchTiming, IdentityTiming {
-  /** How long a server is kept that nothing names and that cannot be read. Default 5,000. */
-  readonly departure: number;
-  /** How long the resources of a departed server stay known. 0: not at all. Default 900,000. */
-  readonly grace: number;
-}
-
-const defaultClusterTiming: ClusterTiming = {
-  listTimeout: 30_000,
-  silence: 90_000,
-  resync: 600_000,
-  backOff: { initialMilliseconds: 200, maximumMilliseconds: 10_000 },
-  departure: 5_000,
-  grace: 900_000,
-  identityTimeout: 5_000,
-  identityRefresh: 600_000,
-  identityBackOff: { initialMilliseconds: 1_000, maximumMilliseconds: 60_000 },
-};
+import { defaultTiming, type SyncTiming } from './timing.ts';
 
 /**
  * Each API server renews its Lease every 10 s, so silence on a watch of Leases shows an outage sooner than on other kinds,
@@ -77,7 +56,7 @@ interface ClusterSourceOptions {
     | undefined;
   readonly listed: readonly SyncServer[];
   readonly clock: Clock;
-  readonly timing?: Partial<ClusterTiming> | undefined;
+  readonly timing?: Partial<SyncTiming> | undefined;
   readonly onServers?: ((servers: readonly SyncServer[]) => void) | undefined;
 }
 
@@ -93,23 +72,20 @@ export interface ClusterView {
 }
 
 export interface ClusterSource {
-  /** Watches until `signal` aborts. Never rejects. Once only. */
-  run(signal: AbortSignal): Promise<void>;
+  /** Watches until `signal` aborts. Never rejects. Once only. @param onChange called when a look would show something else */
+  run(signal: AbortSignal, onChange?: () => void): Promise<void>;
   /** Resolves when the first attempt to list everything has ended; at once when `signal` aborts. */
   ready(signal: AbortSignal): Promise<void>;
   /** @param isReadable whether the last read of a server succeeded; `undefined` before the first */
   look(isReadable: (id: string) => boolean | undefined): ClusterView;
-  onChange(listener: () => void): () => void;
 }
 
 /** Follows the API servers of a cluster by its objects: identity Leases, EndpointSlices and certificates. */
 export function createClusterSource(options: ClusterSourceOptions): ClusterSource {
   const { connection, clock, listed, finding } = options;
-  const timing = { ...defaultClusterTiming, ...options.timing };
-  const listeners = new Set<() => void>();
-  const onChange = () => {
-    for (const listener of listeners) listener();
-  };
+  const timing = { ...defaultTiming, ...options.timing };
+  let listener = () => {};
+  const onChange = () => listener();
   const common = { connection, clock, timing, onChange };
   const leaseTiming = { ...timing, silence: Math.min(timing.silence, leaseSilence) };
   const leaseLists = identityLeaseSelectors.map((selector) =>
@@ -182,8 +158,9 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   }
 
   return {
-    async run(signal) {
+    async run(signal, onChange = () => {}) {
       running = signal;
+      listener = onChange;
       await Promise.all(watched.map(({ reflector }) => reflector.run(signal)));
     },
     async ready(signal) {
@@ -244,10 +221,6 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
         warnings: [...unreadWarnings(watched), ...state.warnings],
       };
     },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
   };
 }
 
@@ -300,15 +273,13 @@ export function unreadWarnings(watched: readonly WatchedKind[]): readonly string
   const groups = Map.groupBy(failed, ({ failure, isKnown }) => `${isKnown} ${failure}`);
   return [...groups.values()].map((alike) => {
     const isAll = alike.length === watched.length;
-    const subject = isAll ? 'the cluster' : namesOf(new Set(alike.map(({ kind }) => kind)));
+    const kinds = new Set(alike.map(({ kind }) => kind));
+    const subject = isAll ? 'the cluster' : conjunction.format(kinds);
     const [{ failure, isKnown } = { failure: '', isKnown: false }] = alike;
     const use = isKnown ? `, so ${isAll ? 'its' : 'their'} last known state is used` : '';
     return `${subject} cannot be read${use}: ${failure}`;
   });
 }
 
-function namesOf(kinds: ReadonlySet<string>): string {
-  const names = [...kinds];
-  const last = names.pop() ?? '';
-  return names.length === 0 ? last : `${names.join(', ')} and ${last}`;
-}
+/** Of British English: without a comma before `and`. */
+const conjunction = new Intl.ListFormat('en-GB');

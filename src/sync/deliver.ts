@@ -1,12 +1,13 @@
 import { errorMessage } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { type BackOff, backOffDelay, type Clock } from '../runtime/time.ts';
+import { backOffDelay, type Clock } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { HeldSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
 import { sealedDigest } from '../snapshot/signing/open-sealed.ts';
 import type { SigningKey } from '../snapshot/signing/seal.ts';
 import { sealRenewal, sealSnapshot } from '../snapshot/signing/seal.ts';
 import type { SyncObserver } from './sync-observer.ts';
+import type { SyncTiming } from './timing.ts';
 
 export interface Delivery {
   readonly snapshot: Snapshot;
@@ -87,14 +88,13 @@ export async function deliverTo(
 
 interface PublicationOptions {
   readonly clock: Clock;
+  readonly timing: SyncTiming;
   readonly signingKey: SigningKey | undefined;
-  readonly renewal: number;
-  readonly overtakeBackOff: BackOff;
   readonly offer: (delivery: Delivery) => void;
 }
 
 export function createPublication(options: PublicationOptions) {
-  const { clock, signingKey, offer } = options;
+  const { clock, timing, signingKey, offer } = options;
   let current: Delivery | undefined;
   let held: number | undefined;
   let overtakes = 0;
@@ -107,21 +107,21 @@ export function createPublication(options: PublicationOptions) {
     current = await sealDelivery(snapshot, signingKey);
     // A snapshot of an earlier run may be due for renewal.
     const age = Math.max(0, clock.now() - Date.parse(snapshot.metadata.createdAt));
-    renewAt = clock.monotonic() + options.renewal - age;
+    renewAt = clock.monotonic() + timing.renewal - age;
     offer(current);
   }
 
   async function overtake({ snapshot }: Delivery, held: number): Promise<void> {
     overtakes++;
     // Two sync jobs that push to one router overtake each other for ever: the back-off makes that slow.
-    overtakeAt = clock.monotonic() + backOffDelay(options.overtakeBackOff, overtakes, clock.random());
+    overtakeAt = clock.monotonic() + backOffDelay(timing.refusalBackOff, overtakes, clock.random());
     const createdAt = new Date(clock.now()).toISOString();
     await publish({ ...snapshot, metadata: { ...snapshot.metadata, generation: held + 1, createdAt } });
   }
 
   async function renew(delivery: Delivery): Promise<void> {
     current = await renewDelivery(delivery, signingKey, clock.now());
-    renewAt = clock.monotonic() + options.renewal;
+    renewAt = clock.monotonic() + timing.renewal;
     offer(current);
   }
 
@@ -150,26 +150,9 @@ export function createPublication(options: PublicationOptions) {
   };
 }
 
-export interface DeliveryTiming {
-  /**
-   * Between deliveries to a target that cannot be reached. Default 250, doubling up to 750: a router that starts late
-   * gets its snapshot within a second, and an attempt without a connection costs little.
-   */
-  readonly deliveryBackOff: BackOff;
-  /**
-   * Between deliveries to a target that refuses them, and between attempts to overtake a newer generation: both need a
-   * change by an operator. Default 500, doubling up to 10,000.
-   */
-  readonly refusalBackOff: BackOff;
-  /** How often a target is asked whether it still holds the snapshot, if it has `holds`. Default 500. */
-  readonly check: number;
-  /** How often a target without `holds` gets its snapshot again. Default 30,000. */
-  readonly confirm: number;
-}
-
 interface TargetDeliveryOptions {
   readonly clock: Clock;
-  readonly timing: DeliveryTiming;
+  readonly timing: SyncTiming;
   readonly logger: Logger;
   /** Called if the target holds another snapshot, with its generation, or with ours if that is unknown. */
   readonly onNewerHeld: (generation: number) => void;

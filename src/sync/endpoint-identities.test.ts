@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock } from '../../test/support/manual-clock.ts';
 import { createEndpointIdentities, serverIdsOf } from './endpoints.ts';
+import { defaultTiming } from './timing.ts';
 
 const endpoint = (host: string, hostnames: readonly string[] = []) => ({
   address: `${host}:6443`,
@@ -21,11 +22,7 @@ function identitiesFor(names: Map<string, readonly string[] | Error>) {
       return found;
     },
     clock,
-    timing: {
-      identityTimeout: 5000,
-      identityBackOff: { initialMilliseconds: 1000, maximumMilliseconds: 60_000 },
-      identityRefresh: 600_000,
-    },
+    timing: defaultTiming,
     onChange: () => changes++,
   });
   return { clock, asked, identities, changes: () => changes };

@@ -1,8 +1,9 @@
 import * as v from 'valibot';
-import { type BackOff, backOffDelay, type Clock, createLimiter } from '../runtime/time.ts';
+import { backOffDelay, type Clock, createLimiter } from '../runtime/time.ts';
 import { addressOf, ipAddressKey, joinHostPort, parseHostPort } from '../snapshot/addresses/addresses.ts';
 import { checkedDocument, withReadTimeout } from './server-documents.ts';
 import type { ServerDescription } from './sync-server.ts';
+import type { SyncTiming } from './timing.ts';
 
 /** The Service `kubernetes`: each API server maintains its own endpoint. */
 export const apiEndpointsPath = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
@@ -70,18 +71,11 @@ const endpointSlice = v.object({
   ports: v.nullish(v.array(v.object({ name: v.nullish(v.string(), ''), port: v.nullish(v.number()) })), []),
 });
 
-export interface IdentityTiming {
-  readonly identityTimeout: number;
-  /** How often an endpoint's certificate is read again: certificates are renewed. Default 600,000. */
-  readonly identityRefresh: number;
-  readonly identityBackOff: BackOff;
-}
-
 export interface EndpointIdentitiesOptions {
   /** The DNS names in the serving certificate of the API server at `address`. Rejects if there is none. */
   readonly servingNames: (address: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly clock: Clock;
-  readonly timing: IdentityTiming;
+  readonly timing: SyncTiming;
   readonly onChange: () => void;
 }
 

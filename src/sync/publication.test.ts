@@ -6,6 +6,7 @@ import { parseSnapshotKeys } from '../snapshot/signing/keys.ts';
 import { openRenewal, openSnapshot } from '../snapshot/signing/open-sealed.ts';
 import { generateSigningKey, signingKeyOf } from '../snapshot/signing/seal.ts';
 import { createPublication, type Delivery } from './deliver.ts';
+import { defaultTiming } from './timing.ts';
 
 async function setUp() {
   const { privateJwk, publicJwk } = await generateSigningKey('EdDSA');
@@ -16,8 +17,10 @@ async function setUp() {
   const publication = createPublication({
     clock,
     signingKey: signingKeyOf(privateJwk),
-    renewal: 60_000,
-    overtakeBackOff: { initialMilliseconds: 1000, maximumMilliseconds: 60_000 },
+    timing: {
+      ...defaultTiming,
+      refusalBackOff: { initialMilliseconds: 1000, maximumMilliseconds: 60_000 },
+    },
     offer: (delivery) => offered.push(delivery),
   });
   const createdAt = new Date(clock.now()).toISOString();
@@ -101,9 +104,8 @@ test('without a key the renewed snapshot itself carries the new time', async () 
   const offered: (Delivery | undefined)[] = [];
   const publication = createPublication({
     clock,
+    timing: { ...defaultTiming, renewal: 5_000 },
     signingKey: undefined,
-    renewal: 5_000,
-    overtakeBackOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
     offer: (delivery) => offered.push(delivery),
   });
   const createdAt = new Date(clock.now()).toISOString();

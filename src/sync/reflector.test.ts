@@ -5,6 +5,7 @@ import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import { listResponse, scriptedWatch, thing } from '../../test/support/scripted-watch.ts';
 import { createReflector, objectKey } from './reflector.ts';
 import { ReadError } from './server-documents.ts';
+import { defaultTiming } from './timing.ts';
 
 const path = '/apis/g/v1/things?labelSelector=a%3Db';
 
@@ -25,12 +26,7 @@ async function watching(
     reported: ({ name, color }) => [name, color],
     connection: script,
     clock,
-    timing: {
-      listTimeout: 30_000,
-      silence: 90_000,
-      resync: 600_000,
-      backOff: { initialMilliseconds: 200, maximumMilliseconds: 10_000 },
-    },
+    timing: defaultTiming,
     onChange: () => changes++,
   });
   const controller = new AbortController();

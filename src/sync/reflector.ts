@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { canonicalJson } from '../runtime/canonical-json.ts';
 import { errorMessage } from '../runtime/errors.ts';
-import { type BackOff, backOffDelay, type Clock, waitAtMost } from '../runtime/time.ts';
+import { backOffDelay, type Clock, waitAtMost } from '../runtime/time.ts';
 import {
   listObjectsIfServed,
   ReadError,
@@ -9,18 +9,7 @@ import {
   withoutQuery,
   withReadTimeout,
 } from './server-documents.ts';
-
-/** Milliseconds. */
-export interface WatchTiming {
-  /** For a complete list. */
-  readonly listTimeout: number;
-  /** A watch that is silent for this long is closed and opened again. */
-  readonly silence: number;
-  /** Everything is listed again this often, give or take a tenth. */
-  readonly resync: number;
-  /** Between attempts; its first delay also between watches that ended normally. */
-  readonly backOff: BackOff;
-}
+import type { SyncTiming } from './timing.ts';
 
 interface ReflectorOptions<Item> {
   /** Of the collection; may have a query. */
@@ -31,7 +20,7 @@ interface ReflectorOptions<Item> {
   readonly reported?: ((item: Item) => unknown) | undefined;
   readonly connection: WatchConnection;
   readonly clock: Clock;
-  readonly timing: WatchTiming;
+  readonly timing: SyncTiming;
   /** Called after the items have changed, and when they can be read again or no longer. */
   readonly onChange: () => void;
 }
@@ -193,7 +182,7 @@ export function createReflector<Item>(options: ReflectorOptions<Item>): Reflecto
 
   const resyncDelay = () => timing.resync * (0.9 + 0.2 * clock.random());
   const pause = (signal: AbortSignal) =>
-    clock.sleep(backOffDelay(timing.backOff, Math.max(failures, 1), clock.random()), signal);
+    clock.sleep(backOffDelay(timing.watchBackOff, Math.max(failures, 1), clock.random()), signal);
 
   return {
     async run(signal) {

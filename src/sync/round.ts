@@ -12,44 +12,13 @@ import {
   type SnapshotOutput,
 } from './build-snapshot.ts';
 import type { ClusterSource } from './cluster-source.ts';
-import type { DeliveryTiming, SnapshotTarget } from './deliver.ts';
+import type { SnapshotTarget } from './deliver.ts';
 import { createSchemaReader } from './schemas.ts';
-import { createServerReaders, type ReadTiming } from './server-readers.ts';
+import { createServerReaders } from './server-readers.ts';
 import { type ClusterObjects, sharedGroupVersions } from './shared-objects.ts';
 import type { SyncObserver } from './sync-observer.ts';
 import type { ServerReading, SyncServer } from './sync-server.ts';
-
-/** Milliseconds, unless a name says otherwise. */
-export interface SyncTiming extends ReadTiming, DeliveryTiming {
-  /** Between rounds, give or take a tenth. Default 1,000. */
-  readonly interval: number;
-  /**
-   * Between rounds while nothing changes and every server can be read, give or take a tenth. Default: `interval`. Events
-   * of watches start a round earlier.
-   */
-  readonly restInterval?: number | undefined;
-  /** How long a round waits for slow servers; their readings count in a later round. Default 2,000. */
-  readonly longestWait: number;
-  /** Between renewals of an unchanged snapshot, at the end of a round. Default 60,000. */
-  readonly renewal: number;
-  /** From an event of a watch to the next round, because changes come in bursts. Default 50. */
-  readonly settle: number;
-}
-
-export const defaultTiming: SyncTiming = {
-  interval: 1_000,
-  readTimeout: 15_000,
-  longestWait: 2_000,
-  readBackOff: { initialMilliseconds: 400, maximumMilliseconds: 800 },
-  deliveryBackOff: { initialMilliseconds: 250, maximumMilliseconds: 750 },
-  refusalBackOff: { initialMilliseconds: 500, maximumMilliseconds: 10_000 },
-  check: 500,
-  confirm: 30_000,
-  renewal: 60_000,
-  settle: 50,
-  concurrentServers: 16,
-  concurrentDocuments: 8,
-};
+import { defaultTiming, type SyncTiming } from './timing.ts';
 
 /** What a sync job works with: open connections, keys, and everything that tests replace. */
 export interface SyncParts {

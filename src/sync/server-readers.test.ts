@@ -10,9 +10,9 @@ import {
   refusesConnections,
 } from '../../test/support/fake-server-documents.ts';
 import { manualClock, mockTimersOfSomeLength, settle } from '../../test/support/manual-clock.ts';
-import { defaultTiming } from './round.ts';
 import type { ServerDocument } from './server-documents.ts';
 import { createServerReaders } from './server-readers.ts';
+import { defaultTiming } from './timing.ts';
 
 const responses = classicResponses({ v1: ['pods'] });
 

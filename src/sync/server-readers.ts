@@ -1,4 +1,4 @@
-import { type BackOff, backOffDelay, type Clock, createLimiter, waitAtMost } from '../runtime/time.ts';
+import { backOffDelay, type Clock, createLimiter, waitAtMost } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import { readServer } from './read-server.ts';
 import { withReadTimeout } from './server-documents.ts';
@@ -12,25 +12,13 @@ import {
   type ServerReading,
   type SuccessfulReading,
 } from './sync-server.ts';
+import type { SyncTiming } from './timing.ts';
 
 export type ReadableServer = Pick<SyncServer, 'id' | 'documents' | 'incarnation'>;
 
-/** Milliseconds, unless a name says otherwise. */
-export interface ReadTiming {
-  readonly readTimeout: number;
-  /**
-   * Between reads of a server that fails. Default 400, doubling up to 800: it is due again in the next round, as a healthy
-   * server is.
-   */
-  readonly readBackOff: BackOff;
-  readonly concurrentServers: number;
-  /** Documents read at once from one server (classic discovery has one per group version). Default 8. */
-  readonly concurrentDocuments: number;
-}
-
 interface ServerReadersOptions {
   readonly clock: Clock;
-  readonly timing: ReadTiming;
+  readonly timing: SyncTiming;
   readonly observer?: Pick<SyncObserver, 'serverRead'> | undefined;
   /** The snapshot of an earlier run: what it served, and documents that have not changed since. */
   readonly previous?: Snapshot | undefined;

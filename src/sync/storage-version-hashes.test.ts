@@ -11,8 +11,8 @@ import {
 import { manualClock, mockTimersOfSomeLength } from '../../test/support/manual-clock.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import { buildSnapshot } from './build-snapshot.ts';
-import { defaultTiming } from './round.ts';
 import { createServerReaders } from './server-readers.ts';
+import { defaultTiming } from './timing.ts';
 
 const [hashOfV1, hashOfV2] = ['8aSe+NMegvE=', 'dd7pWHUlMKQ='] as const;
 

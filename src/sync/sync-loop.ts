@@ -59,8 +59,7 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
   const publication = createPublication({
     clock,
     signingKey: options.signingKey,
-    renewal: timing.renewal,
-    overtakeBackOff: timing.refusalBackOff,
+    timing,
     offer: (delivery) => {
       for (const target of targets) target.offer(delivery);
     },
@@ -171,17 +170,13 @@ export function createSyncLoop(given: SyncParts): SyncLoop {
 
   return {
     async run(signal) {
-      const sources = [options.clusterSource, options.advertised];
-      const stopListening = sources.map((source) => source?.onChange(() => void onClusterChange(signal)));
-      try {
-        await Promise.all([
-          options.clusterSource?.run(signal),
-          rounds(signal),
-          ...targets.map((target) => target.run(signal)),
-        ]);
-      } finally {
-        for (const stop of stopListening) stop?.();
-      }
+      const onChange = () => void onClusterChange(signal);
+      options.advertised?.onChange(onChange);
+      await Promise.all([
+        options.clusterSource?.run(signal, onChange),
+        rounds(signal),
+        ...targets.map((target) => target.run(signal)),
+      ]);
     },
     hurry: wakeUp,
     status: () => ({

@@ -5,6 +5,7 @@ import { manualClock, settle } from '../../test/support/manual-clock.ts';
 import { snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { createTargetDelivery, type Delivery, type DeliveryResult } from './deliver.ts';
+import { defaultTiming } from './timing.ts';
 
 const accepted: DeliveryResult = { kind: 'accepted' };
 const unreachable: DeliveryResult = { kind: 'unreachable', message: 'connection refused' };
@@ -31,10 +32,9 @@ function setUp(result: (generation: number, attempt: number) => DeliveryResult) 
     {
       clock,
       timing: {
+        ...defaultTiming,
         deliveryBackOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
         refusalBackOff: { initialMilliseconds: 100, maximumMilliseconds: 1000 },
-        check: 500,
-        confirm: 30_000,
       },
       logger: {
         ...silentLogger,
@@ -172,10 +172,9 @@ function setUpAskable({ holds, result = () => accepted }: AskableSetUp) {
     {
       clock,
       timing: {
+        ...defaultTiming,
         deliveryBackOff: { initialMilliseconds: 100, maximumMilliseconds: 100 },
         refusalBackOff: { initialMilliseconds: 10_000, maximumMilliseconds: 10_000 },
-        check: 500,
-        confirm: 30_000,
       },
       logger: silentLogger,
       onNewerHeld: () => {},

@@ -132,7 +132,7 @@ function planLive(
           ? []
           : [{ file: snapshot.outFile, unsigned: snapshot.unsigned === true }],
       stateFile: snapshot.stateFile,
-      departedServerGraceMilliseconds: snapshot.departedServerGrace,
+      timing: { grace: snapshot.departedServerGrace },
     },
   };
 }

@@ -82,7 +82,7 @@ describe('sync --config', () => {
     );
     assert.equal(plan.options.certificateAuthorities, authority.certificate);
     assert.deepEqual(plan.options.clientCertificate, { certificate: client.chain, key: client.privateKey });
-    assert.equal(plan.options.departedServerGraceMilliseconds, 1_800_000);
+    assert.equal(plan.options.timing?.grace, 1_800_000);
     assert.equal(plan.endpoints?.port, 8080);
     assert.deepEqual(logging, { verbosity: 4, format: 'json' });
   });
@@ -105,7 +105,7 @@ describe('sync --config', () => {
       ['cp-c'],
     );
     assert.equal(plan.options.certificateAuthorities, other.certificate);
-    assert.equal(plan.options.departedServerGraceMilliseconds, 120_000);
+    assert.equal(plan.options.timing?.grace, 120_000);
   });
 
   it('tells every error with its line, column and path', () => {

@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
-import type { ClusterTiming } from '../cluster-source.ts';
 import type { SyncParts } from '../round.ts';
 import { createSyncLoop } from '../sync-loop.ts';
 import { runOnce } from '../sync-once.ts';
+import type { SyncTiming } from '../timing.ts';
 import { ApiClient } from './api-client.ts';
 import { loadClusterAccess } from './cluster-access.ts';
 import { openServers } from './run-sync.ts';
@@ -19,13 +19,13 @@ async function opened(
   context: TestContext,
   kubeconfig: string,
   servers: readonly ListedServer[] = [],
-  given: Partial<ClusterTiming> = {},
+  given: Partial<SyncTiming> = {},
 ) {
   const access = await loadClusterAccess({ kubeconfig });
   const client = new ApiClient(access);
   context.after(() => client.close());
   const apiServers = openServers(client, { servers }, access, undefined);
-  const timing = { backOff: soon, departure: 100, identityBackOff: soon, ...given };
+  const timing = { watchBackOff: soon, departure: 100, identityBackOff: soon, ...given };
   return {
     servers: apiServers.listed,
     source: (previous: Snapshot | undefined) => apiServers.source(previous, timing),

@@ -144,14 +144,13 @@ function readingOf({ embeddedSync, serverId, local, peerCa }: ServeConfig, pseud
     servers,
     certificateAuthorities: peerCa?.pem,
     authoritiesFrom: peerCa && `--peer-ca-file (${peerCa.path})`,
-    departedServerGraceMilliseconds: departedServerGrace,
     cluster,
     local:
       serverId === undefined || local === undefined
         ? undefined
         : { id: serverId, ...localApiServer(local, peerCa) },
     via: `1.1 ${pseudonym}`,
-    timing,
+    timing: { ...timing, grace: departedServerGrace },
   };
 }
 

@@ -2,12 +2,12 @@
 
 export type { SnapshotOptions } from '../build-snapshot.ts';
 export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget, TargetStatus } from '../deliver.ts';
-export type { SyncTiming } from '../round.ts';
 export { ReadError, type ReadErrorCode } from '../server-documents.ts';
 export type { ServerStatus, SyncLoop, SyncStatus } from '../sync-loop.ts';
 export type { SyncObserver } from '../sync-observer.ts';
 export type { SyncOnceResult } from '../sync-once.ts';
 export type { ServerDescription, ServerReading } from '../sync-server.ts';
+export type { SyncTiming } from '../timing.ts';
 export { ClusterAccessError, type ClusterAccessOptions } from './cluster-access.ts';
 export { type SnapshotFromFolderOptions, snapshotFromFolder } from './recording.ts';
 export { runSync, syncOnce } from './run-sync.ts';

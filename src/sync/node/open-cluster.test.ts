@@ -33,7 +33,7 @@ test('the certificate authorities of a kubeconfig count for other servers, too, 
   context.after(() => client.close());
   const listed = { servers: [{ id: serverId, address: `127.0.0.1:${port}` }] };
   const source = openServers(client, listed, access, undefined).source(undefined, {
-    backOff: soon,
+    watchBackOff: soon,
   });
   source.look(() => true);
   isRotated = true;

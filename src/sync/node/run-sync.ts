@@ -7,12 +7,13 @@ import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { createAdvertisedAddresses } from '../advertised-addresses.ts';
-import { type ClusterSource, type ClusterTiming, createClusterSource } from '../cluster-source.ts';
+import { type ClusterSource, createClusterSource } from '../cluster-source.ts';
 import type { SyncParts } from '../round.ts';
 import type { ServerDocuments } from '../server-documents.ts';
 import { createSyncLoop, type SyncLoop } from '../sync-loop.ts';
 import { runOnce, type SyncOnceResult } from '../sync-once.ts';
 import type { ServerDescription, SyncServer } from '../sync-server.ts';
+import type { SyncTiming } from '../timing.ts';
 import { ApiClient, apiServerName, type Endpoint } from './api-client.ts';
 import { type ClusterAccess, loadClusterAccess } from './cluster-access.ts';
 import { openRecording, type Recording } from './recording.ts';
@@ -81,7 +82,7 @@ export async function runSync(
  */
 export async function syncOnce(options: SyncOptions, signal: AbortSignal): Promise<SyncOnceResult> {
   // A server that may be restarting is not waited for: the next run reads it.
-  const opened = await openSync(options, signal, { departure: 0 });
+  const opened = await openSync(options, signal, { ...options.timing, departure: 0 });
   try {
     return await runOnce(opened.parts, signal);
   } finally {
@@ -97,7 +98,7 @@ interface OpenSync {
 async function openSync(
   given: SyncOptions,
   signal: AbortSignal,
-  timing: Partial<ClusterTiming> = {},
+  timing: Partial<SyncTiming> | undefined = given.timing,
 ): Promise<OpenSync> {
   const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
   const found = await access?.credentials();
@@ -108,7 +109,6 @@ async function openSync(
   };
   checkSyncOptions(options);
   const { stateFile, logger = silentLogger, record, files = [], targets = [] } = options;
-  const { departedServerGraceMilliseconds: grace } = options;
   const recording = record === undefined ? undefined : await openRecording(record);
   const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
   const keys = new Map([...(options.snapshotKeys ?? []), ...(await ownKeys(options.signingKey))]);
@@ -140,7 +140,7 @@ async function openSync(
   return {
     parts: {
       servers: servers.listed,
-      clusterSource: servers.source(previous, grace === undefined ? timing : { ...timing, grace }),
+      clusterSource: servers.source(previous, timing),
       targets: [
         ...pushed,
         ...files.map(fileTarget),
@@ -152,7 +152,7 @@ async function openSync(
       advertised,
       snapshot: { cluster: options.cluster },
       alwaysReadsSchemas: options.alwaysReadsSchemas,
-      timing: options.timing,
+      timing,
       observer: options.observer,
       logger,
     },
@@ -221,7 +221,7 @@ export function openServers(
   return {
     listed,
     /** Watches what they share, and finds the others with a kubeconfig. @param previous the snapshot of an earlier run */
-    source(previous: Snapshot | undefined, timing: Partial<ClusterTiming>): ClusterSource {
+    source(previous: Snapshot | undefined, timing: Partial<SyncTiming> | undefined): ClusterSource {
       let addresses: readonly string[] = [];
       const connection = client.watching(({ serverName }) => {
         if (access === undefined) return byHand.map(({ endpoint }) => endpoint);

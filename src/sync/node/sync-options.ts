@@ -71,11 +71,6 @@ export interface SyncOptions
   readonly snapshotKeys?: PinnedKeySet | undefined;
   /** File that keeps the last snapshot for the next run. Its directory must exist. */
   readonly stateFile?: string | undefined;
-  /**
-   * How long the resources of a departed server stay known: it may be restarting, so requests get 503, not 404. 0: not at
-   * all. Servers that are listed by hand never depart. Default 900,000.
-   */
-  readonly departedServerGraceMilliseconds?: number | undefined;
 }
 
 /** The one check of the options, together with what a kubeconfig adds. @throws {TypeError} naming every error */
