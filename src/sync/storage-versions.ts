@@ -127,7 +127,7 @@ export async function undecodableVersions(
   shared: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, UndecodableVersions>> {
   const stored = storedVersions(servers);
-  const groupVersions = memoized(() => groupVersionsByHash(servers));
+  const served = new Set(servers.map(({ set }) => set.discovery ?? noGroups));
   const found = new Map<string, UndecodableVersions>();
   for (const { id, version, set } of servers) {
     const undecodable: Record<string, readonly string[]> = {};
@@ -139,7 +139,7 @@ export async function undecodableVersions(
       const failing: string[] = [];
       for (const [hash, newestWriter] of hashes) {
         if (hash === own) continue;
-        const storedAt = (await groupVersions()).get(hash);
+        const storedAt = await groupVersionOf(hash, resource, served);
         if (storedAt === undefined || shared.has(groupVersionString(storedAt.group, storedAt.version)))
           continue;
         const storedName = storageVersionName(storedAt.group, resource);
@@ -173,32 +173,46 @@ function storedVersions(
   return stored;
 }
 
-/** The group version of each hash, if a server serves it: a hash alone does not show it. */
-async function groupVersionsByHash(
-  servers: readonly StoringServer[],
-): Promise<ReadonlyMap<string, GroupAndVersion>> {
-  const kinds = new Map<string, GroupAndVersion & { readonly kind: string }>();
-  for (const discovery of new Set(servers.map(({ set }) => set.discovery ?? []))) {
-    for (const { group, version, resources } of groupVersionsIn(discovery)) {
-      for (const { responseKind } of resources) {
-        const kind = responseKind?.kind ?? '';
-        kinds.set(`${group}/${version}/${kind}`, { group, version, kind });
-      }
-    }
-  }
-  const entries = await Promise.all(
-    [...kinds.values()].map(
-      async ({ group, version, kind }) =>
-        [await storageVersionHash(group, version, kind), { group, version }] as const,
-    ),
-  );
-  return new Map(entries);
+/** What a server serves under one resource name. */
+interface ServedKind extends GroupAndVersion {
+  readonly kind: string;
+  /** Worked out when it is first asked for: hundreds of digests in each round would be a round's longest part. */
+  hash: string | undefined;
 }
 
-function memoized<Result>(compute: () => Promise<Result>): () => Promise<Result> {
-  let result: Promise<Result> | undefined;
-  return () => {
-    result ??= compute();
-    return result;
-  };
+type ServedGroups = NonNullable<ServedSet['discovery']>;
+
+/** By resource name. What a server serves is the same object in each round while nothing changes. */
+const kindsByResource = new WeakMap<ServedGroups, ReadonlyMap<string, readonly ServedKind[]>>();
+
+function servedKinds(groups: ServedGroups): ReadonlyMap<string, readonly ServedKind[]> {
+  const known = kindsByResource.get(groups);
+  if (known !== undefined) return known;
+  const kinds = new Map<string, ServedKind[]>();
+  for (const { group, version, resources } of groupVersionsIn(groups)) {
+    for (const { resource, responseKind } of resources) {
+      const ofResource = kinds.get(resource) ?? [];
+      ofResource.push({ group, version, kind: responseKind?.kind ?? '', hash: undefined });
+      kinds.set(resource, ofResource);
+    }
+  }
+  kindsByResource.set(groups, kinds);
+  return kinds;
 }
+
+/** The group version that a hash stands for, if a server serves the resource in it: a hash alone does not show it. */
+async function groupVersionOf(
+  hash: string,
+  resource: string,
+  served: ReadonlySet<ServedGroups>,
+): Promise<GroupAndVersion | undefined> {
+  for (const groups of served) {
+    for (const kind of servedKinds(groups).get(resource) ?? []) {
+      kind.hash ??= await storageVersionHash(kind.group, kind.version, kind.kind);
+      if (kind.hash === hash) return kind;
+    }
+  }
+  return undefined;
+}
+
+const noGroups: ServedGroups = [];
