@@ -259,20 +259,6 @@ describe('a Lease that is no longer renewed', () => {
     const renewed = [{ ...lease, renewedAt: lease.renewedAt + 1 }];
     assert.equal(look({ leases: renewed, at: afterwards.at + 6000 }).servers.length, 1);
   });
-
-  it('counts as held when its renewals are seen, however wrong the clocks are', () => {
-    const { look } = clusterStates();
-    const readable = { [a]: false };
-    const yesterday = { ...lease, renewedAt: lease.renewedAt - 24 * hour };
-    look({ leases: [yesterday], readable });
-    look({ leases: [{ ...yesterday, renewedAt: yesterday.renewedAt + 10_000 }], readable, at: 10_000 });
-    const state = look({
-      leases: [{ ...yesterday, renewedAt: yesterday.renewedAt + 10_000 }],
-      readable,
-      at: hour,
-    });
-    assert.equal(state.servers.length, 1);
-  });
 });
 
 describe('a server that has departed', () => {

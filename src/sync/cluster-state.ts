@@ -3,15 +3,7 @@ import { quoted } from '../runtime/validation.ts';
 import { addressOf, cidr, contains, ipAddressKey, parseHostPort } from '../snapshot/addresses/addresses.ts';
 import type { AddressSource } from '../snapshot/format/schema.ts';
 import { type ApiEndpoint, endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
-import {
-  acquisition,
-  followRenewals,
-  type IdentityLease,
-  isSameHost,
-  type LeaseRenewal,
-  type LeaseStanding,
-  leaseStanding,
-} from './leases.ts';
+import { acquisition, type IdentityLease, isSameHost, type LeaseStanding, leaseStanding } from './leases.ts';
 import type { Acquisition, ServerDescription } from './sync-server.ts';
 
 export interface FoundServer extends ServerDescription {
@@ -51,7 +43,6 @@ export interface ClusterState {
   readonly servers: readonly FoundServer[];
   /** Of servers that are listed by hand, by their ID. */
   readonly listed: ReadonlyMap<string, Holding & Pick<FoundServer, 'hostname'>>;
-  readonly renewals: ReadonlyMap<string, LeaseRenewal>;
   /** Expired Leases whose servers could not be read, with the time of their last renewal. */
   readonly givenUp: ReadonlyMap<string, number>;
   readonly warnings: readonly string[];
@@ -59,7 +50,7 @@ export interface ClusterState {
 
 /** @param servers those of an earlier run: they stay until Leases and endpoints have been listed */
 export function initialClusterState(servers: readonly FoundServer[]): ClusterState {
-  return { servers, listed: new Map(), renewals: new Map(), givenUp: new Map(), warnings: [] };
+  return { servers, listed: new Map(), givenUp: new Map(), warnings: [] };
 }
 
 /** What the steps of one look share. */
@@ -79,17 +70,14 @@ interface Look extends ClusterInput {
  * the same address replaces it as soon as that one has been read.
  */
 export function nextClusterState(previous: ClusterState, input: ClusterInput): ClusterState {
-  const { now, monotonic, isReadable } = input;
+  const { now, isReadable } = input;
   const held = (input.leases ?? []).filter(({ holderIdentity }) => holderIdentity !== '');
   // The name becomes the ID of a server, and a router refuses a snapshot with one invalid ID.
   const [leases, misnamed] = [
     held.filter(({ id }) => isDns1123Subdomain(id)),
     held.filter(({ id }) => !isDns1123Subdomain(id)),
   ];
-  const renewals = followRenewals(leases, previous.renewals, monotonic);
-  const standings = new Map(
-    leases.map((lease) => [lease.id, leaseStanding(lease, leases, renewals.get(lease.id), now, monotonic)]),
-  );
+  const standings = new Map(leases.map((lease) => [lease.id, leaseStanding(lease, leases, now)]));
   const rank = ({ id }: IdentityLease) => (standings.get(id)?.kind === 'held' ? 0 : 1);
   const credible = leases
     .filter(({ id, renewedAt }) => previous.givenUp.get(id) !== renewedAt)
@@ -125,7 +113,6 @@ export function nextClusterState(previous: ClusterState, input: ClusterInput): C
   return {
     servers: servers.sort((one, other) => (one.id < other.id ? -1 : 1)),
     listed: ofListedServers(look, owned.listedIds, previous.listed),
-    renewals,
     // An expired Lease does not bring its server back before its next renewal.
     givenUp: new Map(givenUp.map(({ id, renewedAt }) => [id, renewedAt])),
     warnings: [

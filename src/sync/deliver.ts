@@ -69,6 +69,8 @@ export interface SnapshotTarget {
    * @throws if it cannot be reached
    */
   holds?(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
+  /** The sealed snapshot that it holds, for a start; `undefined` if it holds none. @throws if it cannot be reached */
+  held?(signal: AbortSignal): Promise<string | undefined>;
   /** Whether it refuses creation times in the future. If so, what it accepts shows that the sync job's clock is right. */
   readonly checksCreationTime?: boolean;
 }

@@ -101,12 +101,7 @@ export type LeaseStanding =
   /** Another process, on the same host or at the same address, holds a newer Lease. */
   | { readonly kind: 'superseded'; readonly by: string };
 
-export interface LeaseRenewal {
-  readonly renewedAt: number;
-  readonly seenAt: number | undefined;
-}
-
-/** Tolerance for a server's clock, before a Lease without an observed renewal counts as expired, milliseconds. */
+/** Tolerance for a server's clock, before its Lease counts as expired, milliseconds. A server that can be read stays. */
 const clockSkew = 60_000;
 
 /**
@@ -115,40 +110,17 @@ const clockSkew = 60_000;
  */
 const supersededAfter = 30_000;
 
-/**
- * Observes renewals by this machine's monotonic clock, because the times in Leases are those of other clocks (client-go's
- * leader election does the same).
- */
-export function followRenewals(
-  leases: readonly IdentityLease[],
-  previous: ReadonlyMap<string, LeaseRenewal>,
-  monotonic: number,
-): ReadonlyMap<string, LeaseRenewal> {
-  return new Map(
-    leases.map(({ id, renewedAt }) => {
-      const before = previous.get(id);
-      if (before === undefined) return [id, { renewedAt, seenAt: undefined }];
-      return [id, before.renewedAt === renewedAt ? before : { renewedAt, seenAt: monotonic }];
-    }),
-  );
-}
-
 /** @param now milliseconds since the epoch */
 export function leaseStanding(
   lease: IdentityLease,
   leases: readonly IdentityLease[],
-  renewal: LeaseRenewal | undefined,
   now: number,
-  monotonic: number,
 ): LeaseStanding {
   const successors = leases
     .filter((other) => other.renewedAt - lease.renewedAt > supersededAfter && isSuccessor(lease, other))
     .sort((one, other) => other.renewedAt - one.renewedAt || (one.id < other.id ? -1 : 1));
   const [successor] = successors;
   if (successor !== undefined) return { kind: 'superseded', by: successor.id };
-  if (renewal?.seenAt !== undefined && monotonic - renewal.seenAt <= lease.durationMilliseconds) {
-    return { kind: 'held' };
-  }
   const endsAt = lease.renewedAt + lease.durationMilliseconds + clockSkew;
   return { kind: endsAt < now ? 'expired' : 'held' };
 }

@@ -31,7 +31,7 @@ for (const name of ['mixed-version-proxy.service', 'mixed-version-proxy-sync.ser
       assert.equal(setting('ProtectSystem'), 'strict');
       assert.equal(setting('StateDirectory'), setting('User'));
       assert.ok(!service.has('ReadWritePaths'));
-      for (const [, path = ''] of setting('ExecStart').matchAll(/--state-file=(\S+)/g)) {
+      for (const [, path = ''] of setting('ExecStart').matchAll(/--out=(\S+)/g)) {
         assert.ok(path.startsWith(`/var/lib/${setting('StateDirectory')}/`), path);
       }
     });

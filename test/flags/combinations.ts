@@ -139,7 +139,7 @@ export const syncCombinations: readonly Changes[] = [
   { 'client-key-file': undefined },
   { once: ['true'], 'health-port': ['80'] },
   { from: ['recorded'] },
-  { cluster: [''], 'state-file': [''], out: [''], kubeconfig: [''], 'target-server-name': [''] },
+  { cluster: [''], out: [''], kubeconfig: [''], 'target-server-name': [''] },
   { 'signing-key': ['snapshot-keys.json'] },
   { 'signing-key': ['noise'] },
   noServer,

@@ -131,7 +131,6 @@ function planLive(
         snapshot.outFile === undefined
           ? []
           : [{ file: snapshot.outFile, unsigned: snapshot.unsigned === true }],
-      stateFile: snapshot.stateFile,
       timing: { grace: snapshot.departedServerGrace },
     },
   };

@@ -38,11 +38,10 @@ const syncSettings = section('Sync flags:', {
       description:
         "Public keys that an earlier run, or another sync job, may have signed with. Default: the signing key's own.",
     }),
-    stateFile: setting('state-file', file, {
-      ...ofLiveCalls,
-      description: 'Where the last snapshot is kept across restarts.',
+    outFile: setting('out', file, {
+      uselessWith: ['record'],
+      description: 'Write the snapshot to a file. A signed one is what the next start continues from.',
     }),
-    outFile: setting('out', file, { uselessWith: ['record'], description: 'Write the snapshot to a file.' }),
     unsigned: setting('unsigned', boolean, {
       needs: [{ oneOf: ['out'] }],
       uselessWith: ['record'],

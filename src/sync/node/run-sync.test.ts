@@ -133,7 +133,7 @@ test('the resources of two API servers are in the router’s table', async (cont
   assert.deepEqual([...(table?.resource('', 'v1', 'pods')?.serverIds ?? [])], ['a', 'b']);
 });
 
-test('a restart without a state file starts from the snapshot that routers hold', async (context) => {
+test('a restart without a file starts from the snapshot that routers hold', async (context) => {
   const receiver = await newReceiver();
   const address = await apiServer(context, older);
   const known = snapshotOf({ a: ['v1/pods'], gone: ['v1/pods', 'batch/v1/jobs'] }, { generation: 2 ** 40 });
@@ -151,20 +151,14 @@ test('a restart without a state file starts from the snapshot that routers hold'
   assert.equal(receiver.current()?.server('gone')?.stale, true);
 });
 
-test('a restart with a state file starts from it', async (context) => {
+test('a restart with a signed file starts from it', async (context) => {
   const folder = await temporaryDirectory(context);
-  const stateFile = join(folder, 'state');
+  const file = { file: join(folder, 'out') };
   const servers = [{ id: 'a', address: await apiServer(context, older) }];
-  const first = await syncOnce(
-    { ...base, servers, stateFile, files: [{ file: join(folder, 'out') }] },
-    signal,
-  );
+  const first = await syncOnce({ ...base, servers, files: [file] }, signal);
   assert.ok(first.ok, JSON.stringify(first.deliveries));
   const plain = join(folder, 'plain.json');
-  const second = await syncOnce(
-    { ...base, servers, stateFile, files: [{ file: plain, unsigned: true }] },
-    signal,
-  );
+  const second = await syncOnce({ ...base, servers, files: [file, { file: plain, unsigned: true }] }, signal);
   assert.deepEqual(second.snapshot, first.snapshot);
   assert.deepEqual(JSON.parse(await readFile(plain, 'utf8')), first.snapshot);
 });

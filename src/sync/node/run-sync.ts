@@ -1,5 +1,4 @@
 import type { JWK } from 'jose';
-import { createFileSnapshotStore } from '../../node/files/file-snapshot-store.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { addressOf } from '../../snapshot/addresses/addresses.ts';
@@ -108,7 +107,7 @@ async function openSync(
     clientCertificate: given.clientCertificate ?? found?.clientCertificate,
   };
   checkSyncOptions(options);
-  const { stateFile, logger = silentLogger, record, files = [], targets = [] } = options;
+  const { logger = silentLogger, record, files = [], targets = [] } = options;
   const recording = record === undefined ? undefined : await openRecording(record);
   const signingKey = options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey);
   const keys = new Map([...(options.snapshotKeys ?? []), ...(await ownKeys(options.signingKey))]);
@@ -128,11 +127,17 @@ async function openSync(
       certificateAuthorities: publicAuthorities ? undefined : authorities,
     }),
   );
-  const store = stateFile === undefined ? undefined : createFileSnapshotStore(stateFile);
+  const allTargets = [...pushed, ...files.map(fileTarget), ...targets];
   const previous =
-    options.previous ?? (await previousSnapshot({ store, holders: pushed, keys, logger }, signal));
+    options.previous ?? (await previousSnapshot({ holders: allTargets, keys, logger }, signal));
   const client = new ApiClient({
-    credentials: access === undefined ? credentialsOf(given) : () => access.credentials(),
+    credentials: async () =>
+      access?.credentials() ?? {
+        certificateAuthorities: given.certificateAuthorities,
+        clientCertificate: given.clientCertificate,
+        headers: [],
+        serverName: undefined,
+      },
     via: options.via,
     userAgent: options.via === undefined ? 'mixed-version-proxy-sync' : undefined,
   });
@@ -141,12 +146,7 @@ async function openSync(
     parts: {
       servers: servers.listed,
       clusterSource: servers.source(previous, timing),
-      targets: [
-        ...pushed,
-        ...files.map(fileTarget),
-        ...(stateFile === undefined ? [] : [fileTarget({ file: stateFile })]),
-        ...targets,
-      ],
+      targets: allTargets,
       signingKey,
       previous,
       advertised,
@@ -161,15 +161,6 @@ async function openSync(
       for (const target of pushed) target.close();
     },
   };
-}
-
-function credentialsOf({ certificateAuthorities, clientCertificate, bearerToken }: SyncOptions) {
-  return async () => ({
-    certificateAuthorities,
-    clientCertificate,
-    headers: bearerToken === undefined ? [] : ['authorization', `Bearer ${await bearerToken()}`],
-    serverName: undefined,
-  });
 }
 
 /** The public half of the sync job's own key, to verify the snapshot that it starts from. */

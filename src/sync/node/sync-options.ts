@@ -38,8 +38,7 @@ export interface SyncOptions
   readonly servers: readonly ListedServer[];
   /**
    * Finds servers with this kubeconfig, and reads them with its credentials. `certificateAuthorities` are then those of
-   * servers at their own addresses; `clientCertificate` and `bearerToken` are for routers only. Each defaults to that of
-   * the kubeconfig.
+   * servers at their own addresses, and `clientCertificate` is for routers only. Each defaults to that of the kubeconfig.
    */
   readonly kubernetes?: ClusterAccessOptions | undefined;
   /** Verify API servers' serving certificates. Required without `kubernetes`. */
@@ -47,9 +46,8 @@ export interface SyncOptions
   /** What names those, for messages: a flag, or a field of a file. */
   readonly authoritiesFrom?: string | undefined;
   readonly clientCertificate?: HttpsServer['clientCertificate'];
-  /** For API servers; called for each request, since tokens are rotated. */
-  readonly bearerToken?: (() => string | Promise<string>) | undefined;
   readonly routers?: readonly RouterTarget[] | undefined;
+  /** A signed one is also what the next run starts from, with what the routers hold. */
   readonly files?: readonly FileTargetOptions[] | undefined;
   /** More targets, for example the router that this runs in. */
   readonly targets?: readonly SnapshotTarget[] | undefined;
@@ -61,16 +59,17 @@ export interface SyncOptions
   readonly via?: string | undefined;
   /** Verify routers' serving certificates. Default: `certificateAuthorities`. */
   readonly routerCertificateAuthorities?: string | undefined;
-  /** For routers, instead of the certificate or in addition. Routers require at least one of them. */
-  readonly routerBearerToken?: SyncOptions['bearerToken'];
+  /**
+   * For routers, instead of the certificate or in addition: they require at least one of them. Called for each request,
+   * since tokens are rotated.
+   */
+  readonly routerBearerToken?: (() => string | Promise<string>) | undefined;
   readonly signingKey?: JWK | undefined;
   /**
    * Public keys that the snapshot to start from may be signed with, besides that of the signing key: the previous key of
    * a rotation, keys of other sync jobs.
    */
   readonly snapshotKeys?: PinnedKeySet | undefined;
-  /** File that keeps the last snapshot for the next run. Its directory must exist. */
-  readonly stateFile?: string | undefined;
 }
 
 /** The one check of the options, together with what a kubeconfig adds. @throws {TypeError} naming every error */
@@ -94,8 +93,7 @@ export function checkSyncOptions(options: SyncOptions): void {
   if (routers.length > 0 && !hasIdentity) {
     issues.push('routers accept snapshots only from a client with a certificate or a token: give one');
   }
-  const needsKey =
-    routers.length > 0 || options.stateFile !== undefined || files.some((file) => !file.unsigned);
+  const needsKey = routers.length > 0 || files.some((file) => !file.unsigned);
   if (needsKey && options.signingKey === undefined) {
     issues.push('there is no signing key: give one, or write files unsigned');
   }

@@ -23,7 +23,6 @@ import {
   parseEntityTag,
   sealedMediaType,
 } from '../../snapshot/receiving/snapshot-endpoint.ts';
-import type { SnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { openSnapshot } from '../../snapshot/signing/open-sealed.ts';
 import type { Delivery, DeliveryResult, SnapshotTarget } from '../deliver.ts';
@@ -42,7 +41,6 @@ interface HttpsTargetOptions extends Omit<HttpsServer, 'origin'> {
 
 interface HttpsTarget extends SnapshotTarget {
   holds(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
-  /** The sealed snapshot that it holds; `undefined` if it holds none. @throws if it cannot be reached */
   held(signal: AbortSignal): Promise<string | undefined>;
   close(): void;
 }
@@ -180,13 +178,13 @@ export function fileTarget({ file, unsigned = false }: FileTargetOptions): Snaps
         return { kind: 'unreachable', message: errorMessage(error) };
       }
     },
+    held: async () => (unsigned ? undefined : (await store.load())?.snapshot),
   };
 }
 
-export type SnapshotHolder = Pick<HttpsTarget, 'name' | 'held'>;
+type SnapshotHolder = Pick<SnapshotTarget, 'name' | 'held'>;
 
 interface PreviousSnapshotSources {
-  readonly store: SnapshotStore | undefined;
   readonly holders: readonly SnapshotHolder[];
   /** A snapshot that is not signed with one of these is not used. */
   readonly keys: PinnedKeySet;
@@ -194,46 +192,31 @@ interface PreviousSnapshotSources {
 }
 
 /**
- * The newest snapshot that the state file or any target holds. Without it, after a restart routers would lose the routes
- * of a server that cannot be read.
+ * The newest snapshot that any target holds. Without it, after a restart routers would lose the routes of a server that
+ * cannot be read.
  *
  * Never rejects: a sync job that finds none starts without.
  */
 export async function previousSnapshot(
-  { store, holders, keys, logger }: PreviousSnapshotSources,
+  { holders, keys, logger }: PreviousSnapshotSources,
   signal: AbortSignal,
 ): Promise<Snapshot | undefined> {
-  const found = await Promise.all([
-    open(
-      'state file',
-      store?.load().then((stored) => stored?.snapshot),
-    ),
-    ...holders.map((holder) => open(holder.name, read(holder))),
-  ]);
+  const found = await Promise.all(
+    holders.map(async ({ name: source, held }) => {
+      // A router that is not up yet is normal at the very first start.
+      const jws = await held?.(signal).catch((err: unknown) => {
+        logger.info({ err, source }, 'The snapshot that a target holds could not be read');
+        return undefined;
+      });
+      try {
+        return jws === undefined ? undefined : (await openSnapshot(jws, keys)).snapshot;
+      } catch (err) {
+        logger.warn({ err, source }, 'The snapshot of an earlier run cannot be used');
+        return undefined;
+      }
+    }),
+  );
   return found.reduce(newer, undefined);
-
-  /** A router that is not up yet is normal at the very first start. */
-  async function read({ name, held }: SnapshotHolder): Promise<string | undefined> {
-    try {
-      return await held(signal);
-    } catch (err) {
-      logger.info({ err, source: name }, 'The snapshot that a target holds could not be read');
-      return undefined;
-    }
-  }
-
-  async function open(
-    source: string,
-    sealed: Promise<string | undefined> | undefined,
-  ): Promise<Snapshot | undefined> {
-    try {
-      const jws = await sealed;
-      return jws === undefined ? undefined : (await openSnapshot(jws, keys)).snapshot;
-    } catch (err) {
-      logger.warn({ err, source }, 'The snapshot of an earlier run cannot be used');
-      return undefined;
-    }
-  }
 }
 
 function newer(one: Snapshot | undefined, other: Snapshot | undefined): Snapshot | undefined {
