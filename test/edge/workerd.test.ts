@@ -49,7 +49,11 @@ describe('a router on self-hosted workerd, mutual TLS on both sides', () => {
     assert.equal(status, 200);
     const [seen] = cluster.local.requests;
     assert.ok(seen);
-    assert.equal(seen.clientName, undefined, 'no front-proxy certificate for a caller who is not known');
+    assert.equal(
+      seen.clientCertificate,
+      undefined,
+      'no front-proxy certificate for a caller who is not known',
+    );
     for (const name of ['x-remote-user', 'x-remote-group', 'x_remote_user', 'x-kubernetes-peer-proxied']) {
       assert.deepEqual(allHeaders(seen.headers, name), [], name);
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { type Protocol, protocols } from '../support/api-server-double.ts';
 import { eventually } from '../support/eventually.ts';
 import { proxyClientPair } from '../support/security/certificates.ts';
-import { type Protocol, protocols } from '../support/security/recording-backend.ts';
 import { answerWell, event, type Script } from './laboratory/asked.ts';
 import { type CredentialFiles, writeCredentialFiles } from './laboratory/credential-files.ts';
 import { inLaboratory, type Laboratory, type Member } from './laboratory/laboratory.ts';

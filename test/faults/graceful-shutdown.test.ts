@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { Outgoing } from '../support/api-server-double.ts';
 import { eventually } from '../support/eventually.ts';
 import { ask } from '../support/security/ask.ts';
 import { type RawHttp1, rawHttp1 } from '../support/security/raw-http1.ts';
 import { frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/security/raw-http2.ts';
-import type { BackendOutgoing } from '../support/security/recording-backend.ts';
 import {
   type RouterUnderTest,
   startRouterUnderTest,
@@ -37,13 +37,13 @@ function chunkedBody(answer: string): string {
 
 interface Cluster extends RouterUnderTest {
   /** Answers at the peer that are still open, by target. */
-  readonly open: Map<string, BackendOutgoing[]>;
+  readonly open: Map<string, Outgoing[]>;
 }
 
 /** A router whose peer begins watches and leaves everything else unanswered. */
 async function start(context: TestContext, flags: FlagChanges): Promise<Cluster> {
   const router = await startRouterUnderTest(context, { flags });
-  const open = new Map<string, BackendOutgoing[]>();
+  const open = new Map<string, Outgoing[]>();
   router.peer.answer = (outgoing, { target }) => {
     open.set(target, [...(open.get(target) ?? []), outgoing]);
     if (!target.includes('watch=true')) return;

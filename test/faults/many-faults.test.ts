@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { protocols } from '../support/api-server-double.ts';
 import { inMegabytes, settledMemory } from '../support/security/memory.ts';
-import { protocols } from '../support/security/recording-backend.ts';
 import { answerFaults } from './laboratory/answer-faults.ts';
 import { inLaboratory } from './laboratory/laboratory.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { protocols } from '../support/api-server-double.ts';
 import { eventually } from '../support/eventually.ts';
-import { protocols } from '../support/security/recording-backend.ts';
 import { event } from './laboratory/asked.ts';
 import { inLaboratory, type Laboratory, type Member } from './laboratory/laboratory.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { Answer } from '../support/api-server-double.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RawHttp1, rawHttp1 } from '../support/security/raw-http1.ts';
 import { frameType, type RawHttp2, rawHttp2 } from '../support/security/raw-http2.ts';
-import type { Answer } from '../support/security/recording-backend.ts';
 import {
   type RouterUnderTest,
   startRouterUnderTest,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
+import { protocols } from '../support/api-server-double.ts';
 import { ask } from '../support/security/ask.ts';
-import { protocols } from '../support/security/recording-backend.ts';
 import { clusterSnapshot, startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
 
 const twoHoursAgo = (): string => new Date(Date.now() - 2 * 3_600_000).toISOString();

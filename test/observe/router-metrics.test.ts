@@ -250,7 +250,7 @@ describe('metrics of a running router', () => {
     for (const path of ['/metrics', '/metrics/slis', '/metrics/cadvisor', '/statusz', '/flagz']) {
       const { status, text } = await ask(path);
       assert.equal(status, 200);
-      assert.deepEqual(JSON.parse(text), { answered: path });
+      assert.deepEqual(JSON.parse(text), { answeredBy: 'cp-a' });
     }
   });
 });

@@ -10,10 +10,10 @@ import {
 } from '../../src/snapshot/addresses/address-policy.ts';
 import { clusterAuthority } from '../support/security/certificates.ts';
 import { sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { startRecordingBackend } from '../support/security/recording-backend.ts';
 import {
   clusterSnapshot,
   pushSnapshot,
+  startBackend,
   startOne,
   startRouterUnderTest,
   targets,
@@ -54,7 +54,7 @@ function dial(dialer: TlsDialer, destination: Destination) {
 const loopback: LookupAddress = { address: '127.0.0.1', family: 4 };
 
 test('S5: the name of a peer that resolves to a refused address is not dialled (DNS rebinding)', async (context) => {
-  const backend = await startRecordingBackend(context, 'rebound');
+  const backend = await startBackend(context, 'rebound');
   for (const answer of [
     [loopback],
     [{ address: '::ffff:127.0.0.1', family: 6 }],
@@ -75,7 +75,7 @@ test('S5: the name of a peer that resolves to a refused address is not dialled (
 });
 
 test('S5: a name that changes its mind between two connections is judged at each', async (context) => {
-  const backend = await startRecordingBackend(context, 'rebound');
+  const backend = await startBackend(context, 'rebound');
   const metadata: LookupAddress = { address: '169.254.169.254', family: 4 };
   const dialer = dialerWith(resolverOf([loopback], [metadata]), { allowLoopbackPeers: true });
   const destination = destinationAt('peer.example', backend.port);
@@ -87,7 +87,7 @@ test('S5: a name that changes its mind between two connections is judged at each
 });
 
 test('S5: of several addresses only those that are allowed are dialled', async (context) => {
-  const backend = await startRecordingBackend(context, 'rebound');
+  const backend = await startBackend(context, 'rebound');
   const answer: LookupAddress[] = [
     { address: '169.254.169.254', family: 4 },
     { address: '10.1.2.3', family: 4 },
@@ -100,7 +100,7 @@ test('S5: of several addresses only those that are allowed are dialled', async (
 });
 
 test('S5: an address in the origin itself is judged at the dial too, the local server’s own is not', async (context) => {
-  const backend = await startRecordingBackend(context, 'here');
+  const backend = await startBackend(context, 'here');
   const dialer = dialerWith(resolverOf([loopback]), {});
   await assert.rejects(dial(dialer, destinationAt('127.0.0.1', backend.port)), TransportError);
   await assert.rejects(dial(dialer, destinationAt('[::1]', backend.port)), TransportError);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { freePort } from '../../scripts/harness/free-port.ts';
 import { allHeaders, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { type ApiServerDouble, protocols } from '../support/api-server-double.ts';
 import { eventually } from '../support/eventually.ts';
 import { ask } from '../support/security/ask.ts';
 import {
@@ -14,7 +15,6 @@ import {
 } from '../support/security/forged-headers.ts';
 import { asCarried, identities } from '../support/security/identities.ts';
 import { rawHttp1 } from '../support/security/raw-http1.ts';
-import { protocols, type RecordingBackend } from '../support/security/recording-backend.ts';
 import {
   clusterSnapshot,
   type RouterUnderTest,
@@ -24,11 +24,11 @@ import {
 
 /** Where a way out leads and by which request it is taken. */
 interface WayOut {
-  readonly destination: (router: RouterUnderTest) => RecordingBackend;
+  readonly destination: (router: RouterUnderTest) => ApiServerDouble;
   readonly path: string;
   readonly marks: readonly string[];
   /** Where callers whom the router did not authenticate go instead. */
-  readonly forUnauthenticated?: (router: RouterUnderTest) => RecordingBackend;
+  readonly forUnauthenticated?: (router: RouterUnderTest) => ApiServerDouble;
 }
 
 const waysOut: Readonly<Record<string, WayOut>> = {

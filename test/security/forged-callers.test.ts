@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { test } from 'node:test';
 import { allHeaders, firstHeader } from '../../src/apimachinery/raw-headers.ts';
+import { protocols } from '../support/api-server-double.ts';
 import { ask, type WireAnswer } from '../support/security/ask.ts';
 import { type Client, clientTls, credentialIdOf } from '../support/security/certificates.ts';
 import {
@@ -10,7 +11,6 @@ import {
   forgedHttp2Headers,
   reroutedMarks,
 } from '../support/security/forged-headers.ts';
-import { protocols } from '../support/security/recording-backend.ts';
 import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
 import { basicPassword, bearerToken } from '../support/security/secrets.ts';
 

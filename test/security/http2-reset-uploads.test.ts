@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { protocols } from '../support/api-server-double.ts';
 import { eventually } from '../support/eventually.ts';
 import { type PeerIncoming, type PeerOutgoing, startPeer } from '../support/node-exchange.ts';
 import { ask } from '../support/security/ask.ts';
 import { apiServerPair } from '../support/security/certificates.ts';
 import { frame, frameFlag, frameType, type RawHttp2, rawHttp2 } from '../support/security/raw-http2.ts';
-import { protocols } from '../support/security/recording-backend.ts';
 import {
   type RouterUnderTest,
   startRouterUnderTest,

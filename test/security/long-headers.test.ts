@@ -24,6 +24,7 @@ for (const [what, target, line, expected] of [
 
 test('attack: a selector of more than 8 KiB is left to the API server', async (context) => {
   const router = await startRouterUnderTest(context);
+  router.local.answer = (outgoing) => outgoing.end('{}');
   const target = `${targets.local}?watch=1&labelSelector=${'!,'.repeat(5_000)}`;
   const { statuses } = await sendAndReadToEnd(
     context,

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
+import { protocols } from '../support/api-server-double.ts';
 import { ask } from '../support/security/ask.ts';
 import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { protocols, startRecordingBackend } from '../support/security/recording-backend.ts';
 import {
   pushSnapshot,
+  startBackend,
   startOne,
   startRouterUnderTest,
   targets,
@@ -27,7 +28,7 @@ function pointingAt(self: string, to: string, port: number): Snapshot {
 /** Routers `a`, `b`, … each of which takes the next for the server of jobs, and the last the first. */
 async function startRing(context: TestContext, names: readonly string[]) {
   const logLines: string[] = [];
-  const local = await startRecordingBackend(context, 'local');
+  const local = await startBackend(context, 'local');
   const ports: number[] = [];
   for (const name of names) {
     ports.push(await startOne(context, logLines, { 'server-id': [name], 'local-server': [local.origin] }));

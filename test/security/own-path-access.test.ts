@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { protocols } from '../support/api-server-double.ts';
 import { ask } from '../support/security/ask.ts';
 import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { protocols } from '../support/security/recording-backend.ts';
 import { startRouterUnderTest } from '../support/security/router-under-test.ts';
 
 // Who is let in and how other spellings are refused: src/own-paths/authorization.test.ts, src/request/own-path-target.test.ts

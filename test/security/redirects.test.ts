@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { type ApiServerDouble, protocols } from '../support/api-server-double.ts';
 import { ask } from '../support/security/ask.ts';
-import { protocols, type RecordingBackend } from '../support/security/recording-backend.ts';
 import { startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
 
 /** What a client is answered in place of a redirect that it must not see. */
@@ -28,7 +28,7 @@ function elsewhere(port: number): string[] {
   ];
 }
 
-function answerWith(backend: RecordingBackend, status: number, ...locations: string[]): void {
+function answerWith(backend: ApiServerDouble, status: number, ...locations: string[]): void {
   backend.answer = (outgoing) => {
     outgoing.setHeader('location', locations);
     outgoing.writeHead(status);

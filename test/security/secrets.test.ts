@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
+import { protocols } from '../support/api-server-double.ts';
 import { ask } from '../support/security/ask.ts';
 import { rawHttp1, sendAndReadToEnd } from '../support/security/raw-http1.ts';
-import { protocols } from '../support/security/recording-backend.ts';
 import {
   clusterSnapshot,
   pushText,

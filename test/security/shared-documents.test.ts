@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
+import { protocols } from '../support/api-server-double.ts';
 import { aggregatedV2, aggregatedV2beta1 } from '../support/ask-discovery.ts';
 import { recordedSnapshot } from '../support/recorded-cluster.ts';
 import { ask } from '../support/security/ask.ts';
-import { protocols } from '../support/security/recording-backend.ts';
 import { type Backends, startRouterUnderTest, targets } from '../support/security/router-under-test.ts';
 
 /** Recorded from two servers of 1.26, of which `a`, the local one, is without `batch/v1`. */

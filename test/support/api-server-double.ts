@@ -1,49 +1,44 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { createSecureServer, Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { createServer } from 'node:https';
-import type { Duplex, Writable } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { TLSSocket, type Server as TlsServer } from 'node:tls';
+import { TLSSocket } from 'node:tls';
+import { allHeaders, firstHeader, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
 import type { CertificatePair } from './certificates.ts';
+import { eventually } from './eventually.ts';
 import { listenOnLoopback } from './listen-on-loopback.ts';
 
-/** A request as the API server saw it. */
-export interface SeenRequest {
+export type Protocol = 'h2' | 'http/1.1';
+export const protocols: readonly Protocol[] = ['http/1.1', 'h2'];
+
+/** What a server got. */
+export interface ReceivedRequest {
   readonly method: string;
   readonly target: string;
-  /** name, value, name, value. */
-  readonly headers: readonly string[];
-  /** Common name of the client certificate, where one was presented and accepted. */
-  readonly clientName: string | undefined;
+  /** As they stood on the wire, without HTTP/2's pseudo headers. */
+  readonly headers: RawHeaders;
+  /** Common name of the client certificate; `undefined` when none was presented, or accepted. */
+  readonly clientCertificate: string | undefined;
+  /** So far, as a byte string. */
+  body: string;
+  /** The body came to its end. */
+  complete: boolean;
+  /** The connection or stream ended before the answer. */
+  aborted: boolean;
 }
 
-/** What a server has been asked for so far, without what routers ask about callers of their own paths. */
-interface Traffic {
-  readonly requests: readonly SeenRequest[];
-  /** Answers to watches, open: the test writes events. */
-  readonly watches: readonly Writable[];
-  /** The server's ends of tunnels. */
-  readonly tunnels: readonly Duplex[];
+export interface Outgoing extends NodeJS.EventEmitter {
+  setHeader(name: string, value: string | readonly string[]): unknown;
+  writeHead(status: number, headers?: Readonly<Record<string, string>>): unknown;
+  write(chunk: string | Buffer): unknown;
+  end(chunk?: string | Buffer): unknown;
 }
 
-export interface ApiServerDouble extends Traffic {
-  readonly port: number;
-  /** `https://localhost:port`. */
-  readonly origin: string;
-  /** Takes another serving pair or other client authorities for connections from now on. */
-  use(tls: ApiServerTls): void;
-  /** Breaks every connection. */
-  close(): Promise<void>;
-}
-
-export type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
-export type SwitchProtocols = (incoming: IncomingMessage, socket: Duplex) => void;
-
-/** One that a test tells what to answer. */
-export interface Http1ApiServerDouble extends ApiServerDouble {
-  /** What requests are answered with from now on. Default: 200 and the path, and watches that stay open. */
-  answer: Answer;
-}
+/** Called once the body is in. */
+export type Answer = (outgoing: Outgoing, request: ReceivedRequest) => void;
+/** Answers an upgrade request on its bare socket. */
+export type AnswerUpgrade = (socket: Duplex, request: ReceivedRequest) => void;
 
 interface ApiServerTls {
   readonly pair: CertificatePair;
@@ -51,131 +46,226 @@ interface ApiServerTls {
   readonly clientAuthorities: string;
 }
 
-/**
- * Stands in for a kube-apiserver: answers all but reviews of access with 200 and the path, keeps watches open, and switches
- * protocols when it is asked to. Closed at the end of the test.
- */
+/** Under which name a router asks on its own account. */
+const routerItself = 'system:mixed-version-proxy';
+const ownRequest = new RegExp(
+  `GET \\S+ HTTP/1\\.1\\r\\n(?:[^\\r\\n]+\\r\\n)*?X-Remote-User: ${routerItself}\\r\\n(?:[^\\r\\n]+\\r\\n)*\\r\\n`,
+  'g',
+);
+const reviewsPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+
+/** A TLS server on loopback that stands in for a kube-apiserver: it writes down all it gets, and answers as it is told. */
+export class ApiServerDouble {
+  readonly id: string;
+  /** What clients sent. */
+  readonly requests: ReceivedRequest[] = [];
+  /** What the router asks on its own account, for health and documents; answered with 404. */
+  readonly ownRequests: ReceivedRequest[] = [];
+  /** What the router asks for callers of its own paths: whether they may. */
+  readonly reviews: ReceivedRequest[] = [];
+  /** Answers to watches, open: the test writes events. */
+  readonly watches: Outgoing[] = [];
+  /**
+   * Users and groups whom its RBAC lets use the router's own paths. It knows no tokens, and anonymous callers may not
+   * even ask.
+   */
+  lets: readonly string[] = [];
+  port = 0;
+  /** Accepted so far. */
+  connections = 0;
+  /** Can be changed while it runs. Default: 200 and its ID; watches begin with an event and stay open. */
+  answer: Answer = (outgoing, { target }) => {
+    outgoing.setHeader('content-type', 'application/json');
+    if (!/[?&]watch=(1|true)/.test(target)) {
+      outgoing.end(JSON.stringify({ answeredBy: this.id }));
+      return;
+    }
+    this.watches.push(outgoing);
+    outgoing.write('ADDED\n');
+  };
+  /** Default: 101, and then every byte back in upper case. */
+  answerUpgrade: AnswerUpgrade = answerWithEcho;
+  /** Takes another serving pair or other client authorities for connections from now on. */
+  use: (tls: ApiServerTls) => void = () => {};
+  /** Breaks every connection. */
+  close: () => Promise<void> = async () => {};
+  #bytes = '';
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  /** All that clients sent over HTTP/1.1, every connection in order of arrival, as a byte string. */
+  get bytes(): string {
+    return this.#bytes.replace(ownRequest, '');
+  }
+
+  keep(chunk: Buffer): void {
+    this.#bytes += chunk.toString('latin1');
+  }
+
+  get origin(): string {
+    return `https://127.0.0.1:${this.port}`;
+  }
+
+  /** The one request it got. @throws unless there is exactly one. */
+  only(): ReceivedRequest {
+    const [request] = this.requests;
+    if (request === undefined || this.requests.length > 1) {
+      throw new Error(`${this.id} got ${this.requests.length} requests, not one`);
+    }
+    return request;
+  }
+
+  /** Forgets what it got. */
+  clear(): void {
+    this.requests.length = 0;
+    this.reviews.length = 0;
+    this.#bytes = '';
+  }
+
+  /** Waits for the first request. */
+  async first(): Promise<ReceivedRequest> {
+    await eventually(() => this.requests.length > 0);
+    return this.only();
+  }
+}
+
+/** Stopped at the end of the test. */
 export async function startApiServer(
   context: TestContext,
-  protocol: 'h2' | 'http/1.1',
+  id: string,
+  protocol: Protocol,
   tls: ApiServerTls,
 ): Promise<ApiServerDouble> {
-  const double = await (protocol === 'h2' ? openHttp2ApiServer(tls) : openApiServer(tls));
-  context.after(() => double.close());
+  const double = await openApiServer(id, protocol, tls);
+  context.after(double.close);
   return double;
 }
 
-/**
- * The same over HTTP/1.1, for whoever closes it.
- *
- * @param switchProtocols what an upgrade is answered with. Default: SPDY/3.1, which sends back what it is sent
- */
+/** The same for whoever closes it. */
 export async function openApiServer(
+  id: string,
+  protocol: Protocol,
   tls: ApiServerTls,
-  switchProtocols: SwitchProtocols = echoTunnel,
-): Promise<Http1ApiServerDouble> {
-  const traffic = new RecordedTraffic();
-  const server = createServer(
-    { ...serverOptions(tls), ALPNProtocols: ['http/1.1'] },
-    (incoming, outgoing) => {
-      traffic.record(incoming);
-      double.answer(incoming, outgoing);
-    },
-  );
-  const double: Http1ApiServerDouble = {
-    ...(await open(server, traffic, switchProtocols)),
-    answer: (incoming, outgoing) => traffic.answer(incoming, outgoing),
-  };
-  return double;
-}
-
-async function openHttp2ApiServer(tls: ApiServerTls): Promise<ApiServerDouble> {
-  const traffic = new RecordedTraffic();
-  const server = createSecureServer({ ...serverOptions(tls), allowHTTP1: true }, (incoming, outgoing) => {
-    traffic.record(incoming);
-    traffic.answer(incoming, outgoing);
-  });
-  return open(server, traffic, echoTunnel);
-}
-
-async function open(
-  server: TlsServer,
-  traffic: RecordedTraffic,
-  switchProtocols: SwitchProtocols,
 ): Promise<ApiServerDouble> {
-  server.on('upgrade', (incoming: IncomingMessage, socket: Duplex) => {
-    traffic.record(incoming);
-    traffic.tunnels.push(socket);
-    socket.on('error', () => socket.destroy());
-    switchProtocols(incoming, socket);
-  });
-  const { port, stop } = await listenOnLoopback(server);
-  return {
-    port,
-    origin: `https://localhost:${port}`,
-    requests: traffic.requests,
-    watches: traffic.watches,
-    tunnels: traffic.tunnels,
-    use: (next) => server.setSecureContext(tlsOptions(next)),
-    close: stop,
-  };
-}
-
-const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-
-class RecordedTraffic implements Traffic {
-  readonly requests: SeenRequest[] = [];
-  readonly watches: Writable[] = [];
-  readonly tunnels: Duplex[] = [];
-
-  record(incoming: IncomingMessage | Http2ServerRequest): void {
-    if (incoming.url === reviews) return;
-    const socket = 'stream' in incoming ? incoming.stream.session?.socket : incoming.socket;
-    const certificate =
-      socket instanceof TLSSocket && socket.authorized ? socket.getPeerCertificate().subject?.CN : undefined;
-    this.requests.push({
-      method: incoming.method ?? '',
-      target: incoming.url ?? '',
-      headers: incoming.rawHeaders,
-      clientName: typeof certificate === 'string' ? certificate : undefined,
+  const double = new ApiServerDouble(id);
+  const receive = (incoming: IncomingMessage | Http2ServerRequest, outgoing: Outgoing): ReceivedRequest => {
+    const request = take(double, incoming);
+    incoming.on('data', (chunk: Buffer) => {
+      request.body += chunk.toString('latin1');
     });
-  }
-
-  answer(
-    { url: target = '', headers }: IncomingMessage | Http2ServerRequest,
-    outgoing: ServerResponse | Http2ServerResponse,
-  ): void {
-    outgoing.setHeader('content-type', 'application/json');
-    if (target === reviews) {
-      // It knows no tokens, and of users whom a front proxy names it lets the sync job and monitors use routers' own paths.
-      const isKnown = headers['x-remote-user'] !== undefined;
-      const isMonitor = String(headers['x-remote-group']).includes('system:monitoring');
-      const allowed = headers['x-remote-user'] === 'sync' || isMonitor;
-      outgoing.statusCode = isKnown ? 201 : headers.authorization === undefined ? 403 : 401;
-      outgoing.end(JSON.stringify({ status: { allowed } }));
-      return;
-    }
-    outgoing.statusCode = 200;
-    if (/[?&]watch=(1|true)/.test(target)) {
-      this.watches.push(outgoing as Writable);
-      (outgoing as Writable).write('ADDED\n');
-      return;
-    }
-    outgoing.end(JSON.stringify({ answered: target }));
-  }
-}
-
-const echoTunnel: SwitchProtocols = ({ headers }, socket) => {
-  socket.write(
-    `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${headers.upgrade}\r\n\r\n`,
-  );
-  socket.pipe(socket);
-};
-
-function serverOptions(tls: ApiServerTls) {
-  return { ...tlsOptions(tls), requestCert: true, rejectUnauthorized: false };
+    incoming.on('end', () => {
+      // A reset ends an HTTP/2 stream for Node, too, and `complete` says nothing about it.
+      request.complete =
+        incoming instanceof Http2ServerRequest ? incoming.stream.rstCode === 0 : incoming.complete;
+      if (isOwn(request)) {
+        outgoing.writeHead(404);
+        outgoing.end();
+      } else if (request.target === reviewsPath) {
+        answerReview(double, outgoing, request);
+      } else if (request.complete) {
+        double.answer(outgoing, request);
+      }
+    });
+    // A client that resets or vanishes is what many tests are about.
+    incoming.on('error', () => {});
+    return request;
+  };
+  const options = { ...tlsOptions(tls), requestCert: true, rejectUnauthorized: false };
+  const server =
+    protocol === 'h2'
+      ? createSecureServer(
+          {
+            ...options,
+            allowHTTP1: true,
+            maxHeaderListPairs: 5_000,
+            settings: { maxHeaderListSize: 1024 * 1024 },
+          },
+          (incoming: Http2ServerRequest, outgoing: Http2ServerResponse) => {
+            outgoing.on('error', () => {});
+            watchForAbort(receive(incoming, outgoing as Outgoing), outgoing.stream ?? outgoing, outgoing);
+          },
+        )
+      : createServer(
+          { ...options, ALPNProtocols: ['http/1.1'], maxHeaderSize: 1024 * 1024 },
+          (incoming: IncomingMessage, outgoing: ServerResponse) => {
+            watchForAbort(receive(incoming, outgoing), outgoing, outgoing);
+          },
+        );
+  if ('maxHeadersCount' in server) server.maxHeadersCount = 5_000;
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (socket.alpnProtocol !== 'h2') socket.on('data', (chunk: Buffer) => double.keep(chunk));
+  });
+  server.on('upgrade', (incoming: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => {});
+    double.answerUpgrade(socket, take(double, incoming));
+  });
+  server.on('connection', () => double.connections++);
+  const { port, stop } = await listenOnLoopback(server);
+  double.port = port;
+  double.close = stop;
+  double.use = (next) => server.setSecureContext(tlsOptions(next));
+  return double;
 }
 
 function tlsOptions({ pair, clientAuthorities }: ApiServerTls) {
   return { cert: pair.chain, key: pair.privateKey, ca: clientAuthorities };
+}
+
+function answerReview({ lets }: ApiServerDouble, outgoing: Outgoing, request: ReceivedRequest): void {
+  const user = firstHeader(request.headers, 'x-remote-user');
+  // Whose word it is the router proves by its certificate.
+  const isKnown = user !== undefined && request.clientCertificate !== undefined;
+  const names = [user, ...allHeaders(request.headers, 'x-remote-group')];
+  const status = isKnown ? 201 : firstHeader(request.headers, 'authorization') === undefined ? 403 : 401;
+  outgoing.writeHead(status, { 'content-type': 'application/json' });
+  const allowed = isKnown && lets.some((name) => names.includes(name));
+  outgoing.end(JSON.stringify({ status: { allowed } }));
+}
+
+function take(double: ApiServerDouble, incoming: IncomingMessage | Http2ServerRequest): ReceivedRequest {
+  const socket = incoming instanceof Http2ServerRequest ? incoming.stream.session?.socket : incoming.socket;
+  const lines = incoming.rawHeaders;
+  const request: ReceivedRequest = {
+    method: incoming.method ?? '',
+    target: incoming.url ?? '',
+    headers: lines.filter((_, index) => lines[index - (index % 2)]?.startsWith(':') !== true),
+    clientCertificate:
+      socket instanceof TLSSocket && socket.authorized
+        ? commonNameOf(socket.getPeerCertificate().subject?.CN)
+        : undefined,
+    body: '',
+    complete: false,
+    aborted: false,
+  };
+  if (isOwn(request)) double.ownRequests.push(request);
+  else if (request.target === reviewsPath) double.reviews.push(request);
+  else double.requests.push(request);
+  return request;
+}
+
+/** No client can pass for it: what one sends under this name never arrives. */
+function isOwn({ headers }: ReceivedRequest): boolean {
+  return firstHeader(headers, 'x-remote-user') === routerItself;
+}
+
+function commonNameOf(attribute: string | string[] | undefined): string | undefined {
+  return typeof attribute === 'string' ? attribute : attribute?.[0];
+}
+
+function watchForAbort(
+  request: ReceivedRequest,
+  emitter: NodeJS.EventEmitter,
+  outgoing: { readonly writableEnded: boolean },
+): void {
+  emitter.once('close', () => {
+    if (!outgoing.writableEnded) request.aborted = true;
+  });
+}
+
+function answerWithEcho(socket: Duplex, request: ReceivedRequest): void {
+  const protocol = allHeaders(request.headers, 'upgrade')[0] ?? '';
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: ${protocol}\r\nConnection: Upgrade\r\n\r\n`);
+  socket.on('data', (chunk: Buffer) => socket.write(chunk.toString('latin1').toUpperCase()));
 }

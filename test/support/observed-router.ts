@@ -27,7 +27,7 @@ export async function startObservedRouter(
     },
   });
   const { cluster, frontProxies } = started.authorities;
-  const peer = await startApiServer(context, 'h2', {
+  const peer = await startApiServer(context, 'cp-b', 'h2', {
     pair: await servingPair(cluster, 'peer'),
     clientAuthorities: frontProxies.certificate,
   });

@@ -109,10 +109,11 @@ export async function routerFiles(
     frontProxies: await createAuthority('kubernetes-front-proxy-ca'),
   };
   const { cluster, frontProxies } = authorities;
-  const apiServer = await startApiServer(context, protocol, {
+  const apiServer = await startApiServer(context, 'cp-a', protocol, {
     pair: await servingPair(localAuthority ?? cluster, 'kube-apiserver'),
     clientAuthorities: frontProxies.certificate,
   });
+  apiServer.lets = ['sync', 'system:monitoring'];
   await writePair(write, 'serving', await servingPair(cluster, 'router'));
   await writePair(
     write,

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { allHeaders } from '../../src/apimachinery/raw-headers.ts';
 import { PeerAssertionAuthenticator } from '../../src/identity/assertion/verify-assertion.ts';
 import { peerAssertionHeader } from '../../src/request/headers.ts';
-import type { ApiServerDouble, SeenRequest } from '../support/api-server-double.ts';
+import type { ApiServerDouble, ReceivedRequest } from '../support/api-server-double.ts';
 import { pinned, speaker } from '../support/assertions.ts';
 import { startWorkerCluster, verified, type WorkerCluster } from '../support/edge/worker-cluster.ts';
 import { tokenSigner } from '../support/token-signer.ts';
@@ -44,16 +44,16 @@ before(async () => {
     },
   );
   const { answer } = edge.local;
-  edge.local.answer = (incoming, outgoing) =>
-    incoming.url === keysPath
+  edge.local.answer = (outgoing, request) =>
+    request.target === keysPath
       ? void outgoing.end(JSON.stringify({ keys: [signer.publicJwk] }))
-      : answer(incoming, outgoing);
+      : answer(outgoing, request);
   const { status, body } = await edge.pushGeneration(1);
   assert.equal(status, 200, JSON.stringify(body));
 });
 after(() => edge.close());
 
-function lastOf({ requests }: ApiServerDouble): SeenRequest {
+function lastOf({ requests }: ApiServerDouble): ReceivedRequest {
   const request = requests.at(-1);
   assert.ok(request !== undefined);
   return request;
@@ -104,9 +104,9 @@ for (const [way, by] of Object.entries(ways)) {
 test('a bearer token of another issuer passes through, and one of Access is refused', async () => {
   const other = await token({ iss: 'https://other.example' });
   assert.equal(await ask('router', jobs, { headers: ways.authorization(other) }), 200);
-  const { headers, clientName } = lastOf(edge.peer);
+  const { headers, clientCertificate } = lastOf(edge.peer);
   assert.deepEqual(allHeaders(headers, 'authorization'), [`Bearer ${other}`]);
-  assert.deepEqual([allHeaders(headers, 'x-remote-user'), clientName], [[], undefined]);
+  assert.deepEqual([allHeaders(headers, 'x-remote-user'), clientCertificate], [[], undefined]);
   assert.equal(await ask('router', jobs, { headers: ways.access(other) }), 401);
 });
 
@@ -118,7 +118,7 @@ test('what only a peer serves goes to the peer, told over mutual TLS who calls, 
   };
   assert.equal(await ask('router', jobs, { headers, ...verified('CN=jane,O=b\\, c,O=a') }), 200);
   const seen = lastOf(edge.peer);
-  assert.deepEqual([seen.target, seen.clientName], [jobs, 'front-proxy-client']);
+  assert.deepEqual([seen.target, seen.clientCertificate], [jobs, 'front-proxy-client']);
   assert.deepEqual(allHeaders(seen.headers, 'x-remote-user'), ['jane']);
   assert.deepEqual(allHeaders(seen.headers, 'x-remote-group'), ['a', 'b, c', 'system:authenticated']);
   assert.deepEqual(allHeaders(seen.headers, 'x-kubernetes-peer-proxied'), ['true']);
@@ -183,8 +183,8 @@ test('what Cloudflare Access sends beside its token goes to nobody behind, and t
 test('a destination is told by an assertion of its own, for this request alone', async () => {
   const init = { headers: { 'x-remote-user': 'root' }, ...verified('CN=jane,O=a\\, b') };
   assert.equal(await ask('asserting', jobs, init), 200);
-  const { headers, clientName, target } = lastOf(edge.peer);
-  assert.equal(clientName, undefined);
+  const { headers, clientCertificate, target } = lastOf(edge.peer);
+  assert.equal(clientCertificate, undefined);
   assert.deepEqual(allHeaders(headers, 'x-remote-user'), []);
   const keys = await pinned(edgeKey);
   const request = { method: 'GET', target, rerouted: true };

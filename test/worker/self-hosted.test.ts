@@ -15,7 +15,7 @@ test('a client that resets its connection ends the request at the server at once
   for (const withHead of [false, true]) {
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-    server.answer = (_incoming, outgoing) => {
+    server.answer = (outgoing) => {
       outgoing.on('close', end);
       if (withHead) outgoing.write('{"type":"ADDED"}\n');
       arrive();

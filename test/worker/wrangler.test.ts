@@ -84,7 +84,7 @@ test('a pushed snapshot is what requests are then routed by, told to peers by as
   } as object);
   assert.equal(pushed.status, 200, JSON.stringify(harness.getLogs()));
   await worker.evictDurableObject('SnapshotObject', { name: 'snapshot' });
-  peer.answer = (_incoming, outgoing) => void outgoing.end('{}');
+  peer.answer = (outgoing) => void outgoing.end('{}');
   const response = await worker.fetch(
     '/apis/batch/v1/namespaces/default/jobs',
     verified('CN=jane') as object,

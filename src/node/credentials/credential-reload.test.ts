@@ -75,7 +75,7 @@ async function openStreams(context: TestContext, started: StartedRouter): Promis
     await readUntil(overHttp1, `MODIFIED ${round}`);
     await readUntil(overHttp2, `MODIFIED ${round}`);
     tunnel.write(`echo ${round}\n`);
-    await readUntil(tunnel, `echo ${round}`);
+    await readUntil(tunnel, `ECHO ${round}`);
   };
 }
 
@@ -105,7 +105,7 @@ for (const protocol of ['h2', 'http/1.1'] as const) {
       const socket = await openSocket(context, { ...clientOf(started), pair });
       assert.equal(servingName(socket), 'router-2');
       assert.equal((await askOverHttp1(socket, pods)).status, 200);
-      assert.equal(apiServer.requests.at(-1)?.clientName, 'front-proxy-client-2');
+      assert.equal(apiServer.requests.at(-1)?.clientCertificate, 'front-proxy-client-2');
       await stillAlive();
     });
 

@@ -3,9 +3,9 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { freePort } from '../../../scripts/harness/free-port.ts';
+import type { Protocol } from '../../support/api-server-double.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { apiServerPair, clusterAuthority } from '../../support/security/certificates.ts';
-import type { Protocol } from '../../support/security/recording-backend.ts';
 import { type Damage, type Fault, withTimeouts } from './fault.ts';
 import type { Laboratory } from './laboratory.ts';
 

@@ -1,4 +1,4 @@
-import { protocols } from '../../support/security/recording-backend.ts';
+import { protocols } from '../../support/api-server-double.ts';
 import { answerFaults } from './answer-faults.ts';
 import { connectionFaults } from './connection-faults.ts';
 import { type Place, places } from './fault.ts';

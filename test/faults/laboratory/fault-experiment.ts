@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import type { Protocol } from '../../support/api-server-double.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Client } from '../../support/security/certificates.ts';
-import type { Protocol } from '../../support/security/recording-backend.ts';
 import type { Fault, Place } from './fault.ts';
 import type { Form, Laboratory, Member } from './laboratory.ts';
 import { expectedOutcome, type Method } from './outcome.ts';

@@ -1,5 +1,5 @@
+import type { Protocol } from '../../support/api-server-double.ts';
 import type { Client } from '../../support/security/certificates.ts';
-import type { Protocol } from '../../support/security/recording-backend.ts';
 
 /** How far an answer came. */
 export type AnswerEnd =

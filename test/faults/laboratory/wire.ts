@@ -1,9 +1,9 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { createSecureContext, TLSSocket } from 'node:tls';
+import type { Protocol } from '../../support/api-server-double.ts';
 import type { CertificatePair } from '../../support/certificates.ts';
 import { apiServerPair, frontProxyAuthority } from '../../support/security/certificates.ts';
-import type { Protocol } from '../../support/security/recording-backend.ts';
 
 /** A connection of which both layers are at hand. */
 export interface Wire {

@@ -5,9 +5,9 @@ import type { TestContext } from 'node:test';
 import { connect } from 'node:tls';
 import fc from 'fast-check';
 import { allHeaders } from '../../../src/apimachinery/raw-headers.ts';
+import type { ReceivedRequest } from '../../support/api-server-double.ts';
 import { eventually } from '../../support/eventually.ts';
 import { clientTls } from '../../support/security/certificates.ts';
-import type { ReceivedRequest } from '../../support/security/recording-backend.ts';
 import {
   type RouterUnderTest,
   startRouterUnderTest,

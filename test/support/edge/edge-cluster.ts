@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
+import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
-import { type Http1ApiServerDouble, openApiServer, type SwitchProtocols } from '../api-server-double.ts';
+import { type AnswerUpgrade, type ApiServerDouble, openApiServer } from '../api-server-double.ts';
 import { type Speaker, speaker } from '../assertions.ts';
 import { type Authority, type CertificatePair, createAuthority } from '../certificates.ts';
 import { jobsDiscovery } from '../decision-rows.ts';
 import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
 
 /** RFC 6455 section 4.2.2; what comes masked goes back unmasked, payloads below 126 bytes. */
-const echoWebSocket: SwitchProtocols = (incoming, socket) => {
-  const key = incoming.headers['sec-websocket-key'] ?? '';
+const echoWebSocket: AnswerUpgrade = (socket, { headers }) => {
+  const key = firstHeader(headers, 'sec-websocket-key') ?? '';
   const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-  const protocol = incoming.headers['sec-websocket-protocol']?.split(',')[0]?.trim();
+  const protocol = firstHeader(headers, 'sec-websocket-protocol')?.split(',')[0]?.trim();
   socket.write(
     'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
       `Sec-WebSocket-Accept: ${accept}\r\n` +
@@ -35,9 +36,9 @@ export interface EdgeCluster {
   /** CN=front-proxy-client. */
   readonly frontProxyClient: CertificatePair;
   /** Serves pods. */
-  readonly local: Http1ApiServerDouble;
+  readonly local: ApiServerDouble;
   /** Serves pods, and `batch/v1` `jobs`, which `local` does not. */
-  readonly peer: Http1ApiServerDouble;
+  readonly peer: ApiServerDouble;
   /** Signs snapshots. */
   readonly syncKey: Speaker;
   /** A snapshot in which both servers are. */
@@ -56,8 +57,12 @@ export async function createEdgeCluster(): Promise<EdgeCluster> {
     usage: 'server',
   });
   const tls = { pair: serving, clientAuthorities: frontProxyAuthority.certificate };
-  const local = await openApiServer(tls, echoWebSocket);
-  const peer = await openApiServer(tls, echoWebSocket);
+  const local = await openApiServer('local', 'http/1.1', tls);
+  const peer = await openApiServer('peer', 'http/1.1', tls);
+  for (const server of [local, peer]) {
+    server.answerUpgrade = echoWebSocket;
+    server.lets = ['sync', 'system:monitoring'];
+  }
   return {
     authority,
     frontProxyAuthority,

@@ -1,4 +1,5 @@
 import { connect } from 'node:http2';
+import type { Protocol } from '../api-server-double.ts';
 import {
   exchangeHttp1,
   exchangeHttp2,
@@ -6,7 +7,6 @@ import {
   type WireRequest,
 } from '../tls-client.ts';
 import { type Client, clientTls, routerAt } from './certificates.ts';
-import type { Protocol } from './recording-backend.ts';
 import { assertNoSecretIn } from './secrets.ts';
 
 interface AskedBy extends WireRequest {

@@ -12,12 +12,18 @@ import type {
 import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
+import { type ApiServerDouble, type Protocol, startApiServer } from '../api-server-double.ts';
 import type { FlagChanges } from '../serve-options.ts';
 import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
 import { ask, type WireAnswer } from './ask.ts';
-import { clusterAuthority, frontProxyAuthority, proxyClientPair, servingPair } from './certificates.ts';
+import {
+  apiServerPair,
+  clusterAuthority,
+  frontProxyAuthority,
+  proxyClientPair,
+  servingPair,
+} from './certificates.ts';
 import { keptLog } from './kept-log.ts';
-import { type Protocol, type RecordingBackend, startRecordingBackend } from './recording-backend.ts';
 import { assertNoSecretIn, keepSecret } from './secrets.ts';
 
 const generated = await generateSigningKey('EdDSA');
@@ -45,10 +51,10 @@ export const targets = {
 } as const;
 
 export interface Backends {
-  readonly local: RecordingBackend;
-  readonly peer: RecordingBackend;
+  readonly local: ApiServerDouble;
+  readonly peer: ApiServerDouble;
   /** No snapshot names it: nothing may ever reach it. */
-  readonly stranger: RecordingBackend;
+  readonly stranger: ApiServerDouble;
 }
 
 export interface RouterUnderTest extends Backends {
@@ -58,7 +64,7 @@ export interface RouterUnderTest extends Backends {
   /** Pushes a snapshot as the sync job does. */
   push(snapshot: Snapshot): Promise<WireAnswer>;
   /** What all three backends got. */
-  allRequests(): RecordingBackend['requests'];
+  allRequests(): ApiServerDouble['requests'];
 }
 
 export type Configure = (config: ServeConfig) => ServeConfig;
@@ -98,6 +104,16 @@ export function clusterSnapshot(
   );
 }
 
+/** An API server that accepts the front proxies of these tests. */
+export function startBackend(
+  context: TestContext,
+  id: string,
+  protocol: Protocol = 'http/1.1',
+): Promise<ApiServerDouble> {
+  const clientAuthorities = frontProxyAuthority.certificate;
+  return startApiServer(context, id, protocol, { pair: apiServerPair, clientAuthorities });
+}
+
 /**
  * A whole router, started from its command line's flags, on loopback TLS, in front of three recording servers.
  * When the test ends everything it logged is searched for secrets.
@@ -109,9 +125,9 @@ export async function startRouterUnderTest(
   const { serverId = 'local', destinations = 'http/1.1', snapshot = clusterSnapshot } = options;
   const logLines: string[] = [];
   // Before the router's own: hooks run in the order in which they were registered.
-  const local = await startRecordingBackend(context, 'local', { protocol: destinations });
-  const peer = await startRecordingBackend(context, 'peer', { protocol: destinations });
-  const stranger = await startRecordingBackend(context, 'stranger', { protocol: destinations });
+  const local = await startBackend(context, 'local', destinations);
+  const peer = await startBackend(context, 'peer', destinations);
+  const stranger = await startBackend(context, 'stranger', destinations);
   const flags: FlagChanges = { 'server-id': [serverId], 'local-server': [local.origin], ...options.flags };
   const running = await startRunning(context, logLines, flags, options);
   const port = portOf(running);
