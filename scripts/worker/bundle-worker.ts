@@ -51,18 +51,19 @@ export async function bundleWorker(): Promise<readonly WorkerModule[]> {
 }
 
 /**
- * A part that is loaded later is loaded after the app. To tell esbuild so, each such part imports the app: what both need then
+ * What the app loads later is loaded after the app. To tell esbuild so, each such part imports the app: what both need then
  * stays in one module, and is not cut into one for every set of parts that share it.
  */
 const partsAfterApp: Plugin = {
   name: 'parts after the app',
   setup({ onLoad, onResolve, resolve }) {
+    const entry = join(root, 'src/edge/worker/index.ts');
     const app = join(root, 'src/edge/worker/worker-app.ts');
     const parts = new Set<string>();
     onResolve({ filter: /^\./ }, async ({ kind, path, pluginData, ...from }) => {
-      if (kind !== 'dynamic-import' || pluginData === parts) return undefined;
+      if (kind !== 'dynamic-import' || from.importer === entry || pluginData === parts) return undefined;
       const resolved = await resolve(path, { ...from, kind, pluginData: parts });
-      if (resolved.path !== app) parts.add(resolved.path);
+      parts.add(resolved.path);
       return resolved;
     });
     onLoad({ filter: /\.ts$/ }, async ({ path }) => {

@@ -11,7 +11,7 @@ import {
   tableOf,
 } from '../../test/support/ask-discovery.ts';
 import { snapshotOfSets } from '../../test/support/recorded-cluster.ts';
-import { SharedWork } from '../runtime/time.ts';
+import { SharedWork } from '../runtime/shared-work.ts';
 import { buildRoutingTable, renewedTable } from '../snapshot/routing-table/build-routing-table.ts';
 import { prewarmDiscovery } from './documents.ts';
 import { servedSetFromDiscovery } from './forms/aggregated.ts';

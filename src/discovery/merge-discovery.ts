@@ -7,7 +7,7 @@ import type {
 } from '../apimachinery/discovery-types.ts';
 import { groupNameOf, groupVersionString, storageVersionName } from '../apimachinery/group-version.ts';
 import { compareVersionPriority } from '../apimachinery/version-priority.ts';
-import { SharedWork, type Steps } from '../runtime/time.ts';
+import { SharedWork, type Steps } from '../runtime/shared-work.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { compareLeadership } from '../snapshot/routing-table/served-by.ts';
 

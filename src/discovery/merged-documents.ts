@@ -1,7 +1,7 @@
 import type { APIGroupDiscovery, APIVersionDiscovery } from '../apimachinery/discovery-types.ts';
 import { groupNameOf, storageVersionName } from '../apimachinery/group-version.ts';
-import { isSameJson } from '../runtime/canonical-json.ts';
-import { SharedWork, type Steps } from '../runtime/time.ts';
+import { isSameJson } from '../runtime/same-json.ts';
+import { SharedWork, type Steps } from '../runtime/shared-work.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';
 import { aggregatedDocument } from './forms/aggregated.ts';

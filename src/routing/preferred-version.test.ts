@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type ServerOptions, snapshotOf } from '../../test/support/snapshot-builder.ts';
 import { parseRequestInfo } from '../apimachinery/request-info.ts';
 import { openApiV3Index } from '../discovery/forms/openapi-v3-index.ts';
-import { SharedWork } from '../runtime/time.ts';
+import { SharedWork } from '../runtime/shared-work.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../snapshot/routing-table/routing-table.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock } from '../../test/support/manual-clock.ts';
-import { backOffDelay, createLimiter, durationText, parseRfc3339, steadyClock, systemClock } from './time.ts';
+import { durationText } from './duration-text.ts';
+import { backOffDelay, createLimiter, parseRfc3339, steadyClock, systemClock } from './time.ts';
 
 const backOff = { initialMilliseconds: 100, maximumMilliseconds: 1000 };
 

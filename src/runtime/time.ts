@@ -20,9 +20,9 @@ export interface Clock {
  * ```
  */
 export const systemClock: Clock = {
-  now: Date.now,
+  now: () => Date.now(),
   monotonic: () => performance.now(),
-  random: Math.random,
+  random: () => Math.random(),
   sleep: (milliseconds, signal) =>
     new Promise((resolve) => {
       if (signal.aborted) {
@@ -164,46 +164,6 @@ export function createTimeSlice(): TimeSlice {
   };
 }
 
-/** Work that can be broken off at each `yield`, a millisecond apart or less. It must not throw. */
-export type Steps<Result> = Generator<void, Result>;
-
-/**
- * Work that several may wait for, done once and in slices: whoever waits does the next steps. No promise is shared, as on
- * Workers a promise belongs to the request that made it, and one that is broken off would leave all others waiting.
- */
-export class SharedWork<Result> {
-  readonly #steps: Steps<Result>;
-  #result: IteratorReturnResult<Result> | undefined;
-
-  constructor(steps: Steps<Result>) {
-    this.#steps = steps;
-  }
-
-  #step(): IteratorReturnResult<Result> | undefined {
-    if (this.#result !== undefined) return this.#result;
-    const step = this.#steps.next();
-    if (step.done === true) this.#result = step;
-    return this.#result;
-  }
-
-  async inSlices(): Promise<Result> {
-    const slice = createTimeSlice();
-    for (;;) {
-      const result = this.#step();
-      if (result !== undefined) return result.value;
-      await slice.rest();
-    }
-  }
-
-  /** Does at once what is left of it. */
-  now(): Result {
-    for (;;) {
-      const result = this.#step();
-      if (result !== undefined) return result.value;
-    }
-  }
-}
-
 type Limiter = <Result>(task: () => Promise<Result>) => Promise<Result>;
 
 /** @param limit how many tasks may run at once; at least 1 */
@@ -239,15 +199,4 @@ export function parseRfc3339(text: string): number | undefined {
   if (Number.isNaN(date.getTime()) || date.getUTCDate() !== Number(day)) return undefined;
   const milliseconds = Date.parse(text);
   return Number.isNaN(milliseconds) ? undefined : milliseconds;
-}
-
-/** A duration in words, in its two largest units at most. Negative ones count as zero. @param milliseconds */
-export function durationText(milliseconds: number): string {
-  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return minutes < 10 ? `${minutes} min ${seconds % 60} s` : `${minutes} min`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 24) return `${hours} h ${minutes % 60} min`;
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }

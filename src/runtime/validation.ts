@@ -146,7 +146,7 @@ export function strict<Entries extends v.ObjectEntries>(entries: Entries) {
 export function listOf<Item extends v.GenericSchema>(item: Item, maximum: number) {
   return v.pipe(
     v.array(v.unknown(), expected('an array')),
-    v.maxLength(maximum, `must have at most ${maximum} items`),
+    v.check((items) => items.length <= maximum, `must have at most ${maximum} items`),
     v.array(item),
   );
 }
@@ -178,7 +178,8 @@ export function readValue<Schema extends v.GenericSchema>(
   return undefined;
 }
 
-function pathOf(path: string, issue: v.BaseIssue<unknown>): string {
+/** `path` and the way from there to what has the issue. */
+export function pathOf(path: string, issue: v.BaseIssue<unknown>): string {
   let result = path;
   for (const item of issue.path ?? []) {
     if (typeof item.key === 'string' || typeof item.key === 'number') result = fieldPath(result, item.key);

@@ -6,8 +6,8 @@ import type { ExpiringCertificate } from '../../node/credentials/credential-watc
 import { localServerIdOf } from '../../node/process/local-server-id.ts';
 import { halfWayWarnings } from '../../own-paths/status/router-status.ts';
 import { expiryOf, type FoundSetting } from '../../own-paths/status/status-sources.ts';
+import { durationText } from '../../runtime/duration-text.ts';
 import { errorMessage, fileErrorMessage } from '../../runtime/errors.ts';
-import { durationText } from '../../runtime/time.ts';
 import { buildRoutingTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { expiringCredentials } from '../../sync/node/cluster-access.ts';

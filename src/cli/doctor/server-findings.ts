@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { ServeConfig } from '../../node/configuration/serve-config.ts';
 import { askOverHttps } from '../../node/destinations/https-client.ts';
-import { durationText } from '../../runtime/time.ts';
+import { durationText } from '../../runtime/duration-text.ts';
 import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import type { CommandContext } from '../terminal/command-context.ts';

@@ -12,7 +12,7 @@ import { preferenceText } from '../../dashboard/wording/preferred-version-text.t
 import { countHealthy } from '../../own-paths/status/router-status.ts';
 import type { RouterStatus } from '../../own-paths/status/status-schema.ts';
 import { firstExpiry } from '../../own-paths/status/status-sources.ts';
-import { durationText } from '../../runtime/time.ts';
+import { durationText } from '../../runtime/duration-text.ts';
 import { countOf, type Line, renderLines, type Segment, type Style } from '../terminal/styled-text.ts';
 import { headings, labelledTexts, list, narrow, separated, textTable } from './text-table.ts';
 

@@ -1,4 +1,4 @@
-import { durationText } from '../../runtime/time.ts';
+import { durationText } from '../../runtime/duration-text.ts';
 import { elementOf } from './page-elements.ts';
 
 /** Lets ages count on between two updates, and shows times of day in the reader's time zone. */

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { durationText } from '../../runtime/time.ts';
+import { durationText } from '../../runtime/duration-text.ts';
 import { shortVersion } from './display-names.ts';
 
 /**

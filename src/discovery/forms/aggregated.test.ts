@@ -40,19 +40,19 @@ describe('a document is refused, with the reason,', () => {
       'when a version has no name',
       list([{ metadata: {}, versions: [{}] }]),
       'InvalidDocument',
-      /versions\.0\.version/,
+      /versions\[0\]\.version/,
     ],
     [
       'when a version is called like a property of every object',
       list([{ metadata: {}, versions: [{ version: '__proto__' }] }]),
       'InvalidDocument',
-      /versions\.0\.version/,
+      /versions\[0\]\.version/,
     ],
     [
       'when a resource has no name',
       list([{ metadata: {}, versions: [{ version: 'v1', resources: [{ resource: '' }] }] }]),
       'InvalidDocument',
-      /resources\.0\.resource/,
+      /resources\[0\]\.resource/,
     ],
     [
       'when verbs are no list',
@@ -60,7 +60,7 @@ describe('a document is refused, with the reason,', () => {
         { metadata: {}, versions: [{ version: 'v1', resources: [{ resource: 'pods', verbs: 'get' }] }] },
       ]),
       'InvalidDocument',
-      /resources\.0\.verbs/,
+      /resources\[0\]\.verbs/,
     ],
   ];
   for (const [name, document, code, message] of cases) {

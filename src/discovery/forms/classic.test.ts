@@ -113,13 +113,13 @@ test('classic documents of another kind, or broken, are refused', () => {
   });
   assert.throws(() => parseAPIGroupList({ kind: 'APIGroupList', groups: [{ name: '', versions: [] }] }), {
     code: 'InvalidDocument',
-    message: /groups\.0\.name/,
+    message: /groups\[0\]\.name/,
   });
   assert.throws(
     () => parseAPIResourceList({ kind: 'APIResourceList', groupVersion: 'v1', resources: [{}] }),
     {
       code: 'InvalidDocument',
-      message: /resources\.0\.name/,
+      message: /resources\[0\]\.name/,
     },
   );
 });

@@ -144,7 +144,7 @@ function kindFields(
 const apiVersions = v.object({ versions: listField(versionName) });
 
 const apiGroupFields = v.object({
-  name: v.pipe(groupName, v.nonEmpty('must not be empty')),
+  name: v.pipe(groupName, nonEmptyString),
   versions: listField(v.object({ version: versionName })),
 });
 

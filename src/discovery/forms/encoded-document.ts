@@ -6,7 +6,7 @@ import {
 } from '../../apimachinery/accept.ts';
 import { acceptsGzip, type EncodedResponseInit, gzip } from '../../apimachinery/content-coding.ts';
 import { hexOf } from '../../runtime/bytes.ts';
-import type { Steps } from '../../runtime/time.ts';
+import type { Steps } from '../../runtime/shared-work.ts';
 import type { AggregatedVersion } from './aggregated.ts';
 import type { DiscoveryPath } from './discovery-path.ts';
 

@@ -1,5 +1,5 @@
 import { parseStorageVersionName } from '../../apimachinery/group-version.ts';
-import type { Steps } from '../../runtime/time.ts';
+import type { Steps } from '../../runtime/shared-work.ts';
 import type { ServedSet } from '../../snapshot/format/schema.ts';
 import type { RoutingServer, RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { compareLeadership } from '../../snapshot/routing-table/served-by.ts';

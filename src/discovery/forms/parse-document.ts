@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { isDns1035Label, isDns1123Subdomain } from '../../apimachinery/names.ts';
 import { CodedError } from '../../runtime/errors.ts';
+import { isJsonObject, pathOf } from '../../runtime/validation.ts';
 
 export type DiscoveryDocumentErrorCode =
   /** Something else altogether: an HTML page, a Status, a document of another kind. */
@@ -13,8 +14,6 @@ export class DiscoveryDocumentError extends CodedError<DiscoveryDocumentErrorCod
   override readonly name = 'DiscoveryDocumentError';
 }
 
-const anyDocument = v.object({ kind: v.string() });
-
 /**
  * Reads a parsed JSON document of the given kind.
  *
@@ -25,15 +24,15 @@ export function parseDocument<const Schema extends v.GenericSchema>(
   schema: Schema,
   document: unknown,
 ): v.InferOutput<Schema> {
-  if (!v.is(anyDocument, document)) {
+  if (!isJsonObject(document) || typeof document['kind'] !== 'string') {
     throw new DiscoveryDocumentError(
       'NotTheDocument',
       `This is no ${kind}: it is no object that has a kind.`,
     );
   }
-  if (document.kind !== kind) {
+  if (document['kind'] !== kind) {
     // The kind is foreign text: cut to the length of a name, and quoted.
-    const given = JSON.stringify(document.kind.slice(0, 60));
+    const given = JSON.stringify(document['kind'].slice(0, 60));
     throw new DiscoveryDocumentError('NotTheDocument', `This is no ${kind} but of kind ${given}.`);
   }
   return parseWith(schema, document, 'InvalidDocument', `This ${kind} is broken at`);
@@ -55,17 +54,14 @@ export function parseWith<const Schema extends v.GenericSchema>(
   const result = v.safeParse(schema, document, { abortEarly: true });
   if (result.success) return result.output;
   const [issue] = result.issues;
-  throw new DiscoveryDocumentError(
-    code,
-    `${refusal} ${v.getDotPath(issue) ?? 'document'}: ${issue.message}.`,
-  );
+  throw new DiscoveryDocumentError(code, `${refusal} ${pathOf('', issue) || 'document'}: ${issue.message}.`);
 }
 
 export function recordField<const Schema extends v.GenericSchema>(values: Schema) {
   return v.pipe(
     v.unknown(),
     // To a record an array is an object without entries.
-    v.check((members) => !Array.isArray(members), 'must be an object'),
+    v.check(isJsonObject, 'must be an object'),
     v.record(v.string(), values),
   );
 }
@@ -98,4 +94,7 @@ export const groupName = v.pipe(
   v.check((name) => name === '' || isDns1123Subdomain(name), 'must be a group such as apps or batch'),
 );
 
-export const nonEmptyString = v.pipe(v.string(), v.nonEmpty('must not be empty'));
+export const nonEmptyString = v.pipe(
+  v.string(),
+  v.check((text) => text !== '', 'must not be empty'),
+);

@@ -1,12 +1,31 @@
 import { internalError, statusResponse } from '../../apimachinery/status.ts';
 import { WorkerConfigurationError } from '../configuration/configuration.ts';
-import type { ExecutionContext } from '../platform/bindings.ts';
+import type { DurableObjectState, ExecutionContext } from '../platform/bindings.ts';
 import { createConsoleLogger, type LogLevel, logLevels } from '../platform/console-logger.ts';
+import type { StoredText } from '../snapshot/stored-text.ts';
 import type { WorkerEnvironment } from './environment.ts';
 import type { WorkerApp } from './worker-app.ts';
 
-export { SnapshotObject } from '../snapshot/snapshot-object.ts';
 export type { WorkerEnvironment } from './environment.ts';
+
+/**
+ * One object for the whole Worker, which keeps the snapshot. It loads no router, and an isolate that routes loads nothing of
+ * what the object does.
+ */
+export class SnapshotObject {
+  readonly #state: DurableObjectState;
+  #stored: StoredText | undefined;
+
+  constructor(state: DurableObjectState, _environment: object) {
+    this.#state = state;
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    const { StoredText } = await import('../snapshot/stored-text.ts');
+    this.#stored ??= new StoredText(this.#state);
+    return this.#stored.respond(request);
+  }
+}
 
 /** Only what is finished is kept: a promise belongs to the request that made it. At worst two do the same work. */
 interface Isolate {

@@ -10,6 +10,7 @@ import {
   parseJsonText,
   readValue,
   strict,
+  textThat,
   wholeNumber,
 } from '../../runtime/validation.ts';
 
@@ -46,7 +47,10 @@ const maximumValues = 20_000;
 const maximumDepth = 4;
 
 const text = v.string(expected('text'));
-const nonEmptyText = v.pipe(text, v.nonEmpty('must not be empty'));
+const nonEmptyText = v.pipe(
+  text,
+  v.check((value) => value !== '', 'must not be empty'),
+);
 const unixTime = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 
 // valibot's records leave out members with names such as `constructor`, and an identity must arrive whole.
@@ -63,7 +67,7 @@ const claims = strict({
   nbf: unixTime,
   exp: unixTime,
   // 128 bits at the least, and short enough to be remembered.
-  jti: v.pipe(text, v.regex(/^[\w-]{22,64}$/, 'must be 22 to 64 characters of base64url')),
+  jti: textThat((value) => /^[\w-]{22,64}$/.test(value), '22 to 64 characters of base64url'),
   method: nonEmptyText,
   path: text,
   rerouted: boolean,

@@ -9,7 +9,7 @@ import {
   defaultPreferredVersion,
   preferredMinor,
 } from '../../routing/preferred-version.ts';
-import { durationText } from '../../runtime/time.ts';
+import { durationText } from '../../runtime/duration-text.ts';
 import type { RefusedPush } from '../../snapshot/receiving/receiver.ts';
 import { isOld, type RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { comparePreference } from '../../snapshot/routing-table/served-by.ts';

@@ -1,4 +1,5 @@
-import { canonicalJson, isSameJson } from '../../runtime/canonical-json.ts';
+import { canonicalJson } from '../../runtime/canonical-json.ts';
+import { isSameJson } from '../../runtime/same-json.ts';
 import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
 import type { ServedSet, Snapshot } from './schema.ts';
 import { groupTexts, setText, sortedMembers } from './served-set-key.ts';

@@ -12,7 +12,13 @@ import { storageVersionHashPattern } from '../../apimachinery/storage-version-ha
 import { sha256DigestPattern } from '../../runtime/bytes.ts';
 import { parseRfc3339 } from '../../runtime/time.ts';
 import { boolean, expected, listOf, strict, textThat, wholeNumber } from '../../runtime/validation.ts';
-import { advertisedBy, parseHostPort, parseHttpsOrigin, parseIpAddress } from '../addresses/addresses.ts';
+import {
+  advertisedBy,
+  type HostPortResult,
+  parseHostPort,
+  parseHttpsOrigin,
+  parseIpAddress,
+} from '../addresses/addresses.ts';
 import { snapshotLimits } from './limits.ts';
 
 /** Text that is safe in a log line or a header. */
@@ -42,45 +48,41 @@ export const versionName = textThat(
   'an API version such as v1 or v2beta1 (an RFC 1035 label)',
 );
 
-export const hostPort = v.pipe(
-  v.string(expected('host:port')),
-  v.rawCheck(({ dataset, addIssue }) => {
-    if (!dataset.typed) return;
-    const parsed = parseHostPort(dataset.value);
-    if (!parsed.ok) addIssue({ message: parsed.message });
-  }),
-);
+export const hostPort = addressThat(parseHostPort, 'host:port');
+export const httpsOrigin = addressThat(parseHttpsOrigin, 'an https origin');
 
-export const httpsOrigin = v.pipe(
-  v.string(expected('an https origin')),
-  v.rawCheck(({ dataset, addIssue }) => {
-    if (!dataset.typed) return;
-    const parsed = parseHttpsOrigin(dataset.value);
-    if (!parsed.ok) addIssue({ message: parsed.message });
-  }),
-);
+function addressThat(parse: (text: string) => HostPortResult, what: string) {
+  const issueOf = (text: string): string => {
+    const parsed = parse(text);
+    return parsed.ok ? '' : parsed.message;
+  };
+  return v.pipe(
+    v.string(expected(what)),
+    v.check(
+      (text) => issueOf(text) === '',
+      ({ input }) => issueOf(input),
+    ),
+  );
+}
 
 // The snapshot's schema, one piece for each thing that `parseSnapshot` reads on its own. The pieces are
 // small so that a snapshot of a million errors is refused in bounded memory.
 
 export const snapshotApiVersion = 'mixed-version-proxy/v1alpha1';
 export const snapshotKind = 'StorageVersionSnapshot';
-export const apiVersion = v.literal(snapshotApiVersion, expected(`"${snapshotApiVersion}"`));
-export const kind = v.literal(snapshotKind, expected(`"${snapshotKind}"`));
+export const apiVersion = v.picklist([snapshotApiVersion], expected(`"${snapshotApiVersion}"`));
+export const kind = v.picklist([snapshotKind], expected(`"${snapshotKind}"`));
 
 /** RFC 3339, as Kubernetes writes times. */
-export const timestamp = v.pipe(
-  v.string(expected('an RFC 3339 time')),
-  v.check(
-    (value) => parseRfc3339(value) !== undefined,
-    expected('an RFC 3339 time such as 2026-01-31T12:00:00Z'),
-  ),
+export const timestamp = textThat(
+  (value) => parseRfc3339(value) !== undefined,
+  'an RFC 3339 time such as 2026-01-31T12:00:00Z',
 );
 export const generation = wholeNumber(1, Number.MAX_SAFE_INTEGER);
 
-const minorVersionText = v.pipe(
-  v.string(expected('a minor version')),
-  v.regex(/^(?:0|[1-9]\d{0,3})\.(?:0|[1-9]\d{0,3})$/, expected('a minor version such as 1.36')),
+const minorVersionText = textThat(
+  (value) => /^(?:0|[1-9]\d{0,3})\.(?:0|[1-9]\d{0,3})$/.test(value),
+  'a minor version such as 1.36',
 );
 
 /** A server that has come, left, or changed its version, and from when on that counts for which version is preferred. */
@@ -107,12 +109,9 @@ export const metadata = strict({
   ),
 });
 
-const tlsName = v.pipe(
-  v.string(expected('a DNS name or an IP address')),
-  v.check(
-    (value) => isDns1123Subdomain(value) || parseIpAddress(value) !== undefined,
-    expected('a DNS name in lower case, or an IP address'),
-  ),
+const tlsName = textThat(
+  (value) => isDns1123Subdomain(value) || parseIpAddress(value) !== undefined,
+  'a DNS name in lower case, or an IP address',
 );
 
 /**
@@ -160,12 +159,9 @@ export const server = v.pipe(
 
 export const servedVersions = listOf(versionName, snapshotLimits.versions);
 
-const groupVersion = v.pipe(
-  v.string(expected('a group version')),
-  v.check(
-    (value) => value.length <= snapshotLimits.text && isGroupVersion(value),
-    expected('a group version such as batch/v1, of the legacy group v1'),
-  ),
+const groupVersion = textThat(
+  (value) => value.length <= snapshotLimits.text && isGroupVersion(value),
+  'a group version such as batch/v1, of the legacy group v1',
 );
 export const groupVersions = listOf(groupVersion, snapshotLimits.versions);
 
@@ -175,24 +171,18 @@ function isGroupVersion(text: string): boolean {
 }
 
 /** A storage version hash; a digest of a schema has the same form (see `ServedSet.schemas`). */
-export const storageVersionHash = v.pipe(
-  v.string(expected('eight bytes in base64')),
-  v.regex(storageVersionHashPattern, expected('eight bytes in base64, such as 8aSe+NMegvE=')),
+export const storageVersionHash = textThat(
+  (value) => storageVersionHashPattern.test(value),
+  'eight bytes in base64, such as 8aSe+NMegvE=',
 );
 
-const subresourceName = v.pipe(
-  v.string(expected('a subresource')),
-  v.check(isSubresourceName, expected('a subresource such as status or scale')),
-);
+const subresourceName = textThat(isSubresourceName, 'a subresource such as status or scale');
 export const subresourceNames = listOf(subresourceName, snapshotLimits.subresources);
 
 /** Where a server's own OpenAPI v3 document is. Never `//host/…`, which a URL parser takes for another host. */
-export const serverRelativeURL = v.pipe(
-  v.string(expected('a path')),
-  v.check(
-    (value) => value.length <= snapshotLimits.relativeURL && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(value),
-    expected('a path beginning with one slash, in printable ASCII'),
-  ),
+export const serverRelativeURL = textThat(
+  (value) => value.length <= snapshotLimits.relativeURL && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(value),
+  'a path beginning with one slash, in printable ASCII',
 );
 
 const words = listOf(shortTextOrEmpty, snapshotLimits.words);

@@ -10,17 +10,17 @@ import type { DurableObjectState, SqlStorage } from '../platform/bindings.ts';
 const rowLength = 1024 * 1024;
 
 /**
- * One object for the whole Worker, whose requests are handled one at a time. It knows nothing of snapshots: isolates check what
- * they store and what they read.
+ * The text that a Durable Object keeps, whose requests are handled one at a time. It knows nothing of snapshots: isolates check
+ * what they store and what they read.
  *
  * `GET` gives the text under an entity tag, 304 to who holds it already, 404 while there is none. `PUT` with `If-Match`
  * replaces the text under that tag, with `If-None-Match: *` the first one; 412 says that somebody else was quicker.
  */
-export class SnapshotObject {
+export class StoredText {
   readonly #state: DurableObjectState;
   readonly #sql: SqlStorage;
 
-  constructor(state: DurableObjectState, _environment: object) {
+  constructor(state: DurableObjectState) {
     this.#state = state;
     this.#sql = state.storage.sql;
     this.#sql.exec(
@@ -28,7 +28,7 @@ export class SnapshotObject {
     );
   }
 
-  async fetch(request: Request): Promise<Response> {
+  async respond(request: Request): Promise<Response> {
     if (request.method === 'GET') return this.#get(request.headers.get('if-none-match'));
     if (request.method === 'PUT') return this.#put(request);
     return statusResponse('MethodNotAllowed', 'the snapshot can be read and replaced: GET or PUT');
