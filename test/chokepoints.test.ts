@@ -261,7 +261,7 @@ test('connections to destinations are opened in one place, behind the address po
   assert.match(sourceOf('src/node/destinations/http1-pool.ts'), /first === undefined \? connect\(\) :/);
   assert.match(
     sourceOf('src/node/destinations/node-transport.ts'),
-    /http1Pool\(\{ origin, connect: \(\) => connect\(\['http\/1\.1'\]\) \}\),/,
+    /http1Pool\(\{ origin, connect: \(\) => connect\(\['http\/1\.1'\]\), /,
   );
   assert.match(sourceOf('src/node/upgrades/upgrade-dial.ts'), /createConnection: \(\) => socket/);
   assert.match(sourceOf('src/node/destinations/node-transport.ts'), /await dialer\.dial\(/);

@@ -325,7 +325,8 @@ export class Http2Pool extends Dispatcher {
   }
 }
 
-const inertController: Dispatcher.DispatchController = {
+/** Of a request that was never begun. */
+export const inertController: Dispatcher.DispatchController = {
   aborted: true,
   paused: false,
   reason: null,

@@ -1,9 +1,10 @@
 import type { TLSSocket } from 'node:tls';
 import { type Dispatcher, Pool } from 'undici';
 import { allHeaders, type RawHeaders } from '../../apimachinery/raw-headers.ts';
-import type { OpenHttp1 } from '../../http2/client/http2-pool.ts';
+import { inertController, type OpenHttp1 } from '../../http2/client/http2-pool.ts';
 import { requestLines } from '../../http2/fields/header-fields.ts';
 import { TransportError } from '../../request/destination.ts';
+import { connectionsWithin, usableMemory } from '../exchange/serving-limits.ts';
 
 /**
  * Limits for the heads and trailers of a server's response, the same for HTTP/1.1 and HTTP/2. The head and all interim
@@ -89,10 +90,19 @@ export function invalidResponse(reason: string): TransportError {
   });
 }
 
-interface Http1PoolOptions {
+export interface Http1PoolOptions {
   readonly origin: string;
   readonly connect: () => Promise<TLSSocket>;
+  /**
+   * Connections over HTTP/1.1 of the whole process, beyond which a client's request that finds none idle is refused.
+   * Default: as many as there is memory for.
+   */
+  readonly http1Connections?: number;
 }
+
+/** Of all pools, and those that are being opened. */
+let openConnections = 0;
+const tooManyConnections = 'more connections than there is memory for';
 
 /** Methods whose content every server expects (RFC 9110 section 9.3). */
 const methodsWithContent: ReadonlySet<string> = new Set(['PATCH', 'POST', 'PUT']);
@@ -118,9 +128,10 @@ export function http1Pool(options: Http1PoolOptions): OpenHttp1 {
 class Http1Pool extends Pool {
   #handshakes = 0;
   readonly #waiting: (() => void)[] = [];
+  readonly #maximumConnections: number;
 
   constructor(options: Http1PoolOptions, firstSocket: () => TLSSocket | undefined) {
-    const { origin, connect } = options;
+    const { origin, connect, http1Connections = connectionsWithin(usableMemory) } = options;
     super(origin, {
       // A watch occupies one.
       connections: 4_096,
@@ -139,10 +150,18 @@ class Http1Pool extends Pool {
         // Never synchronously: undici would not send the waiting requests on a connection that it gets before it returns.
         const connected = first === undefined ? connect() : Promise.resolve(first);
         this.#handshakes++;
+        openConnections++;
         connected
           .then(
-            (socket) => callback(null, limitResponses(socket)),
-            (error: Error) => callback(error, null),
+            (socket) => {
+              if (socket.closed) openConnections--;
+              else socket.once('close', () => openConnections--);
+              callback(null, limitResponses(socket));
+            },
+            (error: Error) => {
+              openConnections--;
+              callback(error, null);
+            },
           )
           .finally(() => {
             this.#handshakes--;
@@ -150,6 +169,7 @@ class Http1Pool extends Pool {
           });
       },
     });
+    this.#maximumConnections = http1Connections;
   }
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
@@ -160,8 +180,17 @@ class Http1Pool extends Pool {
       headers: Array.isArray(headers) ? requestLines(headers as string[]) : (headers ?? null),
       ...(isUnexpected ? { reset: true } : {}),
     };
-    if (this.#waiting.length === 0 && this.#mayDispatch) return super.dispatch(request, handler);
-    this.#waiting.push(() => super.dispatch(request, handler));
+    if (this.#waiting.length === 0 && this.#mayDispatch && !this.#isFull)
+      return super.dispatch(request, handler);
+    // What the router itself asks, such as whether the server is ready, waits behind no client.
+    const isClients = 'held' in handler && handler.held !== undefined;
+    const begin = (): void => {
+      if (isClients && this.#isFull)
+        handler.onResponseError?.(inertController, new Error(tooManyConnections));
+      else super.dispatch(request, handler);
+    };
+    if (isClients) this.#waiting.push(begin);
+    else this.#waiting.unshift(begin);
     this.#serveWaiting();
     return true;
   }
@@ -188,6 +217,10 @@ class Http1Pool extends Pool {
 
   get #mayDispatch(): boolean {
     return this.#handshakes < maximumHandshakes || this.stats.free > 0;
+  }
+
+  get #isFull(): boolean {
+    return openConnections >= this.#maximumConnections && this.stats.free === 0;
   }
 
   #serveWaiting(): void {

@@ -16,7 +16,7 @@ import { BodySource, BodyStream } from '../exchange/request-body.ts';
 import { type ResponseSink, WebResponseSink } from '../exchange/response-sink.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
 import { Exchange } from './exchange.ts';
-import { http1Pool } from './http1-pool.ts';
+import { type Http1PoolOptions, http1Pool } from './http1-pool.ts';
 import { TlsDialer, type TlsDialerOptions, type TransportCredentials } from './tls-dialer.ts';
 
 /**
@@ -56,7 +56,7 @@ function mutualTlsDispatchers(
     };
     return new Http2Pool(origin, {
       connect: (onread) => connect(['h2', 'http/1.1'], onread),
-      http1: http1Pool({ origin, connect: () => connect(['http/1.1']) }),
+      http1: http1Pool({ origin, connect: () => connect(['http/1.1']), ...limits }),
       ...limits,
       settingsTimeout: dialer.connectTimeout,
       limits: { windowGrowth },
@@ -92,7 +92,8 @@ export interface NodeTransportOptions extends TlsDialerOptions, ConnectionEvents
    * (`OutboundRequest.othersLeft`); 0: never. Default 0. It replaces `headTimeout` for such requests.
    */
   readonly readSilence?: number;
-  readonly limits?: Pick<Http2PoolOptions, 'streamsPerConnection' | 'spreadAt' | 'connections'>;
+  readonly limits?: Pick<Http2PoolOptions, 'streamsPerConnection' | 'spreadAt' | 'connections'> &
+    Pick<Http1PoolOptions, 'http1Connections'>;
   /**
    * Makes the dispatcher for a destination, which is closed when the destination is out of use. It must verify the server.
    * Default: HTTP/2 or undici's HTTP/1.1 pool over mutual TLS, with `credentials`, `guard` and the time-outs above.

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { askHttp2, http2Client } from '../../../test/support/node-clients.ts';
 import {
   credentials,
   frontProxyAuthority,
@@ -12,6 +13,7 @@ import {
   startPeer,
   startRawPeer,
 } from '../../../test/support/node-exchange.ts';
+import { startRouter } from '../../../test/support/node-router.ts';
 import { failureOf, get, newTransport, send } from '../../../test/support/node-transport.ts';
 import type { DestinationTrust } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
@@ -266,4 +268,33 @@ describe('a destination that speaks HTTP/1.1 only', () => {
     const all = Array.from({ length: 60 }, async () => (await send(transport, peer.destination)).text());
     for (const each of await Promise.all(all)) assert.equal(each, 'body');
   });
+});
+
+test('attack: beyond the connections over HTTP/1.1 that there is memory for clients are refused, and the router’s own requests are not', async (context) => {
+  const held: PeerOutgoing[] = [];
+  const peer = await startPeer(context, 'http/1.1', (incoming, outgoing) => {
+    if (incoming.url === '/held') held.push(outgoing);
+    else outgoing.end('served');
+  });
+  const router = await startRouter(context, {
+    destination: peer.destination,
+    transport: { limits: { http1Connections: 2 } },
+  });
+  const session = http2Client(context, router.port);
+  const first = askHttp2(session, { path: '/held' });
+  await eventually(() => held.length === 1);
+  const second = askHttp2(session, { path: '/held' });
+  await eventually(() => held.length === 2);
+  assert.equal((await askHttp2(session)).status, 503);
+  assert.deepEqual(
+    router.failures.map(({ code, mayHaveBeenProcessed }) => [code, mayHaveBeenProcessed]),
+    [['ConnectionClosed', false]],
+  );
+  assert.equal(await (await send(router.transport, peer.destination)).text(), 'served');
+  for (const outgoing of held) outgoing.end('in the end');
+  for (const response of await Promise.all([first, second])) {
+    assert.equal(response.body.toString(), 'in the end');
+  }
+  // Now one is idle.
+  assert.equal((await askHttp2(session)).body.toString(), 'served');
 });

@@ -11,6 +11,18 @@ export const usableMemory = Math.min(process.constrainedMemory() || Number.POSIT
 
 export const memoryForOthers = new MemoryBudget(Math.min(usableMemory / partForOthers, maximumForOthers));
 
+/**
+ * What a client can make one connection take besides the bytes that are held for it: Node's TLS keeps the buffers, of
+ * 64 KiB each, that much content at once has filled, until the connection ends. With it, its share of the program itself, of
+ * V8's heap and of what is held: so many connections that do their worst are survived in 512 MiB (bench/results/floods.md).
+ * Bytes.
+ */
+const perConnection = 256 * 1024;
+
+export function connectionsWithin(memory: number): number {
+  return Math.max(1, Math.floor(memory / perConnection));
+}
+
 /** Limits of the server for its clients; those of HTTP/2 hold for HTTP/1.1 where it has the same thing. */
 export interface ServerLimits extends Http2ServerLimits {
   readonly maxConnections: number;

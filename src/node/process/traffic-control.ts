@@ -5,7 +5,7 @@ import type { Logger } from '../../runtime/logger.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { Deadlines } from '../exchange/deadlines.ts';
 import { OpenStreams } from '../exchange/open-streams.ts';
-import { usableMemory } from '../exchange/serving-limits.ts';
+import { connectionsWithin, usableMemory } from '../exchange/serving-limits.ts';
 import type { RouterServer } from '../serving/server.ts';
 
 /** Share of the grace period in which watches are ended. The rest is for those in the middle of an event. */
@@ -115,14 +115,6 @@ function readOpenFilesLimit(): number | undefined {
 }
 
 /**
- * What a client can make one connection take besides the bytes that are held for it: Node's TLS keeps the buffers, of
- * 64 KiB each, that much content at once has filled, until the connection ends. With it, its share of the program itself, of
- * V8's heap and of what is held: so many connections that do their worst are survived in 512 MiB (bench/results/floods.md).
- * Bytes.
- */
-const perConnection = 256 * 1024;
-
-/**
  * Connections of clients at most: half of the file descriptors, because an HTTP/1.1 client may need one more for a
  * connection to a server, and as many as there is memory for. Pure.
  * @param memory bytes that the process may use
@@ -130,7 +122,7 @@ const perConnection = 256 * 1024;
 export function maxConnectionsFor(openFiles: number | undefined, memory: number): number {
   const isKnown = openFiles !== undefined && openFiles !== Number.POSITIVE_INFINITY;
   const byFiles = isKnown ? (openFiles - reserved) / 2 : fallback;
-  return Math.max(1, Math.floor(Math.min(byFiles, memory / perConnection)));
+  return Math.max(1, Math.floor(Math.min(byFiles, connectionsWithin(memory))));
 }
 
 /**
