@@ -30,8 +30,6 @@ export interface LiveCertificates extends DemoCertificates {
   readonly clusterCaKey: string;
   /** RSA keys of service account tokens: signed with the private one, checked with the public one. */
   readonly serviceAccount: { readonly privateKey: string; readonly publicKey: string };
-  /** CN=kubernetes-admin, O=system:masters, of an authority that nobody trusts. */
-  readonly rogue: CertificatePaths;
   /** Of the front-proxy authority, under a name that is not among the allowed ones. */
   readonly otherFrontProxy: CertificatePaths;
 }
@@ -50,12 +48,8 @@ export async function createLiveCertificates(
 ): Promise<LiveCertificates> {
   const ipAddresses = [loadBalancer, ...hosts.map(({ address }) => address)];
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const [cluster, frontProxy, stranger] = await Promise.all(
-    ['kubernetes', 'front-proxy-ca', 'kubernetes'].map(createCertificateAuthority),
-  );
-  if (cluster === undefined || frontProxy === undefined || stranger === undefined) {
-    throw new TypeError('an authority was not made');
-  }
+  const cluster = await createCertificateAuthority('kubernetes');
+  const frontProxy = await createCertificateAuthority('front-proxy-ca');
   const path = (name: string) => join(directory, name);
   const write = async (name: string, issued: Promise<IssuedCertificate>): Promise<CertificatePaths> => {
     const { certificate, privateKey } = await issued;
@@ -110,7 +104,6 @@ export async function createLiveCertificates(
     clusterCaKey: await writePrivate(path('ca.key'), await cluster.privateKey()),
     sync: await write('sync', cluster.issue({ commonName: syncJobName, usage: 'client' })),
     serviceAccount: await writeServiceAccountKeys(path('service-account.key'), path('service-account.pub')),
-    rogue: await write('rogue', stranger.issue(admin)),
     otherFrontProxy: await write(
       'other-front-proxy',
       frontProxy.issue({ commonName: 'other-front-proxy', usage: 'client' }),

@@ -16,20 +16,6 @@ export function registerDiscoveryCases(suite: GetSuite): void {
       });
     }
 
-    test(`kubectl ${kubectl.version} api-versions: names a group version that only the oldest serves`, async () => {
-      const { ok, older } = suite();
-      const listed = (await ok(kubectl, 'router-a', ['api-versions'])).split('\n');
-      assert.ok(listed.includes(older.apiVersion), older.apiVersion);
-    });
-
-    test(`kubectl ${kubectl.version} api-resources: names what only the newest serves, which the oldest alone lacks`, async () => {
-      const { ok, run, newer } = suite();
-      const named = new RegExp(`^${newer.resource}\\.`, 'm');
-      assert.match(await ok(kubectl, 'router-a', ['api-resources', '-o', 'name']), named);
-      const bare = await run(kubectl, 'direct-a', ['api-resources', '-o', 'name']);
-      assert.doesNotMatch(bare.stdout, named);
-    });
-
     test(`kubectl ${kubectl.version} explain: either one's own through every router`, async () => {
       const { ok, newer, older } = suite();
       for (const context of routerContexts) {

@@ -2,7 +2,7 @@ import type { KubeApiServer } from './kube-apiserver.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import { tlsRequest } from './tls-request.ts';
 
-/** A resource that one version serves and another does not, with what it takes to make and change one. */
+/** A resource that one version serves and another does not, with what it takes to make one. */
 export interface ExclusiveResource {
   readonly apiVersion: string;
   readonly kind: string;
@@ -10,8 +10,6 @@ export interface ExclusiveResource {
   readonly resource: string;
   readonly namespaced: boolean;
   readonly spec: object;
-  /** A change, and the path of a field with the value it has then. */
-  readonly patch: { readonly spec: Readonly<Record<string, unknown>> };
 }
 
 /** What came and went between releases, as far as `versionSkewFlags` turn it on and it needs nothing else to be made. */
@@ -35,7 +33,6 @@ const candidates: readonly ExclusiveResource[] = [
         ],
       },
     },
-    patch: { spec: { failurePolicy: 'Ignore' } },
   })),
   ...['v2beta2', 'v2beta1'].map((version) => ({
     apiVersion: `autoscaling/${version}`,
@@ -43,7 +40,6 @@ const candidates: readonly ExclusiveResource[] = [
     resource: 'horizontalpodautoscalers',
     namespaced: true,
     spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } },
-    patch: { spec: { maxReplicas: 5 } },
   })),
   ...['v1', 'v1beta3', 'v1beta2', 'v1beta1'].map((version) => ({
     apiVersion: `flowcontrol.apiserver.k8s.io/${version}`,
@@ -51,7 +47,6 @@ const candidates: readonly ExclusiveResource[] = [
     resource: 'flowschemas',
     namespaced: false,
     spec: { matchingPrecedence: 900, priorityLevelConfiguration: { name: 'global-default' } },
-    patch: { spec: { matchingPrecedence: 901 } },
   })),
   {
     apiVersion: 'resource.k8s.io/v1alpha2',
@@ -59,7 +54,6 @@ const candidates: readonly ExclusiveResource[] = [
     resource: 'podschedulingcontexts',
     namespaced: true,
     spec: { potentialNodes: ['a'] },
-    patch: { spec: { potentialNodes: ['a', 'b'] } },
   },
   {
     apiVersion: 'resource.k8s.io/v1',
@@ -67,7 +61,6 @@ const candidates: readonly ExclusiveResource[] = [
     resource: 'deviceclasses',
     namespaced: false,
     spec: { selectors: [{ cel: { expression: 'true' } }] },
-    patch: { spec: { selectors: [{ cel: { expression: 'false' } }] } },
   },
   {
     apiVersion: 'admissionregistration.k8s.io/v1',
@@ -75,7 +68,6 @@ const candidates: readonly ExclusiveResource[] = [
     resource: 'mutatingadmissionpolicybindings',
     namespaced: false,
     spec: { policyName: 'nothing' },
-    patch: { spec: { policyName: 'nothing-else' } },
   },
   {
     apiVersion: 'scheduling.k8s.io/v1alpha1',
@@ -84,7 +76,6 @@ const candidates: readonly ExclusiveResource[] = [
     namespaced: true,
     spec: { podGroups: [{ name: 'web', policy: { basic: {} } }] },
     // What it had at first may not be changed, and this may be added once.
-    patch: { spec: { controllerRef: { apiGroup: 'apps', kind: 'Deployment', name: 'web' } } },
   },
 ];
 

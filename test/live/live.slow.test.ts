@@ -12,7 +12,6 @@ import { createLiveSuite, kubectls, type LiveSuite, namespace } from './live-sui
 import { registerManifestCases } from './manifest-cases.ts';
 import { registerNamespaceCases } from './namespace-cases.ts';
 import { registerPodCases } from './pod-cases.ts';
-import { registerResourceCases } from './resource-cases.ts';
 import { registerRestartCases } from './restart-cases.ts';
 import { registerUpgradeCases } from './upgrade-cases.ts';
 
@@ -49,7 +48,6 @@ if (!assets.ok) {
     };
 
     describe('discovery and OpenAPI', () => registerDiscoveryCases(started));
-    describe('resources that one version serves', () => registerResourceCases(started));
     describe('identity', () => registerIdentityCases(started));
     describe('doctor', () => registerDoctorCases(started));
     describe('custom resources', () => registerCustomResourceCases(started));
