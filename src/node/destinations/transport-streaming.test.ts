@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { constants } from 'node:http2';
 import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,42 +10,10 @@ import { startRouter } from '../../../test/support/node-router.ts';
 const mebibyte = 1024 * 1024;
 const protocols: readonly Protocol[] = ['h2', 'http/1.1'];
 
-/** How a client learns that a response broke off. */
-const brokenOff: Record<Protocol, string> = {
-  'http/1.1': 'ECONNRESET',
-  h2: `code ${constants.NGHTTP2_INTERNAL_ERROR}`,
-};
-
-/** Breaks a response off in its middle, as a crashing server does. */
-function breakOff(outgoing: PeerOutgoing): void {
-  if ('stream' in outgoing) outgoing.stream.destroy(new Error('crashed'));
-  else outgoing.destroy();
-}
-
 for (const client of protocols) {
   for (const upstream of protocols) {
     describe(`a client on ${client}, a destination on ${upstream}`, () => {
       const open = openOver[client];
-
-      test('a watch: the head comes before the first event, then each event at once', async (context) => {
-        let watch: PeerOutgoing | undefined;
-        const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
-          outgoing.writeHead(200, { 'content-type': 'application/json' });
-          outgoing.flushHeaders();
-          watch = outgoing;
-        });
-        const router = await startRouter(context, { destination: peer.destination });
-        // Resolves although the destination has not sent one byte of its body.
-        const response = await open(context, router.port);
-        assert.equal(response.status, 200);
-        for (const event of ['{"type":"ADDED"}\n', '{"type":"MODIFIED"}\n', '{"type":"DELETED"}\n']) {
-          watch?.write(event);
-          assert.equal(await next(response.body), event);
-        }
-        watch?.end();
-        response.body.resume();
-        assert.equal(await response.ended, 'end');
-      });
 
       test('a watch is never cut for being quiet, before its head or after', async (context) => {
         const peer = await startPeer(context, upstream, async (_incoming, outgoing) => {
@@ -64,34 +31,6 @@ for (const client of protocols) {
         });
         const response = await open(context, router.port);
         assert.equal(await next(response.body), 'event');
-      });
-
-      test('a client that goes away ends the request at the destination', async (context) => {
-        const gone = Promise.withResolvers<void>();
-        const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
-          outgoing.write('first');
-          outgoing.once('close', gone.resolve);
-        });
-        const router = await startRouter(context, { destination: peer.destination });
-        const response = await open(context, router.port);
-        await next(response.body);
-        response.leave();
-        await gone.promise;
-      });
-
-      test('a response that breaks off breaks the client’s stream, never ends it', async (context) => {
-        let responding: PeerOutgoing | undefined;
-        const peer = await startPeer(context, upstream, (_incoming, outgoing) => {
-          outgoing.write('first');
-          responding = outgoing;
-        });
-        const router = await startRouter(context, { destination: peer.destination });
-        const response = await open(context, router.port);
-        await next(response.body);
-        assert.ok(responding);
-        breakOff(responding);
-        response.body.resume();
-        assert.equal(await response.ended, brokenOff[client]);
       });
 
       test('a slow reader holds up the destination, and gets everything in the end', async (context) => {

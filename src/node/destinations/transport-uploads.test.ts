@@ -21,50 +21,6 @@ for (const client of protocols) {
     describe(`a client on ${client}, a destination on ${upstream}`, () => {
       const open = openOver[client];
 
-      test('an upload streams: the destination has the first part before the client has sent the last', async (context) => {
-        const first = Promise.withResolvers<string>();
-        const peer = await startPeer(context, upstream, async (incoming: PeerIncoming, outgoing) => {
-          let body = '';
-          for await (const part of incoming) {
-            body += String(part);
-            first.resolve(body);
-          }
-          outgoing.end(body);
-        });
-        const router = await startRouter(context, { destination: peer.destination });
-        const responding = open(context, router.port, async (body) => {
-          body.write('one ');
-          await first.promise;
-          body.end('two');
-        });
-        assert.equal(await first.promise, 'one ');
-        assert.equal(await next((await responding).body), 'one two');
-      });
-
-      test('an upload that breaks off never looks whole to the destination', async (context) => {
-        const outcome = Promise.withResolvers<string>();
-        const peer = await startPeer(context, upstream, (incoming, outgoing) => {
-          outgoing.writeHead(200);
-          outgoing.write('go on');
-          outgoing.on('error', () => {});
-          incoming.on('data', () => {});
-          // Node also ends the body of a stream that was reset.
-          incoming.once('end', () =>
-            outcome.resolve((outgoing.stream?.rstCode ?? 0) === 0 ? 'end' : 'aborted'),
-          );
-          incoming.once('aborted', () => outcome.resolve('aborted'));
-          incoming.once('error', () => outcome.resolve('aborted'));
-        });
-        const router = await startRouter(context, { destination: peer.destination });
-        const response = await open(context, router.port, (body) => {
-          body.on('error', () => {});
-          body.write('half');
-        });
-        await next(response.body);
-        response.leave();
-        assert.equal(await outcome.promise, 'aborted');
-      });
-
       test('an upload in progress is no silence: it may last longer than the wait for the head', async (context) => {
         const peer = await startPeer(context, upstream, async (incoming: PeerIncoming, outgoing) => {
           outgoing.end(String((await incoming.toArray()).length > 0));
