@@ -10,9 +10,7 @@ import { registerIdentityCases } from './identity-cases.ts';
 import { type LiveCluster, startLiveCluster } from './live-cluster.ts';
 import { createLiveSuite, kubectls, type LiveSuite, namespace } from './live-suite.ts';
 import { registerManifestCases } from './manifest-cases.ts';
-import { registerNamespaceCases } from './namespace-cases.ts';
 import { registerPodCases } from './pod-cases.ts';
-import { registerRestartCases } from './restart-cases.ts';
 import { registerUpgradeCases } from './upgrade-cases.ts';
 
 const assets = assetsOfEnvironment();
@@ -53,8 +51,6 @@ if (!assets.ok) {
     describe('custom resources', () => registerCustomResourceCases(started));
     describe('manifests', () => registerManifestCases(started));
     describe('pods through the router', () => registerPodCases(started));
-    describe('namespaces', () => registerNamespaceCases(started));
-    describe('restarts', () => registerRestartCases(started));
     describe('servers that go and come back', () => registerDepartureCases(started));
     // Last: there is no way back.
     describe('the upgrade', () => registerUpgradeCases(started));

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createConfigMap, type EnforcedPolicy } from '../policy-writes.ts';
+import { createConfigMap, isEnforced } from '../policy-writes.ts';
 import type { TlsCredentials } from '../tls-request.ts';
 import type { Way } from './ways.ts';
 
@@ -29,7 +29,7 @@ export interface MutatedLoop {
 /** Creates one ConfigMap after the other, each by another of the ways in, once there is a policy. */
 export function startMutatedLoop(
   { origins, agent }: Way,
-  policy: () => EnforcedPolicy | undefined,
+  hasPolicy: () => boolean,
   namespace: string,
   credentials: TlsCredentials,
   prefix: string,
@@ -53,15 +53,14 @@ export function startMutatedLoop(
   const running = (async () => {
     for (let number = 0; !isStopped; number++) {
       await sleep(pause);
-      const current = policy();
-      if (current === undefined) continue;
+      if (!hasPolicy()) continue;
       const way = Math.floor(Math.random() * origins.length);
       const expected = enforcement;
       try {
         const name = `${prefix}-${number}`;
         const response = await createConfigMap(origins[way] ?? '', namespace, credentials, name, agent);
         counts.writes++;
-        const isMutated = current.isEnforced(response);
+        const isMutated = isEnforced(response);
         if (response.statusCode !== 201 && !isMutated) note(`${response.statusCode} POST`);
         else count(isMutated, expected, way);
       } catch (error) {

@@ -5,7 +5,7 @@ import { startControlPlane } from '../control-plane.ts';
 import { type FieldLoop, startFieldLoop } from '../field-loop.ts';
 import type { KubeApiServer } from '../kube-apiserver.ts';
 import { newFieldOf } from '../new-field.ts';
-import { type EnforcedPolicy, makeMutatingPolicy } from '../policy-writes.ts';
+import { makeMutatingPolicy } from '../policy-writes.ts';
 import { tlsRequest } from '../tls-request.ts';
 import { followPreferred, type KnownAt, untilKnown } from './known.ts';
 import { type MutatedLoop, startMutatedLoop } from './mutated-loop.ts';
@@ -75,8 +75,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }),
     });
-    let policy: EnforcedPolicy | undefined;
-    /** Minor version from which on servers enforce it. */
+    /** Minor version from which on servers enforce the policy; `undefined`: there is none yet. */
     let enforcing: number | undefined;
     const outcomes = new Map<Way['name'], WayOutcome>(
       ways.map((way) => {
@@ -99,7 +98,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
               onFault,
             }),
             served: startServedLoop(way, states, admin, onFault),
-            mutated: startMutatedLoop(way, () => policy, namespace, admin, name, onFault),
+            mutated: startMutatedLoop(way, () => enforcing !== undefined, namespace, admin, name, onFault),
           },
         ];
       }),
@@ -114,8 +113,8 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
       }
     };
     const makePolicy = async (...[server, ...others]: readonly [KubeApiServer, ...KubeApiServer[]]) => {
-      policy = await makeMutatingPolicy([server.url, ...others.map(({ url }) => url)], namespace, admin);
-      if (policy !== undefined) enforcing = server.binary().minor;
+      const origins = [server.url, ...others.map(({ url }) => url)] as const;
+      if (await makeMutatingPolicy(origins, namespace, admin)) enforcing = server.binary().minor;
     };
     await makePolicy(first, ...servers);
     expect(start.minor, start.minor);
@@ -155,7 +154,7 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
       states.ready(server);
       tell(`${timeNow()} ${name} is ready as ${binary.version}`);
       await learnt;
-      if (policy === undefined) {
+      if (enforcing === undefined) {
         await makePolicy(server);
         expect(preferred, next);
       }
