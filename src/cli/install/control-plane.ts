@@ -235,8 +235,8 @@ export class ControlPlane {
     path: string,
     { origin, method, object, contentType = 'application/json' }: Asked = {},
   ): Promise<HttpsResponse> {
-    const { certificateAuthorities, clientCertificate, headers, serverName } =
-      await this.#access.credentials();
+    const { serverName } = this.#access;
+    const { certificateAuthorities, clientCertificate, headers } = await this.#access.credentials();
     const body = object === undefined ? undefined : JSON.stringify(object);
     return askOverHttps({
       origin: origin ?? this.#access.server,

@@ -178,6 +178,7 @@ async function readKubeconfig(
     const isNobody = clientCertificate === undefined && headers.length === 0;
     return {
       server: access.server,
+      serverName: access.serverName,
       ...credentials,
       named: isNobody ? [] : [`the credentials in ${source}`],
     };

@@ -40,7 +40,6 @@ async function apiServer(context: TestContext, listener: HttpListener, given: Gi
       certificateAuthorities: authority.certificate,
       clientCertificate: { certificate: client.chain, key: client.privateKey },
       headers,
-      serverName: undefined,
     }),
   });
   context.after(() => apiClient.close());

@@ -1,6 +1,7 @@
 import { HttpsClient, type HttpsResponse, type HttpsStream } from '../../node/destinations/https-client.ts';
 import { untrustedCertificateAdvice } from '../../node/destinations/tls-dialer.ts';
 import {
+  jsonType,
   ReadError,
   type ServerDocument,
   type ServerDocuments,
@@ -39,14 +40,12 @@ const listLimits = { responseTimeout: 60_000, longestResponse: 256 * 1024 * 1024
 /** Reads API servers with one identity, whose certificates and tokens are rotated. */
 export class ApiClient {
   readonly #options: ApiClientOptions;
-  readonly #via: readonly string[];
   readonly #clients = new Map<string, { readonly client: HttpsClient; readonly made: string }>();
   readonly #documents = new Map<string, ServerDocuments>();
   #watched: ReadonlySet<string> = new Set();
 
   constructor(options: ApiClientOptions) {
     this.#options = options;
-    this.#via = options.via === undefined ? [] : ['via', options.via];
   }
 
   /**
@@ -54,8 +53,7 @@ export class ApiClient {
    * (RFC 9110 section 13.1.2).
    */
   documentsAt(endpoint: Endpoint, limits = documentLimits): ServerDocuments {
-    const key = keyOf(endpoint);
-    const opened = this.#documents.get(key);
+    const opened = this.#documents.get(keyOf(endpoint));
     if (opened !== undefined) return opened;
     const known = new Map<string, { readonly etag: string; readonly document: ServerDocument }>();
     const documents: ServerDocuments = {
@@ -63,13 +61,9 @@ export class ApiClient {
         const key = `${accept} ${path}`;
         const before = known.get(key);
         const condition = before === undefined ? [] : ['if-none-match', before.etag];
-        const headers = ['accept', accept, 'accept-encoding', 'gzip', ...condition];
-        const response = await this.#credentialed((credentials) => {
-          const request = { path, headers: this.#headers(credentials, headers), signal };
-          return this.#clientTo(endpoint, credentials).ask(request, limits);
-        }).catch((cause) => {
-          throw unreachableServer(path, cause, endpoint.authoritiesFrom);
-        });
+        const response = await this.#send(path, endpoint, await this.#credentials(), (client, headers) =>
+          client.ask({ path, headers: [...headers, ...accepting(accept), ...condition], signal }, limits),
+        );
         if (response.status === 304 && before !== undefined) return before.document;
         const document = documentOf(response);
         const { etag } = response.headers;
@@ -79,7 +73,7 @@ export class ApiClient {
         return document;
       },
     };
-    this.#documents.set(key, documents);
+    this.#documents.set(keyOf(endpoint), documents);
     return documents;
   }
 
@@ -87,68 +81,58 @@ export class ApiClient {
    * Lists and watches through the first endpoint, and after a failure through the next. All of them have the same objects
    * and the same resource versions.
    *
-   * @param endpointsOf in order of preference; at least one
+   * @param endpointsNow in order of preference; at least one
    */
-  watching(endpointsOf: (credentials: ClusterCredentials) => readonly Endpoint[]): WatchConnection {
+  watching(endpointsNow: () => readonly Endpoint[]): WatchConnection {
     /** Index of the endpoint in use; rises with each failure, once for all requests that failed at the same one. */
     let turn = 0;
     const next = (begun: number): void => {
       if (turn === begun) turn++;
     };
-    const endpoints = async () => {
-      const credentials = await this.#options.credentials().catch((cause: unknown) => {
-        throw unreachableServer('the credentials', cause, undefined);
-      });
-      const byOrigin = new Map<string, Endpoint>();
-      for (const each of endpointsOf(credentials))
-        if (!byOrigin.has(each.origin)) byOrigin.set(each.origin, each);
+    const endpoints = () => {
+      const byOrigin = new Map(
+        endpointsNow()
+          .toReversed()
+          .map((endpoint) => [endpoint.origin, endpoint]),
+      );
       this.#watched = new Set(byOrigin.keys());
-      return { credentials, all: [...byOrigin.values()] };
+      return [...byOrigin.values()].toReversed();
     };
-    const asked = async <Result>(
-      endpoint: Endpoint | undefined,
+    // What fails for all paths is told once for all: of the server, whatever it was asked for.
+    const ask = async <Result>(
+      all: readonly Endpoint[],
       credentials: ClusterCredentials,
-      send: (client: HttpsClient) => Promise<Result>,
+      send: (client: HttpsClient, headers: readonly string[]) => Promise<Result>,
     ): Promise<Result> => {
-      if (endpoint === undefined) throw new ReadError('Unreachable', 'there is no API server to ask');
-      // Of the server, whatever it was asked for: what fails for all paths is told once for all.
-      return send(this.#clientTo(endpoint, credentials)).catch((cause: unknown) => {
-        throw unreachableServer(endpoint.origin, cause, endpoint.authoritiesFrom);
-      });
+      const endpoint = all[turn % all.length] ?? noServer();
+      return this.#send(endpoint.origin, endpoint, credentials, send);
     };
     return {
       /** Asks one after the other until one responds. Else the reason is that of the first, the preferred one. */
       get: async (path, accept, signal) => {
-        const { credentials, all } = await endpoints();
-        const headers = this.#headers(credentials, ['accept', accept, 'accept-encoding', 'gzip']);
-        let first: (() => ServerDocument) | undefined;
+        const credentials = await this.#credentials();
+        const all = endpoints();
+        let first: Promise<ServerDocument> | undefined;
         for (const _endpoint of all) {
           const begun = turn;
-          try {
-            const response = await asked(all[begun % all.length], credentials, (client) =>
-              client.ask({ path, headers, signal }, listLimits),
-            );
-            const document = documentOf(response);
-            // A load balancer without a server behind it, a server that is shutting down or overloaded: another may work.
-            if (!isTransient(document.status)) return document;
-            first ??= () => document;
-          } catch (error) {
-            first ??= () => {
-              throw error;
-            };
-          }
+          const response = ask(all, credentials, (client, headers) =>
+            client.ask({ path, headers: [...headers, ...accepting(accept)], signal }, listLimits),
+          ).then(documentOf);
+          first ??= response;
+          const document = await response.catch(() => undefined);
+          // A load balancer without a server behind it, a server that is shutting down or overloaded: another may work.
+          if (document !== undefined && !isTransient(document.status)) return document;
           next(begun);
           if (signal?.aborted === true) break;
         }
-        if (first === undefined) throw new ReadError('Unreachable', 'there is no API server to ask');
-        return first();
+        return first ?? noServer();
       },
       watch: async (path, signal) => {
-        const { credentials, all } = await endpoints();
+        const credentials = await this.#credentials();
+        const all = endpoints();
         const begun = turn;
-        const headers = this.#headers(credentials, ['accept', 'application/json']);
-        const opening = asked(all[begun % all.length], credentials, (client) =>
-          client.open({ path, headers, signal }),
+        const opening = ask(all, credentials, (client, headers) =>
+          client.open({ path, headers: [...headers, 'accept', jsonType], signal }),
         );
         opening.catch(() => next(begun));
         const response = await opening;
@@ -160,8 +144,8 @@ export class ApiClient {
   }
 
   /** The DNS names in a server's certificate. @throws when it cannot be verified */
-  servingNames(endpoint: Endpoint, signal: AbortSignal): Promise<readonly string[]> {
-    return this.#credentialed((credentials) => this.#clientTo(endpoint, credentials).servingNames(signal));
+  async servingNames(endpoint: Endpoint, signal: AbortSignal): Promise<readonly string[]> {
+    return this.#clientTo(endpoint, await this.#credentials()).servingNames(signal);
   }
 
   /** Forgets all other documents, and closes the connections that nobody uses. */
@@ -179,18 +163,26 @@ export class ApiClient {
     for (const { client } of this.#clients.values()) client.close();
   }
 
-  async #credentialed<Result>(use: (credentials: ClusterCredentials) => Promise<Result>): Promise<Result> {
-    return use(await this.#options.credentials());
+  #credentials(): Promise<ClusterCredentials> {
+    return this.#options.credentials().catch((cause: unknown) => {
+      throw unreachableServer('the credentials', cause, undefined);
+    });
   }
 
-  #headers({ headers }: ClusterCredentials, own: readonly string[]): readonly string[] {
-    return [
-      ...headers,
-      ...this.#via,
-      ...own,
-      'user-agent',
-      this.#options.userAgent ?? 'mixed-version-proxy-reader',
-    ];
+  /** @param place what an error names */
+  async #send<Result>(
+    place: string,
+    endpoint: Endpoint,
+    credentials: ClusterCredentials,
+    send: (client: HttpsClient, headers: readonly string[]) => Promise<Result>,
+  ): Promise<Result> {
+    const { via, userAgent = 'mixed-version-proxy-reader' } = this.#options;
+    const headers = [...(via === undefined ? [] : ['via', via]), 'user-agent', userAgent];
+    try {
+      return await send(this.#clientTo(endpoint, credentials), [...credentials.headers, ...headers]);
+    } catch (cause) {
+      throw unreachableServer(place, cause, endpoint.authoritiesFrom);
+    }
   }
 
   #clientTo(
@@ -216,6 +208,14 @@ export class ApiClient {
 
 function keyOf({ origin, serverName = '' }: Endpoint): string {
   return `${origin} ${serverName}`;
+}
+
+function noServer(): never {
+  throw new ReadError('Unreachable', 'there is no API server to ask');
+}
+
+function accepting(mediaTypes: string): readonly string[] {
+  return ['accept', mediaTypes, 'accept-encoding', 'gzip'];
 }
 
 function documentOf({ status, headers, text: body }: HttpsResponse): ServerDocument {

@@ -13,7 +13,6 @@ test('a kubeconfig gives authorities, certificate, headers and name', async (con
     certificateAuthorities: clusterAuthority,
     clientCertificate: clusterClient,
     headers: [],
-    serverName: undefined,
   });
   const other = await loadClusterAccess({
     kubeconfig: await kubeconfig('https://10.0.0.1:6443/k8s/clusters/c-1', {
@@ -22,7 +21,8 @@ test('a kubeconfig gives authorities, certificate, headers and name', async (con
     }),
   });
   assert.equal(other.server, 'https://10.0.0.1:6443/k8s/clusters/c-1');
-  const { headers, serverName, certificateAuthorities } = await other.credentials();
+  const { serverName } = other;
+  const { headers, certificateAuthorities } = await other.credentials();
   assert.deepEqual(headers, ['Impersonate-User', 'alice', 'Authorization', 'Bearer secret']);
   assert.equal(serverName, 'api.example.com');
   assert.equal(certificateAuthorities, undefined);

@@ -32,6 +32,8 @@ export type ClusterAccessOptions =
 export interface ClusterAccess {
   /** URL of the API server, or of a load balancer in front of several. May have a path. */
   readonly server: string;
+  /** The name that the certificate of `server` must have; default: its host. */
+  readonly serverName: string | undefined;
   /** What names the authorities of `server`, for messages. */
   readonly authoritiesFrom?: string | undefined;
   /** The current credentials, at most ten seconds old. @throws if a file or a plugin fails */
@@ -53,8 +55,6 @@ export interface ClusterCredentials {
   readonly clientCertificate: PemPair | undefined;
   /** Name, value, name, value, …: `Authorization` and impersonation. */
   readonly headers: readonly string[];
-  /** The name that the certificate of `server` must have; default: its host. */
-  readonly serverName: string | undefined;
 }
 
 /**
@@ -81,6 +81,7 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
   let last: { readonly at: number; readonly credentials: Promise<ClusterCredentials> } | undefined;
   return {
     server: server.replace(/\/+$/, ''),
+    serverName: cluster.tlsServerName,
     authoritiesFrom: 'inCluster' in options ? authoritiesOfPod : `certificate-authority in ${files}`,
     credentials() {
       const at = performance.now();
@@ -247,7 +248,6 @@ function credentialsOf(identity: KubeconfigIdentity): () => Promise<ClusterCrede
         ...user.impersonation,
         ...(token === undefined ? [] : ['Authorization', `Bearer ${checkedToken(token, user, files)}`]),
       ],
-      serverName: cluster.tlsServerName,
     };
   };
 }

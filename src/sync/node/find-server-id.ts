@@ -41,10 +41,10 @@ export async function findServerId({
   isLocal,
   signal,
 }: FindServerIdOptions): Promise<FoundServerId> {
-  const { server: origin, authoritiesFrom, credentials } = await loadClusterAccess(access);
+  const { server: origin, serverName, authoritiesFrom, credentials } = await loadClusterAccess(access);
   const client = new ApiClient({ credentials });
   // The kubeconfig's server may be a router.
-  const connection = client.watching(({ serverName }) => [local, { origin, serverName, authoritiesFrom }]);
+  const connection = client.watching(() => [local, { origin, serverName, authoritiesFrom }]);
   try {
     const leases = (
       await Promise.all(

@@ -136,7 +136,6 @@ async function openSync(
         certificateAuthorities: given.certificateAuthorities,
         clientCertificate: given.clientCertificate,
         headers: [],
-        serverName: undefined,
       },
     via: options.via,
     userAgent: options.via === undefined ? 'mixed-version-proxy-sync' : undefined,
@@ -214,9 +213,13 @@ export function openServers(
     /** Watches what they share, and finds the others with a kubeconfig. @param previous the snapshot of an earlier run */
     source(previous: Snapshot | undefined, timing: Partial<SyncTiming> | undefined): ClusterSource {
       let addresses: readonly string[] = [];
-      const connection = client.watching(({ serverName }) => {
+      const connection = client.watching(() => {
         if (access === undefined) return byHand.map(({ endpoint }) => endpoint);
-        const named = { origin: access.server, serverName, authoritiesFrom: access.authoritiesFrom };
+        const named = {
+          origin: access.server,
+          serverName: access.serverName,
+          authoritiesFrom: access.authoritiesFrom,
+        };
         const others = addresses.map((address) => peerAt(`https://${address}`));
         // The kubeconfig's server may be a router.
         return local === undefined ? [named, ...others] : [local, ...others, named];

@@ -47,7 +47,6 @@ function connect(
     certificateAuthorities: authority.certificate,
     clientCertificate: undefined,
     headers: [],
-    serverName: undefined,
   };
   const apiClient = new ApiClient({
     credentials: async () => {
