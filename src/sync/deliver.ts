@@ -4,9 +4,8 @@ import { backOffDelay, type Clock } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { HeldSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
 import { sealedDigest } from '../snapshot/signing/open-sealed.ts';
-import type { SigningKey } from '../snapshot/signing/seal.ts';
-import { sealRenewal, sealSnapshot } from '../snapshot/signing/seal.ts';
-import type { SyncObserver } from './sync-observer.ts';
+import { type SigningKey, sealRenewal, sealSnapshot } from '../snapshot/signing/seal.ts';
+import type { SyncObserver } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 
 export interface Delivery {

@@ -133,6 +133,10 @@ export function createDocumentCache<Value>(options: DocumentCacheOptions) {
       state(key).kind === 'known' && entries.get(key)?.token === token,
     /** Resolves when the first reads that are under way have ended. */
     settled: (): Promise<unknown> => Promise.all(firstReads),
+    /** Forgets all others. */
+    keep(keys: ReadonlySet<string>): void {
+      for (const key of entries.keys()) if (!keys.has(key)) entries.delete(key);
+    },
     /** Each stays known only until it has been read again. */
     outdate(): void {
       for (const entry of entries.values()) {

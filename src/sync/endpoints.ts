@@ -1,7 +1,8 @@
 import * as v from 'valibot';
-import { backOffDelay, type Clock, createLimiter } from '../runtime/time.ts';
+import type { Clock } from '../runtime/time.ts';
 import { addressOf, ipAddressKey, joinHostPort, parseHostPort } from '../snapshot/addresses/addresses.ts';
-import { checkedDocument, withReadTimeout } from './server-documents.ts';
+import { createDocumentCache } from './document-cache.ts';
+import { checkedDocument } from './server-documents.ts';
 import type { ServerDescription } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 
@@ -79,78 +80,69 @@ export interface EndpointIdentitiesOptions {
   readonly onChange: () => void;
 }
 
-interface Identity {
-  ids: readonly string[];
-  failures: number;
-  /** By the monotonic clock. */
-  dueAt: number;
-  underWay: Promise<void> | undefined;
-}
-
 /** More names than the certificate of any API server has. */
 const maximumNames = 100;
 const concurrentEndpoints = 8;
+/** More than any cluster has. */
+const rememberedEndpoints = 1_000;
 
 /**
  * Finds the server IDs of endpoints. kube-apiserver writes only its IP address into the EndpointSlice, and its Lease
  * names its host. Its serving certificate connects the two: installers issue it for both.
  */
-export function createEndpointIdentities(options: EndpointIdentitiesOptions) {
-  const { clock, timing, servingNames } = options;
-  const limit = createLimiter(concurrentEndpoints);
-  const identities = new Map<string, Identity>();
-
-  async function identify({ address, hostnames }: ApiEndpoint, identity: Identity, signal: AbortSignal) {
-    let names: readonly string[] = [];
-    try {
-      names = await limit(() =>
-        withReadTimeout(timing.identityTimeout, signal, (deadline) => servingNames(address, deadline)),
-      );
-      identity.failures = 0;
-      identity.dueAt = clock.monotonic() + timing.identityRefresh;
-    } catch {
-      // The reader of the server reports the failure; here the endpoint only stays without a name.
-      if (signal.aborted) return;
-      identity.failures++;
-      const wait = backOffDelay(timing.identityBackOff, identity.failures, clock.random());
-      identity.dueAt = clock.monotonic() + wait;
-      if (identity.ids.length > 0) return;
-    }
-    const candidates = [...new Set([...hostnames, ...names])].slice(0, maximumNames);
-    const ids = (await Promise.all(candidates.map(serverIdsOf))).flat();
-    const hasChanged = ids.join() !== identity.ids.join();
-    identity.ids = ids;
-    if (hasChanged && !signal.aborted) options.onChange();
-  }
-
+export function createEndpointIdentities({
+  servingNames,
+  clock,
+  timing,
+  onChange,
+}: EndpointIdentitiesOptions) {
+  /** Server IDs, by address, and by the names of hosts. */
+  const ids = createDocumentCache<readonly string[]>({
+    clock,
+    timeout: timing.identityTimeout,
+    concurrentDocuments: concurrentEndpoints,
+    remembered: rememberedEndpoints,
+  });
+  let known: readonly ApiEndpoint[] = [];
+  const serverIds = (): ReadonlyMap<string, readonly string[]> =>
+    new Map(
+      known.map(({ address, hostnames }) => {
+        const states = [...hostnames, address].map((key) => ids.state(key));
+        return [
+          address,
+          [...new Set(states.flatMap((state) => (state.kind === 'known' ? state.value : [])))],
+        ];
+      }),
+    );
   return {
     /**
      * Reads the certificates that are due, and forgets endpoints that are gone.
      * @returns when all have been read. Never rejects.
      */
     async resolve(endpoints: readonly ApiEndpoint[], signal: AbortSignal): Promise<void> {
-      const addresses = new Set(endpoints.map(({ address }) => address));
-      for (const address of identities.keys()) if (!addresses.has(address)) identities.delete(address);
-      const now = clock.monotonic();
-      const underWay = endpoints.map((endpoint) => {
-        const identity: Identity = identities.get(endpoint.address) ?? {
-          ids: [],
-          failures: 0,
-          dueAt: Number.NEGATIVE_INFINITY,
-          underWay: undefined,
-        };
-        identities.set(endpoint.address, identity);
-        if (identity.underWay === undefined && now >= identity.dueAt) {
-          identity.underWay = identify(endpoint, identity, signal).finally(() => {
-            identity.underWay = undefined;
-          });
-        }
-        return identity.underWay;
-      });
-      await Promise.all(underWay);
+      known = endpoints;
+      const hostnames = new Set(endpoints.flatMap((endpoint) => endpoint.hostnames));
+      const addresses = endpoints.map(({ address }) => address);
+      ids.keep(new Set([...hostnames, ...addresses]));
+      const before = JSON.stringify([...serverIds()]);
+      await ids.read(
+        [
+          ...[...hostnames].map((name) => ({ key: name, read: () => serverIdsOf(name) })),
+          // The reader of the server reports a failure; here the endpoint only stays as it was.
+          ...addresses.map((address) => ({
+            key: address,
+            refreshedAfter: timing.identityRefresh,
+            read: async (deadline: AbortSignal) => {
+              const names = (await servingNames(address, deadline)).slice(0, maximumNames);
+              return (await Promise.all(names.map(serverIdsOf))).flat();
+            },
+          })),
+        ],
+        signal,
+      );
+      if (!signal.aborted && JSON.stringify([...serverIds()]) !== before) onChange();
     },
-    serverIds: (): ReadonlyMap<string, readonly string[]> =>
-      new Map([...identities].map(([address, { ids }]) => [address, ids])),
+    serverIds,
   };
 }
 

@@ -12,7 +12,7 @@ import { snapshotLimits } from '../snapshot/format/limits.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import { createClusterSource } from './cluster-source.ts';
 import { apiServicesPath, customResourceDefinitionsPath } from './shared-objects.ts';
-import { runOnce } from './sync-once.ts';
+import { runOnce } from './sync-loop.ts';
 
 const good = classicResponses({ v1: ['pods'], 'batch/v1': ['jobs'] });
 

@@ -16,8 +16,7 @@ import type { SnapshotTarget } from './deliver.ts';
 import { createSchemaReader } from './schemas.ts';
 import { createServerReaders } from './server-readers.ts';
 import { type ClusterObjects, sharedGroupVersions } from './shared-objects.ts';
-import type { SyncObserver } from './sync-observer.ts';
-import type { ServerReading, SyncServer } from './sync-server.ts';
+import type { ServerReading, SyncObserver, SyncServer } from './sync-server.ts';
 import { defaultTiming, type SyncTiming } from './timing.ts';
 
 /** What a sync job works with: open connections, keys, and everything that tests replace. */

@@ -3,14 +3,14 @@ import type { Snapshot } from '../snapshot/format/schema.ts';
 import { readServer } from './read-server.ts';
 import { withReadTimeout } from './server-documents.ts';
 import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-version-hashes.ts';
-import type { SyncObserver } from './sync-observer.ts';
-import type { SyncServer } from './sync-server.ts';
 import {
   groupVersionsOf,
   lastKnown,
   type SeenStart,
   type ServerReading,
   type SuccessfulReading,
+  type SyncObserver,
+  type SyncServer,
 } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
 

@@ -13,8 +13,7 @@ import { silentLogger } from '../runtime/logger.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { DeliveryResult } from './deliver.ts';
 import type { SyncParts } from './round.ts';
-import { createSyncLoop } from './sync-loop.ts';
-import { runOnce } from './sync-once.ts';
+import { createSyncLoop, runOnce } from './sync-loop.ts';
 
 const older = classicResponses({ v1: ['pods'], 'autoscaling/v2beta2': ['horizontalpodautoscalers'] });
 const newer = classicResponses({ v1: ['pods'], 'autoscaling/v2': ['horizontalpodautoscalers'] });

@@ -11,7 +11,7 @@ import { listResponse, scriptedWatch } from '../../test/support/scripted-watch.t
 import { systemClock } from '../runtime/time.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import { createClusterSource } from './cluster-source.ts';
-import { runOnce } from './sync-once.ts';
+import { runOnce } from './sync-loop.ts';
 
 test('a target that throws is a failed delivery, and the other targets get the snapshot', async () => {
   const delay = { initialMilliseconds: 1, maximumMilliseconds: 1 };

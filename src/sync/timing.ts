@@ -35,7 +35,6 @@ export const defaultTiming = {
   identityTimeout: 5_000,
   /** How often an endpoint's certificate is read again: certificates are renewed. */
   identityRefresh: 600_000,
-  identityBackOff: { initialMilliseconds: 1_000, maximumMilliseconds: 60_000 },
 
   /** Between renewals of an unchanged snapshot, at the end of a round. */
   renewal: 60_000,

@@ -3,7 +3,7 @@ import type { FlagOf } from '../../node/configuration/setting.ts';
 import { isBearerToken } from '../../runtime/bearer-token.ts';
 import { errorMessage } from '../../runtime/errors.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
-import type { ListedServer, SyncOptions } from '../../sync/node/sync-options.ts';
+import type { ListedServer, SyncOptions } from '../../sync/node/run-sync.ts';
 import { CertificateFiles } from '../settings/certificate-files.ts';
 import { readGiven } from '../settings/configuration-file.ts';
 import { type RawFlags, Settings } from '../settings/read-settings.ts';

@@ -1,8 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { errorMessage } from '../../runtime/errors.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { SyncLoop } from '../../sync/sync-loop.ts';
-import type { SyncOnceResult } from '../../sync/sync-once.ts';
+import type { SyncLoop, SyncOnceResult } from '../../sync/sync-loop.ts';
 import { type Command, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/styled-text.ts';

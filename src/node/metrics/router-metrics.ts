@@ -16,7 +16,7 @@ import { canonicalJson } from '../../runtime/canonical-json.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import type { SyncObserver } from '../../sync/sync-observer.ts';
+import type { SyncObserver } from '../../sync/sync-server.ts';
 import type { ServeConfig } from '../configuration/serve-config.ts';
 import { memoryForOthers } from '../exchange/serving-limits.ts';
 import {

@@ -2,8 +2,7 @@ import { type AppOptions, createApp } from '../../app.ts';
 import { prewarmDiscovery } from '../../discovery/documents.ts';
 import type { Authenticator } from '../../identity/authenticator.ts';
 import { RouterHistory } from '../../own-paths/history/router-history.ts';
-import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
-import { adminEndpoints } from '../../own-paths/metrics-endpoints.ts';
+import { adminEndpoints, type MetricsSource } from '../../own-paths/metrics-endpoints.ts';
 import type {
   EmbeddedSyncStatus,
   SettingChange,
@@ -21,7 +20,7 @@ import { joinHostPort } from '../../snapshot/addresses/addresses.ts';
 import { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
 import { type PushResult, SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
-import type { SyncObserver } from '../../sync/sync-observer.ts';
+import type { SyncObserver } from '../../sync/sync-server.ts';
 import {
   assertionAuthenticator,
   isTokenGateway,

@@ -4,13 +4,11 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { exampleCluster } from '../../../test/support/example-cluster.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import type { SyncParts } from '../round.ts';
-import { createSyncLoop } from '../sync-loop.ts';
-import { runOnce } from '../sync-once.ts';
+import { createSyncLoop, runOnce } from '../sync-loop.ts';
 import type { SyncTiming } from '../timing.ts';
 import { ApiClient } from './api-client.ts';
 import { loadClusterAccess } from './cluster-access.ts';
-import { openServers } from './run-sync.ts';
-import type { ListedServer } from './sync-options.ts';
+import { type ListedServer, openServers } from './run-sync.ts';
 
 const soon = { initialMilliseconds: 5, maximumMilliseconds: 20 };
 const timing: SyncParts['timing'] = { interval: 20, settle: 5, longestWait: 500, readBackOff: soon };
@@ -25,7 +23,7 @@ async function opened(
   const client = new ApiClient(access);
   context.after(() => client.close());
   const apiServers = openServers(client, { servers }, access, undefined);
-  const timing = { watchBackOff: soon, departure: 100, identityBackOff: soon, ...given };
+  const timing = { watchBackOff: soon, departure: 100, ...given };
   return {
     servers: apiServers.listed,
     source: (previous: Snapshot | undefined) => apiServers.source(previous, timing),

@@ -10,12 +10,10 @@ import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
 import type { OwnSnapshotReceiver } from '../../snapshot/receiving/own-receiver.ts';
 import type { DeliveryResult, SnapshotTarget } from '../deliver.ts';
-import type { SyncLoop } from '../sync-loop.ts';
-import type { SyncOnceResult } from '../sync-once.ts';
+import type { SyncLoop, SyncOnceResult } from '../sync-loop.ts';
 import { type ClusterAccessOptions, expiringCredentials, loadClusterAccess } from './cluster-access.ts';
 import { localApiServer } from './find-server-id.ts';
-import { runSync, syncOnce } from './run-sync.ts';
-import type { SyncOptions } from './sync-options.ts';
+import { runSync, type SyncOptions, syncOnce } from './run-sync.ts';
 
 /** Between attempts to begin, while credentials cannot be had: an exec plugin that fails, a token that is not there yet. */
 const beginBackOff = { initialMilliseconds: 1_000, maximumMilliseconds: 30_000 };

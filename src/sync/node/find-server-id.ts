@@ -9,7 +9,7 @@ import {
 } from '../server-documents.ts';
 import { ApiClient } from './api-client.ts';
 import { type ClusterAccessOptions, loadClusterAccess } from './cluster-access.ts';
-import type { LocalApiServer } from './sync-options.ts';
+import type { LocalApiServer } from './run-sync.ts';
 
 const listTimeout = 10_000;
 

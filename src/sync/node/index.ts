@@ -3,13 +3,10 @@
 export type { SnapshotOptions } from '../build-snapshot.ts';
 export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget, TargetStatus } from '../deliver.ts';
 export { ReadError, type ReadErrorCode } from '../server-documents.ts';
-export type { ServerStatus, SyncLoop, SyncStatus } from '../sync-loop.ts';
-export type { SyncObserver } from '../sync-observer.ts';
-export type { SyncOnceResult } from '../sync-once.ts';
-export type { ServerDescription, ServerReading } from '../sync-server.ts';
+export type { ServerStatus, SyncLoop, SyncOnceResult, SyncStatus } from '../sync-loop.ts';
+export type { ServerDescription, ServerReading, SyncObserver } from '../sync-server.ts';
 export type { SyncTiming } from '../timing.ts';
 export { ClusterAccessError, type ClusterAccessOptions } from './cluster-access.ts';
 export { type SnapshotFromFolderOptions, snapshotFromFolder } from './recording.ts';
-export { runSync, syncOnce } from './run-sync.ts';
-export type { ListedServer, RouterTarget, SyncOptions } from './sync-options.ts';
+export { type ListedServer, type RouterTarget, runSync, type SyncOptions, syncOnce } from './run-sync.ts';
 export type { FileTargetOptions } from './targets.ts';

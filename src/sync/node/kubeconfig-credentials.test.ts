@@ -7,8 +7,7 @@ import { inspect } from 'node:util';
 import { UnsecuredJWT } from 'jose';
 import { clusterAuthority, clusterClient, exampleCluster } from '../../../test/support/example-cluster.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
-import { expiringCredentials, loadClusterAccess } from './cluster-access.ts';
-import { execPluginCredentials } from './exec-plugin.ts';
+import { execPluginCredentials, expiringCredentials, loadClusterAccess } from './cluster-access.ts';
 import type { ExecPlugin } from './kubeconfig.ts';
 
 const url = 'https://127.0.0.1:6443';

@@ -8,7 +8,7 @@ import { startEndpointServer } from '../../node/serving/endpoint-server.ts';
 import { type HealthCheck, healthEndpoints, ping } from '../../own-paths/health.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
 import type { SyncStatus } from '../sync-loop.ts';
-import type { SyncObserver } from '../sync-observer.ts';
+import type { SyncObserver } from '../sync-server.ts';
 
 export interface ProcessEndpointsOptions {
   /** An IP address. Default 127.0.0.1: clients see the generation and the targets' names. */

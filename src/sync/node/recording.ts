@@ -13,7 +13,7 @@ import {
   type ServerDocuments,
   type WatchConnection,
 } from '../server-documents.ts';
-import { runOnce, type SyncOnceResult } from '../sync-once.ts';
+import { runOnce, type SyncOnceResult } from '../sync-loop.ts';
 import type { ServerDescription } from '../sync-server.ts';
 import { type FileTargetOptions, fileTarget } from './targets.ts';
 

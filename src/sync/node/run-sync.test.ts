@@ -17,8 +17,7 @@ import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { renewDelivery, sealDelivery } from '../deliver.ts';
 import type { SyncLoop } from '../sync-loop.ts';
-import { runSync, syncOnce } from './run-sync.ts';
-import type { SyncOptions } from './sync-options.ts';
+import { runSync, type SyncOptions, syncOnce } from './run-sync.ts';
 import { httpsTarget } from './targets.ts';
 
 const authority = await createAuthority('cluster');
