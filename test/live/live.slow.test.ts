@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { kubectlMissing } from '../support/kubectl.ts';
 import { registerCustomResourceCases } from './custom-resource-cases.ts';
-import { registerDepartureCases } from './departure-cases.ts';
 import { registerDiscoveryCases } from './discovery-cases.ts';
 import { registerDoctorCases } from './doctor-cases.ts';
 import { assetsOfEnvironment } from './find-assets.ts';
@@ -51,7 +50,6 @@ if (!assets.ok) {
     describe('custom resources', () => registerCustomResourceCases(started));
     describe('manifests', () => registerManifestCases(started));
     describe('pods through the router', () => registerPodCases(started));
-    describe('servers that go and come back', () => registerDepartureCases(started));
     // Last: there is no way back.
     describe('the upgrade', () => registerUpgradeCases(started));
   });

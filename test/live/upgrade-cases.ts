@@ -22,7 +22,7 @@ export function registerUpgradeCases(suite: GetSuite): void {
   const [kubectl] = kubectls;
   if (kubectl === undefined) return;
 
-  test('a rolling upgrade: no wrong 404 and no lost watch event through the routers, while a bare load balancer gives 404s', async (context) => {
+  test('a rolling upgrade: no wrong 404 or 403 and no lost watch event through the routers, while a bare load balancer gives 404s', async (context) => {
     const { ok, cluster, newer, older } = suite();
     const [a, b] = cluster.servers;
     await ok(kubectl, 'router-a', ['create', 'namespace', scope]);
@@ -60,6 +60,7 @@ export function registerUpgradeCases(suite: GetSuite): void {
     for (const way of ['routers', 'gateway'] as const) {
       assert.ok(clients.reads[way].counts.ok > 0, way);
       assert.equal(clients.reads[way].counts.notFound, 0, `wrong 404s of reads, ${way}`);
+      assert.equal(clients.reads[way].counts.forbidden, 0, `wrong 403s of reads, ${way}`);
       assert.equal(clients.watchesNotFound(way), 0, `wrong 404s of watches, ${way}`);
       assert.deepEqual(clients.lost(way), [], `lost events, ${way}`);
     }

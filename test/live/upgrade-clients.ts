@@ -40,7 +40,7 @@ export async function startUpgradeClients(
   { cluster, newer, older, run }: LiveSuite,
   { scope, fixed, kubectl }: UpgradeClientsOptions,
 ): Promise<UpgradeClients> {
-  const { admin, forwarders, gateway } = cluster;
+  const { admin, forwarders, gateway, operator } = cluster;
   const origins: Readonly<Record<WayIn, string>> = {
     routers: `https://127.0.0.1:${forwarders.routers.port}`,
     gateway: gateway.origin,
@@ -68,7 +68,7 @@ export async function startUpgradeClients(
       })),
     ),
   );
-  const readAt = (way: WayIn) => startReadLoop(origins[way], paths, admin);
+  const readAt = (way: WayIn) => startReadLoop(origins[way], paths, operator);
   const reads = { routers: readAt('routers'), gateway: readAt('gateway'), bare: readAt('bare') };
   const writers = new Map<WatchedCollection, ObjectWriter>(
     collections.map((collection) => [collection, startObjectWriter(origins.routers, collection, admin)]),

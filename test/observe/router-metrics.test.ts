@@ -158,37 +158,6 @@ describe('metrics of a running router', () => {
     );
   });
 
-  it('makes no series for what 1,000 requests over TLS make up', async (context) => {
-    const { started, ask, push, peer, scrape } = await startObservedRouter(context, {
-      'max-requests-inflight': ['0'],
-    });
-    await push(mixedCluster(peer));
-    const madeUp = async (index: number): Promise<void> => {
-      const targets = [
-        `/apis/g${index}.example.com/v${index}/things${index}`,
-        `/api/v1/namespaces/n${index}/pods/p${index}/sub${index}`,
-        `/path${index}/of/no/resource`,
-        `/apis/batch/v1/jobs${index}?q=${index}`,
-      ];
-      const [target = '/'] = targets.slice(index % targets.length);
-      await ask(target, { method: index % 7 === 0 ? `M${index}` : 'GET' });
-    };
-    const run = async (from: number, to: number): Promise<void> => {
-      for (let start = from; start < to; start += 50) {
-        await Promise.all(Array.from({ length: 50 }, (_, offset) => madeUp(start + offset)));
-      }
-    };
-    const series = async (): Promise<string[]> =>
-      [...(await scrape()).values()]
-        .filter(({ name }) => !/^(nodejs|process|mixed_version_proxy_destination)_/.test(name))
-        .flatMap(({ samples }) => samples.map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`));
-    await run(0, 200);
-    const before = await series();
-    await run(200, 1_000);
-    assert.deepEqual(await series(), before);
-    assert.ok(started.apiServer.requests.length > 500, 'the requests were really routed');
-  });
-
   it('shows every metric of the catalogue after a session, and no other', async (context) => {
     const router = await startObservedRouter(context, {
       'health-check-interval': ['1s'],
@@ -226,23 +195,6 @@ describe('metrics of a running router', () => {
         }
       }
     }
-  });
-
-  it('forgets the series of a server that has left the snapshot', async (context) => {
-    const { ask, push, peer, scrape } = await startObservedRouter(context);
-    await push(mixedCluster(peer));
-    await ask('/apis/batch/v1/jobs');
-    const mentions = (families: ReadonlyMap<string, ParsedFamily>): string[] =>
-      [...families.values()].flatMap(({ name, samples }) =>
-        samples.some((sample) => labelOf(sample, 'destination') === 'cp-b') ? [name] : [],
-      );
-    assert.ok(mentions(await scrape()).length > 3);
-    const without = snapshotOf(
-      { 'cp-a': { serves: ['v1/pods'], address: '127.0.0.1:1' } },
-      { generation: 2 },
-    );
-    assert.equal((await push(without)).status, 200);
-    assert.deepEqual(mentions(await scrape()), []);
   });
 
   it('leaves metrics under their plain names to the local server', async (context) => {

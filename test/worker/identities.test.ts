@@ -101,50 +101,6 @@ for (const [way, by] of Object.entries(ways)) {
   });
 }
 
-test('a bearer token of another issuer passes through, and one of Access is refused', async () => {
-  const other = await token({ iss: 'https://other.example' });
-  assert.equal(await ask('router', jobs, { headers: ways.authorization(other) }), 200);
-  const { headers, clientCertificate } = lastOf(edge.peer);
-  assert.deepEqual(allHeaders(headers, 'authorization'), [`Bearer ${other}`]);
-  assert.deepEqual([allHeaders(headers, 'x-remote-user'), clientCertificate], [[], undefined]);
-  assert.equal(await ask('router', jobs, { headers: ways.access(other) }), 401);
-});
-
-test('what only a peer serves goes to the peer, told over mutual TLS who calls, one line a group', async () => {
-  const headers = {
-    'X-Remote-User': 'root',
-    'x-remote-group': 'system:masters',
-    'x-kubernetes-peer-proxied': 'true',
-  };
-  assert.equal(await ask('router', jobs, { headers, ...verified('CN=jane,O=b\\, c,O=a') }), 200);
-  const seen = lastOf(edge.peer);
-  assert.deepEqual([seen.target, seen.clientCertificate], [jobs, 'front-proxy-client']);
-  assert.deepEqual(allHeaders(seen.headers, 'x-remote-user'), ['jane']);
-  assert.deepEqual(allHeaders(seen.headers, 'x-remote-group'), ['a', 'b, c', 'system:authenticated']);
-  assert.deepEqual(allHeaders(seen.headers, 'x-kubernetes-peer-proxied'), ['true']);
-});
-
-test('groups that a client spreads over lines never become those of a caller with a comma in one', async () => {
-  // Read as web Headers, the client's two lines and our one are the same text.
-  const headers = new Headers({ 'x-remote-user': 'jane' });
-  headers.append('x-remote-group', 'system:masters');
-  headers.append('x-remote-group', 'system:authenticated');
-  await ask('router', jobs, { headers, ...verified('CN=jane,O=system:masters\\, system:authenticated') });
-  const told = allHeaders(lastOf(edge.peer).headers, 'x-remote-group');
-  assert.deepEqual(told, ['system:masters, system:authenticated', 'system:authenticated']);
-});
-
-test('a certificate that is revoked, unverified or has a doubtful subject is refused', async () => {
-  const good = verified('CN=jane').cf.tlsClientAuth;
-  for (const tlsClientAuth of [
-    { ...good, certRevoked: '1' },
-    { ...good, certVerified: 'FAILED:unable to verify the first certificate' },
-    { ...good, certSubjectDNRFC2253: 'CN=jane+O=system:masters' },
-  ]) {
-    assert.equal(await ask('router', pods, { cf: { tlsClientAuth } }), 401);
-  }
-});
-
 test('a Host that is more than a host is refused, for workerd would take it for the beginning of the path', async () => {
   const { port } = await edge.miniflare.ready;
   const exchange = (host: string): Promise<string> => {
