@@ -157,8 +157,8 @@ const lastStreamId = 0x7fff_ffff;
  * (bench/README.md).
  */
 const maximumFrameSize = 256 * 1024;
-/** Bytes that may wait for a server that does not read. */
-const maximumUnread = 1024 * 1024;
+/** Bytes that may wait for a server that does not read, beyond two buffers of 128 KiB: 128 MiB for one with 256 connections. */
+const maximumUnread = 256 * 1024;
 /** For the server to read the GOAWAY before an idle connection is closed. */
 const goAwayTimeout = 5_000;
 
