@@ -16,8 +16,9 @@ import type { ServedSet, Snapshot } from '../../src/snapshot/format/schema.ts';
 import { OwnSnapshotReceiver } from '../../src/snapshot/receiving/own-receiver.ts';
 import { SnapshotReceiver } from '../../src/snapshot/receiving/receiver.ts';
 import { parseSnapshotKeys } from '../../src/snapshot/signing/keys.ts';
-import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
+import { generateSigningKey, signingKeyOf } from '../../src/snapshot/signing/seal.ts';
 import { buildSnapshot } from '../../src/sync/build-snapshot.ts';
+import { sealDelivery } from '../../src/sync/deliver.ts';
 import type { ServerReading } from '../../src/sync/sync-server.ts';
 import { median } from '../harness/statistics.ts';
 
@@ -56,10 +57,12 @@ process.exitCode = missed.length === 0 ? 0 : 1;
 async function bench(versions: number): Promise<void> {
   const builds: number[] = [];
   const rebuilds: number[] = [];
+  const seals: number[] = [];
+  const starts: number[] = [];
   const applies: number[] = [];
   const owns: number[] = [];
   const pauses: number[] = [];
-  let payload = 0;
+  let size = 0;
   let pushed = 0;
   let plain = 0;
   for (let run = 0; run < runs; run++) {
@@ -68,18 +71,23 @@ async function bench(versions: number): Promise<void> {
     builds.push(first.milliseconds);
     // One server has been upgraded to a version that no other has yet.
     const [changed] = readings(versions, 1, versions - 1);
-    const second = await timed(() => build(new Map([...read, ...(changed ? [changed] : [])]), first.result));
+    const next = new Map([...read, ...(changed ? [changed] : [])]);
+    const second = await withPause(() => build(next, first.result));
     rebuilds.push(second.milliseconds);
-    const text = await sealSnapshot(second.result, signingKey);
-    payload = Buffer.from(text.split('.')[1] ?? '', 'base64url').length;
-    pushed = text.length;
+    const whole = await sealDelivery(first.result, signingKey);
+    const sealed = await withPause(() => sealDelivery(second.result, signingKey, whole));
+    seals.push(sealed.milliseconds);
+    const change = sealed.result.sealed?.change?.snapshot ?? '';
+    size = sealed.result.sealed?.snapshot.length ?? 0;
+    pushed = change.length;
     plain = JSON.stringify(second.result).length;
 
     const receiver = new SnapshotReceiver(receiverOptions());
-    await receiver.accept(await sealSnapshot(first.result, signingKey));
-    const applied = await withPause(() => receiver.accept(text));
+    const start = await withPause(() => receiver.accept(whole.sealed?.snapshot ?? ''));
+    starts.push(start.milliseconds);
+    const applied = await withPause(() => receiver.accept(change));
     applies.push(applied.milliseconds);
-    pauses.push(applied.pause);
+    pauses.push(second.pause, sealed.pause, start.pause, applied.pause);
     const own = new OwnSnapshotReceiver(receiverOptions());
     await own.acceptOwn(first.result);
     const ownApplied = await withPause(() => own.acceptOwn(second.result));
@@ -89,14 +97,16 @@ async function bench(versions: number): Promise<void> {
   console.log(`${serverCount} servers × ${resourceCount} resources, ${versions} differing versions`);
   report(
     'size',
-    [payload / 1000],
+    [size / 1000],
     'KB',
     bounds.kilobytes,
-    `${kilobytes(pushed)} as JWS, ${kilobytes(plain)} unpacked`,
+    `${kilobytes(pushed)} of it pushed for the change, ${kilobytes(plain)} unpacked`,
   );
-  report('build, all new', builds, 'ms', bounds.buildMilliseconds);
+  report('build, all new', builds, 'ms', Number.POSITIVE_INFINITY);
   report('build, one changed', rebuilds, 'ms', bounds.buildMilliseconds);
-  report('apply, pushed', applies, 'ms', bounds.applyMilliseconds);
+  report('seal, one changed', seals, 'ms', bounds.buildMilliseconds);
+  report('apply, whole', starts, 'ms', Number.POSITIVE_INFINITY);
+  report('apply, change pushed', applies, 'ms', bounds.applyMilliseconds);
   report('apply, read itself', owns, 'ms', bounds.applyMilliseconds);
   report('event-loop pause', pauses, 'ms', bounds.pauseMilliseconds);
 }
@@ -122,15 +132,15 @@ async function timed<Result>(work: () => Promise<Result>) {
 }
 
 /** The longest time between two turns of the event loop while `work` runs, beyond what an idle loop shows. */
-async function withPause(work: () => Promise<unknown>) {
+async function withPause<Result>(work: () => Promise<Result>) {
   const histogram = monitorEventLoopDelay({ resolution: 1 });
   histogram.enable();
   await new Promise((resolve) => setTimeout(resolve, 20));
   histogram.reset();
-  const { milliseconds } = await timed(work);
+  const { result, milliseconds } = await timed(work);
   await new Promise((resolve) => setTimeout(resolve, 20));
   histogram.disable();
-  return { milliseconds, pause: Math.max(0, histogram.max / 1e6 - 1) };
+  return { result, milliseconds, pause: Math.max(0, histogram.max / 1e6 - 1) };
 }
 
 async function build(read: ReadonlyMap<string, ServerReading>, previous: Snapshot | undefined) {

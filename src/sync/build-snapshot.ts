@@ -1,10 +1,10 @@
-import type { APIGroupDiscovery } from '../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../runtime/canonical-json.ts';
 import type { AdvertisedAddress } from '../snapshot/addresses/addresses.ts';
-import { isSameContent } from '../snapshot/format/packed-snapshot.ts';
+import { differenceFrom, isSameContent } from '../snapshot/format/packed-snapshot.ts';
+import { checkServedSet } from '../snapshot/format/parse-snapshot.ts';
 import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/schema.ts';
 import { snapshotApiVersion, snapshotKind } from '../snapshot/format/schema.ts';
-import { groupText, servedSetKey } from '../snapshot/format/served-set-key.ts';
+import { servedSetKey } from '../snapshot/format/served-set-key.ts';
 import { type ClusterObjects, excludeGroupVersions, sharedGroupVersions } from './shared-objects.ts';
 import { hashesOfDefinitions, withDefinedHashes } from './storage-version-hashes.ts';
 import { type DecodableVersions, type UndecodableVersions, undecodableVersions } from './storage-versions.ts';
@@ -98,10 +98,13 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const sources = new Set<'discovery' | 'storageversions'>();
   for (const { description, content } of contents) {
     const { id } = description;
-    const serves =
-      keptKey(content, undecodable?.get(id)) ?? (await refine(content, undecodable?.get(id), sets));
-    sets.use(serves);
-    const server = snapshotServer(description, input.advertised?.get(id), content, serves);
+    const kept = keptKey(content, undecodable?.get(id));
+    const { key, set } =
+      kept === undefined
+        ? await refine(content, undecodable?.get(id), sets.near(content.version))
+        : { key: kept, set: undefined };
+    sets.use(key, set, content.version);
+    const server = snapshotServer(description, input.advertised?.get(id), content, key);
     servers.push(input.unread?.has(id) === true ? { ...server, unread: true } : server);
     for (const source of content.sources) sources.add(source);
   }
@@ -202,37 +205,26 @@ async function undecodableByServer(
   );
 }
 
-/** The sets of one snapshot. What the previous one has is taken from there: it need not be checked again. */
+/** The sets of one snapshot. What the previous one has stands first, so that the others are sent as what differs from it. */
 function createSetCollection(previous: Snapshot | undefined) {
   const known = new Map(Object.entries(previous?.servedSets ?? {}));
-  const used = new Map<string, ServedSet>();
-  let groups: Map<string, APIGroupDiscovery> | undefined;
-
-  /** One object for equal groups: that is how sets are packed and read. */
-  function withKnownGroups(set: ServedSet): ServedSet {
-    groups ??= new Map(
-      [...known.values()].flatMap(({ discovery = [] }) => discovery).map((each) => [groupText(each), each]),
-    );
-    const discovery: APIGroupDiscovery[] = [];
-    for (const group of set.discovery ?? []) {
-      const same = groups.get(groupText(group)) ?? group;
-      groups.set(groupText(group), same);
-      discovery.push(same);
-    }
-    return set.discovery === undefined ? set : { ...set, discovery };
-  }
+  const used = new Set<string>();
+  /** Key of the set of the last server of each version: the next one of it serves the same, or nearly. */
+  const byVersion = new Map(previous?.servers.map(({ version, serves }) => [version, serves]));
 
   return {
-    get: (key: string) => known.get(key),
-    add(key: string, set: ServedSet): void {
-      if (!known.has(key)) known.set(key, withKnownGroups(set));
-    },
-    use(key: string): void {
+    near(version: string | undefined): readonly [key: string, set: ServedSet] | undefined {
+      const key = byVersion.get(version) ?? '';
       const set = known.get(key);
-      if (set !== undefined) used.set(key, set);
+      return set === undefined ? [...known].at(-1) : [key, set];
+    },
+    use(key: string, set: ServedSet | undefined, version: string | undefined): void {
+      if (set !== undefined && !known.has(key)) known.set(key, set);
+      byVersion.set(version, key);
+      used.add(key);
     },
     sets: (): Readonly<Record<string, ServedSet>> =>
-      Object.fromEntries([...used].sort(([one], [other]) => (one < other ? -1 : 1))),
+      Object.fromEntries([...known].filter(([key]) => used.has(key))),
   };
 }
 
@@ -247,7 +239,7 @@ const refinedBefore = new WeakMap<ServedSet, Refined>();
 /** What all sets are refined by. One object as long as it is the same. */
 let lastRules = { text: '' };
 
-/** @returns makes the set that is kept, and gives its key; a server that says what it said before costs nothing */
+/** @returns makes the set that is kept, with its key; a server that says what it said before costs nothing */
 function refineBy(shared: ReadonlySet<string>, defined: ReadonlyMap<string, string | undefined>) {
   const text = `${[...shared].join(' ')}\n${[...defined].join(' ')}`;
   if (lastRules.text !== text) lastRules = { text };
@@ -255,15 +247,12 @@ function refineBy(shared: ReadonlySet<string>, defined: ReadonlyMap<string, stri
   return async (
     { set: given, openapiV3, schemas }: ServerContent,
     undecodable: UndecodableVersions | undefined,
-    sets: ReturnType<typeof createSetCollection>,
-  ): Promise<string> => {
+    near: readonly [key: string, set: ServedSet] | undefined,
+  ): Promise<Refined> => {
     const from = [rules, openapiV3, schemas, canonicalJson(undecodable ?? {})];
     const before = refinedBefore.get(given);
     const isSame = before?.from.every((each, index) => each === from[index]) === true;
-    if (before !== undefined && isSame) {
-      sets.add(before.key, before.set);
-      return before.key;
-    }
+    if (before !== undefined && isSame) return before;
     const { openapiV3: _openapiV3, schemas: _schemas, undecodableVersions: _undecodable, ...rest } = given;
     const whole: ServedSet = {
       ...rest,
@@ -272,11 +261,22 @@ function refineBy(shared: ReadonlySet<string>, defined: ReadonlyMap<string, stri
       ...(undecodable && { undecodableVersions: undecodable }),
     };
     const set = excludeGroupVersions(withDefinedHashes(whole, defined), shared);
-    const key = await servedSetKey(set);
-    sets.add(key, set);
-    refinedBefore.set(given, { from, key, set: sets.get(key) ?? set });
-    return key;
+    const refined = { from, ...(await keyed(set, near)) };
+    refinedBefore.set(given, refined);
+    return refined;
   };
+}
+
+/** @param near a set of a snapshot before, or of another server: what differs from it is checked */
+async function keyed(
+  set: ServedSet,
+  near: readonly [key: string, set: ServedSet] | undefined,
+): Promise<{ readonly key: string; readonly set: ServedSet }> {
+  const difference = near === undefined ? set : await differenceFrom(near, set);
+  if (near !== undefined && Object.keys(difference).length === 1) return { key: near[0], set: near[1] };
+  const checked = await checkServedSet(difference, near);
+  // One that no router would take is told of when the snapshot is checked.
+  return checked.ok ? checked : { key: await servedSetKey(set), set };
 }
 
 interface ServerKnowledge {

@@ -1,9 +1,10 @@
 import { errorMessage } from '../runtime/errors.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { backOffDelay, type Clock } from '../runtime/time.ts';
+import { setsText } from '../snapshot/format/packed-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { HeldSnapshot } from '../snapshot/receiving/snapshot-endpoint.ts';
-import { sealedDigest } from '../snapshot/signing/open-sealed.ts';
+import { partsOfSealed, sealedDigest } from '../snapshot/signing/open-sealed.ts';
 import { type SigningKey, sealRenewal, sealSnapshot } from '../snapshot/signing/seal.ts';
 import type { SyncObserver } from './sync-server.ts';
 import type { SyncTiming } from './timing.ts';
@@ -16,6 +17,8 @@ export interface Delivery {
 
 export interface SealedDelivery {
   readonly snapshot: string;
+  /** The same for who holds what was delivered before: without the sets of that. `undefined`: nothing was. */
+  readonly change: { readonly from: string; readonly snapshot: string } | undefined;
   /** Compact JWS that makes the snapshot young again; `undefined` before the first renewal. */
   readonly renewal: string | undefined;
   /** What a router holds that has accepted both. */
@@ -23,11 +26,19 @@ export interface SealedDelivery {
 }
 
 /** @throws {SnapshotError} for a snapshot that every receiver would refuse */
-export async function sealDelivery(snapshot: Snapshot, key: SigningKey | undefined): Promise<Delivery> {
+export async function sealDelivery(
+  snapshot: Snapshot,
+  key: SigningKey | undefined,
+  before?: Delivery,
+): Promise<Delivery> {
   if (key === undefined) return { snapshot, sealed: undefined };
-  const jws = await sealSnapshot(snapshot, key);
-  const held = { digest: await sealedDigest(jws), createdAt: Date.parse(snapshot.metadata.createdAt) };
-  return { snapshot, sealed: { snapshot: jws, renewal: undefined, held } };
+  const sealed = await sealSnapshot(snapshot, key);
+  const held = { digest: await sealedDigest(sealed), createdAt: Date.parse(snapshot.metadata.createdAt) };
+  const change = before?.sealed && {
+    from: before.sealed.held.digest,
+    snapshot: `${partsOfSealed(sealed).jws}\n${await setsText(snapshot.servedSets, before.snapshot.servedSets)}`,
+  };
+  return { snapshot, sealed: { snapshot: sealed, change, renewal: undefined, held } };
 }
 
 /** The same snapshot, whose age counts from `now`, milliseconds since the epoch. */
@@ -45,7 +56,7 @@ export async function renewDelivery(
   const renewal = await sealRenewal({ generation, digest, createdAt }, key);
   return {
     snapshot,
-    sealed: { snapshot: sealed.snapshot, renewal, held: { digest, createdAt: Date.parse(createdAt) } },
+    sealed: { ...sealed, renewal, held: { digest, createdAt: Date.parse(createdAt) } },
   };
 }
 
@@ -105,7 +116,7 @@ export function createPublication(options: PublicationOptions) {
 
   /** Delivers this from now on. @throws {SnapshotError} if it cannot be sealed; the last one stays then. */
   async function publish(snapshot: Snapshot): Promise<void> {
-    current = await sealDelivery(snapshot, signingKey);
+    current = await sealDelivery(snapshot, signingKey, current);
     // A snapshot of an earlier run may be due for renewal.
     const age = Math.max(0, clock.now() - Date.parse(snapshot.metadata.createdAt));
     renewAt = clock.monotonic() + timing.renewal - age;

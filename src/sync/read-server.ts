@@ -17,7 +17,7 @@ import { errorMessage } from '../runtime/errors.ts';
 import { createLimiter, createTimeSlice, type TimeSlice } from '../runtime/time.ts';
 import { describeIssues } from '../runtime/validation.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
-import { servedSetIssues } from '../snapshot/format/parse-snapshot.ts';
+import { checkServedSet } from '../snapshot/format/parse-snapshot.ts';
 import type { ServedSet } from '../snapshot/format/schema.ts';
 import {
   documentPathIssue,
@@ -106,8 +106,8 @@ interface ReadSet {
   readonly resourceLists?: ReadonlyMap<string, ParsedAPIResourceList>;
 }
 
-/** What the documents of a server said that have not changed since (`/api`, `/apis`, and the index): most never do. */
-const readBefore = new WeakMap<ServerDocument, { readonly apis: ServerDocument; readonly read: ReadSet }>();
+/** What documents said, by `/api` and `/apis`: most never change, and servers of one version give the same ones. */
+const readBefore = new WeakMap<ServerDocument, WeakMap<ServerDocument, Promise<ServedSet | undefined>>>();
 const indexReadBefore = new WeakMap<ServerDocument, OpenApiReading>();
 
 const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
@@ -123,19 +123,24 @@ async function readSet(
     documents.get('/api', ownDiscoveryAccept, signal),
     documents.get('/apis', ownDiscoveryAccept, signal),
   ]);
-  const before = readBefore.get(api);
-  if (before?.apis === apis) return before.read;
+  const readWith = readBefore.get(api) ?? new WeakMap<ServerDocument, Promise<ServedSet | undefined>>();
+  readBefore.set(api, readWith);
+  const reading = readWith.get(apis) ?? aggregatedSet(api, apis);
+  readWith.set(apis, reading);
+  const set = await reading;
+  if (set !== undefined) return { set };
+  const { groups, resourceLists } = await readClassic(documents, concurrentDocuments, unlisted, signal);
+  return { set: await acceptableSet(groups, createTimeSlice()), resourceLists };
+}
+
+/** @returns `undefined` where a document is not in aggregated form @throws {ReadError | DiscoveryDocumentError} */
+async function aggregatedSet(api: ServerDocument, apis: ServerDocument): Promise<ServedSet | undefined> {
   const slice = createTimeSlice();
   const legacy = await parseJson('/api', api);
   const others = await parseJson('/apis', apis);
-  if (!v.is(aggregatedDocument, legacy) || !v.is(aggregatedDocument, others)) {
-    const { groups, resourceLists } = await readClassic(documents, concurrentDocuments, unlisted, signal);
-    return { set: await acceptableSet(groups, slice), resourceLists };
-  }
+  if (!v.is(aggregatedDocument, legacy) || !v.is(aggregatedDocument, others)) return undefined;
   const groups = [...(await ownGroups(legacy, true, slice)), ...(await ownGroups(others, false, slice))];
-  const read = { set: await acceptableSet(groups, slice) };
-  readBefore.set(api, { apis, read });
-  return read;
+  return acceptableSet(groups, slice);
 }
 
 /**
@@ -162,9 +167,9 @@ async function acceptableSet(groups: readonly APIGroupDiscovery[], slice: TimeSl
   if (Object.keys(storageVersions).length === 0) {
     throw new ReadError('NothingServed', 'discovery is empty: the server is still starting');
   }
-  const issues = await servedSetIssues(set);
-  if (issues.length === 0) return set;
-  const reason = `routers would refuse a snapshot with what it says: ${describeIssues(issues)}`;
+  const checked = await checkServedSet(set);
+  if (checked.ok) return checked.set;
+  const reason = `routers would refuse a snapshot with what it says: ${describeIssues(checked.issues)}`;
   throw new ReadError('InvalidDocument', reason);
 }
 

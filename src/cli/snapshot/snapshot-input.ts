@@ -3,10 +3,16 @@ import type { DocumentIssue } from '../../runtime/validation.ts';
 import { parseSnapshotText } from '../../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { SnapshotError } from '../../snapshot/format/snapshot-error.ts';
+import { parseStoredSnapshotText } from '../../snapshot/receiving/snapshot-store.ts';
 import { buildRoutingTable, renewedTable } from '../../snapshot/routing-table/build-routing-table.ts';
 import type { RoutingTable } from '../../snapshot/routing-table/routing-table.ts';
 import { describeKeysIssue, type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { openRenewal, openSnapshot, sealedDigest } from '../../snapshot/signing/open-sealed.ts';
+import {
+  openRenewal,
+  openSnapshot,
+  partsOfSealed,
+  sealedDigest,
+} from '../../snapshot/signing/open-sealed.ts';
 import { type CommandContext, CommandFailure, readInputFile } from '../terminal/command-context.ts';
 
 interface SnapshotInput {
@@ -16,8 +22,8 @@ interface SnapshotInput {
 }
 
 /**
- * Reads a snapshot file to look at: plain JSON, or signed as routers take and store it (the snapshot on the first
- * line, its last renewal on the second). With keys, both signatures must hold; without, only the content of the
+ * Reads a snapshot file to look at: plain JSON, or signed as routers take and store it (the snapshot on two
+ * lines, its last renewal on the third). With keys, both signatures must hold; without, only the content of the
  * snapshot is looked at, and the notes say so.
  * @param name the flag or argument that names the file
  * @throws {CommandFailure} exit code 2, one line for each error with its path.
@@ -37,11 +43,12 @@ export async function readSnapshotInput(
     const table = buildRoutingTable(await parse(path, text));
     return { table, notes: ['the snapshot is not signed: no router takes it'] };
   }
-  const [sealed = '', renewal] = text.split(/\r?\n/);
+  const { snapshot: sealed, renewal } = parseStoredSnapshotText(text);
   if (keys !== undefined) return openSealed(path, sealed, renewal, keys);
   const ignored = renewal === undefined ? '' : ', and its renewal was not looked at';
+  const { jws, sets } = partsOfSealed(sealed);
   return {
-    table: buildRoutingTable(await parse(path, payloadText(path, sealed))),
+    table: buildRoutingTable(await parse(path, payloadText(path, jws), sets)),
     notes: [`the signature of the snapshot was not checked${ignored}: give --snapshot-keys`],
   };
 }
@@ -73,8 +80,8 @@ async function openSealed(
   }
 }
 
-async function parse(path: string, text: string): Promise<Snapshot> {
-  const parsed = await parseSnapshotText(text);
+async function parse(path: string, text: string, sets?: string): Promise<Snapshot> {
+  const parsed = await parseSnapshotText(text, sets);
   if (parsed.ok) return parsed.snapshot;
   throw new CommandFailure(2, issueLines(path, parsed.issues));
 }

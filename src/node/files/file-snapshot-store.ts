@@ -11,7 +11,7 @@ import {
 import { replaceFile } from './write-whole-file.ts';
 
 /**
- * Stores the snapshot in one file: the sealed snapshot on the first line, its last renewal on the second. A file with
+ * Stores the snapshot in one file: the sealed snapshot on two lines, its last renewal on the third. A file with
  * only a sealed snapshot, as `sync --out` writes it, can be copied in its place.
  *
  * A save is atomic: the new file is written next to the old one, synced and renamed over it. A crash or a full disk leaves

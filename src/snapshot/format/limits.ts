@@ -3,9 +3,9 @@
  * bound can be read without harm. Snapshots are signed, but a bug in their maker must not take routers down.
  */
 export const snapshotLimits = {
-  /** 50 servers with 400 resources each take under 250 KB; discovery of a cluster with 1,000 CRDs some MB. */
+  /** Of the sets together, and of the rest. 50 servers with 400 resources each take under 250 KB; 1,000 CRDs some MB. */
   bytes: 8 * 1024 * 1024,
-  /** Characters that the discovery of all sets has when what they share is written out for each of them. */
+  /** Characters that all sets have when what they share is written out for each of them. */
   unpacked: 32 * 1024 * 1024,
   /** A snapshot's deepest value (the kind of an accepted type of a subresource in discovery) is 13 deep. */
   depth: 32,
@@ -21,8 +21,6 @@ export const snapshotLimits = {
   subresources: 128,
   /** Groups in the discovery of one set. */
   groups: 5_000,
-  /** Groups that several sets hold. */
-  pooledGroups: 20_000,
   /** OpenAPI v3 documents: one for each group version. */
   documents: 20_000,
   /** Verbs, short names, categories and accepted types of one resource. */
@@ -35,11 +33,11 @@ export const snapshotLimits = {
   relativeURL: 2_048,
 } as const;
 
-/** Base64url of the largest payload (RFC 4648: 4 characters for 3 bytes), a header and a signature. */
+/** Sets and what is signed, in base64url (RFC 4648: 4 characters for 3 bytes), together; a header and a signature. */
 export const sealedSnapshotLimit = Math.ceil((snapshotLimits.bytes * 4) / 3) + 4_096;
 
 /** A renewal holds three short fields. */
 export const sealedRenewalLimit = 4_096;
 
-/** Both as they are stored: two lines and their ends. */
-export const storedSnapshotLimit = sealedSnapshotLimit + sealedRenewalLimit + 4;
+/** Both as they are stored: three lines and their ends. */
+export const storedSnapshotLimit = sealedSnapshotLimit + sealedRenewalLimit + 6;

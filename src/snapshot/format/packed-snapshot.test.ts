@@ -6,7 +6,7 @@ import { servedSetKeyOf, servedSetOf, snapshotOf } from '../../../test/support/s
 import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { snapshotLimits } from './limits.ts';
-import { isSameContent, snapshotText } from './packed-snapshot.ts';
+import { headText, isSameContent, setsText, snapshotText } from './packed-snapshot.ts';
 import { parseSnapshot, parseSnapshotText } from './parse-snapshot.ts';
 import type { Snapshot } from './schema.ts';
 import { servedSetKey } from './served-set-key.ts';
@@ -25,22 +25,51 @@ function mixed(): Snapshot {
   });
 }
 
-test('what several sets hold stands once in the packed snapshot, and comes back in each of them', async () => {
-  const snapshot = mixed();
+/** The text of a snapshot, and its sets as they stand in it. */
+async function packedText(snapshot: Snapshot) {
   const text = await snapshotText(snapshot);
-  const packed = JSON.parse(text) as { readonly discoveryGroups: unknown };
-  assert.deepEqual(packed.discoveryGroups, [group('apps', 'deployments')]);
-  assert.equal(text, canonicalJson(packed));
-  assert.deepEqual(await parseSnapshotText(text), { ok: true, snapshot });
-  const parsed = await parseSnapshot(packed);
+  return { text, sets: Object.values((JSON.parse(text) as { readonly servedSets: object }).servedSets) };
+}
+
+test('a set is sent as what differs from the one before it, and comes back whole', async () => {
+  const snapshot = mixed();
+  const [first = '', second = '', third = ''] = Object.keys(snapshot.servedSets);
+  const { text, sets } = await packedText(snapshot);
+  assert.deepEqual(sets, [
+    snapshot.servedSets[first],
+    {
+      base: first,
+      discovery: [0, group('batch', 'jobs', 'cronjobs')],
+      storageVersions: { 'batch.jobs': null, 'core.pods': ['v1'] },
+    },
+    {
+      base: second,
+      discovery: [0],
+      storageVersions: { 'core.pods': null, 'apps.deployments': ['v1'] },
+    },
+  ]);
+  assert.ok(third !== '');
+  const parsed = await parseSnapshotText(text);
+  assert.deepEqual(parsed, { ok: true, snapshot });
   assert.ok(parsed.ok);
   const [one, other] = Object.values(parsed.snapshot.servedSets).map(({ discovery }) => discovery?.[0]);
   assert.equal(one, other);
 });
 
-test('a snapshot whose sets share nothing is packed as it is', async () => {
-  const snapshot = snapshotOf({ a: { serves: ['v1/pods'], discovery: [group('apps'), group('apps')] } });
-  assert.equal(await snapshotText(snapshot), canonicalJson(snapshot));
+test('a map that only one of two sets has is told, and so is one that is empty', async () => {
+  const hashes = { 'core.pods': '8aSe+NMegvE=' };
+  const snapshot = snapshotOf({
+    a: { serves: ['v1/pods'], storageVersionHashes: hashes, discovery: [], schemas: {} },
+    b: { serves: ['v1/pods'], storageVersionHashes: {} },
+    c: { serves: ['v1/pods'], schemas: { 'core.pods': { v1: '8aSe+NMegvE=' } } },
+  });
+  const { text, sets } = await packedText(snapshot);
+  const [first, second] = Object.keys(snapshot.servedSets);
+  assert.deepEqual(sets.slice(1), [
+    { base: first, discovery: null, storageVersionHashes: { 'core.pods': null }, schemas: null },
+    { base: second, storageVersionHashes: null, schemas: { 'core.pods': { v1: '8aSe+NMegvE=' } } },
+  ]);
+  assert.deepEqual(await parseSnapshotText(text), { ok: true, snapshot });
 });
 
 test('packed and read again, every snapshot is what it was, and packed the same way again', async () => {
@@ -102,40 +131,42 @@ test('what came back before is not looked at again; a set under another key is',
   assert.match(refused.ok ? '' : (refused.issues[0]?.message ?? ''), /must be named by the hash/);
 });
 
-test('of a text only what the snapshot before does not have is parsed', async () => {
-  const before = await parseSnapshotText(await snapshotText(mixed()));
+test('sets that a reader has are not sent to it again', async () => {
+  const before = await parseSnapshot(mixed());
   assert.ok(before.ok);
-  const text = await snapshotText(mixed());
-  const [key = ''] = Object.keys(before.snapshot.servedSets);
-  // Nothing looks at the set of a known key: what stands there is not even JSON.
-  const start = text.indexOf(`"${key}":{`) + key.length + 4;
-  const broken = `${text.slice(0, start)}"broken"${text.slice(start)}`;
-  assert.equal((await parseSnapshotText(broken)).ok, false);
-  const parsed = await parseSnapshotText(broken, before.snapshot);
-  assert.ok(parsed.ok);
-  assert.equal(parsed.snapshot.servedSets[key], before.snapshot.servedSets[key]);
+  const { servers, servedSets } = before.snapshot;
+  const set = { ...servedSetOf(['v1/nodes']), discovery: [group('apps', 'deployments'), group('new')] };
+  const key = servedSetKeyOf(set);
+  const next = {
+    ...before.snapshot,
+    servers: [...servers.slice(1), { id: 'd', serves: key }],
+    servedSets: { ...servedSets, [key]: set },
+  };
+  const change = await setsText(next.servedSets, servedSets);
+  assert.deepEqual(Object.keys(JSON.parse(change) as object), [key]);
+  assert.equal((await parseSnapshotText(await headText(next), change)).ok, false);
 
-  const changed = { ...servedSetOf(['v1/nodes']), discovery: [group('apps', 'deployments'), group('new')] };
-  const changedKey = servedSetKeyOf(changed);
-  const [server] = before.snapshot.servers;
-  const next = await parseSnapshotText(
-    await snapshotText({
-      ...before.snapshot,
-      servers: [...before.snapshot.servers, { ...server, id: 'd', serves: changedKey }],
-      servedSets: { ...before.snapshot.servedSets, [changedKey]: changed },
-    }),
-    before.snapshot,
-  );
-  assert.ok(next.ok);
-  const [shared] = Object.values(before.snapshot.servedSets).map(({ discovery }) => discovery?.[0]);
-  assert.equal(next.snapshot.servedSets[changedKey]?.discovery?.[0], shared);
+  const parsed = await parseSnapshotText(await headText(next), change, before.snapshot);
+  assert.ok(parsed.ok);
+  const used = new Set(next.servers.map(({ serves }) => serves));
+  const kept = Object.entries(next.servedSets).filter(([each]) => used.has(each));
+  assert.deepEqual(parsed.snapshot, { ...next, servedSets: Object.fromEntries(kept) });
+  const shared = Object.values(servedSets).at(-1)?.discovery?.[0];
+  assert.equal(parsed.snapshot.servedSets[key]?.discovery?.[0], shared);
 });
 
 const hostile: readonly (readonly [what: string, changes: object, issue: RegExp])[] = [
-  ['a place that is not there', { discovery: [1] }, /discovery\[0\]: must be a group, or its place/],
-  ['a place below the first', { discovery: [-1] }, /discovery\[0\]: must be a group, or its place/],
-  ['half a place', { discovery: [0.5] }, /discovery\[0\]: must be a group, or its place/],
+  ['a place that is not there', { discovery: [1] }, /discovery\[0\]: must be a group, or the place/],
+  ['a place below the first', { discovery: [-1] }, /discovery\[0\]: must be a group, or the place/],
+  ['half a place', { discovery: [0.5] }, /discovery\[0\]: must be a group, or the place/],
   ['a name for a place', { discovery: ['0'] }, /discovery\[0\]: must be an object/],
+  ['a base that is not there', { base: 'sha256:0' }, /base: must be the key of a set before it/],
+  [
+    'a change that takes away what a set must have',
+    { storageVersions: null },
+    /storageVersions: must be an object/,
+  ],
+  ['another name than that of its content', {}, /must be named by the hash of its content/],
   [
     'a small text that stands for a huge one',
     { discovery: new Array(1000).fill(0) },
@@ -147,16 +178,10 @@ for (const [what, changes, issue] of hostile) {
     const huge = group('apps', ...Array.from({ length: 1000 }, (_, index) => `resource${index}`));
     const repeated = Math.ceil(snapshotLimits.unpacked / canonicalJson(huge).length);
     assert.ok(repeated < 1000, 'a thousand of them are over the limit');
-    const set = { ...servedSetOf(['v1/pods']), ...changes };
-    const [server] = snapshotOf({ a: ['v1/pods'] }).servers;
-    const key = servedSetKeyOf(servedSetOf(['v1/pods']));
-    const packed = {
-      ...snapshotOf({ a: ['v1/pods'] }),
-      servers: [{ ...server, serves: key }],
-      servedSets: { [key]: set },
-      discoveryGroups: [huge],
-    };
-    const parsed = await parseSnapshot(packed);
+    const snapshot = snapshotOf({ a: { serves: ['v1/pods'], discovery: [huge] }, b: ['v1/pods'] });
+    const [base = '', key = ''] = Object.keys(snapshot.servedSets);
+    const servedSets = { ...snapshot.servedSets, [key]: { base, storageVersions: {}, ...changes } };
+    const parsed = await parseSnapshot({ ...snapshot, servedSets });
     assert.ok(!parsed.ok);
     const [first] = parsed.issues;
     assert.match(`${first?.path}: ${first?.message}`, issue);

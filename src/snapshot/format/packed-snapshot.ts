@@ -1,52 +1,129 @@
+import type { APIGroupDiscovery } from '../../apimachinery/discovery-types.ts';
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { isSameJson } from '../../runtime/same-json.ts';
 import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
 import type { ServedSet, Snapshot } from './schema.ts';
-import { groupTexts, setText, sortedMembers } from './served-set-key.ts';
+import { type PackedSet, setText } from './served-set-key.ts';
+
+/** What `set` has that `base` has not, and the other way round. */
+export async function differenceFrom(
+  [baseKey, base]: readonly [key: string, set: ServedSet],
+  set: ServedSet,
+  slice: TimeSlice = createTimeSlice(),
+): Promise<PackedSet> {
+  const { discovery, ...maps } = set;
+  const { discovery: baseGroups, ...baseMaps } = base;
+  const difference: Record<string, unknown> = { base: baseKey };
+  if (discovery !== baseGroups) {
+    const places = new Map((baseGroups ?? []).map(({ metadata }, place) => [metadata.name, place]));
+    const groups: (APIGroupDiscovery | number)[] = [];
+    for (const group of discovery ?? []) {
+      const place = places.get(group.metadata.name) ?? -1;
+      groups.push(isSameGroup(group, baseGroups?.[place]) ? place : group);
+      await slice.rest();
+    }
+    const isSame = groups.length === baseGroups?.length && groups.every((each, place) => each === place);
+    if (discovery === undefined) difference['discovery'] = null;
+    else if (!isSame) difference['discovery'] = groups;
+  }
+  const from = new Map<string, Readonly<Record<string, unknown>> | undefined>(Object.entries(baseMaps));
+  for (const [name, map] of Object.entries(maps)) {
+    const changes = map === from.get(name) ? undefined : await changesOf(from.get(name), map, slice);
+    if (changes !== undefined) difference[name] = changes;
+    from.delete(name);
+  }
+  for (const [name, map] of from) if (map !== undefined) difference[name] = null;
+  return difference;
+}
+
+/** Members in another order make another one: it is sent again, and nothing else comes of it. */
+function isSameGroup(group: APIGroupDiscovery, other: APIGroupDiscovery | undefined): boolean {
+  return group === other || JSON.stringify(group) === JSON.stringify(other);
+}
+
+/** @returns `undefined` where nothing differs, `null` where only the base has a map */
+async function changesOf(
+  base: Readonly<Record<string, unknown>> | undefined,
+  map: Readonly<Record<string, unknown>> | undefined,
+  slice: TimeSlice,
+): Promise<Readonly<Record<string, unknown>> | null | undefined> {
+  if (map === undefined) return base === undefined ? undefined : null;
+  if (base === undefined) return map;
+  const changes: [string, unknown][] = [];
+  let looked = 0;
+  for (const [key, value] of Object.entries(map)) {
+    if (!isSameJson(value, Object.hasOwn(base, key) ? base[key] : undefined)) changes.push([key, value]);
+    if (++looked % 64 === 0) await slice.rest();
+  }
+  for (const key of Object.keys(base)) if (!Object.hasOwn(map, key)) changes.push([key, null]);
+  return changes.length === 0 ? undefined : Object.fromEntries(changes);
+}
+
+/** What was written of a set last, and as what differs from which. */
+const written = new WeakMap<ServedSet, { readonly base: ServedSet | undefined; readonly text: string }>();
 
 /**
- * A snapshot as it is signed and stored: canonical JSON, so that the same snapshot is the same text. API servers of
- * neighbouring versions describe most of their groups in the same words: what several sets hold stands once, in
- * `discoveryGroups`, which is left out where nothing is shared, and the sets name it by its place there.
- * @param isPacked false: every set holds its groups itself
+ * The sets of a snapshot as they are sent and stored, each as what differs from the one before it: API servers of neighbouring
+ * versions describe most of what they serve in the same words.
+ * @param known sets that the reader has: they are left out
  */
-export async function snapshotText(snapshot: Snapshot, isPacked = true): Promise<string> {
+export async function setsText(
+  sets: Snapshot['servedSets'],
+  known: Snapshot['servedSets'] = {},
+): Promise<string> {
   const slice = createTimeSlice();
-  const sets: (readonly [key: string, set: ServedSet, groups: readonly string[] | undefined])[] = [];
-  const uses = new Map<string, number>();
-  for (const [key, set] of sortedMembers(snapshot.servedSets)) {
-    const groups = await groupTexts(set, slice);
-    // A group that one set lists twice is not shared by that.
-    for (const text of new Set(groups)) uses.set(text, (uses.get(text) ?? 0) + 1);
-    sets.push([key, set, groups]);
+  const members: string[] = [];
+  let base: [key: string, set: ServedSet] | undefined;
+  for (const [key, set] of Object.entries(sets)) {
+    if (!Object.hasOwn(known, key)) {
+      const before = written.get(set);
+      const text =
+        before !== undefined && before.base === base?.[1]
+          ? before.text
+          : await setText(base === undefined ? set : await differenceFrom(base, set, slice), slice);
+      // The first one is long, and its parts are remembered as it is.
+      if (base !== undefined) written.set(set, { base: base[1], text });
+      members.push(`${JSON.stringify(key)}:${text}`);
+    }
+    base = [key, set];
   }
-  const places = new Map<string, number>();
-  const placed = (text: string): string => {
-    if (!isPacked || (uses.get(text) ?? 0) < 2) return text;
-    const place = places.get(text) ?? places.size;
-    places.set(text, place);
-    return String(place);
-  };
-  const setTexts: string[] = [];
-  for (const [key, set, groups] of sets) {
-    setTexts.push(`${JSON.stringify(key)}:${await setText(set, groups?.map(placed), slice)}`);
-  }
-  const pool = places.size === 0 ? '' : `"discoveryGroups":[${[...places.keys()].join(',')}],`;
+  return `{${members.join(',')}}`;
+}
+
+/** A snapshot without its sets, which the keys of the servers stand for: canonical JSON, so that the same is the same text. */
+export async function headText(snapshot: Snapshot): Promise<string> {
+  const slice = createTimeSlice();
   return [
     `{"apiServices":${await listText(snapshot.apiServices, slice)},"apiVersion":${JSON.stringify(snapshot.apiVersion)},`,
-    `"customResourceGroups":${await listText(snapshot.customResourceGroups, slice)},${pool}`,
+    `"customResourceGroups":${await listText(snapshot.customResourceGroups, slice)},`,
     `"kind":${JSON.stringify(snapshot.kind)},"metadata":${canonicalJson(snapshot.metadata)},`,
-    `"servedSets":{${setTexts.join(',')}},"servers":${await listText(snapshot.servers, slice)}}`,
+    `"servers":${await listText(snapshot.servers, slice)}}`,
   ].join('');
 }
 
+/** The whole snapshot. @param isPacked false: every set is whole */
+export async function snapshotText(snapshot: Snapshot, isPacked = true): Promise<string> {
+  const head = await headText(snapshot);
+  const sets = isPacked ? await setsText(snapshot.servedSets) : await wholeSetsText(snapshot.servedSets);
+  return `${head.slice(0, -1)},"servedSets":${sets}}`;
+}
+
+async function wholeSetsText(sets: Snapshot['servedSets']): Promise<string> {
+  const slice = createTimeSlice();
+  const members: string[] = [];
+  for (const [key, set] of Object.entries(sets)) {
+    members.push(`${JSON.stringify(key)}:${await setText(set, slice)}`);
+  }
+  return `{${members.join(',')}}`;
+}
+
 async function listText(items: readonly object[], slice: TimeSlice): Promise<string> {
-  const texts: string[] = [];
+  const members: string[] = [];
   for (const item of items) {
-    texts.push(canonicalJson(item));
+    members.push(canonicalJson(item));
     await slice.rest();
   }
-  return `[${texts.join(',')}]`;
+  return `[${members.join(',')}]`;
 }
 
 /** Whether two snapshots say the same, but for generation and time. The keys of the sets stand for their content. */

@@ -40,7 +40,7 @@ import {
   versionIssue,
   versionName,
 } from './schema.ts';
-import { groupText, servedSetKey } from './served-set-key.ts';
+import { groupText, type PackedSet, servedSetKey } from './served-set-key.ts';
 
 type ParseSnapshotResult =
   | { readonly ok: true; readonly snapshot: Snapshot }
@@ -61,25 +61,28 @@ function checkedBefore<Value>(checked: WeakMap<object, Value>, input: unknown): 
  * Reads a snapshot as JSON text, at most 8 MiB of it (`snapshotLimits.bytes`, counted as UTF-8).
  * Never throws for bad input.
  *
- * @param previous one that was checked: sets of its keys are taken from it without being looked at, and groups of the same
- *   text without being parsed
+ * @param setsText its sets (`setsText`), where they are not in `text`; at most as long
+ * @param previous one that was checked: has the sets that are named and not there, and what differs from one of its sets
+ *   can be read
  */
-export async function parseSnapshotText(text: string, previous?: Snapshot): Promise<ParseSnapshotResult> {
-  if (!fitsInBytes(text, snapshotLimits.bytes)) {
-    return { ok: false, issues: [{ path: '', message: `is larger than ${snapshotLimits.bytes} bytes` }] };
+export async function parseSnapshotText(
+  text: string,
+  setsText?: string,
+  previous?: Snapshot,
+): Promise<ParseSnapshotResult> {
+  const slice = createTimeSlice();
+  const values: unknown[] = [];
+  for (const each of setsText === undefined ? [text] : [text, setsText]) {
+    if (!fitsInBytes(each, snapshotLimits.bytes)) {
+      return { ok: false, issues: [{ path: '', message: `is larger than ${snapshotLimits.bytes} bytes` }] };
+    }
+    const parsed = await parseLargeJson(each, snapshotLimits.depth, slice);
+    if (!parsed.ok) return { ok: false, issues: [parsed.issue] };
+    values.push(parsed.value);
   }
-  const sets = new Map(Object.entries(previous?.servedSets ?? {}));
-  const groups = new Map(
-    [...sets.values()].flatMap(({ discovery = [] }) => discovery).map((group) => [groupText(group), group]),
-  );
-  const group = (itsText: string) => groups.get(itsText);
-  const known = new Map<string, (key: string) => object | undefined>([
-    ['servedSets', (key) => sets.get(key)],
-    ['discoveryGroups', group],
-    ['discovery', group],
-  ]);
-  const parsed = await parseLargeJson(text, snapshotLimits.depth, createTimeSlice(), known);
-  return parsed.ok ? parseSnapshot(parsed.value) : { ok: false, issues: [parsed.issue] };
+  const [head, servedSets] = values;
+  const whole = servedSets !== undefined && isJsonObject(head) ? { servedSets, ...head } : head;
+  return parseSnapshot(whole, previous);
 }
 
 function fitsInBytes(text: string, limit: number): boolean {
@@ -91,10 +94,11 @@ function fitsInBytes(text: string, limit: number): boolean {
 /**
  * Checks a snapshot, the whole of it: shape, names, limits, references between its parts, and that each
  * set's key is the hash of its content. Strict: an unknown field is an error. Never throws for bad
- * input. Both forms are read: the plain one and, as it is signed, the packed one (`snapshotText`); what comes back
- * is plain, with groups that several sets hold as one object. What came back before is not checked again.
+ * input. Sets are read whole and, as they are sent, as what differs from another one (`setsText`); what comes back has the
+ * sets that servers serve, whole, with what several of them have as one object. What came back before is not checked again.
  *
  * @param input a value as `JSON.parse` makes it. It must not change until the result is there.
+ * @param previous as of `parseSnapshotText`
  *
  * @example
  * ```ts
@@ -102,17 +106,27 @@ function fitsInBytes(text: string, limit: number): boolean {
  * if (!result.ok) console.log(result.issues.length > 0); // true
  * ```
  */
-export async function parseSnapshot(input: unknown): Promise<ParseSnapshotResult> {
+export async function parseSnapshot(input: unknown, previous?: Snapshot): Promise<ParseSnapshotResult> {
   const issues = new IssueList();
-  const snapshot = await new SnapshotReader(issues, createTimeSlice()).snapshot(input);
+  const snapshot = await new SnapshotReader(issues, createTimeSlice(), previous).snapshot(input);
   return snapshot === undefined ? { ok: false, issues: issues.toArray() } : { ok: true, snapshot };
 }
 
-/** What is wrong with a set by itself; nothing, if a snapshot can hold it. */
-export async function servedSetIssues(set: ServedSet): Promise<readonly DocumentIssue[]> {
+type CheckedSet =
+  | { readonly ok: true; readonly key: string; readonly set: ServedSet }
+  | { readonly ok: false; readonly issues: readonly DocumentIssue[] };
+
+/**
+ * Checks a set by itself, and gives it its key. It comes back as it would from a snapshot, and is not checked again there.
+ * @param base one that was checked, where `set` is what differs from it
+ */
+export async function checkServedSet(
+  set: PackedSet,
+  base?: readonly [key: string, set: ServedSet],
+): Promise<CheckedSet> {
   const issues = new IssueList();
-  await new SnapshotReader(issues, createTimeSlice()).setAlone(set);
-  return issues.toArray();
+  const checked = await new SnapshotReader(issues, createTimeSlice()).setAlone(set, base);
+  return checked === undefined ? { ok: false, issues: issues.toArray() } : { ok: true, ...checked };
 }
 
 type Read<Value> = (input: unknown, path: string) => Value | undefined | Promise<Value | undefined>;
@@ -124,12 +138,12 @@ const members = [
   'metadata',
   'servers',
   'servedSets',
-  'discoveryGroups',
   'apiServices',
   'customResourceGroups',
 ] as const;
 
 const setMembers = [
+  'base',
   'storageVersions',
   'subresources',
   'storageVersionHashes',
@@ -139,15 +153,24 @@ const setMembers = [
   'openapiV3',
 ] as const;
 
+/** Of an entry of a map of a set, as it counts towards `snapshotLimits.unpacked`: what differs in one entry is a map anew. */
+const entryCharacters = 16;
+
 /** Reads a snapshot in small pieces, each against its own schema. Collects all errors, and rests in between. */
 class SnapshotReader {
   readonly #issues: IssueList;
   readonly #slice: TimeSlice;
+  /** Sets by key: of the snapshot before, and read from this one. */
+  readonly #held: ReadonlyMap<string, ServedSet>;
+  readonly #sets = new Map<string, ServedSet>();
+  /** Snapshots in memory hold one object for a group that several sets have: it is read once. */
+  readonly #groups = new Map<unknown, APIGroupDiscovery>();
   #characters = 0;
 
-  constructor(issues: IssueList, slice: TimeSlice) {
+  constructor(issues: IssueList, slice: TimeSlice, previous?: Snapshot) {
     this.#issues = issues;
     this.#slice = slice;
+    this.#held = new Map(Object.entries(previous?.servedSets ?? {}));
   }
 
   async snapshot(input: unknown): Promise<Snapshot | undefined> {
@@ -166,7 +189,13 @@ class SnapshotReader {
     if (Array.isArray(document.servers) && document.servers.length === 0) {
       this.#issues.add('servers', 'must list at least one server');
     }
-    const servedSets = await this.#servedSets(document.servedSets, document.discoveryGroups);
+    if (document.servedSets !== undefined || this.#held.size === 0) await this.#readSets(document.servedSets);
+    const served = new Set(servers.map(({ serves }) => serves));
+    const kept = [...this.#held].filter(([key]) => served.has(key));
+    for (const [, set] of kept) await this.#fits(set);
+    const read = [...this.#sets].filter(([key]) => served.has(key) && !this.#held.has(key));
+    // Those that are held stand first: the others were sent as what differs from them.
+    const servedSets = Object.fromEntries([...kept, ...read]);
     const apiServices = await this.#listOnce(
       checkedApiServices,
       document.apiServices,
@@ -198,8 +227,12 @@ class SnapshotReader {
     };
   }
 
-  async setAlone(input: unknown): Promise<void> {
-    await this.#set(input, '', '', (group, path) => this.#group(group, path));
+  setAlone(
+    set: PackedSet,
+    base?: readonly [key: string, set: ServedSet],
+  ): Promise<{ readonly key: string; readonly set: ServedSet } | undefined> {
+    if (base !== undefined) this.#sets.set(...base);
+    return this.#set(set, '');
   }
 
   #serverReader(servedSets: unknown): Read<SnapshotServer> {
@@ -211,7 +244,8 @@ class SnapshotReader {
       const first = paths.get(id);
       if (first === undefined) paths.set(id, path);
       else this.#issues.add(`${path}.id`, `must be unique: ${quoted(id)} is also the id of ${first}`);
-      if (isJsonObject(servedSets) && !Object.hasOwn(servedSets, serves)) {
+      const isGiven = isJsonObject(servedSets) ? Object.hasOwn(servedSets, serves) : this.#held.size === 0;
+      if (!isGiven && !this.#held.has(serves)) {
         this.#issues.add(`${path}.serves`, `must be a key of servedSets; there is no ${quoted(serves)}`);
       }
       return read;
@@ -232,103 +266,150 @@ class SnapshotReader {
     };
   }
 
-  /** @param pool `discoveryGroups`; `undefined` in a snapshot that is not packed */
-  async #servedSets(input: unknown, pool: unknown): Promise<Record<string, ServedSet>> {
-    /** Snapshots in memory hold one object for a group that several sets have: it is read once. */
-    const groups = new Map<unknown, APIGroupDiscovery>();
-    const readGroup = async (given: unknown, path: string): Promise<APIGroupDiscovery | undefined> => {
-      const group =
-        groups.get(given) ?? checkedBefore(checkedGroups, given) ?? (await this.#group(given, path));
-      if (group !== undefined) groups.set(given, group);
-      return group;
-    };
-    const pooled =
-      pool === undefined
-        ? []
-        : await this.#list(pool, 'discoveryGroups', snapshotLimits.pooledGroups, async (given, path) => ({
-            group: await readGroup(given, path),
-          }));
-    const readPlaceOrGroup: Read<APIGroupDiscovery> = (given, path) => {
-      if (typeof given !== 'number') return readGroup(given, path);
-      const place = pooled[given];
-      if (place === undefined) {
-        const range = `which has ${pooled.length}`;
-        this.#issues.add(path, `must be a group, or its place in discoveryGroups, ${range}`);
-      }
-      return place?.group;
-    };
-    const { servedSets: maximum } = snapshotLimits;
-    return this.#record(input, 'servedSets', maximum, setKeyIssue, async (given, path, key) => {
-      const before = checkedBefore(checkedSets, given);
-      if (before?.key !== key) return this.#set(given, path, key, readPlaceOrGroup);
-      return (await this.#fits(before.set)) ? before.set : undefined;
-    });
+  async #readSets(input: unknown): Promise<void> {
+    await this.#record(
+      input,
+      'servedSets',
+      snapshotLimits.servedSets,
+      setKeyIssue,
+      async (given, path, key) => {
+        const before = checkedBefore(checkedSets, given);
+        const isSame = before?.key === key && (await this.#fits(before.set));
+        const read = isSame ? before : await this.#set(given, path);
+        if (read === undefined || setKeyIssue(key) !== undefined) return;
+        if (read.key === key) this.#sets.set(key, read.set);
+        else this.#issues.add(path, `must be named by the hash of its content, ${read.key}`);
+      },
+    );
   }
 
   async #set(
     input: unknown,
     path: string,
-    key: string,
-    readGroup: Read<APIGroupDiscovery>,
-  ): Promise<ServedSet | undefined> {
+  ): Promise<{ readonly key: string; readonly set: ServedSet } | undefined> {
     const issuesBefore = this.#issues.count;
     const given = this.#members(input, path, setMembers);
     if (given === undefined) return undefined;
-    const record = <Value>(name: (typeof setMembers)[number], keyIssue: KeyIssue, readValue: Read<Value>) => {
-      const { resources, documents } = snapshotLimits;
-      const maximum = name === 'openapiV3' ? documents : resources;
-      return this.#record(given[name], fieldPath(path, name), maximum, keyIssue, readValue);
+    const baseKey = String(given.base);
+    const base = this.#sets.get(baseKey) ?? this.#held.get(baseKey);
+    if (given.base !== undefined && base === undefined) {
+      this.#issues.add(fieldPath(path, 'base'), 'must be the key of a set before it, or of one that is held');
+      return undefined;
+    }
+    /** Left out, it is as in the base, and `null`, where the base alone has it. */
+    const member = async <Value>(
+      name: Exclude<(typeof setMembers)[number], 'base'>,
+      inBase: Value | undefined,
+      read: (input: unknown, itsPath: string) => Promise<Value>,
+    ): Promise<Value | undefined> => {
+      const value = given[name];
+      const isNeeded = name === 'storageVersions';
+      if (base !== undefined && value === null && !isNeeded) return undefined;
+      if (value === undefined && (inBase !== undefined || !isNeeded)) return inBase;
+      return read(value, fieldPath(path, name));
     };
-    /** By resource, as `storageVersionName` writes it. */
-    const byResource = <Value>(name: (typeof setMembers)[number], readValue: Read<Value>) =>
-      record(name, storageVersionNameIssue, readValue);
-    /** By resource, then by API version. */
-    const byVersion = <Value>(name: (typeof setMembers)[number], readValue: Read<Value>) =>
-      byResource(name, (each, itsPath) =>
-        this.#record(each, itsPath, snapshotLimits.versions, versionIssue, readValue),
-      );
+    const record = <Value>(
+      name: Exclude<(typeof setMembers)[number], 'base'>,
+      inBase: Readonly<Record<string, Value>> | undefined,
+      keyIssue: KeyIssue,
+      readValue: Read<Value>,
+    ) =>
+      member(name, inBase, async (value, itsPath) => {
+        const maximum = snapshotLimits[name === 'openapiV3' ? 'documents' : 'resources'];
+        if (inBase === undefined) return this.#record(value, itsPath, maximum, keyIssue, readValue);
+        const changes = await this.#record<Value | null>(value, itsPath, maximum, keyIssue, (each, place) =>
+          each === null ? null : readValue(each, place),
+        );
+        const whole = new Map(Object.entries(inBase));
+        for (const [key, change] of Object.entries(changes)) {
+          if (change === null) whole.delete(key);
+          else whole.set(key, change);
+        }
+        if (whole.size > maximum) this.#issues.add(itsPath, `must not come to more than ${maximum} entries`);
+        return Object.fromEntries(whole);
+      });
+    /** By resource, as `storageVersionName` writes it, then by API version. */
+    const byVersion = <Value>(readValue: Read<Value>): Read<Record<string, Value>> => {
+      return (each, itsPath) => this.#record(each, itsPath, snapshotLimits.versions, versionIssue, readValue);
+    };
     const hash = this.#value(storageVersionHash);
-    const set: ServedSet = {
-      ...(given.discovery !== undefined && {
-        discovery: await this.#list(
-          given.discovery,
-          fieldPath(path, 'discovery'),
-          snapshotLimits.groups,
-          readGroup,
-        ),
-      }),
-      storageVersions: await byResource('storageVersions', this.#value(servedVersions)),
-      ...(given.subresources !== undefined && {
-        subresources: await byVersion('subresources', this.#value(subresourceNames)),
-      }),
-      ...(given.storageVersionHashes !== undefined && {
-        storageVersionHashes: await byResource('storageVersionHashes', hash),
-      }),
-      ...(given.schemas !== undefined && { schemas: await byVersion('schemas', hash) }),
-      ...(given.undecodableVersions !== undefined && {
-        undecodableVersions: await byResource('undecodableVersions', this.#value(groupVersions)),
-      }),
-      ...(given.openapiV3 !== undefined && {
-        openapiV3: await record('openapiV3', documentPathIssue, this.#value(serverRelativeURL)),
-      }),
-    };
+    const name = storageVersionNameIssue;
+    const discovery = await member('discovery', base?.discovery, (value, itsPath) =>
+      this.#list(value, itsPath, snapshotLimits.groups, (each, place) =>
+        this.#groupOrPlace(each, place, base),
+      ),
+    );
+    const storageVersions = await record(
+      'storageVersions',
+      base?.storageVersions,
+      name,
+      this.#value(servedVersions),
+    );
+    const subresources = await record(
+      'subresources',
+      base?.subresources,
+      name,
+      byVersion(this.#value(subresourceNames)),
+    );
+    const hashes = await record('storageVersionHashes', base?.storageVersionHashes, name, hash);
+    const schemas = await record('schemas', base?.schemas, name, byVersion(hash));
+    const undecodableVersions = await record(
+      'undecodableVersions',
+      base?.undecodableVersions,
+      name,
+      this.#value(groupVersions),
+    );
+    const openapiV3 = await record(
+      'openapiV3',
+      base?.openapiV3,
+      documentPathIssue,
+      this.#value(serverRelativeURL),
+    );
     // The hash of an invalid set is not compared: a second error would not help.
-    const isWhole = this.#issues.count === issuesBefore && setKeyIssue(key) === undefined;
-    if (!isWhole || !(await this.#fits(set))) return undefined;
-    const wanted = await servedSetKey(set, this.#slice);
-    if (key === wanted) checkedSets.set(set, { key, set });
-    else this.#issues.add(path, `must be named by the hash of its content, ${wanted}`);
-    return set;
+    if (this.#issues.count !== issuesBefore || storageVersions === undefined) return undefined;
+    const set: ServedSet = {
+      ...(discovery && { discovery }),
+      storageVersions,
+      ...(subresources && { subresources }),
+      ...(hashes && { storageVersionHashes: hashes }),
+      ...(schemas && { schemas }),
+      ...(undecodableVersions && { undecodableVersions }),
+      ...(openapiV3 && { openapiV3 }),
+    };
+    if (!(await this.#fits(set, base))) return undefined;
+    const checked = { key: await servedSetKey(set, this.#slice), set };
+    checkedSets.set(set, checked);
+    return checked;
+  }
+
+  #groupOrPlace(
+    given: unknown,
+    path: string,
+    base: ServedSet | undefined,
+  ): APIGroupDiscovery | undefined | Promise<APIGroupDiscovery | undefined> {
+    if (typeof given !== 'number') {
+      return this.#groups.get(given) ?? checkedBefore(checkedGroups, given) ?? this.#group(given, path);
+    }
+    const group = base?.discovery?.[given];
+    if (group === undefined) {
+      const range = `which has ${base?.discovery?.length ?? 0}`;
+      this.#issues.add(path, `must be a group, or the place of one in the base, ${range}`);
+    }
+    return group;
   }
 
   /** Whether the sets until this one, with everything that they share written out for each, are small enough. */
-  async #fits({ discovery = [] }: ServedSet): Promise<boolean> {
+  async #fits(set: ServedSet, base?: ServedSet): Promise<boolean> {
     const { unpacked } = snapshotLimits;
     const isFirst = this.#characters <= unpacked;
-    for (const group of discovery) {
+    for (const group of set.discovery ?? []) {
       this.#characters += groupText(group).length;
       await this.#slice.rest();
     }
+    const { discovery: _discovery, ...maps } = set;
+    const ofBase = new Set<unknown>(Object.values(base ?? {}));
+    const own = Object.values(maps).filter((map) => !ofBase.has(map));
+    for (const map of own) this.#characters += entryCharacters * Object.keys(map ?? {}).length;
     if (this.#characters <= unpacked) return true;
     if (isFirst) this.#issues.add('servedSets', `must not stand for more than ${unpacked} characters`);
     return false;
@@ -348,6 +429,7 @@ class SnapshotReader {
     if (metadata === undefined || this.#issues.count > issuesBefore) return undefined;
     const group = versions === undefined ? { metadata } : { metadata, versions };
     checkedGroups.set(group, group);
+    this.#groups.set(input, group);
     return group;
   }
 

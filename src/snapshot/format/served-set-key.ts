@@ -4,10 +4,23 @@ import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
 import type { ServedSet } from './schema.ts';
 
-/** Of groups, and of sets without their groups. */
+type SetMap = Exclude<keyof ServedSet, 'discovery'>;
+
+/**
+ * A set as it is sent and stored: whole, or as what differs from a set that the reader has. What is not named is as in the
+ * base, `null` is what the base has and this set has not.
+ */
+export type PackedSet = {
+  /** Key of the base. */
+  readonly base?: string;
+  /** A group, or the place of one in the base. */
+  readonly discovery?: readonly (APIGroupDiscovery | number)[] | null | undefined;
+} & { readonly [Name in SetMap]?: Readonly<Record<string, unknown>> | null | undefined };
+
+/** Canonical JSON of groups, and of the maps of sets. What was given must not change. */
 const texts = new WeakMap<object, string>();
 
-/** `canonicalJson` of a group, worked out once for each object. The object must not change. */
+/** `canonicalJson` of a group, worked out once for each object. */
 export function groupText(group: APIGroupDiscovery): string {
   const known = texts.get(group);
   if (known !== undefined) return known;
@@ -16,52 +29,35 @@ export function groupText(group: APIGroupDiscovery): string {
   return text;
 }
 
-/** `canonicalJson` of a set without its groups, worked out once for each object. */
-async function restText(set: ServedSet, slice: TimeSlice): Promise<string> {
-  const known = texts.get(set);
+async function mapText(map: Readonly<Record<string, unknown>>, slice: TimeSlice): Promise<string> {
+  const known = texts.get(map);
   if (known !== undefined) return known;
-  const { discovery: _discovery, ...rest } = set;
-  const members: string[] = [];
-  for (const [name, map] of sortedMembers<object | undefined>(rest)) {
-    if (map === undefined) continue;
-    const entries: string[] = [];
-    for (const [key, value] of sortedMembers<unknown>({ ...map })) {
-      entries.push(`${JSON.stringify(key)}:${canonicalJson(value)}`);
-      await slice.rest();
-    }
-    members.push(`"${name}":{${entries.join(',')}}`);
+  const entries: string[] = [];
+  for (const key of Object.keys(map).sort()) {
+    entries.push(`${JSON.stringify(key)}:${canonicalJson(map[key])}`);
+    if (entries.length % 64 === 0) await slice.rest();
   }
-  const text = members.join(',');
-  texts.set(set, text);
+  const text = `{${entries.join(',')}}`;
+  texts.set(map, text);
   return text;
 }
 
-export function sortedMembers<Value>(record: Readonly<Record<string, Value>>): [string, Value][] {
-  return Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1));
-}
-
-/** @param groups the texts of its groups; `undefined` where nothing is known of them */
-export async function setText(
-  set: ServedSet,
-  groups: readonly string[] | undefined,
-  slice: TimeSlice,
-): Promise<string> {
-  // `discovery` sorts before every other member of a set.
-  const discovery = groups === undefined ? '' : `"discovery":[${groups.join(',')}],`;
-  return `{${discovery}${await restText(set, slice)}}`;
-}
-
-export async function groupTexts(
-  { discovery }: ServedSet,
-  slice: TimeSlice,
-): Promise<readonly string[] | undefined> {
-  if (discovery === undefined) return undefined;
-  const groups: string[] = [];
-  for (const group of discovery) {
-    groups.push(groupText(group));
-    await slice.rest();
+/** Canonical JSON of a set, in slices. */
+export async function setText({ base, discovery, ...maps }: PackedSet, slice: TimeSlice): Promise<string> {
+  const members = base === undefined ? [] : [`"base":${JSON.stringify(base)}`];
+  if (discovery === null) members.push('"discovery":null');
+  else if (discovery !== undefined) {
+    const groups: string[] = [];
+    for (const group of discovery) {
+      groups.push(typeof group === 'number' ? String(group) : groupText(group));
+      await slice.rest();
+    }
+    members.push(`"discovery":[${groups.join(',')}]`);
   }
-  return groups;
+  for (const [name, map] of Object.entries(maps).sort(([one], [other]) => (one < other ? -1 : 1))) {
+    if (map !== undefined) members.push(`"${name}":${map === null ? 'null' : await mapText(map, slice)}`);
+  }
+  return `{${members.join(',')}}`;
 }
 
 /**
@@ -69,6 +65,5 @@ export async function groupTexts(
  * servers that serve the same share one set, and the set of a key can never be replaced.
  */
 export async function servedSetKey(set: ServedSet, slice: TimeSlice = createTimeSlice()): Promise<string> {
-  const text = await setText(set, await groupTexts(set, slice), slice);
-  return sha256Digest(new TextEncoder().encode(text));
+  return sha256Digest(new TextEncoder().encode(await setText(set, slice)));
 }

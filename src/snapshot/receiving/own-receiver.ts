@@ -12,11 +12,6 @@ import type { StoredSnapshot } from './snapshot-store.ts';
  * `acceptOwn`. Nothing that is pushed is taken, and what is stored is not signed.
  */
 export class OwnSnapshotReceiver extends SnapshotReceiver {
-  /** Only what is signed is handed on to another router. */
-  override sealed(): undefined {
-    return undefined;
-  }
-
   override accept(_jws: string): Promise<Acceptance> {
     return this.takeInTurn(refusePush);
   }
@@ -60,7 +55,7 @@ export class OwnSnapshotReceiver extends SnapshotReceiver {
 }
 
 function own(table: RoutingTable, persisted: boolean): Held {
-  return { table, digest: '', stored: { snapshot: '' }, persisted };
+  return { table, digest: '', jws: '', persisted };
 }
 
 async function refusePush(): Promise<never> {

@@ -15,6 +15,7 @@ import {
 } from '../../../test/support/snapshot-receiver.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../addresses/address-policy.ts';
+import { setsText } from '../format/packed-snapshot.ts';
 import { SnapshotError } from '../format/snapshot-error.ts';
 import type { RoutingTable } from '../routing-table/routing-table.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../signing/seal.ts';
@@ -26,7 +27,7 @@ test('a snapshot is taken, stored and announced', async () => {
   const announced: RoutingTable[] = [];
   receiver.onChange((table) => announced.push(table));
   assert.equal(receiver.current(), undefined);
-  assert.equal(receiver.sealed(), undefined);
+  assert.equal(await receiver.sealed(), undefined);
 
   const jws = await sealed(3);
   assert.deepEqual(await receiver.accept(jws), {
@@ -36,7 +37,7 @@ test('a snapshot is taken, stored and announced', async () => {
     persisted: true,
   });
   assert.equal(receiver.current()?.generation, 3);
-  assert.deepEqual(receiver.sealed(), { snapshot: jws });
+  assert.deepEqual(await receiver.sealed(), { snapshot: jws });
   assert.deepEqual(await store.load(), { snapshot: jws });
   assert.deepEqual(announced, [receiver.current()]);
 });
@@ -77,10 +78,34 @@ test('the held snapshot signed anew is kept in its new form, so that it outlives
   await receiver.accept(await sealed(3));
   const resealed = await sealed(3, ['v1/pods'], {}, next);
   assert.equal((await receiver.accept(resealed)).result, 'unchanged');
-  assert.deepEqual(receiver.sealed(), { snapshot: resealed });
+  assert.deepEqual(await receiver.sealed(), { snapshot: resealed });
 
   const restarted = receiverWith({ store, pinnedKeys: await pinned(next.publicJwk) }).receiver;
   assert.equal((await restarted.restore()).result, 'restored');
+});
+
+test('sets that are held may be left out, and what is stored and handed on has them', async () => {
+  const { receiver, store } = receiverWith();
+  const before = snapshotOf({ a: ['v1/pods'] }, { generation: 3, createdAt: at(noon) });
+  const paths = ['v1/pods', 'batch/v1/jobs'];
+  const after = snapshotOf({ a: ['v1/pods'], b: paths }, { generation: 4, createdAt: at(noon) });
+  const whole = await sealSnapshot(after, signingKeyOf(old.privateJwk));
+  const [jws] = whole.split('\n');
+  const change = `${jws}\n${await setsText(after.servedSets, before.servedSets)}`;
+  await assert.rejects(receiver.accept(change), { code: 'Invalid' });
+  await receiver.accept(await sealed(3));
+  assert.equal((await receiver.accept(change)).result, 'accepted');
+  assert.deepEqual(receiver.current()?.snapshot, after);
+  assert.deepEqual(await receiver.sealed(), { snapshot: whole });
+  assert.deepEqual(await store.load(), { snapshot: whole });
+});
+
+test('a set that the signed part does not name is not kept', async () => {
+  const { receiver } = receiverWith();
+  const other = snapshotOf({ b: ['batch/v1/jobs'] });
+  const [jws, sets = ''] = (await sealed(3)).split('\n');
+  await receiver.accept(`${jws}\n${sets.slice(0, -1)},${(await setsText(other.servedSets)).slice(1)}`);
+  assert.deepEqual(await receiver.sealed(), { snapshot: `${jws}\n${sets}` });
 });
 
 test('a refused snapshot changes nothing: not what is used, not what is stored', async () => {
@@ -96,7 +121,8 @@ test('a refused snapshot changes nothing: not what is used, not what is stored',
   );
   for (const [bad, code] of [
     ['{}', 'Unsigned'],
-    [`${await sealed(4)}x`, 'BadSignature'],
+    [(await sealed(4)).replace('\n', 'x\n'), 'BadSignature'],
+    [`${await sealed(4)}x`, 'Invalid'],
     [await sealed(4, ['v1/pods'], {}, await generateSigningKey('ES256')), 'UnknownKey'],
     ['x'.repeat(12_000_000), 'TooLarge'],
     [await sealSnapshot(loopback, signingKeyOf(old.privateJwk)), 'Invalid'],
@@ -436,7 +462,7 @@ test('a renewal of anything but exactly what is held is refused', async () => {
     [await renewalOf(other, 3), 'NotNewer'],
     [await renewalOf(jws, 3, { createdAt: at(noon - minute) }), 'NotNewer'],
     [await renewalOf(jws, 3, { createdAt: at(noon + 10 * minute) }), 'Invalid'],
-    [jws, 'BadSignature'],
+    [jws.split('\n')[0] ?? '', 'BadSignature'],
     ['', 'Unsigned'],
   ] as const) {
     await assert.rejects(receiver.renew(renewal), { code });
@@ -477,7 +503,7 @@ test('a stored renewal that cannot be used costs the renewal, not the snapshot',
       generation: 3,
       createdAt: noon,
     });
-    assert.deepEqual(receiver.sealed(), { snapshot: jws });
+    assert.deepEqual(await receiver.sealed(), { snapshot: jws });
   }
 });
 
@@ -512,7 +538,7 @@ test('nothing that was tampered with is restored, and the router starts without 
     save: async () => {},
   };
   for (const [store, message] of [
-    [createMemorySnapshotStore({ snapshot: `${jws.slice(0, -4)}AAAA` }), /signature/],
+    [createMemorySnapshotStore({ snapshot: jws.replace('\n', 'AAAA\n') }), /signature/],
     [createMemorySnapshotStore({ snapshot: '' }), /not signed/],
     [unreadable, /EIO/],
   ] as const) {

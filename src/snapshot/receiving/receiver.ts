@@ -61,9 +61,18 @@ export interface Held {
   readonly table: RoutingTable;
   /** Empty for what this router has read itself. */
   readonly digest: string;
-  /** Only of what was pushed: to be handed on. */
-  readonly stored: StoredSnapshot;
+  /** As it came, without its sets; empty as `digest`. */
+  readonly jws: string;
+  readonly renewal?: string | undefined;
   readonly persisted: boolean;
+}
+
+/** What is held, as it is stored and handed on. */
+async function storedFrom({ table, jws, renewal }: Omit<Held, 'persisted'>): Promise<StoredSnapshot> {
+  // A Worker need not load it with its first request.
+  const { setsText } = await import('../format/packed-snapshot.ts');
+  const snapshot = `${jws}\n${await setsText(table.snapshot.servedSets)}`;
+  return renewal === undefined ? { snapshot } : { snapshot, renewal };
 }
 
 export function acceptance(
@@ -137,13 +146,13 @@ export class SnapshotReceiver {
   }
 
   /** The snapshot in use, sealed as it came, to be handed on to another router. `undefined` also when it is not signed. */
-  sealed(): StoredSnapshot | undefined {
-    return this.held?.stored;
+  async sealed(): Promise<StoredSnapshot | undefined> {
+    return this.digest() === undefined || this.held === undefined ? undefined : storedFrom(this.held);
   }
 
-  /** `sha256:<hex>` of the content in use, as `OpenedSnapshot.digest`; `undefined` until there is one. */
+  /** `OpenedSnapshot.digest` of the snapshot in use; `undefined` when there is none, or it is not signed. */
   digest(): string | undefined {
-    return this.held?.digest;
+    return this.held?.digest || undefined;
   }
 
   /**
@@ -158,19 +167,18 @@ export class SnapshotReceiver {
   }
 
   /**
-   * Takes a sealed snapshot if its signature and content hold and its generation rises. The held snapshot
-   * sent again is `unchanged`, under any valid signature; other content needs a higher generation, even if
+   * Takes a sealed snapshot if its signature and content hold and its generation rises. Sets that are held may be left out
+   * of it, and others may be what differs from those. The held snapshot sent again is `unchanged`, under any valid signature; other content needs a higher generation, even if
    * it was made later.
    * @throws {SnapshotError} with the reason; nothing has changed then.
    */
-  accept(jws: string): Promise<Acceptance> {
+  accept(sealed: string): Promise<Acceptance> {
     return this.takeInTurn(async () => {
-      const opened = await this.#open(jws);
+      const { snapshot, digest, jws } = await this.#open(sealed);
       const held = this.held;
-      if (held?.digest === opened.digest) return this.#keep(held, { ...held.stored, snapshot: jws });
-      requireRising(opened.snapshot.metadata.generation, held);
-      const table = buildRoutingTable(opened.snapshot);
-      return this.#replace('accepted', { table, digest: opened.digest, stored: { snapshot: jws } });
+      if (held?.digest === digest) return this.#keep({ ...held, jws });
+      requireRising(snapshot.metadata.generation, held);
+      return this.#replace('accepted', { table: buildRoutingTable(snapshot), digest, jws });
     });
   }
 
@@ -182,11 +190,9 @@ export class SnapshotReceiver {
   renew(jws: string): Promise<Acceptance> {
     return this.takeInTurn(async () => {
       const renewal = await openRenewal(jws, this.options.keys());
-      const held = requireHeld(this.held, renewal);
-      const stored = { ...held.stored, renewal: jws };
+      const held = { ...requireHeld(this.held, renewal), renewal: jws };
       const table = this.renewedTable(held.table, renewal);
-      if (table === held.table) return this.#keep(held, stored);
-      return this.#replace('renewed', { table, digest: held.digest, stored });
+      return table === held.table ? this.#keep(held) : this.#replace('renewed', { ...held, table });
     });
   }
 
@@ -254,18 +260,13 @@ export class SnapshotReceiver {
   }
 
   protected async check(stored: StoredSnapshot): Promise<Held> {
-    const { snapshot, digest } = await this.#open(stored.snapshot);
-    const plain: Held = {
-      table: buildRoutingTable(snapshot),
-      digest,
-      stored: { snapshot: stored.snapshot },
-      persisted: true,
-    };
+    const { snapshot, digest, jws } = await this.#open(stored.snapshot);
+    const plain: Held = { table: buildRoutingTable(snapshot), digest, jws, persisted: true };
     if (stored.renewal === undefined) return plain;
     try {
       const renewal = await openRenewal(stored.renewal, this.options.keys());
       const table = this.renewedTable(requireHeld(plain, renewal).table, renewal);
-      return { ...plain, table, stored };
+      return { ...plain, table, renewal: stored.renewal };
     } catch (error) {
       // The snapshot is good without it, only older.
       this.#logger.warn({ err: error }, 'The stored renewal cannot be used');
@@ -285,17 +286,17 @@ export class SnapshotReceiver {
     throw new SnapshotError('NotNewer', 'The renewal was not made after the one that is held.');
   }
 
-  /** Nothing new to use. Written only if the store does not have it yet, in this very form. */
-  async #keep(held: Held, stored: StoredSnapshot): Promise<Acceptance> {
-    const same = stored.snapshot === held.stored.snapshot && stored.renewal === held.stored.renewal;
-    if (same && held.persisted) return acceptance('unchanged', held.table, undefined);
-    const persistenceError = await this.save(async () => stored);
-    this.held = { ...held, stored, persisted: persistenceError === undefined };
+  /** Nothing new to use. Written only if the store does not have it yet, signed in this very way. */
+  async #keep(held: Held): Promise<Acceptance> {
+    const isSame = this.held?.jws === held.jws && this.held.renewal === held.renewal;
+    if (isSame && held.persisted) return acceptance('unchanged', held.table, undefined);
+    const persistenceError = await this.save(() => storedFrom(held));
+    this.held = { ...held, persisted: persistenceError === undefined };
     return acceptance('unchanged', held.table, persistenceError);
   }
 
   async #replace(result: 'accepted' | 'renewed', next: Omit<Held, 'persisted'>): Promise<Acceptance> {
-    const persistenceError = await this.save(async () => next.stored);
+    const persistenceError = await this.save(() => storedFrom(next));
     this.use({ ...next, persisted: persistenceError === undefined });
     return acceptance(result, next.table, persistenceError);
   }

@@ -92,8 +92,8 @@ function refused(error: SnapshotError, heldGeneration: number | undefined): Resp
 /** The snapshot in use: opened, as JSON, or sealed as it came for a client that asks for a JWS. */
 export async function getSnapshot(accept: string | undefined, source: SnapshotSource): Promise<Response> {
   const table = source.current();
-  const sealed = isPushTarget(source) ? source.sealed() : undefined;
-  const digest = isPushTarget(source) ? source.digest() : undefined;
+  const target = isPushTarget(source) ? source : undefined;
+  const digest = target?.digest();
   if (table === undefined) {
     return statusResponse('NotFound', 'there has been no snapshot yet');
   }
@@ -101,13 +101,23 @@ export async function getSnapshot(accept: string | undefined, source: SnapshotSo
     const headers = { 'content-type': 'application/json', vary: 'accept' };
     return new Response(await snapshotText(table.snapshot, false), { headers });
   }
-  if (sealed === undefined || digest === undefined) {
+  if (target === undefined || digest === undefined) {
     return statusResponse(
       'NotAcceptable',
       'no sealed snapshot has been pushed to this router, which has it from elsewhere',
     );
   }
-  return new Response(sealed.snapshot, {
+  // Made when it is read: sync jobs ask twice a second, with HEAD, whether it is still held.
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        controller.enqueue(new TextEncoder().encode((await target.sealed())?.snapshot ?? ''));
+        controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(body, {
     headers: { 'content-type': sealedMediaType, etag: entityTagOf({ digest, ...table }), vary: 'accept' },
   });
 }

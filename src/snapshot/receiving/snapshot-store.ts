@@ -1,6 +1,6 @@
 /** What a store keeps: sealed as it came, so that a restart checks the signature again and trusts no disk. */
 export interface StoredSnapshot {
-  /** Compact JWS. */
+  /** As `sealSnapshot` makes it. */
   readonly snapshot: string;
   /** Compact JWS of the last renewal of this snapshot. */
   readonly renewal?: string | undefined;
@@ -48,8 +48,8 @@ export function createMemorySnapshotStore(stored?: StoredSnapshot): SnapshotStor
 }
 
 /**
- * What is held, as text for a file or a key-value store: the sealed snapshot on the first line, its last renewal on
- * the second. A bare sealed snapshot is such a text, too.
+ * What is held, as text for a file or a key-value store: the sealed snapshot on two lines, its last renewal on
+ * the third. A bare sealed snapshot is such a text, too.
  */
 export function storedSnapshotText({ snapshot, renewal }: StoredSnapshot): string {
   return renewal === undefined ? `${snapshot}\n` : `${snapshot}\n${renewal}\n`;
@@ -57,6 +57,9 @@ export function storedSnapshotText({ snapshot, renewal }: StoredSnapshot): strin
 
 /** Reads such a text. Nothing is checked: what comes back goes through `SnapshotReceiver`. */
 export function parseStoredSnapshotText(text: string): StoredSnapshot {
-  const [snapshot = '', renewal = ''] = text.split(/\r?\n/, 2);
-  return renewal === '' ? { snapshot } : { snapshot, renewal };
+  const [jws = '', ...lines] = text.trimEnd().split(/\r?\n/, 3);
+  const sets = lines.find((line) => line.startsWith('{'));
+  const renewal = lines.find((line) => line !== sets);
+  const snapshot = sets === undefined ? jws : `${jws}\n${sets}`;
+  return renewal === undefined ? { snapshot } : { snapshot, renewal };
 }

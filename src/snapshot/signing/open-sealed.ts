@@ -15,10 +15,10 @@ import { invalid, SnapshotError } from '../format/snapshot-error.ts';
 import type { PinnedKey, PinnedKeySet } from './keys.ts';
 
 interface OpenOptions {
-  /** Characters of the JWS; default and most: what an 8 MiB snapshot takes. */
+  /** Characters; default and most: what the largest snapshot takes. */
   readonly limit?: number | undefined;
-  /** One that was opened: what has not changed since is not parsed and checked again. */
-  readonly previous?: Omit<OpenedSnapshot, 'kid'> | undefined;
+  /** One that was opened: its sets need not be there again. */
+  readonly previous?: Pick<OpenedSnapshot, 'snapshot' | 'digest'> | undefined;
 }
 
 export interface OpenedSnapshot {
@@ -26,6 +26,8 @@ export interface OpenedSnapshot {
   /** `sha256:<hex>` of the payload's bytes. */
   readonly digest: string;
   readonly kid: string;
+  /** The JWS alone. */
+  readonly jws: string;
 }
 
 /**
@@ -48,20 +50,31 @@ export interface OpenedSnapshot {
  * ```
  */
 export async function openSnapshot(
-  jws: string,
+  sealed: string,
   keys: PinnedKeySet,
   options: OpenOptions = {},
 ): Promise<OpenedSnapshot> {
-  const { text, digest, kid } = await verifySealed(jws, keys, {
+  const rules = {
     subject: 'The snapshot',
     typ: sealedSnapshotType,
     limit: Math.min(options.limit ?? sealedSnapshotLimit, sealedSnapshotLimit),
-  });
+  };
+  requireLength(sealed, rules);
+  const { jws, sets } = partsOfSealed(sealed);
+  const { text, digest, kid } = await verifySealed(jws, keys, rules);
   const { previous } = options;
-  if (previous?.digest === digest) return { ...previous, kid };
-  const parsed = await parseSnapshotText(text, previous?.snapshot);
+  if (previous?.digest === digest) return { ...previous, kid, jws };
+  const parsed = await parseSnapshotText(text, sets, previous?.snapshot);
   if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
-  return { snapshot: parsed.snapshot, digest, kid };
+  return { snapshot: parsed.snapshot, digest, kid, jws };
+}
+
+/** The JWS of a sealed snapshot, and the sets on the line behind it; a JWS alone may have them in its payload. */
+export function partsOfSealed(sealed: string): { readonly jws: string; readonly sets: string | undefined } {
+  const end = sealed.indexOf('\n');
+  return end === -1
+    ? { jws: sealed, sets: undefined }
+    : { jws: sealed.slice(0, end), sets: sealed.slice(end + 1) };
 }
 
 /** Opens a sealed renewal, as `openSnapshot` does a snapshot. @throws {SnapshotError} any code but `NotNewer`. */
@@ -143,10 +156,8 @@ export async function verifySealed(
   keys: PinnedKeySet,
   rules: SealRules,
 ): Promise<VerifiedPayload> {
-  const { subject, typ, limit } = rules;
-  if (jws.length > limit) {
-    throw new SnapshotError('TooLarge', `${subject} is larger than ${limit} characters.`);
-  }
+  const { subject, typ } = rules;
+  requireLength(jws, rules);
   if (!isCompactJws(jws)) {
     throw new SnapshotError(
       'Unsigned',
@@ -182,11 +193,17 @@ export async function verifySealed(
   return { text: textOf(payload, subject), digest: await sha256Digest(payload), kid: key.kid };
 }
 
+function requireLength(text: string, { subject, limit }: SealRules): void {
+  if (text.length <= limit) return;
+  throw new SnapshotError('TooLarge', `${subject} is larger than ${limit} characters.`);
+}
+
 /**
  * The digest of a sealed snapshot's content, for the renewal of it. Checks nothing: for the one who sealed it.
- * @throws {TypeError} when `jws` is no compact JWS.
+ * @throws {TypeError} when it is no compact JWS.
  */
-export async function sealedDigest(jws: string): Promise<string> {
+export async function sealedDigest(sealed: string): Promise<string> {
+  const { jws } = partsOfSealed(sealed);
   if (!isCompactJws(jws)) throw new TypeError('This is not a compact JWS.');
   return sha256Digest(decodeBase64url(jws.split('.')[1] ?? ''));
 }

@@ -22,7 +22,8 @@ const keys = await pinned(edwards.publicJwk, ecdsa.publicJwk);
 const signingKey = signingKeyOf(edwards.privateJwk);
 const snapshot = snapshotOf({ a: ['v1/pods'], b: ['v1/pods', 'batch/v1/jobs'] });
 const sealed = await sealSnapshot(snapshot, signingKey);
-const [header = '', payload = '', signature = ''] = sealed.split('.');
+const [sealedHead = '', sets = ''] = sealed.split('\n');
+const [header = '', payload = '', signature = ''] = sealedHead.split('.');
 
 async function pinned(...jwks: object[]): Promise<PinnedKeySet> {
   const result = await parseSnapshotKeys(JSON.stringify({ keys: jwks }));
@@ -91,7 +92,7 @@ for (const [name, jws] of [
   ['a stripped signature', `${header}.${payload}.`],
   ['a stripped signature and dot', `${header}.${payload}`],
   ['no payload', `${header}..${signature}`],
-  ['a fourth part', `${sealed}.x`],
+  ['a fourth part', `${sealedHead}.x\n${sets}`],
   ['only dots', '.'.repeat(1_000_000)],
   ['a header that is no JSON', `eA.${payload}.${signature}`],
   [

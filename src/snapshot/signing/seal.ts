@@ -11,7 +11,7 @@ import {
 import { canonicalJson } from '../../runtime/canonical-json.ts';
 import { describeIssues, isJsonObject, parseJsonText } from '../../runtime/validation.ts';
 import { snapshotLimits } from '../format/limits.ts';
-import { snapshotText } from '../format/packed-snapshot.ts';
+import { headText, setsText } from '../format/packed-snapshot.ts';
 import { parseSnapshot } from '../format/parse-snapshot.ts';
 import type { Snapshot } from '../format/schema.ts';
 import { invalid, SnapshotError } from '../format/snapshot-error.ts';
@@ -19,8 +19,9 @@ import { parseSnapshotKeys, type SnapshotAlgorithm, snapshotAlgorithms } from '.
 import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotType } from './open-sealed.ts';
 
 /**
- * Signs a snapshot as a compact JWS. The payload is its `snapshotText`: the same snapshot sealed twice has the
- * same content, and a receiver that holds it calls it unchanged.
+ * Signs a snapshot as a compact JWS, which its sets follow on a line of their own. What is signed names the sets by the hashes
+ * of their content, so a receiver takes no other ones, and one that has them need not be sent them again. The same snapshot
+ * sealed twice has the same content, and a receiver that holds it calls it unchanged.
  *
  * @throws {SnapshotError} `Invalid` or `TooLarge`, for what no receiver would take.
  *
@@ -28,17 +29,20 @@ import { readRenewal, type SnapshotRenewal, sealedRenewalType, sealedSnapshotTyp
  * ```ts
  * const { privateJwk } = await generateSigningKey('EdDSA');
  * const sealed = await sealSnapshot(snapshot, signingKeyOf(privateJwk));
- * console.log(sealed.split('.').length); // 3
+ * const [jws = '', sets = ''] = sealed.split('\n');
+ * console.log(jws.split('.').length, Object.keys(JSON.parse(sets)).length); // 3 2
  * ```
  */
 export async function sealSnapshot(snapshot: Snapshot, key: SigningKey): Promise<string> {
   const parsed = await parseSnapshot(snapshot);
   if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
-  const payload = new TextEncoder().encode(await snapshotText(parsed.snapshot));
-  if (payload.length > snapshotLimits.bytes) {
+  const payload = new TextEncoder().encode(await headText(parsed.snapshot));
+  const sets = await setsText(parsed.snapshot.servedSets);
+  // All of it is ASCII.
+  if (payload.length > snapshotLimits.bytes || sets.length > snapshotLimits.bytes) {
     throw new SnapshotError('TooLarge', `The snapshot is larger than ${snapshotLimits.bytes} bytes.`);
   }
-  return signPayload(payload, sealedSnapshotType, key);
+  return `${await signPayload(payload, sealedSnapshotType, key)}\n${sets}`;
 }
 
 /** Signs a renewal as a compact JWS. @throws {SnapshotError} `Invalid`, for what no receiver would take. */

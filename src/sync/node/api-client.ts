@@ -42,6 +42,7 @@ export class ApiClient {
   readonly #options: ApiClientOptions;
   readonly #clients = new Map<string, { readonly client: HttpsClient; readonly made: string }>();
   readonly #documents = new Map<string, ServerDocuments>();
+  readonly #byTag = new Map<string, WeakRef<ServerDocument>>();
   #watched: ReadonlySet<string> = new Set();
 
   constructor(options: ApiClientOptions) {
@@ -65,16 +66,28 @@ export class ApiClient {
           client.ask({ path, headers: [...headers, ...accepting(accept), ...condition], signal }, limits),
         );
         if (response.status === 304 && before !== undefined) return before.document;
-        const document = documentOf(response);
         const { etag } = response.headers;
-        if (etag !== undefined && response.status === 200 && !isReadOnce(path))
-          known.set(key, { etag, document });
-        else known.delete(key);
+        if (etag === undefined || response.status !== 200 || isReadOnce(path)) {
+          known.delete(key);
+          return documentOf(response);
+        }
+        const document = this.#alike(etag, documentOf(response));
+        known.set(key, { etag, document });
         return document;
       },
     };
     this.#documents.set(keyOf(endpoint), documents);
     return documents;
+  }
+
+  /** Servers of one version say the same, under one ETag: one object for all of them, so that what it says is read once. */
+  #alike(etag: string, document: ServerDocument): ServerDocument {
+    const other = this.#byTag.get(etag)?.deref();
+    if (other?.body === document.body && other.contentType === document.contentType) return other;
+    // Each change of a definition is one more.
+    if (this.#byTag.size > 1_000) this.#byTag.clear();
+    this.#byTag.set(etag, new WeakRef(document));
+    return document;
   }
 
   /**

@@ -100,6 +100,32 @@ test('a HEAD request shows whether a router still holds a snapshot, and that it 
   assert.ok(connections.size < 3, `${log.length} requests on ${connections.size} connections`);
 });
 
+test('a change is pushed as what is new to the router, and whole to one that has lost what it held', async (context) => {
+  const router: SetUp = { receiver: await newReceiver() };
+  const { log, target } = await routerTarget(context, router);
+  const first = await sealDelivery(snapshotOf({ a: ['v1/pods'] }), key);
+  const second = await sealDelivery(
+    snapshotOf({ a: ['v1/pods'], b: ['v1/nodes'] }, { generation: 2 }),
+    key,
+    first,
+  );
+  const third = await sealDelivery(snapshotOf({ a: ['v1/pods'] }, { generation: 3 }), key, second);
+  const lengths = [first, second, third].map(({ sealed }) => sealed?.change?.snapshot.split('\n')[1]?.length);
+  assert.equal(lengths[0], undefined);
+  assert.equal(lengths[2], 2, 'no set is new');
+  for (const delivery of [first, second, third]) {
+    assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
+    assert.deepEqual(router.receiver.current()?.snapshot, delivery.snapshot);
+  }
+  assert.equal(log.length, 3);
+
+  const fourth = await sealDelivery(snapshotOf({ a: ['v1/pods'] }, { generation: 4 }), key, third);
+  router.receiver = await newReceiver();
+  assert.deepEqual(await target.put(fourth, signal), { kind: 'accepted' });
+  assert.deepEqual(router.receiver.current()?.snapshot, fourth.snapshot);
+  assert.equal(log.length, 5);
+});
+
 test('a token instead of a certificate is read again for each request', async (context) => {
   const router: SetUp = { receiver: await newReceiver(), token: 'first' };
   let current = 'first';

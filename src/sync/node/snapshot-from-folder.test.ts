@@ -73,7 +73,8 @@ for (const cluster of clusters) {
     const { snapshot, warnings } = await snapshotFromFolder(join(fixtures, cluster));
     for (const { id, serves, version, address } of snapshot?.servers ?? []) {
       const index = JSON.parse(await readFile(join(fixtures, cluster, id, 'openapi__v3.json'), 'utf8'));
-      assert.deepEqual(Object.keys(snapshot?.servedSets[serves]?.openapiV3 ?? {}), Object.keys(index.paths));
+      const paths = Object.keys(snapshot?.servedSets[serves]?.openapiV3 ?? {});
+      assert.deepEqual(new Set(paths), new Set(Object.keys(index.paths)));
       const { gitVersion } = JSON.parse(await readFile(join(fixtures, cluster, id, 'version.json'), 'utf8'));
       assert.equal(version, gitVersion);
       assert.equal(address, `${id}.recorded.invalid:6443`);
@@ -201,7 +202,7 @@ test('writes the snapshot to a file, signed only with a key', async () => {
   const { privateJwk } = await generateSigningKey('EdDSA');
   const signed = await snapshotFromFolder(recorded, { files: [{ file }], signingKey: privateJwk });
   assert.equal(signed.ok, true);
-  assert.match(await readFile(file, 'utf8'), /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  assert.match(await readFile(file, 'utf8'), /^[\w-]+\.[\w-]+\.[\w-]+\n\{.*\}\n$/);
   await rm(folder, { recursive: true });
 });
 

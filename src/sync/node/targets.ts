@@ -25,7 +25,7 @@ import {
 } from '../../snapshot/receiving/snapshot-endpoint.ts';
 import type { PinnedKeySet } from '../../snapshot/signing/keys.ts';
 import { openSnapshot } from '../../snapshot/signing/open-sealed.ts';
-import type { Delivery, DeliveryResult, SnapshotTarget } from '../deliver.ts';
+import type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget } from '../deliver.ts';
 import { isTransient } from './api-client.ts';
 
 /** With a client certificate, a token or both, of an allowed caller of the router. */
@@ -58,6 +58,8 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
   const snapshotPath = `${ownPathsPrefix}/v1/snapshot`;
   const renewalPath = `${snapshotPath}/renewal`;
   const client = new HttpsClient({ ...options, origin: url }, { connectTimeout });
+  /** Digest of what it has taken last. */
+  let taken: string | undefined;
 
   async function send(
     method: 'GET' | 'HEAD' | 'PUT',
@@ -93,6 +95,15 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
     }
   }
 
+  /** Only what is new to it, if it holds what was delivered before; if it has lost that, all of it. */
+  async function pushSnapshot(sealed: SealedDelivery, signal: AbortSignal): Promise<DeliveryResult> {
+    const { change, held, snapshot } = sealed;
+    const isChange = change !== undefined && change.from === taken;
+    const result = await push(snapshotPath, isChange ? change.snapshot : snapshot, signal);
+    taken = result.kind === 'accepted' ? held.digest : undefined;
+    return isChange && result.kind === 'refused' ? pushSnapshot(sealed, signal) : result;
+  }
+
   const unexpected = (response: HttpsResponse) => new Error(`${url} returned ${failureText(response)}`);
 
   return {
@@ -100,12 +111,12 @@ export function httpsTarget(options: HttpsTargetOptions): HttpsTarget {
     checksCreationTime: true,
     async put({ sealed }: Delivery, signal) {
       if (sealed === undefined) return { kind: 'refused', message: 'routers accept only signed snapshots' };
-      const { snapshot, renewal } = sealed;
-      if (renewal === undefined) return push(snapshotPath, snapshot, signal);
+      const { renewal } = sealed;
+      if (renewal === undefined) return pushSnapshot(sealed, signal);
       const renewed = await push(renewalPath, renewal, signal);
       if (renewed.kind !== 'newer-held') return renewed;
       // It does not hold the snapshot: it has started late, or has lost it.
-      const pushed = await push(snapshotPath, snapshot, signal);
+      const pushed = await pushSnapshot(sealed, signal);
       return pushed.kind === 'accepted' ? push(renewalPath, renewal, signal) : pushed;
     },
     async holds({ sealed }, signal) {

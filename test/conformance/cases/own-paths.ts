@@ -87,7 +87,7 @@ export const ownPaths: CaseGroup = {
       async run(world) {
         const next = await nextSnapshot(world);
         const good = await sealSnapshot(next, snapshotKey);
-        const [head = '', payload = '', signature = ''] = good.split('.');
+        const [head = '', payload = '', signature = ''] = good.split(/[.\n]/);
         const none = Buffer.from(JSON.stringify({ alg: 'none', typ: sealedSnapshotType })).toString(
           'base64url',
         );
@@ -124,7 +124,8 @@ export const ownPaths: CaseGroup = {
       citation: 'design, The snapshot',
       async run(world) {
         const next = await nextSnapshot(world);
-        const faulty = { ...next, servedSets: {}, surplus: true };
+        const servers = next.servers.map((server) => ({ ...server, serves: 'unknown' }));
+        const faulty = { ...next, servers, surplus: true };
         const answer = await push(world, await sign(JSON.stringify(faulty)));
         const { details, message } = assertStatus(answer, 422, 'Invalid');
         const fields = details?.causes?.flatMap(({ reason, field }) =>
