@@ -77,6 +77,25 @@ const candidates: readonly ExclusiveResource[] = [
     spec: { podGroups: [{ name: 'web', policy: { basic: {} } }] },
     // What it had at first may not be changed, and this may be added once.
   },
+  {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    resource: 'servicecidrs',
+    namespaced: false,
+    spec: { cidrs: ['10.97.0.0/24'] },
+  },
+  {
+    apiVersion: 'coordination.k8s.io/v1alpha2',
+    kind: 'LeaseCandidate',
+    resource: 'leasecandidates',
+    namespaced: true,
+    spec: {
+      leaseName: 'web',
+      binaryVersion: '1.0.0',
+      emulationVersion: '1.0.0',
+      strategy: 'OldestEmulationVersion',
+    },
+  },
 ];
 
 /** The paths of all of them, in every version. */

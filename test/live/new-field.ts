@@ -39,7 +39,7 @@ const csiDriver: NewField = {
   isShown: (text) => text.includes('"preventPodSchedulingIfMissing":true'),
 };
 
-/** Alpha in 1.33, on by itself from 1.35 on. */
+/** On by itself from 1.35 on. */
 const autoscaler: NewField = {
   since: 35,
   name: 'HorizontalPodAutoscaler.spec.behavior.scaleUp.tolerance',
@@ -65,10 +65,16 @@ const autoscaler: NewField = {
   isShown: (text) => text.includes('"tolerance":"50m"'),
 };
 
+const alphaAutoscaler: NewField = {
+  ...autoscaler,
+  since: 33,
+  flags: ['--feature-gates=HPAConfigurableTolerance=true'],
+};
+
 /** A field that tells these versions apart; `undefined` where none is known that does. */
 export function newFieldOf(all: readonly Pick<ApiServerBinary, 'minor'>[]): NewField | undefined {
   const minors = all.map(({ minor }) => minor);
-  return [autoscaler, csiDriver].find(
+  return [autoscaler, csiDriver, alphaAutoscaler].find(
     ({ since }) => Math.max(...minors) >= since && Math.min(...minors) < since,
   );
 }

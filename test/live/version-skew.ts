@@ -13,11 +13,23 @@ const flowControlVersions: readonly (readonly [version: string, first: number, l
 const firstPolicies = 30;
 const lastBetaPolicies = 33;
 
-/** Releases that took nothing away which the one before serves by default: the older one serves an alpha API as well. */
+const leaseCandidates = ['--runtime-config=coordination.k8s.io/v1alpha2=true'];
+const workloads = [
+  '--feature-gates=GenericWorkload=true',
+  '--runtime-config=scheduling.k8s.io/v1alpha1=true',
+];
+
+/** Releases after which nothing went that they serve by default: as the older one they serve an alpha API as well. */
 const alphaOfOlder: Readonly<Record<number, readonly string[]>> = {
   29: ['--runtime-config=resource.k8s.io/v1alpha2=true'],
-  35: ['--feature-gates=GenericWorkload=true', '--runtime-config=scheduling.k8s.io/v1alpha1=true'],
+  32: leaseCandidates,
+  33: leaseCandidates,
+  34: leaseCandidates,
+  35: workloads,
 };
+
+/** Releases with nothing new by default: as the newer one they serve what is new and alpha. */
+const alphaOfNewer: Readonly<Record<number, readonly string[]>> = { 35: workloads };
 
 /**
  * Flags that let servers further apart than Kubernetes supports (one minor version, see its version skew policy) share
@@ -35,7 +47,9 @@ export function versionSkewFlags(
   const field = newFieldOf(all);
   const fieldFlags = field !== undefined && minor >= field.since ? field.flags : [];
   if (newest - Math.min(...minors) <= 1) {
-    return [...(minor < newest ? (alphaOfOlder[minor] ?? []) : []), ...fieldFlags];
+    const isAlone = minors.every((each) => each === minor);
+    const alpha = minor < newest ? alphaOfOlder : alphaOfNewer;
+    return [...(isAlone ? [] : (alpha[minor] ?? [])), ...fieldFlags];
   }
   const off = flowControlVersions
     .filter(([, first, last]) => minor >= first && minor <= last)
