@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 /** The version in the package's own manifest, for example `v0.1.0`. */
 export function packageVersion(): string {
@@ -14,10 +14,12 @@ interface Manifest {
 
 /** Without a schema: it is read before anything else is loaded, and nobody but this project writes it. */
 export function ownManifest(): Manifest {
-  // src/cli/terminal in a checkout, dist/command in a package: the first manifest above either is the package's.
-  let directory = import.meta.dirname;
-  while (!existsSync(join(directory, 'package.json'))) directory = dirname(directory);
-  const manifest: unknown = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+  // Above dist/command in a package; above src/cli/terminal in a checkout.
+  const [inPackage = '', inCheckout = ''] = ['../..', '../../..'].map((up) =>
+    join(import.meta.dirname, up, 'package.json'),
+  );
+  const path = existsSync(inPackage) ? inPackage : inCheckout;
+  const manifest: unknown = JSON.parse(readFileSync(path, 'utf8'));
   const text = (key: string): string | undefined => {
     const value: unknown = manifest instanceof Object ? Reflect.get(manifest, key) : undefined;
     return typeof value === 'string' ? value : undefined;
