@@ -6,7 +6,6 @@ import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/sch
 import { snapshotApiVersion, snapshotKind } from '../snapshot/format/schema.ts';
 import { servedSetKey } from '../snapshot/format/served-set-key.ts';
 import { type ClusterObjects, excludeGroupVersions, sharedGroupVersions } from './shared-objects.ts';
-import { hashesOfDefinitions, withDefinedHashes } from './storage-version-hashes.ts';
 import { type DecodableVersions, type UndecodableVersions, undecodableVersions } from './storage-versions.ts';
 import type { ServerDescription } from './sync-server.ts';
 import {
@@ -72,7 +71,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
   const customResourceGroups = clusterObjects.customResourceGroups ?? previous?.customResourceGroups ?? [];
   const shared = sharedGroupVersions(apiServices, customResourceGroups);
 
-  const refine = refineBy(shared, await hashesOfDefinitions(clusterObjects.customResources ?? []));
+  const refine = refineBy(shared);
   const servers: SnapshotServer[] = [];
   const sets = createSetCollection(previous);
   const contents: { readonly description: ServerDescription; readonly content: ServerContent }[] = [];
@@ -240,8 +239,8 @@ const refinedBefore = new WeakMap<ServedSet, Refined>();
 let lastRules = { text: '' };
 
 /** @returns makes the set that is kept, with its key; a server that says what it said before costs nothing */
-function refineBy(shared: ReadonlySet<string>, defined: ReadonlyMap<string, string | undefined>) {
-  const text = `${[...shared].join(' ')}\n${[...defined].join(' ')}`;
+function refineBy(shared: ReadonlySet<string>) {
+  const text = [...shared].join(' ');
   if (lastRules.text !== text) lastRules = { text };
   const rules = lastRules;
   return async (
@@ -260,7 +259,7 @@ function refineBy(shared: ReadonlySet<string>, defined: ReadonlyMap<string, stri
       ...(schemas && { schemas }),
       ...(undecodable && { undecodableVersions: undecodable }),
     };
-    const set = excludeGroupVersions(withDefinedHashes(whole, defined), shared);
+    const set = excludeGroupVersions(whole, shared);
     const refined = { from, ...(await keyed(set, near)) };
     refinedBefore.set(given, refined);
     return refined;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   apiServicesOf,
-  customResourceOf,
-  groupVersionsOfCustomResources,
+  customResourceGroupsOf,
   parseApiService,
+  parseCustomResourceDefinition,
 } from './shared-objects.ts';
 
 const service = { namespace: 'kube-system', name: 'metrics-server' };
@@ -49,7 +49,7 @@ test('every version of a CustomResourceDefinition counts, each group version onc
     { spec: { group: 'a.example.com', versions: [{ name: 'v1' }, { name: 'v1beta1' }] } },
     { spec: { group: 'a.example.com', versions: [{ name: 'v1' }] } },
   ];
-  assert.deepEqual(groupVersionsOfCustomResources(definitions.map(customResourceOf)), [
+  assert.deepEqual(customResourceGroupsOf(definitions.map(parseCustomResourceDefinition)), [
     { group: 'a.example.com', version: 'v1' },
     { group: 'a.example.com', version: 'v1beta1' },
     { group: 'z.example.com', version: 'v1' },

@@ -22,9 +22,9 @@ import {
   apiServicesPath,
   type ClusterObjects,
   customResourceDefinitionsPath,
-  customResourceOf,
-  groupVersionsOfCustomResources,
+  customResourceGroupsOf,
   parseApiService,
+  parseCustomResourceDefinition,
 } from './shared-objects.ts';
 import {
   type DecodableVersions,
@@ -112,7 +112,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   const definitions = createReflector({
     ...common,
     path: customResourceDefinitionsPath,
-    project: customResourceOf,
+    project: parseCustomResourceDefinition,
   });
   const finders: readonly WatchedKind[] = [
     ...leaseLists.map((reflector) => ({ kind: 'identity Leases', reflector })),
@@ -211,8 +211,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
         servers,
         objects: {
           apiServices: services?.apiServices,
-          customResourceGroups: customResources && groupVersionsOfCustomResources(customResources),
-          customResources,
+          customResourceGroups: customResources && customResourceGroupsOf(customResources),
           warnings: services?.warnings ?? [],
         },
         storageVersions: served,

@@ -56,24 +56,33 @@ export function createReflector<Item>(options: ReflectorOptions<Item>): Reflecto
   const subject = `a watch of ${withoutQuery(path)}`;
   const reportedText = (item: Item) => canonicalJson((options.reported?.(item) ?? item) as object);
   const attempted = Promise.withResolvers<void>();
-  let items: ReadonlyMap<string, Item> | undefined;
+  let items: Map<string, Item> | undefined;
+  /** Of `items`; `undefined` after a change. */
   let listed: readonly Item[] | undefined;
   let failure: string | undefined;
   let failures = 0;
 
-  function keep(next: ReadonlyMap<string, Item>): void {
-    const before = items;
-    items = next;
-    listed = [...next.values()];
-    if (before === undefined || isReportable(before, next)) onChange();
+  function isOther(before: Item | undefined, after: Item | undefined): boolean {
+    if (before === undefined || after === undefined) return before !== after;
+    return before !== after && reportedText(before) !== reportedText(after);
   }
 
-  function isReportable(before: ReadonlyMap<string, Item>, after: ReadonlyMap<string, Item>): boolean {
-    if (before.size !== after.size) return true;
-    return [...after].some(([key, item]) => {
-      const known = before.get(key);
-      return known === undefined || (known !== item && reportedText(known) !== reportedText(item));
-    });
+  function keep(next: Map<string, Item>): void {
+    const before = items;
+    items = next;
+    listed = undefined;
+    const isSame =
+      before?.size === next.size && [...next].every(([key, item]) => !isOther(before.get(key), item));
+    if (!isSame) onChange();
+  }
+
+  /** @param item `undefined`: it is gone */
+  function change(key: string, item: Item | undefined): void {
+    const before = items?.get(key);
+    if (item === undefined) items?.delete(key);
+    else items?.set(key, item);
+    listed = undefined;
+    if (isOther(before, item)) onChange();
   }
 
   function succeeded(): void {
@@ -112,10 +121,7 @@ export function createReflector<Item>(options: ReflectorOptions<Item>): Reflecto
       try {
         for await (const { type, object } of watch(from, lifetime, signal)) {
           if (type !== 'BOOKMARK') {
-            const next = new Map(items);
-            if (type === 'DELETED') next.delete(objectKey(object));
-            else next.set(objectKey(object), project(object));
-            keep(next);
+            change(objectKey(object), type === 'DELETED' ? undefined : project(object));
           }
           from = resourceVersionOf(object) ?? from;
         }
@@ -201,7 +207,10 @@ export function createReflector<Item>(options: ReflectorOptions<Item>): Reflecto
       }
       attempted.resolve();
     },
-    items: () => listed,
+    items() {
+      listed ??= items && [...items.values()];
+      return listed;
+    },
     failure: () => failure,
     attempted: attempted.promise,
   };

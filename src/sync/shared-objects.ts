@@ -9,7 +9,6 @@ import { checkedDocument } from './server-documents.ts';
 export interface ClusterObjects {
   readonly apiServices: readonly SnapshotApiService[] | undefined;
   readonly customResourceGroups: readonly GroupAndVersion[] | undefined;
-  readonly customResources?: readonly CustomResource[] | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -77,10 +76,7 @@ function acceptable(apiService: SnapshotApiService): ParsedApiService {
   };
 }
 
-function byGroupAndVersion(
-  one: { readonly group: string; readonly version: string },
-  other: { readonly group: string; readonly version: string },
-): number {
+function byGroupAndVersion(one: GroupAndVersion, other: GroupAndVersion): number {
   if (one.group !== other.group) return one.group < other.group ? -1 : 1;
   if (one.version === other.version) return 0;
   return one.version < other.version ? -1 : 1;
@@ -89,59 +85,28 @@ function byGroupAndVersion(
 export const customResourceDefinitionsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 const customResourceDefinition = v.object({
-  spec: v.object({
-    group: v.string(),
-    names: v.optional(v.object({ plural: v.optional(v.string(), ''), kind: v.optional(v.string(), '') }), {}),
-    versions: v.array(
-      v.object({ name: v.string(), served: v.optional(v.boolean()), storage: v.optional(v.boolean()) }),
-    ),
-  }),
+  spec: v.object({ group: v.string(), versions: v.array(v.object({ name: v.string() })) }),
 });
 
-export interface GroupAndVersion {
-  readonly group: string;
-  readonly version: string;
-}
-
-export interface CustomResource {
-  readonly group: string;
-  readonly resource: string;
-  readonly kind: string;
-  /** Every version, served or not. */
-  readonly versions: readonly string[];
-  /** The version at which it is stored; `undefined` if that is not served. */
-  readonly storageVersion: string | undefined;
-}
-
-/** @throws {ReadError} `InvalidDocument` for any other object */
-export function customResourceOf(object: unknown): CustomResource {
-  const { spec } = checkedDocument(customResourceDefinition, customResourceDefinitionsPath, object);
-  return {
-    group: spec.group,
-    resource: spec.names.plural,
-    kind: spec.names.kind,
-    versions: spec.versions.map(({ name }) => name),
-    storageVersion: spec.versions.find(({ served, storage }) => served === true && storage === true)?.name,
-  };
-}
+export type GroupAndVersion = Snapshot['customResourceGroups'][number];
 
 /**
- * The group versions of CustomResourceDefinitions that a snapshot can hold, sorted, each once. Every version counts, served or not, as in
- * upstream's exclusion of custom resources from peer routing (peerproxy/gv_exclusion_manager.go).
+ * The group versions of a CustomResourceDefinition. Every version counts, served or not, as in upstream's exclusion of
+ * custom resources from peer routing (peerproxy/gv_exclusion_manager.go).
+ * @throws {ReadError} `InvalidDocument` for any other object
  */
-export function groupVersionsOfCustomResources(definitions: readonly CustomResource[]): GroupAndVersion[] {
-  const groupVersions = definitions.flatMap(({ group, versions }) =>
-    versions.map((version) => ({ group, version })),
+export function parseCustomResourceDefinition(object: unknown): readonly GroupAndVersion[] {
+  const { spec } = checkedDocument(customResourceDefinition, customResourceDefinitionsPath, object);
+  return spec.versions.map(({ name }) => ({ group: spec.group, version: name }));
+}
+
+/** Those that a snapshot can hold, sorted, each once. */
+export function customResourceGroupsOf(definitions: readonly (readonly GroupAndVersion[])[]) {
+  const groupVersions = definitions.flat().filter((groupVersion) => v.is(customResourceGroup, groupVersion));
+  const byName = new Map(
+    groupVersions.map((each) => [groupVersionString(each.group, each.version), each] as const),
   );
-  const groups = new Map(
-    groupVersions.map((groupVersion) => [
-      groupVersionString(groupVersion.group, groupVersion.version),
-      groupVersion,
-    ]),
-  );
-  return [...groups.values()]
-    .filter((groupVersion) => v.is(customResourceGroup, groupVersion))
-    .sort(byGroupAndVersion);
+  return [...byName.values()].sort(byGroupAndVersion);
 }
 
 /**

@@ -165,39 +165,6 @@ test('documents that have not changed since an earlier run are not read', async 
   assert.equal(documents.asked.filter((path) => path === '/apis/apps/v1').length, 1);
 });
 
-test('a custom resource has the hash of the version that its definition stores, at once when that changes', async () => {
-  const documents = serverOf([group('example.com', ['things'])], {
-    '/apis/example.com/v1': list('example.com', { things: hashOfV1 }),
-  });
-  const { read } = setUp(documents);
-  const reading = {
-    ok: true,
-    set: await read(),
-    openApi: { kind: 'not-served' },
-    version: undefined,
-  } as const;
-  const hashWhenStoredAs = async (storageVersion: string | undefined) => {
-    const { snapshot } = await buildSnapshot({
-      servers: [{ id: 'a' }],
-      readings: new Map([['a', reading]]),
-      clusterObjects: {
-        apiServices: [],
-        customResourceGroups: [{ group: 'example.com', version: 'v1' }],
-        customResources: [
-          { group: 'example.com', resource: 'things', kind: 'Thing', versions: ['v1', 'v2'], storageVersion },
-          { group: 'example.com', resource: 'others', kind: 'Other', versions: ['v1'], storageVersion: 'v1' },
-        ],
-        warnings: [],
-      },
-      now: Date.UTC(2026, 0, 31),
-    });
-    return Object.values(snapshot?.servedSets ?? {})[0]?.storageVersionHashes;
-  };
-  // printf example.com/v2/Thing | sha256sum | cut -c1-16 | xxd -r -p | base64
-  assert.deepEqual(await hashWhenStoredAs('v2'), { 'example.com.things': 'C54RJCsqlXM=' });
-  assert.deepEqual(await hashWhenStoredAs(undefined), {});
-});
-
 test('an invalid hash is in no snapshot', async () => {
   const documents = serverOf([group('example.com', ['things', 'queue_depth'])], {
     '/apis/example.com/v1': list('example.com', { things: 'not a hash', queue_depth: hashOfV1 }),
