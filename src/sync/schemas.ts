@@ -4,14 +4,7 @@ import type { Clock } from '../runtime/time.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import { createDocumentCache, type DocumentState } from './document-cache.ts';
 import { schemaDigests } from './schema-digests.ts';
-import {
-  isNotServed,
-  jsonType,
-  parseJson,
-  ReadError,
-  type ServerDocuments,
-  withoutQuery,
-} from './server-documents.ts';
+import { jsonType, parseJson, ReadError, type ServerDocuments, withoutQuery } from './server-documents.ts';
 import type { ReadableServer } from './server-readers.ts';
 import {
   documentsIn,
@@ -316,6 +309,5 @@ async function readDigests(
   if (document.body.length > maximumLength) {
     throw new ReadError('InvalidDocument', `${withoutQuery(url)} has more than ${maximumLength} characters`);
   }
-  if (isNotServed(document)) throw new ReadError('UnexpectedStatus', `${withoutQuery(url)} is not served`);
   return schemaDigests(await parseJson(url, document, openApiTypes), group, version, digested);
 }

@@ -81,9 +81,8 @@ export async function getJson(
   documents: ServerDocuments,
   path: string,
   signal: AbortSignal | undefined,
-  accept = jsonType,
 ): Promise<unknown> {
-  return parseJson(path, await documents.get(path, accept, signal));
+  return parseJson(path, await documents.get(path, jsonType, signal));
 }
 
 /** As `getJson`; `undefined` if the API server itself says that it has no such path. */
@@ -91,10 +90,9 @@ export async function getJsonIfServed(
   documents: ServerDocuments,
   path: string,
   signal: AbortSignal | undefined,
-  mediaTypes: readonly string[] = [jsonType],
 ): Promise<unknown> {
   const document = await documents.get(path, jsonType, signal);
-  return isNotServed(document) ? undefined : parseJson(path, document, mediaTypes);
+  return isNotServed(document) ? undefined : parseJson(path, document);
 }
 
 /**

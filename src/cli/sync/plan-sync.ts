@@ -31,13 +31,7 @@ export interface LiveSync {
   readonly endpoints: { readonly address: string; readonly port: number } | undefined;
 }
 
-export interface RecordSync {
-  readonly kind: 'record';
-  readonly folder: string;
-  readonly options: SyncOptions;
-}
-
-type SyncPlan = OfflineSync | LiveSync | RecordSync;
+type SyncPlan = OfflineSync | LiveSync;
 
 /**
  * Checks all that `sync` was called with: flags, configuration file, and the files that they name.
@@ -76,9 +70,16 @@ export function planSync(settings: SyncSettings): SyncPlan {
   if (!settings.isGiven('server')) settings.issue('server', serverIsRequired);
   const { certificateAuthorities = '', authoritiesFrom } = readPeerAuthorities(settings);
   return {
-    kind: 'record',
-    folder: call.record ?? '',
-    options: { servers: common.servers, certificateAuthorities, authoritiesFrom, clientCertificate },
+    kind: 'live',
+    once: true,
+    endpoints: undefined,
+    options: {
+      servers: common.servers,
+      certificateAuthorities,
+      authoritiesFrom,
+      clientCertificate,
+      record: call.record ?? '',
+    },
   };
 }
 

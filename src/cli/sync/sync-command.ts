@@ -5,7 +5,7 @@ import type { SyncLoop, SyncOnceResult } from '../../sync/sync-loop.ts';
 import { type Command, helpHint } from '../terminal/command.ts';
 import { type CommandContext, CommandFailure, type ExitCode } from '../terminal/command-context.ts';
 import { countOf } from '../terminal/styled-text.ts';
-import type { LiveSync, OfflineSync, RecordSync, SyncFlags } from './plan-sync.ts';
+import type { LiveSync, OfflineSync, SyncFlags } from './plan-sync.ts';
 import { syncFlags } from './sync-settings.ts';
 
 export const syncCommand: Command = {
@@ -52,7 +52,6 @@ async function runSyncCommand(given: SyncFlags, context: CommandContext): Promis
   const { plan, logging, snapshotKeys: path } = readSyncInput(given, context);
   const logger = createPinoLogger(logging, { write: context.writeError });
   if (plan.kind === 'offline') return syncOffline(plan, context);
-  if (plan.kind === 'record') return record(plan, context);
   const { readSnapshotKeysInput } = await import('../snapshot/snapshot-input.ts');
   const snapshotKeys = path === undefined ? undefined : await readSnapshotKeysInput(context, path);
   return syncLive({ ...plan, options: { ...plan.options, snapshotKeys, logger } }, logger, context);
@@ -89,25 +88,6 @@ function reportUnread(readings: SyncOnceResult['readings'], context: CommandCont
   return unread.length > 0;
 }
 
-async function record({ folder, options }: RecordSync, context: CommandContext): Promise<ExitCode> {
-  const { syncOnce } = await import('../../sync/node/run-sync.ts');
-  const stop = new AbortController();
-  void context.shutdownSignal().then(() => stop.abort());
-  try {
-    // With the schemas of one version as well: doctor compares them with those of another cluster.
-    const result = await syncOnce({ ...options, record: folder, alwaysReadsSchemas: true }, stop.signal);
-    for (const warning of result.warnings) context.writeError(`warning: ${warning}\n`);
-    reportUnread(result.readings, context);
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-    context.writeError(
-      `wrote ${countOf(entries.filter((entry) => entry.isFile()).length, 'file')} to ${folder}\n`,
-    );
-    return result.ok ? 0 : 1;
-  } catch (cause) {
-    throw new CommandFailure(1, [`--record: ${errorMessage(cause)}`], { cause });
-  }
-}
-
 async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext): Promise<ExitCode> {
   const { runSync, syncOnce } = await import('../../sync/node/run-sync.ts');
   const { ClusterAccessError, loadClusterAccess } = await import('../../sync/node/cluster-access.ts');
@@ -117,7 +97,7 @@ async function syncLive(plan: LiveSync, logger: Logger, context: CommandContext)
     stop.abort();
   });
   try {
-    if (plan.once) return reportOnce(await syncOnce(plan.options, stop.signal), context);
+    if (plan.once) return await reportOnce(await syncOnce(plan.options, stop.signal), plan, context);
     // Whatever is wrong with the kubeconfig itself is found before anybody is listened to.
     if (plan.options.kubernetes !== undefined) await loadClusterAccess(plan.options.kubernetes);
     const { options, onStart, close } = await withEndpoints(plan, logger);
@@ -158,13 +138,22 @@ async function withEndpoints({ options, endpoints }: LiveSync, logger: Logger) {
   };
 }
 
-function reportOnce(result: SyncOnceResult, context: CommandContext): ExitCode {
+async function reportOnce(
+  result: SyncOnceResult,
+  { options: { record } }: LiveSync,
+  context: CommandContext,
+): Promise<ExitCode> {
   for (const warning of result.warnings) context.writeError(`warning: ${warning}\n`);
   for (const { target, result: delivery } of result.deliveries) {
     const outcome = delivery.kind === 'accepted' ? 'accepted' : `${delivery.kind}: ${delivery.message}`;
     context.writeError(`${target}: ${outcome}\n`);
   }
-  if (result.snapshot === undefined)
+  if (record !== undefined) {
+    reportUnread(result.readings, context);
+    const entries = await readdir(record, { recursive: true, withFileTypes: true });
+    const files = countOf(entries.filter((entry) => entry.isFile()).length, 'file');
+    context.writeError(`wrote ${files} to ${record}\n`);
+  } else if (result.snapshot === undefined)
     context.writeError('error: no server could be read: nothing was made or sent\n');
   return result.ok ? 0 : 1;
 }

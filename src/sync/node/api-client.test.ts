@@ -4,36 +4,38 @@ import { type TestContext, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { createAuthority } from '../../../test/support/certificates.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { classicResponses } from '../../../test/support/fake-server-documents.ts';
 import { type HttpListener, httpsServer } from '../../../test/support/https-server.ts';
 import { readServer } from '../read-server.ts';
 import { ApiClient, apiServerName, type Endpoint } from './api-client.ts';
+import type { ClusterCredentials } from './cluster-access.ts';
 
 const authority = await createAuthority('cluster');
 const serving = await authority.issue({
   commonName: 'kube-apiserver',
   dnsNames: ['kubernetes.default.svc'],
+  ipAddresses: ['127.0.0.1'],
   usage: 'server',
 });
 const client = await authority.issue({ commonName: 'sync-job', usage: 'client' });
+const { signal } = new AbortController();
 
 interface Given extends Partial<Endpoint> {
   readonly headers?: readonly string[];
   readonly limits?: Parameters<ApiClient['documentsAt']>[1];
 }
 
+/** @returns `host:port` */
+async function listening(context: TestContext, rejectUnauthorized: boolean, listener: HttpListener) {
+  const { certificate: cert, privateKey: key } = serving;
+  const tls = { cert, key, ca: authority.certificate, requestCert: true, rejectUnauthorized };
+  const { port } = await httpsServer(context, tls, listener);
+  return `127.0.0.1:${port}`;
+}
+
 async function apiServer(context: TestContext, listener: HttpListener, given: Given = {}) {
-  const { port } = await httpsServer(
-    context,
-    {
-      cert: serving.certificate,
-      key: serving.privateKey,
-      ca: authority.certificate,
-      requestCert: true,
-      rejectUnauthorized: true,
-    },
-    listener,
-  );
+  const address = await listening(context, true, listener);
   const { headers = [], limits, ...endpoint } = given;
   const apiClient = new ApiClient({
     credentials: async () => ({
@@ -43,7 +45,7 @@ async function apiServer(context: TestContext, listener: HttpListener, given: Gi
     }),
   });
   context.after(() => apiClient.close());
-  const at = { origin: `https://127.0.0.1:${port}`, serverName: apiServerName, ...endpoint };
+  const at = { origin: `https://${address}`, serverName: apiServerName, ...endpoint };
   return apiClient.documentsAt(at, limits);
 }
 
@@ -186,4 +188,114 @@ test('a read that is called off ends at once', { timeout: 10_000 }, async (conte
   const get = documents.get('/api', 'application/json', controller.signal);
   setImmediate(() => controller.abort());
   await assert.rejects(get, { code: 'Unreachable' });
+});
+
+function responding(text: string, log: string[] = []): HttpListener {
+  return ({ headers, url }, response) => {
+    log.push(`${url} ${headers.authorization ?? ''}`);
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(text));
+  };
+}
+
+/** Watches through these, in order. */
+function connect(
+  context: TestContext,
+  addresses: readonly string[],
+  rotate: Partial<ClusterCredentials>[] = [],
+) {
+  let credentials: ClusterCredentials = {
+    certificateAuthorities: authority.certificate,
+    clientCertificate: undefined,
+    headers: [],
+  };
+  const apiClient = new ApiClient({
+    credentials: async () => {
+      credentials = { ...credentials, ...rotate.shift() };
+      return credentials;
+    },
+  });
+  context.after(() => apiClient.close());
+  return apiClient.watching(() => addresses.map((at) => ({ origin: `https://${at}` })));
+}
+
+test('tokens and certificates that are rotated are used from the next request on', async (context) => {
+  const seen: string[] = [];
+  const address = await listening(context, false, ({ headers, socket }, response) => {
+    const { authorized } = socket as { authorized?: boolean };
+    seen.push(`${headers.authorization} ${authorized}`);
+    response.end('{}');
+  });
+  const connection = connect(
+    context,
+    [address],
+    [
+      { headers: ['Authorization', 'Bearer one'] },
+      { headers: ['Authorization', 'Bearer two'] },
+      { clientCertificate: { certificate: client.chain, key: client.privateKey } },
+    ],
+  );
+  for (let request = 0; request < 3; request++) await connection.get('/api', 'application/json', signal);
+  assert.deepEqual(seen, ['Bearer one false', 'Bearer two false', 'Bearer two true']);
+});
+
+test('after a failure or a 5xx the next server is asked, and stays in use', async (context) => {
+  let asked = 0;
+  const goes = await listening(context, false, (_, response) => {
+    asked++;
+    response.statusCode = 503;
+    response.end();
+  });
+  const lives = await listening(context, false, responding('alive'));
+  const connection = connect(context, ['127.0.0.1:1', goes, lives]);
+  const ask = () => connection.get('/api', 'application/json', signal);
+  for (let request = 0; request < 3; request++) assert.equal((await ask()).body, '"alive"');
+  assert.equal(asked, 1);
+  const nobody = connect(context, ['127.0.0.1:1', '127.0.0.1:2']);
+  await assert.rejects(nobody.get('/api', 'application/json', signal), { message: /127\.0\.0\.1:1: / });
+});
+
+test('a watch that is given up frees its connection at once', async (context) => {
+  let closed = false;
+  const address = await listening(context, false, (_, response) => {
+    response.on('close', () => {
+      closed = true;
+    });
+    response.write('{"type":"BOOKMARK"');
+  });
+  const controller = new AbortController();
+  const { status, chunks } = await connect(context, [address]).watch(
+    '/api/v1/pods?watch=true',
+    controller.signal,
+  );
+  assert.equal(status, 200);
+  const read = (async () => {
+    for await (const chunk of chunks) assert.equal(chunk, '{"type":"BOOKMARK"');
+  })();
+  controller.abort();
+  await assert.rejects(read, { code: 'Unreachable' });
+  await eventually(() => closed);
+});
+
+test('a watch whose connection breaks moves on to another server', async (context) => {
+  const breaks = await listening(context, false, (_, response) => {
+    response.write('{}\n');
+    setImmediate(() => response.destroy());
+  });
+  const lives = await listening(context, false, responding('alive'));
+  const connection = connect(context, [breaks, lives]);
+  const { chunks } = await connection.watch('/api/v1/pods?watch=true', signal);
+  await assert.rejects(async () => {
+    for await (const chunk of chunks) assert.equal(chunk, '{}\n');
+  });
+  assert.equal((await connection.get('/api', 'application/json', signal)).body, '"alive"');
+});
+
+test('a server that another authority vouches for is not spoken to', async (context) => {
+  const log: string[] = [];
+  const address = await listening(context, false, responding('alive', log));
+  const stranger = await createAuthority('stranger');
+  const connection = connect(context, [address], [{ certificateAuthorities: stranger.certificate }]);
+  await assert.rejects(connection.get('/api', 'application/json', signal), { code: 'Unreachable' });
+  assert.deepEqual(log, []);
 });

@@ -44,7 +44,7 @@ export interface LocalApiServer extends Endpoint {
 /** What a sync job is told, by flags, a file or a library's user. Texts are PEM. */
 export interface SyncOptions
   extends SnapshotOptions,
-    Pick<SyncParts, 'previous' | 'timing' | 'observer' | 'logger' | 'alwaysReadsSchemas'> {
+    Pick<SyncParts, 'previous' | 'timing' | 'observer' | 'logger'> {
   /** Listed by hand. With `kubernetes` it may be empty. */
   readonly servers: readonly ListedServer[];
   /**
@@ -245,7 +245,8 @@ async function openSync(
       previous,
       advertised,
       snapshot: { cluster: options.cluster },
-      alwaysReadsSchemas: options.alwaysReadsSchemas,
+      // doctor compares them with those of another cluster.
+      alwaysReadsSchemas: record !== undefined,
       timing,
       observer: options.observer,
       logger,
