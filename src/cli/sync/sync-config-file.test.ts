@@ -153,7 +153,9 @@ describe('sync --config', () => {
     const once = read(complete, { once: ['true'] });
     assert.ok(once.plan.kind === 'live' && once.plan.once);
     assert.equal(once.plan.endpoints, undefined);
-    assert.equal(read(complete, { record: ['/tmp/recording'] }).plan.kind, 'record');
+    const { plan } = read(complete, { record: ['/tmp/recording'] });
+    assert.ok(plan.kind === 'live' && plan.once);
+    assert.deepEqual([plan.options.record, plan.options.routers], ['/tmp/recording', undefined]);
     assert.equal(read(complete, { from: ['folder'], out: ['snapshot'] }).plan.kind, 'offline');
     assert.match(
       issuesOf(complete, { once: ['true'], 'health-port': ['80'] }).join(),
