@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { request } from 'undici';
+import { listenOnLoopback } from './support/listen-on-loopback.ts';
 import { askRouter, clientAgent, eventuallyReturns, startSync, syncCluster } from './support/sync-cluster.ts';
 
 /** Only the newer one of the two servers here serves it. */
@@ -17,27 +17,16 @@ interface KnownServer {
 
 /** An address of the router's that only the operator knows of, as behind a port mapping. */
 async function mappedPort(context: TestContext) {
-  const sockets = new Set<Socket>();
   const mapping = { port: 0, to: 0, connections: 0 };
   const server = createServer((client) => {
     mapping.connections++;
-    const router = connect(mapping.to, '127.0.0.1');
-    for (const socket of [client, router]) {
-      sockets.add(socket);
-      socket.on('error', () => socket.destroy());
-      socket.on('close', () => sockets.delete(socket));
-    }
+    const router = connect(mapping.to, '127.0.0.1').on('error', () => client.destroy());
+    client.on('close', () => router.destroy());
     client.pipe(router).pipe(client);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  assert.ok(address !== null && typeof address === 'object');
-  mapping.port = address.port;
+  const { port, stop } = await listenOnLoopback(server);
+  context.after(stop);
+  mapping.port = port;
   return mapping;
 }
 

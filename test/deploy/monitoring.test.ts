@@ -5,8 +5,73 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import * as v from 'valibot';
 import { parse } from 'yaml';
-import { namesIn } from './support/expression-names.ts';
-import { knownMetrics } from './support/known-metrics.ts';
+import { metricCatalogue } from '../../src/node/metrics/catalogue.ts';
+import { createSyncMetrics } from '../../src/sync/node/process-endpoints.ts';
+
+/** Labels that Prometheus itself puts to what it scrapes. */
+const scrapeLabels = ['job', 'instance'];
+
+/**
+ * Labels by name of a series, of everything that routers and sync jobs expose: the router's from its catalogue, the
+ * sync job's from what it answers when every kind of thing has happened once.
+ */
+async function knownMetrics(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const known = new Map<string, Set<string>>([['up', new Set(scrapeLabels)]]);
+  for (const { metrics } of metricCatalogue) {
+    for (const { name, type, labels } of metrics) {
+      if (type === 'histogram') known.set(`${name}_bucket`, new Set([...labels, ...scrapeLabels, 'le']));
+      else known.set(name, new Set([...labels, ...scrapeLabels]));
+    }
+  }
+  for (const line of (await syncMetricsText()).split('\n')) {
+    const [, name = '', labels = ''] = /^(mixed_version_proxy_sync_\w+)(?:\{(.*)\})? /.exec(line) ?? [];
+    if (name === '') continue;
+    const names = [...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label);
+    known.set(name, new Set([...names, ...scrapeLabels]));
+  }
+  return known;
+}
+
+async function syncMetricsText(): Promise<string> {
+  const metrics = createSyncMetrics();
+  metrics.serverRead({ seconds: 1, result: 'success' });
+  metrics.delivered({ target: 'router', seconds: 1, result: 'accepted' });
+  return metrics.text({
+    generation: 1,
+    lastRoundAt: 1,
+    lastReadAt: 1,
+    servers: [],
+    warnings: [],
+    targets: [{ target: 'router', heldGeneration: 1, lastResult: undefined, failures: 0, lastAcceptedAt: 1 }],
+  });
+}
+
+/** What a PromQL expression names. */
+interface ExpressionNames {
+  /** Metrics, histograms without `_bucket`, `_sum` and `_count`. */
+  readonly metrics: readonly string[];
+  /** Labels in selectors and after `by` and `on`. */
+  readonly labels: readonly string[];
+}
+
+const words: ReadonlySet<string> = new Set(['by', 'and', 'or', 'unless', 'on', 'ignoring', 'bool']);
+
+/** For the expressions of this repository: no `without`, `@`, `offset` or `label_replace`. `promtool` checks the syntax. */
+function namesIn(expression: string): ExpressionNames {
+  const labels: string[] = [];
+  const rest = expression
+    .replace(/\[[^\]]*\]/g, ' ')
+    .replace(/\{([^}]*)\}/g, (_, selector: string) => {
+      for (const [, label = ''] of selector.matchAll(/(\w+)\s*(?:=~|!=|!~|=)\s*"[^"]*"/g)) labels.push(label);
+      return ' ';
+    })
+    .replace(/\b(?:by|on)\s*\(([^)]*)\)/g, (_, list: string) => {
+      labels.push(...(list.match(/\w+/g) ?? []));
+      return ' ';
+    });
+  const metrics = [...rest.matchAll(/\b([a-z_]\w*)\b(?!\s*\()/gi)].map(([, name = '']) => name);
+  return { metrics: metrics.filter((name) => !words.has(name)), labels };
+}
 
 const root = resolve(import.meta.dirname, '../..');
 const folder = join(root, 'deploy/monitoring');

@@ -8,9 +8,29 @@ import { findKubectls, kubectlMissing } from '../support/kubectl.ts';
 import { type DemoUnderTest, startDemo } from '../support/running-demo.ts';
 import { commandsOf, isCommandBlock } from './support/command-lines.ts';
 import type { RunDeclaration } from './support/declarations.ts';
-import { normalized, outputPattern } from './support/output-pattern.ts';
 import { type Page, readPages, root } from './support/pages.ts';
 import { type CommandResult, runInShell } from './support/shell-session.ts';
+
+/**
+ * What output has to look like: the lines a page shows, in which `…` stands for anything, also several lines.
+ * Space at the ends of lines does not count, nor does how wide columns are. Pure.
+ */
+function outputPattern(shown: readonly string[]): RegExp {
+  const text = normalized(shown.join('\n'));
+  const pattern = text
+    .split('…')
+    .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .join('[\\s\\S]*?');
+  return new RegExp(`^${pattern}$`);
+}
+
+/** Output in the form that `outputPattern` matches. */
+function normalized(output: string): string {
+  return output
+    .replaceAll(/[ \t]+/g, ' ')
+    .replaceAll(/ *\n/g, '\n')
+    .trim();
+}
 
 const pages = await readPages();
 /** What the commands of pages name as if they stood in the root of the repository. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect as connectTcp, createServer, type Socket } from 'node:net';
+import { connect as connectTcp, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support/sync-cluster.ts';
 
 /**
@@ -10,14 +10,9 @@ import { askRouter, eventuallyReturns, startSync, syncCluster } from '../support
  */
 async function cuttingProxy(context: TestContext, routerPort: number, afterBytes: number) {
   const cuts: number[] = [];
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    const router = connectTcp(routerPort, '127.0.0.1');
-    for (const socket of [client, router]) {
-      sockets.add(socket);
-      socket.on('error', () => socket.destroy());
-      socket.on('close', () => sockets.delete(socket));
-    }
+  const proxy = createServer((client) => {
+    const router = connectTcp(routerPort, '127.0.0.1').on('error', () => client.destroy());
+    client.on('close', () => router.destroySoon());
     let passed = 0;
     client.on('data', (chunk: Buffer) => {
       const left = cuts.length === 0 ? afterBytes - passed : chunk.length;
@@ -32,15 +27,9 @@ async function cuttingProxy(context: TestContext, routerPort: number, afterBytes
     router.pipe(client);
     client.on('end', () => router.end());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  assert.ok(address !== null && typeof address === 'object');
-  return { port: address.port, cuts };
+  const { port, stop } = await listenOnLoopback(proxy);
+  context.after(stop);
+  return { port, cuts };
 }
 
 test('a push that is cut in the middle changes nothing, and the next one arrives whole', async (context) => {

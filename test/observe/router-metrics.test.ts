@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import {
-  type AddressInfo,
-  connect as connectTcp,
-  createServer as createTcpServer,
-  type Socket,
-} from 'node:net';
+import { connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { metricCatalogue, syncCatalogue } from '../../src/node/metrics/catalogue.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 import {
   mixedCluster,
@@ -51,16 +47,9 @@ async function playSession(context: TestContext, router: ObservedRouter): Promis
 /** A client that goes away while the server that it waits for says nothing. */
 async function leaveUnanswered(context: TestContext, router: ObservedRouter): Promise<void> {
   const sockets: Socket[] = [];
-  const silent = createTcpServer((socket) => {
-    sockets.push(socket.on('error', () => {}));
-  });
-  silent.listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  context.after(() => {
-    silent.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  const { port } = silent.address() as AddressInfo;
+  const silent = createTcpServer((socket) => void sockets.push(socket));
+  const { port, stop } = await listenOnLoopback(silent);
+  context.after(stop);
   const withSilent = snapshotOf(
     {
       'cp-a': { serves: ['v1/pods', 'v1/pods/exec'], address: '127.0.0.1:1' },

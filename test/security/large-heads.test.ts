@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import type { ServerOptions } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, SecureServerOptions } from 'node:http2';
 import { createSecureServer } from 'node:http2';
-import type { AddressInfo, Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { ask, type WireAnswer } from '../support/security/ask.ts';
 import { apiServerPair } from '../support/security/certificates.ts';
 import { type RawHttp1, rawHttp1 } from '../support/security/raw-http1.ts';
@@ -60,20 +59,9 @@ async function startWatchedServer(
   );
   // Of its HTTP/1.1 side, which its type does not have.
   Object.assign(server, { maxHeadersCount: 5_000 });
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-    socket.once('close', () => sockets.delete(socket));
-  });
   server.on('sessionError', () => {});
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  const { port } = server.address() as AddressInfo;
+  const { port, stop } = await listenOnLoopback(server);
+  context.after(stop);
   return {
     port,
     requests,

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
 import { askOverHttps } from '../../src/node/destinations/https-client.ts';
@@ -10,6 +9,7 @@ import type { DestinationTrust } from '../../src/request/destination.ts';
 import { ApiClient } from '../../src/sync/node/api-client.ts';
 import { httpsTarget } from '../../src/sync/node/targets.ts';
 import { createAuthority } from '../support/certificates.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 const authority = await createAuthority('serving-ca');
 const name = 'kubernetes.default.svc';
@@ -35,13 +35,9 @@ async function startServer(context: TestContext, what: keyof typeof certificates
     requests.push(incoming.url ?? '');
     outgoing.end('{}');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, requests };
+  const { port, stop } = await listenOnLoopback(server);
+  context.after(stop);
+  return { port, requests };
 }
 
 function dialOf(kind: 'local' | 'peer', trust: DestinationTrust) {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,12 +7,32 @@ import { TLSSocket } from 'node:tls';
 import type { ExampleApiServerOptions } from '../../demo/example-api-server/index.ts';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { freePort } from '../../scripts/harness/free-port.ts';
+import { installCommand } from '../../src/cli/install/install-command.ts';
 import { type KubeadmNode, kubeadmNode } from '../../src/cli/install/kubeadm-node.ts';
+import { parseArguments } from '../../src/cli/terminal/command.ts';
+import { type CommandContext, CommandFailure } from '../../src/cli/terminal/command-context.ts';
 import { commandContext } from './command-context.ts';
 import { kubeadmManifest, writeKubeadmPki } from './kubeadm-layout.ts';
 import { type MirroredPod, startKubelet } from './kubelet.ts';
-import { runInstall } from './run-install.ts';
 import { syncCluster } from './sync-cluster.ts';
+
+/** Runs `install` with these arguments. @returns what it wrote, and the lines of its refusal */
+async function runInstall(
+  args: readonly string[],
+  node: Parameters<typeof installCommand>[0],
+  { context, written }: ReturnType<typeof commandContext>,
+  changes: Partial<CommandContext> = {},
+) {
+  const command = installCommand(node);
+  const given = parseArguments(args, 'install', command);
+  assert.ok(given !== 'help');
+  const failure = await command.run(given, { ...context, ...changes }).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (failure !== undefined) assert.ok(failure instanceof CommandFailure, String(failure));
+  return { output: written.output, errors: failure?.lines.join('\n') ?? '' };
+}
 
 export const image = 'registry.example/mixed-version-proxy:0.1.0';
 export const clusterRoles = { group: 'rbac.authorization.k8s.io', resource: 'clusterroles' };

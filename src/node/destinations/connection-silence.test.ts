@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, mock, type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { eventually } from '../../../test/support/eventually.ts';
+import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
 import { type PeerOutgoing, startPeer } from '../../../test/support/node-exchange.ts';
 import { get, newTransport, send } from '../../../test/support/node-transport.ts';
 import { monitorSilence } from '../../http2/client/http2-connection.ts';
@@ -111,10 +112,9 @@ async function startBehindRelay(
   });
   let silent = false;
   let swallowed = 0;
-  const sockets: Socket[] = [];
   const server = createServer((near) => {
     const far = connect(peer.port, '127.0.0.1');
-    sockets.push(near, far);
+    near.on('close', () => far.destroy());
     const pass = (from: Socket, to: Socket): void => {
       from.on('error', () => {});
       from.on('data', (piece) => {
@@ -125,13 +125,8 @@ async function startBehindRelay(
     pass(near, far);
     pass(far, near);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const { port, stop } = await listenOnLoopback(server);
+  context.after(stop);
   // All on one connection: it is the one that falls silent.
   const lost: string[] = [];
   const transport = newTransport(context, {

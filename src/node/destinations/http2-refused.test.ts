@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import { createServer, type TLSSocket } from 'node:tls';
+import { createServer } from 'node:tls';
 import { eventually } from '../../../test/support/eventually.ts';
+import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
 import { destinationAt, peerPair } from '../../../test/support/node-exchange.ts';
 import { failureOf, newTransport, send } from '../../../test/support/node-transport.ts';
 import {
@@ -28,11 +27,9 @@ async function startInOneWrite(
   context: TestContext,
   response: (stream: number) => readonly Buffer[],
 ): Promise<Destination> {
-  const sockets = new Set<TLSSocket>();
   const server = createServer(
     { cert: peerPair.chain, key: peerPair.privateKey, ALPNProtocols: ['h2'] },
     (socket) => {
-      sockets.add(socket);
       socket.setNoDelay();
       socket.write(frame(frameType.settings, frameFlag.none, 0));
       let unread = Buffer.alloc(0);
@@ -58,13 +55,9 @@ async function startInOneWrite(
         });
     },
   );
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return destinationAt(`https://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const { port, stop } = await listenOnLoopback(server);
+  context.after(stop);
+  return destinationAt(`https://127.0.0.1:${port}`);
 }
 
 // How kube-apiserver says 304 (Go's http2 server): a head without END_STREAM, then an empty DATA frame with it.

@@ -2,22 +2,60 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { localId, mixedCluster } from '../../../test/support/decision-rows.ts';
 import { recordingTransport } from '../../../test/support/recording-transport.ts';
-import {
-  assertAnotherResponds,
-  jobs,
-  pods,
-  shuttingDown,
-  shuttingDownHead,
-  startWithRefusals,
-} from '../../../test/support/refusing-servers.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
-import { frontProxyConnection, testApp, userConnection } from '../../../test/support/test-app.ts';
+import {
+  frontProxyConnection,
+  type TestAppOptions,
+  testApp,
+  userConnection,
+} from '../../../test/support/test-app.ts';
 import type { ProbeOutcome } from '../../health/health-state.ts';
 import { ServerHealth } from '../../health/server-health.ts';
 import { TransportError } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 import { shuttingDownStatus } from './judge-response.ts';
 import { ServerLoad } from './server-choice.ts';
+
+/** Of `mixedCluster`: jobs are served by peers alone, pods by everybody. */
+const jobs = 'https://router.example/apis/batch/v1/namespaces/default/jobs';
+const pods = 'https://router.example/api/v1/namespaces/default/pods';
+
+/** As kube-apiserver 1.31 and 1.36 respond while they end. */
+const shuttingDownHead = {
+  'cache-control': 'no-cache, private',
+  'content-type': 'application/json',
+  'retry-after': '1',
+  'x-content-type-options': 'nosniff',
+  'content-length': '150',
+};
+const shuttingDown = () => new Response(shuttingDownStatus, { status: 503, headers: shuttingDownHead });
+
+/**
+ * The app before servers that refuse.
+ * @param refuses whether the n-th server that is asked does, counted from 0
+ * @param refusal what it responds with then
+ */
+async function startWithRefusals(
+  refuses: (attempt: number) => boolean,
+  refusal: () => Response,
+  snapshot = mixedCluster,
+  options: Pick<TestAppOptions, 'health'> = {},
+) {
+  let attempts = 0;
+  const transport = recordingTransport(({ destination }) =>
+    refuses(attempts++) ? refusal() : Response.json({ answeredBy: destination.id }),
+  );
+  return testApp({ snapshot, transport, connection: userConnection('alice', ['dev']), ...options });
+}
+
+/** The first server refuses, and another one responds. */
+async function assertAnotherResponds(method: string, url: string, refusal: () => Response): Promise<void> {
+  const { app, transport } = await startWithRefusals((attempt) => attempt === 0, refusal);
+  assert.equal((await app.request(url, { method })).status, 200, `${method} ${url}`);
+  const [first, second] = transport.sent;
+  assert.equal(transport.sent.length, 2);
+  assert.notEqual(first?.destination.id, second?.destination.id);
+}
 
 /** What the router of a peer responds with while its API server is down (RFC 9209). */
 const destinationUnavailable = 'mixed-version-proxy; error=destination_unavailable';

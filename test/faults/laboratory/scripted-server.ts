@@ -5,16 +5,121 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import { performServerHandshake, type ServerHttp2Stream } from 'node:http2';
+import { constants, performServerHandshake, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { firstHeader, type RawHeaders } from '../../../src/apimachinery/raw-headers.ts';
+import type { TLSSocket } from 'node:tls';
+import { allHeaders, firstHeader, type RawHeaders } from '../../../src/apimachinery/raw-headers.ts';
+import { frame, frameFlag, frameType } from '../../support/security/raw-http2.ts';
 import { type Asked, answerWell, type Script } from './asked.ts';
-import { Http1Asked } from './http1-asked.ts';
-import { Http2Asked } from './http2-asked.ts';
-import type { SeenRequest } from './record.ts';
-import { seenRequest } from './seen-request.ts';
+import { requestIdHeader, type SeenRequest } from './record.ts';
 import { insideOf, type Wire, type WireOptions, wireServer } from './wire.ts';
+import { WireAsked } from './wire-asked.ts';
+
+/** A request over HTTP/2. */
+class Http2Asked extends WireAsked implements Asked {
+  readonly protocol = 'h2';
+  readonly isWatch: boolean;
+  readonly #stream: ServerHttp2Stream;
+
+  constructor(seen: SeenRequest, stream: ServerHttp2Stream, wire: Wire) {
+    super(seen, wire, stream);
+    this.isWatch = seen.target.includes('watch=true');
+    this.#stream = stream;
+  }
+
+  begin(status: number, headers: Readonly<Record<string, string>> = {}): void {
+    this.seen.answer.status = status;
+    this.#stream.respond({ ':status': status, ...headers });
+  }
+
+  send(content: string): void {
+    this.seen.answer.content += content;
+    this.#stream.write(content);
+  }
+
+  end(): void {
+    this.seen.answer.end = 'whole';
+    this.#stream.end();
+  }
+
+  reset(code: number = constants.NGHTTP2_INTERNAL_ERROR): void {
+    this.broken();
+    if (code === constants.NGHTTP2_REFUSED_STREAM) this.seen.answer.refused = true;
+    // Node's own close() would end the stream first, with END_STREAM.
+    const payload = Buffer.alloc(4);
+    payload.writeUInt32BE(code);
+    this.raw(frame(frameType.rstStream, frameFlag.none, this.streamId, payload));
+    this.#stream.destroy();
+  }
+
+  get streamId(): number {
+    return this.#stream.id ?? 0;
+  }
+}
+
+/** A request over HTTP/1.1. */
+class Http1Asked extends WireAsked implements Asked {
+  readonly protocol = 'http/1.1';
+  readonly isWatch: boolean;
+  readonly #outgoing: ServerResponse;
+
+  constructor(seen: SeenRequest, incoming: IncomingMessage, outgoing: ServerResponse, wire: Wire) {
+    super(seen, wire, outgoing);
+    this.isWatch = incoming.url?.includes('watch=true') === true;
+    this.#outgoing = outgoing;
+  }
+
+  begin(status: number, headers: Readonly<Record<string, string>> = {}): void {
+    this.seen.answer.status = status;
+    this.#outgoing.writeHead(status, headers);
+    this.#outgoing.flushHeaders();
+  }
+
+  send(content: string): void {
+    this.seen.answer.content += content;
+    this.#outgoing.write(content);
+  }
+
+  end(): void {
+    this.seen.answer.end = 'whole';
+    this.#outgoing.end();
+  }
+
+  reset(): void {
+    this.cut();
+  }
+
+  get streamId(): number {
+    throw new Error('HTTP/1.1 has no streams');
+  }
+}
+
+/** The beginning of what is written down of a request. */
+function seenRequest(
+  server: string,
+  method: string,
+  target: string,
+  lines: RawHeaders,
+  connection: TLSSocket,
+): SeenRequest {
+  const commonName = connection.getPeerCertificate().subject?.CN;
+  return {
+    server,
+    requestId: firstHeader(lines, requestIdHeader) ?? '',
+    protocol: connection.alpnProtocol === 'h2' ? 'h2' : 'http/1.1',
+    method,
+    target,
+    users: allHeaders(lines, 'x-remote-user'),
+    groups: allHeaders(lines, 'x-remote-group'),
+    marks: allHeaders(lines, 'x-kubernetes-peer-proxied'),
+    via: allHeaders(lines, 'via').flatMap((value) => value.split(',').map((member) => member.trim())),
+    clientCertificate: typeof commonName === 'string' ? commonName : undefined,
+    body: '',
+    answer: { status: undefined, content: '', end: 'open', refused: false },
+    isOver: false,
+  };
+}
 
 export interface ScriptedServerOptions extends WireOptions {
   /** Default: answers as an API server does. */

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { before, describe, type TestContext, test } from 'node:test';
-import { stringify } from 'yaml';
+import { promisify } from 'node:util';
+import * as v from 'valibot';
+import { parseAllDocuments, stringify } from 'yaml';
 import { createDemoCertificates } from '../../../demo/certificates.ts';
 import { sharedByServers } from '../../../demo/cluster.ts';
 import { startExampleApiServer } from '../../../demo/example-api-server/index.ts';
@@ -13,10 +17,101 @@ import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/c
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
 import { credentialsOf, tlsRequest } from '../tls-request.ts';
-import { buildImage, engine, runEngine } from './container-engine.ts';
-import { type RouterContainer, routerContainer } from './pod-manifest.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
+
+const podSchema = v.object({
+  terminationGracePeriodSeconds: v.number(),
+  securityContext: v.object({
+    runAsUser: v.optional(v.number()),
+    seccompProfile: v.object({ type: v.literal('RuntimeDefault') }),
+  }),
+  containers: v.tuple([
+    v.object({
+      args: v.array(v.string()),
+      resources: v.object({ limits: v.object({ memory: v.pipe(v.string(), v.regex(/^\d+[MG]i$/)) }) }),
+      securityContext: v.object({
+        runAsUser: v.optional(v.number()),
+        runAsGroup: v.optional(v.number()),
+        allowPrivilegeEscalation: v.literal(false),
+        readOnlyRootFilesystem: v.literal(true),
+        capabilities: v.object({ drop: v.tuple([v.literal('ALL')]) }),
+      }),
+      volumeMounts: v.array(v.object({ name: v.string(), mountPath: v.string() })),
+    }),
+  ]),
+});
+const objectSchema = v.variant('kind', [
+  v.object({ kind: v.literal('Pod'), spec: podSchema }),
+  v.object({ kind: v.literal('StatefulSet'), spec: v.object({ template: v.object({ spec: podSchema }) }) }),
+]);
+
+/** The container of the router, as one of the manifests has it. */
+interface RouterContainer {
+  readonly args: readonly string[];
+  /** Where its configuration is looked for, and the only directory that it may write to. */
+  readonly configFile: string;
+  readonly stateDirectory: string;
+  /** Flags of `docker run` and `podman run`, for the rights that the manifest leaves it. */
+  readonly rights: readonly string[];
+  /** Seconds. */
+  readonly grace: number;
+}
+
+/** @param file from the root of the repository */
+function routerContainer(file: string): RouterContainer {
+  const objects = parseAllDocuments(readFileSync(join(root, file), 'utf8')).map((document): unknown =>
+    document.toJS(),
+  );
+  const found = objects
+    .map((object) => v.safeParse(objectSchema, object))
+    .flatMap(({ success, output }) => (success ? [output] : []))
+    .at(0);
+  if (found === undefined) throw new Error(`${file} has no pod of a router`);
+  const pod = found.kind === 'Pod' ? found.spec : found.spec.template.spec;
+  const [{ args, resources, securityContext, volumeMounts }] = pod.containers;
+  const configFile = args.find((arg) => arg.startsWith('--config='))?.slice('--config='.length) ?? '';
+  const mountOf = (name: string) => volumeMounts.find((mount) => mount.name === name)?.mountPath ?? '';
+  if (dirname(configFile) !== mountOf('config')) throw new Error(`${file}: no volume has ${configFile}`);
+  const user = [securityContext.runAsUser ?? pod.securityContext.runAsUser, securityContext.runAsGroup];
+  return {
+    args,
+    configFile,
+    stateDirectory: mountOf('state'),
+    rights: [
+      '--read-only',
+      '--cap-drop=ALL',
+      '--security-opt=no-new-privileges',
+      `--user=${user.filter((id) => id !== undefined).join(':')}`,
+      // What Kubernetes calls Gi, these call g.
+      `--memory=${resources.limits.memory.replace('i', '').toLowerCase()}`,
+    ],
+    grace: pod.terminationGracePeriodSeconds,
+  };
+}
+
+const run = promisify(execFile);
+
+/** What the environment names: docker or podman, and images in place of those that the Dockerfile begins with. */
+const engine = process.env['TEST_ASSET_CONTAINER_ENGINE'] ?? '';
+const buildArguments = Object.entries({
+  NODE_IMAGE: process.env['TEST_ASSET_NODE_IMAGE'] ?? '',
+  RUNTIME_IMAGE: process.env['TEST_ASSET_RUNTIME_IMAGE'] ?? '',
+}).flatMap(([name, image]) => (image === '' ? [] : [`--build-arg=${name}=${image}`]));
+
+/** What a command of the engine prints. @throws with what it says when it fails */
+async function runEngine(...args: readonly string[]): Promise<string> {
+  const { stdout } = await run(engine, [...args], { cwd: root, maxBuffer: 64 * 1024 * 1024 });
+  return stdout.trim();
+}
+
+/** Builds the image from the checkout. @returns its name */
+async function buildImage(): Promise<string> {
+  const image = 'localhost/mixed-version-proxy:test';
+  await runEngine('build', '--file=deploy/docker/Dockerfile', ...buildArguments, `--tag=${image}`, '.');
+  return image;
+}
+
 /** Prints what of the program its user could change. */
 const notOfRoot =
   "['', ...fs.readdirSync('/app', { recursive: true })].filter((path) => fs.lstatSync('/app/' + path).uid !== 0).join()";
