@@ -1,4 +1,5 @@
 import type { DropReason } from '../../request/request-record.ts';
+import type { PushResult } from '../../snapshot/receiving/receiver.ts';
 import {
   counter,
   gauge,
@@ -22,6 +23,20 @@ const ownWorkBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.0
 
 /** kube-apiserver's labels of a request, without `component` and `dry_run`, which the router does not know. */
 const requestLabels = ['verb', 'group', 'version', 'resource', 'subresource', 'scope'] as const;
+
+/** All are there from the start: `increase` does not see a refusal that is the first of its kind otherwise. */
+const pushResults: readonly PushResult[] = [
+  'accepted',
+  'renewed',
+  'unchanged',
+  'Unsigned',
+  'UnknownKey',
+  'BadSignature',
+  'TooLarge',
+  'Invalid',
+  'NotNewer',
+  'InternalError',
+];
 
 const dropReasons: readonly DropReason[] = [
   'Overloaded',
@@ -246,7 +261,7 @@ const stateCatalogue = {
     'mixed_version_proxy_snapshot_pushes_total',
     'Pushed snapshots and renewals by result: accepted, renewed, unchanged, or the reason of the refusal (Unsigned, UnknownKey, BadSignature, TooLarge, Invalid, NotNewer, InternalError).',
     ['result'],
-    ['accepted', 'renewed', 'unchanged'],
+    pushResults,
   ),
   discoveryConflicts: gauge(
     'mixed_version_proxy_discovery_conflicts',
