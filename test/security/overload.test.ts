@@ -138,6 +138,27 @@ test('S11: a connection beyond the limit is closed as it comes, and the others g
   });
 });
 
+test('while memory is short there are no more connections than before, and new ones take the place of old ones', async (context) => {
+  let isShort = false;
+  const { port, handled } = await serverOf(context, { isShortOfMemory: () => isShort });
+  const isTaken = async () => {
+    const client = await rawClient(context, port).catch(() => undefined);
+    const before = handled.length;
+    client?.write(get('/taken'));
+    await delay(20);
+    return handled.length > before ? client : undefined;
+  };
+  const [first] = [await rawClient(context, port), await rawClient(context, port)];
+  isShort = true;
+  // The one with which it is noticed.
+  await rawClient(context, port);
+  assert.equal(await isTaken(), undefined);
+  first?.destroy();
+  assert.equal(await isTaken(), undefined, 'there is one more than before');
+  isShort = false;
+  await eventually(async () => (await isTaken()) !== undefined);
+});
+
 test('S11: a TLS handshake that does not come to its end is given up', async (context) => {
   const router = await startRouterUnderTest(context, {
     configure: (config) => ({ ...config, timeouts: { ...config.timeouts, tlsHandshake: 100 } }),

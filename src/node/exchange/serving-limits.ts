@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { defaultHttp2ServerLimits, type Http2ServerLimits } from '../../http2/server/server-session.ts';
 import { MemoryBudget } from '../../http2/sockets/held-bytes.ts';
@@ -21,6 +22,29 @@ const perConnection = 256 * 1024;
 
 export function connectionsWithin(memory: number): number {
   return Math.max(1, Math.floor(memory / perConnection));
+}
+
+const takenAtMost = 7 / 8;
+/** Milliseconds for which an answer counts. */
+const freshFor = 50;
+let lastLook = Number.NEGATIVE_INFINITY;
+let isShort = false;
+
+/**
+ * Whether the process has taken seven eighths of the memory that it may use, pages of its own program left out: they count
+ * for nobody's limit. Linux only; elsewhere false.
+ */
+export function isShortOfMemory(): boolean {
+  const now = performance.now();
+  if (now - lastLook < freshFor) return isShort;
+  lastLook = now;
+  try {
+    const taken = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
+    isShort = 1024 * Number(taken ?? 0) > usableMemory * takenAtMost;
+  } catch {
+    isShort = false;
+  }
+  return isShort;
 }
 
 /** Limits of the server for its clients; those of HTTP/2 hold for HTTP/1.1 where it has the same thing. */

@@ -5,7 +5,12 @@ import type { TLSSocket } from 'node:tls';
 import { handleInput } from '../../http2/sockets/gathered-writes.ts';
 import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
+import {
+  defaultServerLimits,
+  isShortOfMemory as isShort,
+  memoryForOthers,
+  type ServerLimits,
+} from '../exchange/serving-limits.ts';
 import type { ServerObserver } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { HeldByHttp1 } from './held-by-http1.ts';
@@ -95,23 +100,42 @@ const warningInterval = 10_000;
 
 /**
  * Closes each connection beyond `maximum` at once: a load balancer then tries another router, and connected clients keep
- * the file descriptors that their requests need.
+ * the file descriptors that their requests need. While memory is short there are no more than there were before: what a
+ * closed connection took stays with the process, and serves the next one (docs/guides/sizing.md).
  * @param maximum 0: no limit
  */
-function limitConnections(server: Server, maximum: number, logger: Logger): void {
+function limitConnections(
+  server: Server,
+  maximum: number,
+  { logger = silentLogger, isShortOfMemory = isShort }: RouterServerOptions,
+): void {
+  const limit = maximum > 0 ? maximum : Number.POSITIVE_INFINITY;
   let lastWarning = Number.NEGATIVE_INFINITY;
   let turnedAway = 0;
+  let open = 0;
+  let mostWithMemory = 1;
+  const adapt = (): void => {
+    const hasMemory = !isShortOfMemory();
+    if (hasMemory) mostWithMemory = Math.max(mostWithMemory, open);
+    server.maxConnections = hasMemory ? limit : Math.min(limit, mostWithMemory);
+  };
+  server.on('connection', (socket) => {
+    open++;
+    socket.once('close', () => open--);
+    adapt();
+  });
   server.on('drop', () => {
     turnedAway += 1;
+    adapt();
     const now = performance.now();
     if (now - lastWarning < warningInterval) return;
     lastWarning = now;
     logger.warn(
       { maximum: server.maxConnections, turnedAway },
-      'Connections are refused: raise the limit of open files (ulimit -n, LimitNOFILE=), or add routers',
+      'Connections are refused: give the router more memory, raise the limit of open files (ulimit -n, LimitNOFILE=), or add routers',
     );
   });
-  server.maxConnections = maximum > 0 ? maximum : Number.POSITIVE_INFINITY;
+  server.maxConnections = limit;
 }
 
 function reliefLog(memory: MemoryBudget, logger: Logger): (relief: Relief) => void {
@@ -211,6 +235,8 @@ export interface RouterServerOptions extends RequestHandlerOptions {
   readonly goawayChance?: number;
   /** Bytes that may be held for others. Default: the budget of the process, a part of the memory that it may use. */
   readonly heldForOthers?: number;
+  /** Default: whether the process has taken most of the memory that it may use. */
+  readonly isShortOfMemory?: () => boolean;
   readonly observer?: ServerObserver | undefined;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
@@ -300,7 +326,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   });
   // On `close`, Node would cut responses that are written but not sent yet; `ServerConnections` does not.
   server.closeIdleConnections = () => connections.endIdle();
-  limitConnections(server, limits.maxConnections, logger);
+  limitConnections(server, limits.maxConnections, options);
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
