@@ -29,38 +29,6 @@ test('a disguised own path is refused before anyone is asked who they are', asyn
   assert.deepEqual(transport.sent, []);
 });
 
-test('a pushed snapshot is routed by from the next request on, and /readyz turns green', async () => {
-  const { app, transport } = await testApp({ connection: admin });
-  assert.equal((await app.request('https://router.example/readyz')).status, 500);
-  assert.equal((await push(app, await seal(mixedCluster))).code, 200);
-  assert.equal((await app.request('https://router.example/readyz')).status, 200);
-  await app.request('https://router.example/apis/batch/v1/jobs');
-  assert.equal(transport.sent.at(-1)?.destination.kind, 'peer');
-});
-
-test('a push that is refused says why and changes nothing', async () => {
-  const { app, receiver } = await testApp({
-    connection: admin,
-    snapshot: snapshotOf({ a: ['v1/pods'] }, { generation: 7 }),
-  });
-  const held = receiver.current();
-  const older = await push(app, await seal(snapshotOf({ a: ['v1/pods'] }, { generation: 6 })));
-  assert.equal(older.code, 409);
-  assert.ok(
-    older.body.details?.causes?.some(({ reason, message }) => reason === 'HeldGeneration' && message === '7'),
-  );
-  assert.equal((await push(app, 'not a snapshot')).code, 401);
-  assert.equal((await push(app, '')).code, 401);
-  const metadata = snapshotOf(
-    { a: { serves: ['v1/pods'], url: 'https://169.254.169.254:443' } },
-    { generation: 8 },
-  );
-  const invalid = await push(app, await seal(metadata));
-  assert.equal(invalid.code, 422);
-  assert.ok(invalid.body.details?.causes?.some(({ field }) => field === 'servers[0].url'));
-  assert.equal(receiver.current(), held);
-});
-
 test('a body beyond the limit is refused without being read whole', async () => {
   const { app } = await testApp({ connection: admin });
   const chunk = new Uint8Array(1024 * 1024).fill(0x61);
@@ -84,18 +52,6 @@ test('the snapshot in use can be read back, opened or sealed', async () => {
   assert.deepEqual(await (await app.request(snapshotUrl)).json(), JSON.parse(JSON.stringify(mixedCluster)));
   const sealed = await app.request(snapshotUrl, { headers: { accept: 'application/jose' } });
   assert.equal((await sealed.text()).split('.').length, 3);
-});
-
-test('explain says over HTTP what the router would do', async () => {
-  const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
-  const url = encodeURIComponent('/apis/batch/v1/namespaces/default/jobs');
-  const response = await app.request(`https://router.example/.mixed-version-proxy/v1/explain?url=${url}`);
-  const explanation = (await response.json()) as { decision: string; candidates: { id: string }[] };
-  assert.equal(explanation.decision, 'peer');
-  assert.deepEqual(
-    explanation.candidates.map(({ id }) => id),
-    ['peer-1', 'peer-2'],
-  );
 });
 
 test('explain sees what requests see of a local server that was lost, before it counts as unhealthy', async () => {

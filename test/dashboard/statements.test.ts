@@ -165,33 +165,6 @@ describe('what the status page says of an upgrade', () => {
     assert.doesNotMatch(healthy, /get 503/);
   });
 
-  it('names the version that answers while no server of the preferred one is healthy', async () => {
-    const options = { snapshot: threeVersions() };
-    const serves =
-      /Version 1\.36 \(no majority, so the newest\) gets every write, because the versions enforce different admission policies, and requests for resources that the versions understand differently/;
-    assert.match(await shown(options), serves);
-    assert.match(await shown({ ...options, down: ['cp-25'] }), serves);
-    for (const changed of [{ down: ['cp-36'] }, { snapshot: threeVersions({ departedAt: createdAt }) }]) {
-      const text = await shown({ ...options, ...changed });
-      assert.match(
-        text,
-        /Version 1\.36 .* is preferred for writes and requests for resources that the versions understand differently, but no server of it is healthy: 1\.26 answers\./,
-      );
-      assert.doesNotMatch(text, serves);
-    }
-    const down = ['cp-36'];
-    const preferredVersion = { version: 'newest', scope: 'differing', required: true } as const;
-    assert.match(
-      await shown({ ...options, down, preferredVersion }),
-      /is healthy: 1\.26 answers reads, and writes get 503\./,
-    );
-    const nothing = await shown({ ...options, down: ['cp-25', 'cp-26', 'cp-36'] });
-    assert.match(nothing, /preferred for writes .*, but no server is healthy: requests get 503\./);
-    assert.doesNotMatch(nothing, / answers|Version 1\.36 [^.]* gets/);
-    const gateOff = await shown({ ...options, enabled: false });
-    assert.doesNotMatch(gateOff, /understand differently/);
-  });
-
   it('counts servers that have departed apart', async () => {
     const text = await shown({ snapshot: threeVersions({ departedAt: createdAt }) });
     assert.match(text, /2 API servers, none of them unhealthy\. 1 departed\. They run 2 versions\./);

@@ -82,28 +82,6 @@ describe('examples/library-middleware.ts with examples/own-transport.ts', () => 
     assert.equal(request?.url, 'https://10.0.0.2:6443/apis/batch/v1/cronjobs?limit=1');
     assert.equal(request?.headers.get('x-kubernetes-peer-proxied'), 'true');
   });
-
-  test('sends a body on', async () => {
-    const response = await app.fetch(
-      new Request('https://router.example/apis/batch/v1/namespaces/default/cronjobs', {
-        method: 'POST',
-        body: '{}',
-      }),
-    );
-    assert.equal(response.status, 207);
-    assert.equal(await asked.at(-1)?.text(), '{}');
-  });
-
-  test('answers 503 when the peer cannot be reached', async () => {
-    const unreachable = createApiServer(
-      local,
-      { current: () => table },
-      fetchTransport(() => Promise.reject(new TypeError('fetch failed'))),
-    );
-    const response = await unreachable.fetch(get('/apis/batch/v1/cronjobs'));
-    assert.equal(response.status, 503);
-    assert.equal(((await response.json()) as { reason: string }).reason, 'ServiceUnavailable');
-  });
 });
 
 describe('examples/fetch-over-mutual-tls.ts', () => {

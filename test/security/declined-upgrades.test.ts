@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { type TestContext, test } from 'node:test';
-import type { CertificatePaths } from '../../demo/certificates.ts';
 import { eventually } from '../support/eventually.ts';
-import { startPeer } from '../support/node-exchange.ts';
-import { startRouterProcess } from '../support/router-process.ts';
 import { rawHttp1 } from '../support/security/raw-http1.ts';
 import {
   type RouterUnderTest,
   startRouterUnderTest,
   targets,
 } from '../support/security/router-under-test.ts';
-import { syncCluster } from '../support/sync-cluster.ts';
-import { openSocket, readUntil } from '../support/tls-client.ts';
 
 function upgradeOf(path: string): string {
   return `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`;
@@ -129,40 +123,4 @@ test('a shutdown ends declined upgrades within the grace period of watches', asy
   await raw.until((received) => received.includes('ADDED'));
   await router.running.shutdown();
   await eventually(() => raw.ended && open.size === 0);
-});
-
-test('SIGTERM ends a process with declined upgrades, of clients that stay and that have left', async (context) => {
-  const cluster = await syncCluster(context);
-  const { admin, apiServer, clusterCa } = cluster.certificates;
-  const read = (path: string): string => readFileSync(path, 'utf8');
-  const pairOf = ({ certificate, privateKey }: CertificatePaths) => {
-    const chain = read(certificate);
-    return { certificate: chain, chain, privateKey: read(privateKey) };
-  };
-  const server = await startPeer(
-    context,
-    'http/1.1',
-    (_incoming, outgoing) => {
-      outgoing.writeHead(200, { 'content-type': 'application/json' });
-      const timer = setInterval(() => outgoing.write('{"type":"ADDED"}\n'), 10);
-      outgoing.on('close', () => clearInterval(timer));
-    },
-    { pair: pairOf(apiServer) },
-  );
-  const example = await cluster.startServer({ version: '1.36', name: 'server' });
-  const router = await startRouterProcess(context, cluster, example, {
-    'local-server': [`https://127.0.0.1:${server.port}`],
-    'shutdown-watch-termination-grace-period': ['200ms'],
-  });
-  for (const leaves of [true, false]) {
-    const client = await openSocket(context, { port: router.port, ca: read(clusterCa), pair: pairOf(admin) });
-    client.on('error', () => {});
-    client.write(upgradeOf('/api/v1/namespaces?watch=true'));
-    await readUntil(client, '"type":"ADDED"');
-    if (leaves) client.destroy();
-    else client.resume();
-  }
-  router.signal('SIGTERM');
-  assert.equal(await router.ended, 0, router.log());
-  await eventually(() => server.openConnections() === 0);
 });

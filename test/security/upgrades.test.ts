@@ -173,17 +173,6 @@ for (const [what, lines] of Object.entries(tokens)) {
   });
 }
 
-test('S2: the two tokens of Kubernetes are taken, in any case, and passed on', async (context) => {
-  const router = await startRouterUnderTest(context);
-  for (const token of ['websocket', 'WebSocket', 'SPDY/3.1', 'spdy/3.1']) {
-    router.peer.clear();
-    const raw = await rawHttp1(context, router.port, 'alice');
-    raw.write(`${upgradeTo(ways.peer, ['Connection: Upgrade', `Upgrade: ${token}`])}hello`);
-    await raw.until((received) => received.endsWith('HELLO'));
-    assert.deepEqual(allHeaders(router.peer.only().headers, 'upgrade'), [token]);
-  }
-});
-
 test('S2: a server may name the protocol in its own spelling, in a list with empty elements', async (context) => {
   const router = await startRouterUnderTest(context);
   for (const line of ['spdy/3.1', ' SPDY/3.1 ', ', SPDY/3.1,']) {

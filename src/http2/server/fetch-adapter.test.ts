@@ -286,47 +286,6 @@ describe('a fetch handler that fails', () => {
 
 type Environment = { Bindings: Http2Bindings };
 
-describe('a Hono app served by the adapter', () => {
-  test('serves many streams of one connection by its routes', async (context) => {
-    const app = new Hono<Environment>();
-    app.get('/hello/:name', (it) => it.text(`hello ${it.req.param('name')}`));
-    app.post('/sum', async (it) => {
-      const { numbers } = await it.req.json<{ numbers: number[] }>();
-      return it.json({ sum: numbers.reduce((sum, each) => sum + each, 0) }, 201, { 'x-added': 'yes' });
-    });
-    app.get('/from', (it) => it.text(it.env.incoming.socket.remoteAddress ?? ''));
-    const { port } = await startAdapter(context, app.fetch);
-    const session = http2Client(context, port);
-    const names = Array.from({ length: 50 }, (_, index) => `name-${index}`);
-    const responses = await Promise.all(names.map((name) => askHttp2(session, { path: `/hello/${name}` })));
-    assert.deepEqual(
-      responses.map(({ body }) => body.toString()),
-      names.map((name) => `hello ${name}`),
-    );
-    const sum = await askHttp2(session, { method: 'POST', path: '/sum', body: '{"numbers":[1,2,3]}' });
-    assert.equal(sum.status, 201);
-    assert.ok(sum.headers.includes('x-added'));
-    assert.deepEqual(JSON.parse(sum.body.toString()), { sum: 6 });
-    assert.equal((await askHttp2(session, { path: '/none' })).status, 404);
-    assert.equal((await askHttp2(session, { path: '/from' })).body.toString(), '127.0.0.1');
-  });
-
-  test('sends what its middleware sets, several Set-Cookie lines included', async (context) => {
-    const app = new Hono();
-    app.use(async (it, next) => {
-      await next();
-      it.header('set-cookie', 'a=1', { append: true });
-      it.header('set-cookie', 'b=2', { append: true });
-    });
-    app.get('/', (it) => it.body(null, 204));
-    const { port } = await startAdapter(context, app.fetch);
-    const { status, headers } = await askHttp2(http2Client(context, port));
-    assert.equal(status, 204);
-    const cookies = headers.filter((_, index) => headers[index - 1] === 'set-cookie');
-    assert.deepEqual(cookies, ['a=1', 'b=2']);
-  });
-});
-
 describe('a response that the handler writes into the stream', () => {
   test('is sent at once; the returned marker adds nothing', async (context) => {
     const app = new Hono<Environment>();
@@ -425,17 +384,6 @@ describe('requests that do not reach the fetch handler', () => {
       assert.equal((await bare.toArray()).length, 0);
     });
   }
-
-  test('a client that expects 100-continue gets 100', async (context) => {
-    const { port } = await startAdapter(context, async (request) => new Response(await request.text()));
-    const stream = http2Client(context, port).request(
-      { ':method': 'POST', expect: '100-continue' },
-      { endStream: false },
-    );
-    await once(stream, 'continue');
-    stream.end('content');
-    assert.equal((await stream.setEncoding('utf8').toArray()).join(''), 'content');
-  });
 
   test('a verified client may have longer heads', async (context) => {
     const { port } = await startAdapter(context, () => new Response('fine'), { isVerified: () => true });

@@ -271,20 +271,6 @@ test('requests are served, however their heads are split and padded', async (con
   assert.deepEqual(await client.outcome(3), { status: 200, body: '/pieces' });
 });
 
-test('a request may arrive byte by byte', async (context) => {
-  const first = Buffer.concat([preface, settingsFrame()]);
-  const { client } = await startWithFrames(context, fine, {
-    first: [...first].map((byte) => Buffer.from([byte])),
-  });
-  await client.settled();
-  const block = fieldBlock(requestLines());
-  for (const byte of frame(frameType.headers, endStream | endHeaders, 1, block)) {
-    client.write(Buffer.from([byte]));
-    await new Promise(setImmediate);
-  }
-  assert.equal((await client.outcome(1)).body, 'fine');
-});
-
 test('responses to HEAD and with 204, 205 and 304 have no content', async (context) => {
   const { client } = await startWithFrames(context, (request) => {
     const { pathname } = new URL(request.url);
@@ -346,39 +332,6 @@ test('a response in front of the end of an upload: END_STREAM, then RST_STREAM w
   client.data(1, 'more', endStream);
   client.request(3, requestLines());
   assert.equal((await client.outcome(3)).status, 413);
-});
-
-test('a 401 ends the connection (kubernetes#121120)', async (context) => {
-  const { client } = await startWithFrames(context, () => new Response('who?', { status: 401 }));
-  client.request(1, requestLines());
-  assert.equal((await client.outcome(1)).status, 401);
-  assert.equal(await client.goAwayCode(), 0);
-  assert.equal(client.of(frameType.goAway)[0]?.payload.readUInt32BE(0), 1);
-  await eventually(() => client.ended);
-});
-
-test('a draining server sends GOAWAY, finishes requests in flight, and accepts no more', async (context) => {
-  const response = Promise.withResolvers<Response>();
-  let requests = 0;
-  const { client, server } = await startWithFrames(context, () => {
-    requests++;
-    return response.promise;
-  });
-  client.request(1, requestLines());
-  await eventually(() => requests === 1);
-  server.drain();
-  assert.equal(await client.goAwayCode(), 0);
-  // It crossed the GOAWAY: whoever sent it may send it anew (RFC 9113 section 6.8).
-  client.request(3, requestLines('/', 'POST'), { endStream: false });
-  client.data(3, 'content', endStream);
-  client.widen(3, 1_000);
-  await client.settled();
-  response.resolve(new Response('in peace'));
-  await eventually(() => client.hasEnded(1));
-  assert.deepEqual(await client.outcome(1), { status: 200, body: 'in peace' });
-  await eventually(() => client.ended);
-  assert.equal(requests, 1);
-  assert.deepEqual(client.of(frameType.headers, 3), []);
 });
 
 test('a client that sends GOAWAY gets its responses before the connection ends', async (context) => {

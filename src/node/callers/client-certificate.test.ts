@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer as createPlainServer, type IncomingMessage } from 'node:http';
-import { createServer } from 'node:https';
+import { createServer as createPlainServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
@@ -22,13 +21,8 @@ import {
   listen,
   type Read,
   readOne,
-  serving,
   sha256Of,
 } from '../../../test/support/client-certificate-server.ts';
-import { inboundRequest } from '../../../test/support/inbound-request.ts';
-import { askAuthenticators } from '../../identity/authenticator.ts';
-import { RequestHeaderAuthenticator } from '../../identity/request-header.ts';
-import { X509Authenticator } from '../../identity/x509.ts';
 import {
   type ClientCertificateInfo,
   ClientCertificateReader,
@@ -146,26 +140,6 @@ describe('a certificate of a configured authority', () => {
     assert.equal(certificates[3], certificates[4], 'kept for the HTTP/1 connection');
   });
 
-  it('is read on an upgrade request', async (context) => {
-    const reader = new ClientCertificateReader(authorities);
-    const tls = { key: serving.privateKey, cert: serving.chain, ...clientCertificateTlsOptions(authorities) };
-    const server = createServer(tls);
-    const read = new Promise<ClientCertificateInfo>((resolve) => {
-      server.on('upgrade', (request: IncomingMessage, socket) => {
-        resolve(reader.read(request));
-        socket.destroy();
-      });
-    });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    context.after(() => server.close());
-    const pair = await cluster.issue({ commonName: 'jane', usage: 'client' });
-    const client = connect(clientOptions((server.address() as AddressInfo).port, pair));
-    client.on('error', () => client.destroy());
-    client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
-    assert.equal((await read).clientCertificate?.commonName, 'jane');
-  });
-
   it('may come with intermediates that the client supplies', async (context) => {
     const team = await cluster.createIntermediate('team');
     const intermediate = await team.createIntermediate('sub-team');
@@ -269,16 +243,6 @@ describe('S10: a certificate that yields no identity', () => {
       assert.match(clientCertificateError ?? '', /UID/);
     });
   }
-
-  it('ends as a 401, not as an anonymous pass-through', async (context) => {
-    const rogue = await createAuthority('rogue');
-    const connection = await readOne(context, await rogue.issue(masters));
-    const inbound = inboundRequest(['X-Remote-User', 'admin'], connection);
-    const authenticators = [new RequestHeaderAuthenticator({ allowedNames: [] }), new X509Authenticator()];
-    await assert.rejects(async () => askAuthenticators(inbound, authenticators), {
-      name: 'AuthenticationError',
-    });
-  });
 
   it('is one that only TLS calls authorized: the chain is checked against the bundles themselves', async (context) => {
     const other = await createAuthority('trusted-by-the-server-only');

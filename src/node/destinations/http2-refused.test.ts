@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { createServer } from 'node:tls';
 import { eventually } from '../../../test/support/eventually.ts';
-import { listenOnLoopback } from '../../../test/support/listen-on-loopback.ts';
-import { destinationAt, peerPair } from '../../../test/support/node-exchange.ts';
 import { failureOf, newTransport, send } from '../../../test/support/node-transport.ts';
 import {
   dataFrame,
@@ -17,7 +14,6 @@ import { frame, frameFlag, frameType, uint32 } from '../../../test/support/secur
 import type { Destination } from '../../request/destination.ts';
 import { inboundFromRequest } from '../../request/inbound.ts';
 
-const prefaceLength = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'.length;
 /** `:status: 304` and `:status: 200` in the static table (RFC 7541 appendix A). */
 const status304 = Buffer.from([0x8b]);
 const status200 = Buffer.from([0x88]);
@@ -27,37 +23,12 @@ async function startInOneWrite(
   context: TestContext,
   response: (stream: number) => readonly Buffer[],
 ): Promise<Destination> {
-  const server = createServer(
-    { cert: peerPair.chain, key: peerPair.privateKey, ALPNProtocols: ['h2'] },
-    (socket) => {
-      socket.setNoDelay();
-      socket.write(frame(frameType.settings, frameFlag.none, 0));
-      let unread = Buffer.alloc(0);
-      let hasPreface = false;
-      socket
-        .on('error', () => {})
-        .on('data', (chunk: Buffer) => {
-          unread = Buffer.concat([unread, chunk]);
-          if (!hasPreface && unread.length >= prefaceLength) {
-            unread = unread.subarray(prefaceLength);
-            hasPreface = true;
-          }
-          while (hasPreface && unread.length >= 9 && unread.length >= 9 + unread.readUIntBE(0, 3)) {
-            const type = unread.readUInt8(3);
-            const flags = unread.readUInt8(4);
-            const stream = unread.readUInt32BE(5);
-            unread = unread.subarray(9 + unread.readUIntBE(0, 3));
-            if (type === frameType.settings && flags === frameFlag.none) {
-              socket.write(frame(frameType.settings, frameFlag.ack, 0));
-            }
-            if (type === frameType.headers) for (const each of response(stream)) socket.write(each);
-          }
-        });
+  const { destination } = await startRawHttp2Server(context, {
+    onFrame(peer, { type, stream }) {
+      if (type === frameType.headers) peer.write(Buffer.concat(response(stream)));
     },
-  );
-  const { port, stop } = await listenOnLoopback(server);
-  context.after(stop);
-  return destinationAt(`https://127.0.0.1:${port}`);
+  });
+  return destination;
 }
 
 // How kube-apiserver says 304 (Go's http2 server): a head without END_STREAM, then an empty DATA frame with it.

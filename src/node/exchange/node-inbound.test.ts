@@ -29,19 +29,6 @@ function appOfTargets(): Hono<HandlerEnvironment> {
   );
 }
 
-test('in a Hono app the adapter gives the target as it stood on the wire', async (context) => {
-  const server = createRouterServer({
-    fetch: appOfTargets().fetch,
-    tls: { cert: routerPair.chain, key: routerPair.privateKey },
-    clientCertificateOf: () => ({}),
-  });
-  const { port } = await server.listen(0, '127.0.0.1');
-  context.after(() => server.close(0));
-  const path = '/a/../b/%2e%2e/c';
-  assert.equal((await askHttp1(port, { path })).body.toString(), path);
-  assert.equal((await askHttp2(http2Client(context, port), { path })).body.toString(), path);
-});
-
 test('without a server it gives what the web Request still has', async () => {
   const response = await appOfTargets().request('https://router/a/../b?x=1');
   assert.equal(await response.text(), '/b?x=1');

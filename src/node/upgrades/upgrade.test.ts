@@ -159,16 +159,6 @@ for (const [token, method] of [
   });
 }
 
-test('the end of the client ends the destination’s connection, with all that was sent before', async (context) => {
-  const destination = await startDestination(context, switching('SPDY/3.1'));
-  const router = await startRouter(context, { destination: destination.destination });
-  const client = await connect(context, router, upgradeRequest('SPDY/3.1'));
-  await readUntil(client, '\r\n\r\n');
-  client.end('last words');
-  await destination.closed;
-  assert.equal(destination.arrived(), 'last words');
-});
-
 test('the end of the destination ends the client’s connection, with all that was sent before', async (context) => {
   const last = 'x'.repeat(500_000);
   const destination = await startDestination(context, switching('SPDY/3.1'), (socket) => socket.end(last));
@@ -218,14 +208,4 @@ test('a destination that prefers HTTP/2 is asked for HTTP/1.1', async (context) 
   client.write('frames');
   assert.equal(await readUntil(client, 'frames'), 'frames');
   client.destroy();
-});
-
-test('closing the server ends its tunnels', async (context) => {
-  const destination = await startDestination(context, switching('SPDY/3.1'));
-  const router = await startRouter(context, { destination: destination.destination });
-  const client = await connect(context, router, upgradeRequest('SPDY/3.1'));
-  await readUntil(client, '\r\n\r\n');
-  await router.server.close(50);
-  await destination.closed;
-  await readToEnd(client);
 });

@@ -6,6 +6,7 @@ import type { Explanation } from '../../../src/proxy/explain.ts';
 import type { ServedSet, SnapshotServer } from '../../../src/snapshot/format/schema.ts';
 import type { RoutingTable } from '../../../src/snapshot/routing-table/routing-table.ts';
 import { servedByServers } from '../../../src/snapshot/routing-table/served-by.ts';
+import { listedServer, statusView } from '../../support/status-view.ts';
 
 /** What an attacker would write into a field: it leaves text, attributes, comments and scripts alike. */
 export function hostileText(field: string): string {
@@ -90,21 +91,18 @@ export function hostileSources(): StatusPageSources & { readonly fields: readonl
 
 function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: string) => string): RouterStatus {
   const health = { status: 'unhealthy' as HealthStatus, cause: 'unreachable' as const, since: null };
+  const view = statusView(hostile('server-id'));
   return {
-    form: 'sidecar',
-    serverId: hostile('server-id'),
+    ...view,
     localServer: health,
     readiness: { ready: false, failures: [{ name: hostile('check'), reason: hostile('check-reason') }] },
-    enabled: true,
     preferredVersion: {
+      ...view.preferredVersion,
       configured: hostile('preferred-version'),
-      scope: 'differing',
       minor: hostile('minor-version'),
       coming: { minor: hostile('coming-minor'), at: new Date(now).toISOString() },
       enforcementDiffers: true,
-      required: false,
     },
-    undecodable: [],
     embeddedSync: { source: 'in-cluster', lastReadAt: null, servers: [] },
     snapshot: {
       generation: 1,
@@ -114,26 +112,12 @@ function hostileStatus(servers: readonly SnapshotServer[], hostile: (field: stri
       extensionApis: [],
       customResourceGroups: [],
     },
-    servers: servers.map(({ id, address = null, version = null, hostname = null, serves = null }) => ({
-      id,
-      hostname,
-      serves,
-      address,
-      addressSource: address,
-      version,
-      local: false,
-      stale: true,
-      departedAt: null,
-      health,
-    })),
-    discovery: { conflictCount: 0, conflicts: [] },
+    servers: servers.map(({ id, address = null, version = null, hostname = null, serves = null }) =>
+      listedServer({ id, hostname, serves, address, addressSource: address, version, stale: true, health }),
+    ),
     documents: [
       { path: hostile('document'), server: hostile('document-server'), problem: hostile('problem') },
     ],
-    certificates: [],
-    found: [],
-    needsRestart: [],
-    keyFiles: [],
     warnings: [{ message: hostile('warning'), see: hostile('warning-page') }],
   };
 }
