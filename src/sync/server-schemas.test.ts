@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { eventually } from '../../test/support/eventually.ts';
 import {
   aggregatedResponse,
   type FakeServer,
@@ -353,7 +352,8 @@ test('as many documents as a server may name are read and remembered, and no mor
   assert.equal(Object.keys(cluster.schemas()['a'] ?? {}).length, 4_000);
 });
 
-test('the schemas of a server of another version are read while it starts, and compared in the round in which it is ready', async () => {
+test('the schemas of a server of another version are read while it starts, and compared in the round in which it is ready', async (context) => {
+  holdTimers(context);
   const cluster = setUp({ a: older, b: older });
   await cluster.round();
   const starting = cluster.server('b').responses;
@@ -365,8 +365,8 @@ test('the schemas of a server of another version are read while it starts, and c
   // It does not count yet: all that is known have one version.
   await cluster.round(0);
   assert.deepEqual(cluster.schemas(), { a: undefined, b: undefined });
-  await eventually(() => cluster.asked().length === 3);
   await settle();
+  assert.equal(cluster.asked().length, 3);
 
   starting.set('/readyz', () => jsonDocument({}));
   await cluster.news();
