@@ -2,16 +2,21 @@ import { canonicalJson } from '../runtime/canonical-json.ts';
 import type { AdvertisedAddress } from '../snapshot/addresses/addresses.ts';
 import { differenceFrom, isSameContent } from '../snapshot/format/packed-snapshot.ts';
 import { checkServedSet } from '../snapshot/format/parse-snapshot.ts';
-import type { ServedSet, Snapshot, SnapshotServer } from '../snapshot/format/schema.ts';
-import { snapshotApiVersion, snapshotKind } from '../snapshot/format/schema.ts';
+import {
+  type ServedSet,
+  type Snapshot,
+  type SnapshotServer,
+  snapshotApiVersion,
+  snapshotKind,
+} from '../snapshot/format/schema.ts';
 import { servedSetKey } from '../snapshot/format/served-set-key.ts';
 import { type ClusterObjects, excludeGroupVersions, sharedGroupVersions } from './shared-objects.ts';
 import { type DecodableVersions, type UndecodableVersions, undecodableVersions } from './storage-versions.ts';
-import type { ServerDescription } from './sync-server.ts';
 import {
   type LastKnownServer,
   lastKnown,
   type SeenStart,
+  type ServerDescription,
   type ServerReading,
   type SuccessfulReading,
 } from './sync-server.ts';

@@ -74,8 +74,8 @@ export interface SnapshotTarget {
   /** Delivers a snapshot once; only its renewal, if the target already holds the snapshot. A failure is in the result. */
   put(delivery: Delivery, signal: AbortSignal): Promise<DeliveryResult>;
   /**
-   * Asks with a small request whether the target still holds what it has accepted: after a restart, a router may not. A
-   * target without this method gets its snapshot again from time to time.
+   * Asks with a small request whether the target still holds what it has accepted: after a restart, a router may not. One
+   * without this method always does.
    * @throws if it cannot be reached
    */
   holds?(delivery: Delivery, signal: AbortSignal): Promise<boolean>;
@@ -192,13 +192,9 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   let lastAcceptedAt: number | undefined;
 
   async function stillHolds(delivery: Delivery, signal: AbortSignal): Promise<boolean> {
-    if (held !== delivery || target.holds === undefined) return false;
-    try {
-      return await target.holds(delivery, signal);
-    } catch {
-      // The delivery that follows reports the failure.
-      return false;
-    }
+    if (held !== delivery) return false;
+    // After a failure, the delivery that follows reports it.
+    return target.holds?.(delivery, signal).catch(() => false) ?? true;
   }
 
   async function attempt(delivery: Delivery, signal: AbortSignal): Promise<void> {
@@ -229,7 +225,7 @@ export function createTargetDelivery(target: SnapshotTarget, options: TargetDeli
   }
 
   function delay(): number {
-    if (failures === 0) return target.holds === undefined ? timing.confirm : timing.check;
+    if (failures === 0) return timing.check;
     const backOff = lastResult?.kind === 'unreachable' ? timing.deliveryBackOff : timing.refusalBackOff;
     return backOffDelay(backOff, failures, clock.random());
   }

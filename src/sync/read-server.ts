@@ -18,11 +18,11 @@ import { createLimiter, createTimeSlice, type TimeSlice } from '../runtime/time.
 import { describeIssues } from '../runtime/validation.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import { checkServedSet } from '../snapshot/format/parse-snapshot.ts';
-import type { ServedSet } from '../snapshot/format/schema.ts';
 import {
   documentPathIssue,
   isPrototypeKey,
   resourceDiscovery,
+  type ServedSet,
   serverRelativeURL,
   shortText,
 } from '../snapshot/format/schema.ts';
@@ -40,7 +40,7 @@ import {
   withReadTimeout,
 } from './server-documents.ts';
 import { apiServicesOf, apiServicesPath, parseApiService, sharedGroupVersions } from './shared-objects.ts';
-import { readResourceList, type StorageVersionHashReader } from './storage-version-hashes.ts';
+import { readResourceList, type StorageVersionHashReader } from './storage-versions.ts';
 import {
   acceptableNames,
   documentsIn,

@@ -2,7 +2,7 @@ import { backOffDelay, type Clock, createLimiter, waitAtMost } from '../runtime/
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import { readServer } from './read-server.ts';
 import { withReadTimeout } from './server-documents.ts';
-import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-version-hashes.ts';
+import { createStorageVersionHashReader, type StorageVersionHashReader } from './storage-versions.ts';
 import {
   groupVersionsOf,
   lastKnown,

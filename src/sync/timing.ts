@@ -48,10 +48,8 @@ export const defaultTiming = {
    * change by an operator.
    */
   refusalBackOff: { initialMilliseconds: 500, maximumMilliseconds: 10_000 },
-  /** How often a target is asked whether it still holds the snapshot, if it has `holds`. */
+  /** How often a target is asked whether it still holds the snapshot. */
   check: 500,
-  /** How often a target without `holds` gets its snapshot again. */
-  confirm: 30_000,
 };
 
 export interface SyncTiming extends Readonly<typeof defaultTiming> {
