@@ -5,7 +5,7 @@ import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
 import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { ServedSet, Snapshot } from '../snapshot/format/schema.ts';
 import { buildRoutingTable } from '../snapshot/routing-table/build-routing-table.ts';
-import { buildSnapshot, type SnapshotInput } from './build-snapshot.ts';
+import { buildSnapshot, nextGeneration, type SnapshotInput } from './build-snapshot.ts';
 import type { ServerReading } from './sync-server.ts';
 
 const now = Date.UTC(2026, 0, 31, 12, 0, 0);
@@ -265,4 +265,69 @@ test('undecodable versions are in the snapshot while schemas are compared, also 
   const { snapshot: alone } = await build({ a: failed, c: older }, { schemas, previous: mixed });
   assert.ok(alone !== undefined);
   assert.equal(undecodable(alone, 'a'), undefined, 'the server that stored it is gone');
+});
+
+test('a generation is one more than the previous one', () => {
+  assert.equal(nextGeneration(7, undefined, now), 8);
+});
+
+test('a generation starts from the time in seconds when there is nothing to go on from', () => {
+  assert.equal(nextGeneration(undefined, undefined, now), now / 1000);
+});
+
+test('a run without state is ahead of one that changed once a second since it began', () => {
+  const seconds = 3600;
+  let generation = nextGeneration(undefined, undefined, now);
+  for (let change = 1; change < seconds; change++) generation = nextGeneration(generation, undefined, now);
+  assert.ok(nextGeneration(undefined, undefined, now + seconds * 1000) > generation);
+});
+
+test('a generation is higher than the previous one and than that of any router', () => {
+  const generation = fc.option(fc.integer({ min: 1, max: 2 ** 40 }), { nil: undefined });
+  fc.assert(
+    fc.property(generation, generation, fc.integer({ min: 0, max: 2 ** 42 }), (previous, held, time) => {
+      const next = nextGeneration(previous, held, time);
+      assert.ok(Number.isSafeInteger(next) && next > (previous ?? 0) && next > (held ?? 0));
+    }),
+  );
+});
+
+const stored = (
+  readings: Record<string, ServerReading>,
+  storageVersions: Readonly<Record<string, ServedSet['storageVersions']>>,
+  previous?: Snapshot,
+) => build(readings, { storageVersions: new Map(Object.entries(storageVersions)), previous });
+const podsWithLog = reading({ 'core.pods': ['v1'] }, { subresources: { 'core.pods': { v1: ['log'] } } });
+
+const setOf = (snapshot: Snapshot | undefined, id: string) =>
+  snapshot?.servedSets[snapshot.servers.find((server) => server.id === id)?.serves ?? ''];
+
+test('a server that was never read serves what its StorageVersions say, without subresources', async () => {
+  const { snapshot, warnings } = await stored({ a: failed }, { a: { 'core.pods': ['v1'] } });
+  assert.deepEqual(setOf(snapshot, 'a'), { storageVersions: { 'core.pods': ['v1'] } });
+  assert.equal(snapshot?.servers[0]?.stale, undefined);
+  assert.equal(snapshot?.metadata.source, 'storageversions');
+  assert.match(warnings.join(), /server a is known only by its StorageVersions: connection refused/);
+});
+
+test('a server follows its StorageVersions until it is read, and its discovery from then on', async () => {
+  const first = await stored({ a: failed }, { a: { 'core.pods': ['v1'] } });
+  const second = await stored({ a: failed }, { a: { 'core.nodes': ['v1'] } }, first.snapshot);
+  assert.deepEqual(setOf(second.snapshot, 'a')?.storageVersions, { 'core.nodes': ['v1'] });
+  const third = await stored({ a: podsWithLog }, { a: { 'core.pods': ['v1'] } }, second.snapshot);
+  assert.deepEqual(setOf(third.snapshot, 'a')?.subresources, { 'core.pods': { v1: ['log'] } });
+  // What was read stands when it can be read no longer, not what StorageVersions say.
+  const fourth = await stored({ a: failed }, { a: { 'core.nodes': ['v1'] } }, third.snapshot);
+  assert.deepEqual(setOf(fourth.snapshot, 'a')?.storageVersions, { 'core.pods': ['v1'] });
+  assert.equal(fourth.snapshot?.servers[0]?.stale, true);
+});
+
+test('both sources are named, and discovery counts where they contradict each other', async () => {
+  const same = await stored({ a: podsWithLog }, { a: { 'core.pods': ['v1'] } });
+  assert.equal(same.snapshot?.metadata.source, 'both');
+  assert.deepEqual(same.warnings, []);
+  const other = await stored({ a: podsWithLog }, { a: { 'batch.jobs': ['v1'] } });
+  assert.deepEqual(setOf(other.snapshot, 'a')?.storageVersions, { 'core.pods': ['v1'] });
+  const none = await stored({ a: podsWithLog }, {});
+  assert.equal(none.snapshot?.metadata.source, 'discovery');
 });

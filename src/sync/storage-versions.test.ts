@@ -1,7 +1,26 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { test } from 'node:test';
-import { parseStorageVersion, servedByStorageVersions } from './storage-versions.ts';
+import { describe, test } from 'node:test';
+import {
+  aggregatedResponse,
+  type FakeResponse,
+  type FakeServer,
+  fakeServer,
+  hangs,
+  refusesConnections,
+} from '../../test/support/fake-server-documents.ts';
+import { manualClock, mockTimersOfSomeLength } from '../../test/support/manual-clock.ts';
+import { storageVersionHash } from '../apimachinery/storage-version-hash.ts';
+import type { ServedSet } from '../snapshot/format/schema.ts';
+import { buildSnapshot } from './build-snapshot.ts';
+import { createServerReaders } from './server-readers.ts';
+import {
+  parseStorageVersion,
+  type StoringServer,
+  servedByStorageVersions,
+  undecodableVersions,
+} from './storage-versions.ts';
+import { defaultTiming } from './timing.ts';
 
 function object(name: string, storageVersions: readonly object[]) {
   return { metadata: { name }, spec: {}, status: { storageVersions } };
@@ -39,4 +58,271 @@ test('what servers before 1.28 can decode is not what they serve', async () => {
 
 test('an object that is no StorageVersion is refused', () => {
   assert.throws(() => parseStorageVersion({ metadata: {} }), { code: 'InvalidDocument' });
+});
+
+const group = 'flowcontrol.apiserver.k8s.io';
+const name = `${group}.flowschemas`;
+
+/** A server that serves FlowSchemas at these versions, and stores them at one. */
+async function server(
+  id: string,
+  version: string,
+  serves: string[],
+  storedAt: string,
+): Promise<StoringServer> {
+  const resources = [{ resource: 'flowschemas', responseKind: { group, version: '', kind: 'FlowSchema' } }];
+  return {
+    id,
+    version,
+    set: {
+      storageVersions: { [name]: serves },
+      storageVersionHashes: { [name]: await storageVersionHash(group, storedAt, 'FlowSchema') },
+      discovery: [
+        { metadata: { name: group }, versions: serves.map((served) => ({ version: served, resources })) },
+      ],
+    },
+  };
+}
+
+// As kube-apiserver has them: flowcontrol v1 came with 1.29, v1beta3 went with 1.32.
+const v128 = await server('a', 'v1.28.9', ['v1beta2', 'v1beta3'], 'v1beta3');
+const v129 = await server('b', 'v1.29.4', ['v1', 'v1beta3'], 'v1beta3');
+const v131 = await server('c', 'v1.31.0', ['v1', 'v1beta3'], 'v1');
+const v132 = await server('d', 'v1.32.0', ['v1'], 'v1');
+const none = new Set<string>();
+
+const found = async (...servers: StoringServer[]) =>
+  Object.fromEntries(await undecodableVersions(servers, new Map(), none));
+
+describe('versions that a server cannot decode', () => {
+  test('an older server that does not serve the version', async () => {
+    assert.deepEqual(await found(v128, v131), { a: { [name]: [`${group}/v1`] } });
+  });
+
+  test('not an older server that serves it', async () => {
+    assert.deepEqual(await found(v129, v131), {});
+  });
+
+  test('a newer server decodes what older releases stored, though it no longer serves it', async () => {
+    assert.deepEqual(await found(v129, v132), {});
+  });
+
+  test('servers of one version decode everything of each other', async () => {
+    assert.deepEqual(await found(v128, { ...v128, id: 'e' }), {});
+  });
+
+  test('StorageVersions decide, whatever the server serves', async () => {
+    const decodable = new Map([['a', new Map([[name, [`${group}/v1beta3`, `${group}/v1`]]])]]);
+    assert.equal((await undecodableVersions([v128, v131], decodable, none)).size, 0);
+  });
+
+  test('a server whose StorageVersions do not name it cannot, be it newer', async () => {
+    const decodable = new Map([['d', new Map([[name, [`${group}/v1`]]])]]);
+    assert.deepEqual(Object.fromEntries(await undecodableVersions([v129, v132], decodable, none)), {
+      d: { [name]: [`${group}/v1beta3`] },
+    });
+  });
+
+  test('custom resources and resources of extension API servers do not count', async () => {
+    assert.equal((await undecodableVersions([v128, v131], new Map(), new Set([`${group}/v1`]))).size, 0);
+  });
+
+  test('a hash of no served version does not count', async () => {
+    const unexplained = { ...v131, set: { ...v131.set, storageVersionHashes: { [name]: 'AAAAAAAAAAA=' } } };
+    assert.deepEqual(await found(v128, unexplained), {});
+  });
+
+  test('a resource can be stored under another group', async () => {
+    // Events of events.k8s.io are stored as those of the legacy group, which all serve.
+    const events = (id: string, version: string): StoringServer => ({
+      id,
+      version,
+      set: {
+        storageVersions: { 'core.events': ['v1'], 'events.k8s.io.events': ['v1'] },
+        storageVersionHashes: { 'core.events': 'r2yiGXH7wu8=', 'events.k8s.io.events': 'r2yiGXH7wu8=' },
+        discovery: [
+          {
+            metadata: { name: '' },
+            versions: [
+              { version: 'v1', resources: [{ resource: 'events', responseKind: { kind: 'Event' } }] },
+            ],
+          },
+        ],
+      },
+    });
+    const older = events('a', 'v1.28.0');
+    const other = { ...older.set, storageVersionHashes: { 'core.events': 'AAAAAAAAAAA=' } };
+    assert.deepEqual(await found({ ...older, set: other }, events('b', 'v1.31.0')), {});
+  });
+});
+
+const [hashOfV1, hashOfV2] = ['8aSe+NMegvE=', 'dd7pWHUlMKQ='] as const;
+
+function groupOf(name: string, resources: readonly string[]): object {
+  const listed = resources.map((resource) => ({
+    resource,
+    responseKind: { kind: 'Thing' },
+    scope: 'Namespaced',
+    verbs: ['get'],
+  }));
+  return { metadata: { name }, versions: [{ version: 'v1', resources: listed }] };
+}
+
+function list(name: string, hashes: Readonly<Record<string, string>>): object {
+  const resources = Object.entries(hashes).map(([resource, storageVersionHash]) => ({
+    name: resource,
+    namespaced: true,
+    kind: 'Thing',
+    verbs: ['get'],
+    storageVersionHash,
+  }));
+  return { kind: 'APIResourceList', groupVersion: `${name}/v1`, resources };
+}
+
+function serverOf(groups: readonly object[], lists: Readonly<Record<string, FakeResponse>>): FakeServer {
+  return fakeServer({
+    '/api': aggregatedResponse([]),
+    '/apis': aggregatedResponse(groups),
+    '/version': { gitVersion: 'v1.36.0' },
+    ...lists,
+  });
+}
+
+const timing = {
+  ...defaultTiming,
+  readTimeout: 60_000,
+  concurrentServers: 1,
+  concurrentDocuments: 4,
+  readBackOff: { initialMilliseconds: 1, maximumMilliseconds: 1 },
+};
+
+function setUp(documents: FakeServer) {
+  const clock = manualClock();
+  const readers = createServerReaders([{ id: 'a', documents }], {
+    clock,
+    timing,
+  });
+  const { signal } = new AbortController();
+  const read = async (): Promise<ServedSet> => {
+    const reading = (await readers.round(signal, undefined)).get('a');
+    assert.ok(reading?.ok);
+    return reading.set;
+  };
+  const asked = (name: string) => documents.asked.filter((path) => path === `/apis/${name}/v1`).length;
+  return { clock, readers, read, asked };
+}
+
+test('a classic document is read again when its group version is described otherwise, and only then', async () => {
+  const documents = serverOf([groupOf('apps', ['deployments']), groupOf('batch', ['jobs'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+    '/apis/batch/v1': list('batch', { jobs: hashOfV1 }),
+  });
+  const { read, asked } = setUp(documents);
+  const both = { 'apps.deployments': hashOfV1, 'batch.jobs': hashOfV1 };
+  for (let round = 0; round < 3; round++) assert.deepEqual((await read()).storageVersionHashes, both);
+  assert.deepEqual([asked('apps'), asked('batch')], [1, 1]);
+
+  documents.responses.set(
+    '/apis',
+    aggregatedResponse([groupOf('apps', ['deployments', 'daemonsets']), groupOf('batch', ['jobs'])]),
+  );
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV1, daemonsets: hashOfV2 }));
+  assert.deepEqual((await read()).storageVersionHashes, { ...both, 'apps.daemonsets': hashOfV2 });
+  assert.deepEqual([asked('apps'), asked('batch')], [2, 1]);
+});
+
+test('a document that cannot be read keeps its known hashes, and is read again after half a minute', async () => {
+  const documents = serverOf([groupOf('apps', ['deployments'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+  });
+  const { clock, read, asked } = setUp(documents);
+  await read();
+  documents.responses.set('/apis', aggregatedResponse([groupOf('apps', ['deployments', 'daemonsets'])]));
+  documents.responses.set('/apis/apps/v1', refusesConnections);
+  for (let round = 0; round < 3; round++) {
+    assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV1 });
+  }
+  assert.equal(asked('apps'), 2);
+  await clock.advance(30_000);
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV2 }));
+  assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV2 });
+});
+
+test('a document that hangs costs the reading nothing but itself, and not again in the next round', async (context) => {
+  mockTimersOfSomeLength(context);
+  const documents = serverOf([groupOf('apps', ['deployments']), groupOf('slow.example.com', ['things'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+    '/apis/slow.example.com/v1': hangs,
+  });
+  const { read, asked } = setUp(documents);
+  const first = read();
+  while (asked('slow.example.com') === 0) await new Promise((resolve) => setImmediate(resolve));
+  await new Promise((resolve) => setImmediate(resolve));
+  context.mock.timers.tick(2_000);
+  assert.deepEqual((await first).storageVersionHashes, { 'apps.deployments': hashOfV1 });
+  assert.deepEqual((await read()).storageVersionHashes, { 'apps.deployments': hashOfV1 });
+  assert.equal(asked('slow.example.com'), 1);
+});
+
+test('a new version of a server, or one that was away, is read again with the same discovery', async () => {
+  const documents = serverOf([groupOf('apps', ['deployments'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+  });
+  const { clock, readers, read } = setUp(documents);
+  await read();
+  documents.responses.set('/version', { gitVersion: 'v1.37.0' });
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV2 }));
+  assert.equal((await read()).storageVersionHashes?.['apps.deployments'], hashOfV2);
+
+  const api = documents.responses.get('/api');
+  documents.responses.set('/api', refusesConnections);
+  await readers.round(new AbortController().signal, undefined);
+  await clock.advance(10);
+  documents.responses.set('/api', api ?? {});
+  documents.responses.set('/apis/apps/v1', list('apps', { deployments: hashOfV1 }));
+  assert.equal((await read()).storageVersionHashes?.['apps.deployments'], hashOfV1);
+});
+
+test('documents that have not changed since an earlier run are not read', async () => {
+  const documents = serverOf([groupOf('apps', ['deployments'])], {
+    '/apis/apps/v1': list('apps', { deployments: hashOfV1 }),
+  });
+  const { signal } = new AbortController();
+  const options = {
+    clock: manualClock(),
+    timing,
+  };
+  const readings = await createServerReaders([{ id: 'a', documents }], options).round(signal, undefined);
+  const { snapshot } = await buildSnapshot({
+    servers: [{ id: 'a' }],
+    readings,
+    clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
+    now: Date.UTC(2026, 0, 31),
+  });
+  const next = createServerReaders([{ id: 'a', documents }], { ...options, previous: snapshot });
+  const reading = (await next.round(signal, undefined)).get('a');
+  assert.deepEqual(reading?.ok === true && reading.set.storageVersionHashes, {
+    'apps.deployments': hashOfV1,
+  });
+  assert.equal(documents.asked.filter((path) => path === '/apis/apps/v1').length, 1);
+});
+
+test('an invalid hash is in no snapshot', async () => {
+  const documents = serverOf([groupOf('example.com', ['things', 'queue_depth'])], {
+    '/apis/example.com/v1': list('example.com', { things: 'not a hash', queue_depth: hashOfV1 }),
+  });
+  const { read } = setUp(documents);
+  const reading = {
+    ok: true,
+    set: await read(),
+    openApi: { kind: 'not-served' },
+    version: undefined,
+  } as const;
+  const { snapshot } = await buildSnapshot({
+    servers: [{ id: 'a' }],
+    readings: new Map([['a', reading]]),
+    clusterObjects: { apiServices: [], customResourceGroups: [], warnings: [] },
+    now: Date.UTC(2026, 0, 31),
+  });
+  assert.deepEqual(Object.values(snapshot?.servedSets ?? {})[0]?.storageVersionHashes, {});
 });

@@ -1,23 +1,135 @@
 import assert from 'node:assert/strict';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { getRequestListener } from '@hono/node-server';
 import { createAuthority } from '../../../test/support/certificates.ts';
 import { httpsServer } from '../../../test/support/https-server.ts';
 import { snapshotOf } from '../../../test/support/snapshot-builder.ts';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
+import { silentLogger } from '../../runtime/logger.ts';
 import { createAddressPolicy } from '../../snapshot/addresses/address-policy.ts';
 import { SnapshotReceiver } from '../../snapshot/receiving/receiver.ts';
 import { getSnapshot, putRenewal, putSnapshot } from '../../snapshot/receiving/snapshot-endpoint.ts';
 import { createMemorySnapshotStore } from '../../snapshot/receiving/snapshot-store.ts';
-import { parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
-import { generateSigningKey, signingKeyOf } from '../../snapshot/signing/seal.ts';
+import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
+import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { renewDelivery, sealDelivery } from '../deliver.ts';
-import { httpsTarget } from './targets.ts';
+import { fileTarget, httpsTarget, previousSnapshot } from './targets.ts';
+
+const old = await generateSigningKey('EdDSA');
+const next = await generateSigningKey('EdDSA');
+const { signal } = new AbortController();
+
+async function pinned(...keys: readonly object[]): Promise<PinnedKeySet> {
+  const parsed = await parseSnapshotKeys(JSON.stringify({ keys }));
+  assert.ok(parsed.ok);
+  return parsed.keys;
+}
+
+async function holder(name: string, generation: number, key = old) {
+  const jws = await sealSnapshot(
+    snapshotOf({ [name]: ['v1/pods'] }, { generation }),
+    signingKeyOf(key.privateJwk),
+  );
+  return { name, held: async () => jws };
+}
+
+const failing = {
+  name: 'failing',
+  held: () => Promise.reject(new Error('connection refused')),
+};
+
+test('the newest snapshot of the targets is used; one that fails, or cannot say what it holds, is skipped', async () => {
+  const sources = {
+    holders: [
+      failing,
+      await holder('a', 5),
+      { name: 'empty', held: async () => undefined },
+      { name: 'silent' },
+      await holder('b', 4),
+    ],
+    keys: await pinned(old.publicJwk),
+    logger: silentLogger,
+  };
+  assert.equal((await previousSnapshot(sources, signal))?.metadata.generation, 5);
+});
+
+test('in a rotation the new key continues a snapshot of the old one, if that is still trusted', async () => {
+  const holders = [await holder('a', 5, old)];
+  const rest = { holders, logger: silentLogger };
+  const both = { ...rest, keys: await pinned(next.publicJwk, old.publicJwk) };
+  assert.equal((await previousSnapshot(both, signal))?.metadata.generation, 5);
+  const warnings: unknown[] = [];
+  const onlyNext = {
+    ...rest,
+    keys: await pinned(next.publicJwk),
+    logger: { ...silentLogger, warn: (fields: object) => warnings.push(fields) },
+  };
+  assert.equal(await previousSnapshot(onlyNext, signal), undefined);
+  assert.equal(warnings.length, 1);
+});
+
+test('a first start, with routers that are not up yet, is warned of no earlier run', async () => {
+  const said: string[] = [];
+  const logger = {
+    ...silentLogger,
+    info: () => said.push('info'),
+    warn: (_fields: object, message: string) => said.push(message),
+  };
+  const sources = {
+    holders: [failing],
+    keys: await pinned(old.publicJwk),
+  };
+  assert.equal(await previousSnapshot({ ...sources, logger }, signal), undefined);
+  assert.deepEqual(said, ['info']);
+});
+
+const snapshot = snapshotOf({ a: ['v1/pods'] });
+
+async function temporaryFolder(context: TestContext): Promise<string> {
+  const folder = await temporaryDirectory(context);
+  return folder;
+}
+
+test('writes the sealed snapshot and its renewal, in the form that routers store', async (context) => {
+  const folder = await temporaryFolder(context);
+  const key = signingKeyOf((await generateSigningKey('ES256')).privateJwk);
+  const file = join(folder, 'snapshot.jws');
+  const target = fileTarget({ file });
+  const delivery = await sealDelivery(snapshot, key);
+  assert.deepEqual(await target.put(delivery, signal), { kind: 'accepted' });
+  assert.equal(await readFile(file, 'utf8'), `${delivery.sealed?.snapshot}\n`);
+  const renewed = await renewDelivery(delivery, key, Date.now());
+  await target.put(renewed, signal);
+  assert.equal(await readFile(file, 'utf8'), `${renewed.sealed?.snapshot}\n${renewed.sealed?.renewal}\n`);
+});
+
+test('writes plain JSON only on request, readable by its owner only, and leaves no other file', async (context) => {
+  const folder = await temporaryFolder(context);
+  const file = join(folder, 'snapshot.json');
+  const unsigned = await sealDelivery(snapshot, undefined);
+  const refused = await fileTarget({ file }).put(unsigned, signal);
+  assert.equal(refused.kind, 'refused');
+  assert.deepEqual(await fileTarget({ file, unsigned: true }).put(unsigned, signal), { kind: 'accepted' });
+  assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), JSON.parse(JSON.stringify(snapshot)));
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  assert.deepEqual(await readdir(folder), ['snapshot.json']);
+});
+
+test('a file that cannot be written is a result, not an exception', async (context) => {
+  const file = join(await temporaryFolder(context), 'missing', 'snapshot.json');
+  const result = await fileTarget({ file, unsigned: true }).put(
+    await sealDelivery(snapshot, undefined),
+    signal,
+  );
+  assert.equal(result.kind, 'unreachable');
+});
 
 const authority = await createAuthority('routers');
 const serving = await authority.issue({ ipAddresses: ['127.0.0.1'], usage: 'server' });
 const { privateJwk, publicJwk } = await generateSigningKey('EdDSA');
 const key = signingKeyOf(privateJwk);
-const { signal } = new AbortController();
 
 async function newReceiver(): Promise<SnapshotReceiver> {
   const parsed = await parseSnapshotKeys(JSON.stringify({ keys: [publicJwk] }));
