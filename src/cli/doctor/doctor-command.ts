@@ -36,7 +36,7 @@ const flags = section('Flags:', {
 
 export const doctorCommand: Command = {
   description:
-    'Check what a router needs, on its machine: configuration, certificates and keys, the stored snapshot (the cluster, where there is none and the router reads it itself), and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). Takes the flags of serve, except --dry-run. With --upgrade-to it says what an upgrade changes. Exit code 0: all is well, 1: a warning, 2: something does not work.',
+    'Check what a router needs, on its machine: configuration, certificates and keys, the stored snapshot or the cluster, and every API server it may send to (address, certificate, readiness, clock, whether it believes this router about who calls). Takes the flags of serve, except --dry-run. With --upgrade-to it says what an upgrade changes. Exit code 0: all is well, 1: a warning, 2: something does not work.',
   examples: [
     { comment: 'With the configuration file of the router.', line: 'doctor --config router.yaml' },
     {

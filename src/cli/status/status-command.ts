@@ -20,7 +20,7 @@ const flags = section('Flags:', {
   ...routerConnectionSettings,
   all: setting('all', boolean, {
     description:
-      'Show the routers of the other servers as well, and ask each itself, with the same credentials: where they advertise an address (--advertise-address), else on the same port at the hosts of their servers. Exits with 1 when a server is left whose router is not known: name that with --server.',
+      'Ask the routers of the other servers as well: where they advertise an address (--advertise-address), else on the same port at the hosts of their servers. Exits with 1 when a router is not known: name it with --server.',
   }),
   output: setting('output', choice('text', 'wide', 'json', 'yaml'), {
     short: 'o',

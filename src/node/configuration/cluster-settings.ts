@@ -54,7 +54,7 @@ export const clusterReading = (ofSyncJob: boolean) => {
           ...needs,
           default: '15m',
           description:
-            'How long a server that was stopped in order, as for a restart, stays known: its resources get 503 and are Stale in discovery, not 404. 0s: not at all. Only for servers that were found, not listed.',
+            'How long a server that was stopped in order stays known: its resources get 503 and are Stale in discovery, not 404. 0s: not at all. Only for servers that were found, not listed.',
         },
       ),
       cluster: setting('cluster', text('name'), {

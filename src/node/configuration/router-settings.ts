@@ -27,17 +27,17 @@ export const preferredVersionSettings = section('Preferred version flags:', {
   preferredVersion: setting('preferred-version', preferredVersion, {
     default: 'majority',
     description:
-      'Which version serves resources that servers of several versions understand differently: the one that most servers have (the newer when equal), the newest, the oldest, a minor version such as 1.36, or that of the local server, whichever it is (local). Give all routers the same.',
+      'Which version serves what versions understand differently: that of most servers (the newer when equal), the newest, the oldest, a minor version such as 1.36, or that of the local server (local). Give all routers the same.',
   }),
   preferredVersionScope: setting('preferred-version-scope', choice('differing', 'all'), {
     default: 'differing',
     description:
-      'Resources that --preferred-version applies to: those that servers understand differently, or all that several versions serve. Feature gates do not show in schemas.',
+      'What --preferred-version applies to: what versions understand differently, or all that several serve. Feature gates do not show in schemas.',
   }),
   preferredVersionRequired: setting('preferred-version-required', boolean, {
     default: false,
     description:
-      'Return 503 for writes when only servers older than the preferred version are left, which could lose fields. Otherwise such a server takes the write, and the client gets a warning.',
+      'Return 503 for writes when only servers older than the preferred version are left. Otherwise such a server takes the write, and the client gets a warning.',
   }),
 });
 
@@ -225,13 +225,13 @@ export const routerSettings = section('Router flags:', {
     sniCertKeys: setting('tls-sni-cert-key', namedCertificatePairs, {
       ...credential,
       description:
-        'Another serving certificate and its key, for clients who ask for one of the names (SNI). Without names, those of the certificate. A name wins over a wildcard, a name given here over one of a certificate, the earlier pair over the later one; for all other names --tls-cert-file is used. May be given several times.',
+        'Another serving certificate and its key, for clients who ask for one of the names (SNI), by default those of the certificate. A name wins over a wildcard, a name given here over one of a certificate, an earlier pair over a later one. May be given several times.',
     }),
   }),
   advertise: section('Advertised address flags:', {
     address: setting('advertise-address', ipAddress('IP'), {
       description:
-        "Address at which others reach this router. When it is given, the snapshot carries it with --secure-port, and peers call the router there instead of its API server. Default: --bind-address, or the host's default interface if that is unspecified; peers use a default only for a server without an address in the cluster.",
+        "Address at which others reach this router. When it is given, peers call the router there, with --secure-port, instead of its API server. Default: --bind-address, or the host's default interface if that is unspecified; peers use a default only for a server without an address.",
     }),
     peerIP: setting('peer-advertise-ip', ipAddress('IP'), {
       ...gate,
@@ -248,7 +248,7 @@ export const routerSettings = section('Router flags:', {
   admin: section('Admin address flags:', {
     bindAddress: setting('admin-bind-address', addressAndPort, {
       description:
-        'Also serve /livez, /readyz, /healthz and /metrics here, without authentication, and nothing else: plain HTTP on a loopback address, HTTPS with the serving certificate on any other. Default: not served.',
+        'Also serve /livez, /readyz, /healthz and /metrics here, without authentication: plain HTTP on loopback, HTTPS on any other address. Default: not served.',
     }),
   }),
   routing: preferredVersionSettings,
@@ -269,7 +269,7 @@ export const routerSettings = section('Router flags:', {
     responseHeader: setting('response-header-timeout', duration('0s', '24h'), {
       default: '45s',
       description:
-        'How long a server may take to begin its response to a read before another server is asked instead; when not given, at most three quarters of --request-timeout. Writes and long-running requests have no such limit. 0s: only --request-timeout counts.',
+        'How long a server may take to begin its response to a read before another one is asked; when not given, at most three quarters of --request-timeout. Not for writes and long-running requests. 0s: only --request-timeout counts.',
     }),
   }),
   limits: section('Overload flags:', {
@@ -288,7 +288,7 @@ export const routerSettings = section('Router flags:', {
     goawayChance: setting('goaway-chance', number(0, 0.02), {
       default: 0,
       description:
-        'Share of the HTTP/2 requests after which the client is told to connect anew, so that clients spread over the servers behind a load balancer. 0.001 is a good start; leave it at 0 where there is no load balancer.',
+        'Share of the HTTP/2 requests after which the client is told to connect anew, so that clients spread behind a load balancer. 0.001 is a good start; leave it at 0 without one.',
     }),
   }),
   featureGates: setting('feature-gates', featureGates, {

@@ -53,12 +53,12 @@ const dropReasons: readonly DropReason[] = [
 const requestCatalogue = {
   reroutedRequests: counter(
     'apiserver_rerouted_request_total',
-    'Requests that were sent to a peer because the local API server does not serve them, by the code that the client got; counted when they are over. Code 0: the client went away before. Empty group, version and resource: a discovery or OpenAPI document.',
+    'Requests that were sent to a peer because the local API server does not serve them, by the code that the client got; counted when they are over. Code 0: the client left before. Empty group, version and resource: a discovery or OpenAPI document.',
     ['code', 'group', 'version', 'resource'],
   ),
   peerProxyErrors: counter(
     'apiserver_peer_proxy_errors_total',
-    'Requests for a peer that could not be sent: endpoint_resolution (no peer that serves it has a usable address) or proxy_transport (the request to the peer could not be built). A peer that does not respond counts as a rerouted request with code 503 and in mixed_version_proxy_destination_errors_total.',
+    'Requests for a peer that could not be sent: endpoint_resolution (no peer has a usable address) or proxy_transport (the request could not be built). A peer that does not respond counts as rerouted with code 503, and in mixed_version_proxy_destination_errors_total.',
     ['type', 'group', 'version', 'resource'],
   ),
   noPeerDiscovery: counter(
@@ -68,17 +68,17 @@ const requestCatalogue = {
   ),
   aggregatedDiscoveryHits: counter(
     'aggregator_discovery_peer_aggregated_cache_hits_total',
-    'Requests for aggregated discovery that got a merged document that was there already.',
+    'Requests for aggregated discovery whose merged document was there already.',
     [],
   ),
   aggregatedDiscoveryMisses: counter(
     'aggregator_discovery_peer_aggregated_cache_misses_total',
-    'Requests for aggregated discovery for which the document had to be merged: the first one of its kind after a new snapshot.',
+    'Requests for aggregated discovery whose document had to be merged: the first of its kind after a new snapshot.',
     [],
   ),
   requests: counter(
     'mixed_version_proxy_requests_total',
-    "Requests that got a response, by what they ask for and the code of the client's response; counted when they are over. Group, version and resource are other where the snapshot does not know them, and empty for requests that name no resource.",
+    'Requests that got a response, by its code; counted when they are over. Group, version and resource are other where the snapshot does not know them, and empty for requests that name no resource.',
     [...requestLabels, 'code'],
   ),
   // Not by resource: a histogram has 25 series for each set of labels, and kube-apiserver has that one already.
@@ -90,12 +90,12 @@ const requestCatalogue = {
   ),
   responseBytes: counter(
     'mixed_version_proxy_response_bytes_total',
-    "Bytes of the bodies that destinations sent, counted while they are passed on, long-running requests included. Compressed ones count as they are. The router's own responses, merged documents and tunnels are left out.",
+    "Bytes of bodies of destinations, counted while they are passed on, as they came. Without the router's own responses, merged documents and tunnels.",
     requestLabels,
   ),
   routingDuration: histogram(
     'mixed_version_proxy_routing_duration_seconds',
-    "Time from the head of a request until it is handed to the first destination: the router's own share of its duration.",
+    "Time from the head of a request until it goes to the first destination: the router's own share.",
     [],
     ownWorkBuckets,
   ),
@@ -112,7 +112,7 @@ const requestCatalogue = {
   ),
   otherVersionRequests: counter(
     'mixed_version_proxy_other_version_requests_total',
-    'Requests that went to a server of another version than the preferred one, of which none could be asked, by age: newer, or older, which may have lost fields.',
+    'Requests that went to another version than the preferred one, of which no server could be asked, by age: newer, or older, which may have lost fields.',
     ['age'],
     ['newer', 'older'],
   ),
@@ -127,16 +127,6 @@ const requestCatalogue = {
     'Long-running requests (watch, log, exec and the like) that are open now.',
     requestLabels,
   ),
-  tunnels: gauge(
-    'mixed_version_proxy_open_tunnels',
-    'Upgraded connections (exec, attach, port-forward) that are open now.',
-    [],
-  ),
-  upgrades: counter(
-    'mixed_version_proxy_upgrades_total',
-    'Connections that were upgraded. Upgrades that were refused are requests with another code than 101.',
-    [],
-  ),
   decisions: counter(
     'mixed_version_proxy_decisions_total',
     'Where requests were sent (local, peer, unavailable) and the reason for it.',
@@ -144,7 +134,7 @@ const requestCatalogue = {
   ),
   authenticatedRequests: counter(
     'mixed_version_proxy_authenticated_requests_total',
-    'Requests by how the caller was established; passthrough: not here, its own credentials go on to the API server. Refused credentials are requests with code 401.',
+    'Requests by how the caller was established; passthrough: the API server does it. Refused credentials are requests with code 401.',
     ['authenticator'],
   ),
 } satisfies Record<string, MetricDefinition>;
@@ -184,11 +174,6 @@ const destinationCatalogue = {
     '1 for the status that a server has now: unknown, healthy, unhealthy.',
     ['destination', 'status'],
   ),
-  healthChanges: counter(
-    'mixed_version_proxy_destination_health_changes_total',
-    'Changes of a server to a status: unknown, healthy, unhealthy.',
-    ['destination', 'status'],
-  ),
   probes: counter(
     'mixed_version_proxy_destination_probes_total',
     'Health probes of a server by outcome: ready, changed, alive, not-ready, unreachable.',
@@ -196,12 +181,12 @@ const destinationCatalogue = {
   ),
   putAside: counter(
     'mixed_version_proxy_destination_put_aside_total',
-    'Times that a server got no more requests until its /readyz said that it is ready, because a connection to it was refused or broke.',
+    'Times that a server was put aside until its /readyz said that it is ready, because a connection was refused or broke.',
     ['destination'],
   ),
   secondTries: counter(
     'mixed_version_proxy_second_tries_total',
-    'Requests that were sent to a second destination, by what came of the first: an error as in destination_errors_total, or NotServed for a 404 by which it turned out not to have the resource.',
+    'Requests that were sent to a second destination, by what came of the first: an error as in destination_errors_total, or NotServed for a 404 by which it lacks the resource.',
     ['cause'],
     ['NotServed', 'ConnectFailed', 'ConnectionClosed', 'Timeout'],
   ),
@@ -218,7 +203,7 @@ const destinationCatalogue = {
   ),
   connectErrors: counter(
     'mixed_version_proxy_destination_connect_errors_total',
-    'Connections to a destination that could not be opened, by cause: the error code, and for TLS unknown_ca, expired_cert, hostname_mismatch, client_certificate_refused, protocol_mismatch or other.',
+    'Connections to a destination that failed, by cause: the error code, and for TLS unknown_ca, expired_cert, hostname_mismatch, client_certificate_refused, protocol_mismatch or other.',
     [...destinationLabels, 'cause'],
   ),
   destinationConnections: gauge(
@@ -244,7 +229,7 @@ const stateCatalogue = {
   ),
   snapshotContent: gauge(
     'mixed_version_proxy_snapshot_content_info',
-    '1, with a hash of what the snapshot in use says of the cluster: the same on all routers that know the same, whatever generation each has. Absent while there is none.',
+    '1, with a hash of what the snapshot in use says of the cluster: the same on all routers that know the same. Absent while there is none.',
     ['hash'],
   ),
   snapshotAge: gauge(
@@ -295,17 +280,12 @@ const stateCatalogue = {
   ),
   kubeApiServerMoved: gauge(
     'mixed_version_proxy_kube_apiserver_moved',
-    '1 while the static pod of the local kube-apiserver is to listen elsewhere than the router reaches it, as after kubeadm upgrade without --patches, else 0.',
+    '1 while the static pod of the local kube-apiserver is to listen elsewhere than the router reaches it, as after kubeadm upgrade without --patches.',
     [],
   ),
   clientConnections: gauge(
     'mixed_version_proxy_client_connections',
     'Open connections of clients, by protocol: h2, http/1.1.',
-    ['protocol'],
-  ),
-  tlsHandshakes: counter(
-    'mixed_version_proxy_tls_handshakes_total',
-    'TLS handshakes that clients finished, by protocol: h2, http/1.1.',
     ['protocol'],
   ),
   tlsHandshakeErrors: counter(
@@ -320,7 +300,7 @@ const stateCatalogue = {
   ),
   memoryReliefs: counter(
     'mixed_version_proxy_memory_reliefs_total',
-    'What was done because too many bytes are held for others, by action: a request was refused (429, REFUSED_STREAM), or what waits was ended.',
+    'What was done because too many bytes are held for others: a request was refused (429, REFUSED_STREAM), or what waits was ended.',
     ['action'],
     ['refused', 'ended'],
   ),

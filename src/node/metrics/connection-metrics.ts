@@ -140,9 +140,7 @@ export class ConnectionMetrics implements ServerObserver, DialObserver {
   }
 
   secured(socket: TLSSocket): void {
-    const protocol = protocolOf(socket);
-    this.#state.tlsHandshakes.with(protocol).add();
-    const open = this.#state.clientConnections.with(protocol);
+    const open = this.#state.clientConnections.with(protocolOf(socket));
     open.add(1);
     socket.once('close', () => open.add(-1));
   }

@@ -250,7 +250,6 @@ export class RequestMetrics implements RequestObserver {
   readonly #destinations: DestinationSeriesIndex;
   readonly #series: RequestSeriesIndex;
   readonly #routing: HistogramSeries;
-  readonly #tunnels: NumberSeries;
   readonly #decisions = new Map<string, Map<string, NumberSeries>>();
   readonly #authenticators = new Map<string, NumberSeries>();
 
@@ -259,7 +258,6 @@ export class RequestMetrics implements RequestObserver {
     this.#destinations = destinations;
     this.#series = new RequestSeriesIndex(registry.requests, currentTable);
     this.#routing = registry.requests.routingDuration.with();
-    this.#tunnels = registry.requests.tunnels.with();
   }
 
   accepted(record: RequestRecord): void {
@@ -291,16 +289,13 @@ export class RequestMetrics implements RequestObserver {
 
   responded(record: RequestRecord): void {
     this.#countKnown(record);
-    const { aggregatedDiscovery, inbound, status } = record;
+    const { aggregatedDiscovery, inbound } = record;
     const { requests } = this.#registry;
     if (inbound.otherVersion !== undefined) {
       requests.otherVersionRequests.with(inbound.otherVersion.isOlder ? 'older' : 'newer').add();
     }
     if (aggregatedDiscovery === 'kept') requests.aggregatedDiscoveryHits.with().add();
     if (aggregatedDiscovery === 'merged') requests.aggregatedDiscoveryMisses.with().add();
-    if (status !== 101) return;
-    requests.upgrades.with().add();
-    this.#tunnels.add(1);
   }
 
   finished(record: RequestRecord): void {
@@ -308,7 +303,6 @@ export class RequestMetrics implements RequestObserver {
     const { requests } = this.#registry;
     if (record.respondedAt === undefined) this.#countKnown(record);
     if (dropped !== undefined) requests.droppedRequests.with(dropped).add();
-    if (status === 101) this.#tunnels.add(-1);
     if (!(series instanceof RequestSeries)) {
       this.#series.refused.withCode(status).add();
       return;

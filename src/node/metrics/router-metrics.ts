@@ -145,10 +145,6 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     this.#registry.destinations.putAside.with(id).add();
   }
 
-  changed: NonNullable<HealthObserver['changed']> = ({ id, to }) => {
-    this.#registry.destinations.healthChanges.with(id, to).add();
-  };
-
   readonly sync: SyncObserver = {
     serverRead: ({ seconds, result }) => this.#registry.sync.reads.with(result).observe(seconds),
     // Each is counted as what the receiver made of it.
