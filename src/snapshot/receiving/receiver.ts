@@ -61,17 +61,24 @@ export interface Held {
   readonly table: RoutingTable;
   /** Empty for what this router has read itself. */
   readonly digest: string;
-  /** As it came, without its sets; empty as `digest`. */
+  /** As it came, without what followed it; empty as `digest`. */
   readonly jws: string;
+  /** The JWS has the sets. */
+  readonly isWhole: boolean;
   readonly renewal?: string | undefined;
   readonly persisted: boolean;
 }
 
 /** What is held, as it is stored and handed on. */
-async function storedFrom({ table, jws, renewal }: Omit<Held, 'persisted'>): Promise<StoredSnapshot> {
+async function storedFrom({
+  table,
+  jws,
+  isWhole,
+  renewal,
+}: Omit<Held, 'persisted'>): Promise<StoredSnapshot> {
   // A Worker need not load it with its first request.
   const { setsText } = await import('../format/packed-snapshot.ts');
-  const snapshot = `${jws}\n${await setsText(table.snapshot.servedSets)}`;
+  const snapshot = isWhole ? jws : `${jws}\n${await setsText(table.snapshot.servedSets)}`;
   return renewal === undefined ? { snapshot } : { snapshot, renewal };
 }
 
@@ -168,17 +175,17 @@ export class SnapshotReceiver {
 
   /**
    * Takes a sealed snapshot if its signature and content hold and its generation rises. Sets that are held may be left out
-   * of it, and others may be what differs from those. The held snapshot sent again is `unchanged`, under any valid signature; other content needs a higher generation, even if
-   * it was made later.
+   * of it, and others may be what differs from those. The held snapshot sent again is `unchanged`, under any valid signature;
+   * other content needs a higher generation, even if it was made later.
    * @throws {SnapshotError} with the reason; nothing has changed then.
    */
   accept(sealed: string): Promise<Acceptance> {
     return this.takeInTurn(async () => {
-      const { snapshot, digest, jws } = await this.#open(sealed);
+      const { snapshot, digest, jws, isWhole } = await this.#open(sealed);
       const held = this.held;
       if (held?.digest === digest) return this.#keep({ ...held, jws });
       requireRising(snapshot.metadata.generation, held);
-      return this.#replace('accepted', { table: buildRoutingTable(snapshot), digest, jws });
+      return this.#replace('accepted', { table: buildRoutingTable(snapshot), digest, jws, isWhole });
     });
   }
 
@@ -260,8 +267,8 @@ export class SnapshotReceiver {
   }
 
   protected async check(stored: StoredSnapshot): Promise<Held> {
-    const { snapshot, digest, jws } = await this.#open(stored.snapshot);
-    const plain: Held = { table: buildRoutingTable(snapshot), digest, jws, persisted: true };
+    const { snapshot, digest, jws, isWhole } = await this.#open(stored.snapshot);
+    const plain: Held = { table: buildRoutingTable(snapshot), digest, jws, isWhole, persisted: true };
     if (stored.renewal === undefined) return plain;
     try {
       const renewal = await openRenewal(stored.renewal, this.options.keys());

@@ -28,6 +28,8 @@ export interface OpenedSnapshot {
   readonly kid: string;
   /** The JWS alone. */
   readonly jws: string;
+  /** Its payload has the sets, too. */
+  readonly isWhole: boolean;
 }
 
 /**
@@ -62,11 +64,13 @@ export async function openSnapshot(
   requireLength(sealed, rules);
   const { jws, sets } = partsOfSealed(sealed);
   const { text, digest, kid } = await verifySealed(jws, keys, rules);
+  // No other member of a snapshot without sets has that name.
+  const signed = { digest, kid, jws, isWhole: /"servedSets"\s*:/.test(text) };
   const { previous } = options;
-  if (previous?.digest === digest) return { ...previous, kid, jws };
+  if (previous?.digest === digest) return { ...signed, snapshot: previous.snapshot };
   const parsed = await parseSnapshotText(text, sets, previous?.snapshot);
   if (!parsed.ok) throw invalid('The snapshot', parsed.issues);
-  return { snapshot: parsed.snapshot, digest, kid, jws };
+  return { ...signed, snapshot: parsed.snapshot };
 }
 
 /** The JWS of a sealed snapshot, and the sets on the line behind it; a JWS alone may have them in its payload. */
