@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { eventually } from '../../../test/support/eventually.ts';
-import { rawClient } from '../../../test/support/node-clients.ts';
+import { askHttp1, rawClient } from '../../../test/support/node-clients.ts';
 import { everyoneVerified, startServer } from '../../../test/support/node-server.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
 
@@ -88,6 +88,36 @@ test('tunnels hold no head: many live on while heads are given up', async (conte
     await readUntil(tunnel, `alive-${index}.`);
   }
 });
+
+const endless = () =>
+  new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(16_384)) });
+
+for (const [what, rest, response] of [
+  ['uploads', `Content-Length: 90000\r\n\r\n${'x'.repeat(50_000)}`, undefined],
+  ['responses', 'Content-Length: 0\r\n\r\n', () => new Response(endless())],
+] as const) {
+  test(`attack: of ${what} over HTTP/1.1 that nobody takes the oldest end, as many as there is memory for go on, and others are served`, async (context) => {
+    const gone: string[] = [];
+    const { port } = await startServer(
+      context,
+      (_request, { inbound: { target, signal } }) => {
+        if (target === '/other') return new Response('served');
+        signal.addEventListener('abort', () => gone.push(target));
+        return response?.() ?? new Promise<Response>(() => {});
+      },
+      { heldForOthers: 400_000, limits },
+    );
+    for (let index = 0; index < 12; index++) {
+      const attacker = await rawClient(context, port);
+      attacker.on('error', () => {}).pause();
+      attacker.write(`POST /${index} HTTP/1.1\r\nHost: a\r\n${rest}`);
+    }
+    await eventually(() => gone.length > 0);
+    await eventually(async () => (await askHttp1(port, { path: '/other' })).status === 200);
+    assert.equal(gone[0], '/0');
+    assert.ok(gone.length < 12);
+  });
+}
 
 test('a request for which there is no memory gets a 429 that clients repeat, and the connection goes on', async (context) => {
   const { port } = await startServer(context, (_request, { inbound }) => new Response(inbound.target), {

@@ -97,6 +97,24 @@ test('a server that refuses so, the local one too, is probed at once: it accepts
   }
 });
 
+test('a response that is no HTTP casts a doubt on its server, and none where the request only passes through', async () => {
+  const cases = { one: [localId], 'one/proxy/': [], 'one:443/proxy/metrics': [] };
+  for (const [path, expected] of Object.entries(cases)) {
+    const health = new ServerHealth({ rise: 1, fall: 1, slowStart: 0 });
+    health.follow(localId);
+    const doubted: string[] = [];
+    health.observe({ doubted: (id) => doubted.push(id) });
+    const transport = recordingTransport(() => {
+      throw new TransportError('InvalidResponse', 'bad heads', { mayHaveBeenProcessed: true });
+    });
+    const snapshot = snapshotOf({ [localId]: ['v1/pods'] });
+    const connection = userConnection('alice', ['dev']);
+    const { app } = await testApp({ snapshot, transport, connection, health });
+    assert.equal((await app.request(`${pods}/${path}`)).status, 502);
+    assert.deepEqual(doubted, expected, path);
+  }
+});
+
 test('where all of them are down behind their routers, the client is told when to ask again, and not by whom', async () => {
   const alone = snapshotOf({ [localId]: [], b: ['batch/v1/jobs'] });
   for (const [snapshot, sent] of [
