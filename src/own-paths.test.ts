@@ -21,14 +21,6 @@ const push = async (app: Awaited<ReturnType<typeof testApp>>['app'], body: strin
   return { code: response.status, body: (await response.json()) as FailureStatus & Record<string, unknown> };
 };
 
-test('a disguised own path is refused before anyone is asked who they are', async () => {
-  const { app, transport } = await testApp({ snapshot: mixedCluster });
-  for (const path of ['/%2emixed-version-proxy/v1/status', '//.mixed-version-proxy/v1/status']) {
-    assert.equal((await app.request(`https://router.example${path}`)).status, 400, path);
-  }
-  assert.deepEqual(transport.sent, []);
-});
-
 test('a body beyond the limit is refused without being read whole', async () => {
   const { app } = await testApp({ connection: admin });
   const chunk = new Uint8Array(1024 * 1024).fill(0x61);
@@ -51,7 +43,8 @@ test('the snapshot in use can be read back, opened or sealed', async () => {
   const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
   assert.deepEqual(await (await app.request(snapshotUrl)).json(), JSON.parse(JSON.stringify(mixedCluster)));
   const sealed = await app.request(snapshotUrl, { headers: { accept: 'application/jose' } });
-  assert.equal((await sealed.text()).split('.').length, 3);
+  // A JWS, and the sets beside it.
+  assert.match(await sealed.text(), /^[\w-]+\.[\w-]+\.[\w-]+\n/);
 });
 
 test('explain sees what requests see of a local server that was lost, before it counts as unhealthy', async () => {

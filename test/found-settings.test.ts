@@ -90,25 +90,6 @@ test('on a node of kubeadm a router needs a kubeconfig: it finds its server, its
   assert.equal(await router.ended, 0);
 });
 
-test('a kube-apiserver that takes older TLS than HTTP/2 allows keeps no router from starting; given flags do', async (context) => {
-  const { manifest, flags } = await node(context);
-  const suites = 'TLS_RSA_WITH_AES_128_CBC_SHA,TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256';
-  const text = readFileSync(manifest, 'utf8');
-  const older = ['--tls-min-version=VersionTLS10', `--tls-cipher-suites=${suites}`];
-  const lines = older.map((flag) => `    - ${flag}\n`).join('');
-  await writeFile(manifest, text.replace('    - --secure-port', `${lines}    - --secure-port`));
-  const found = await run('serve', ...flags, '--dry-run');
-  assert.equal(found.code, 0, found.errors);
-  assert.match(found.errors, /^warning: .*does not allow TLS_RSA_WITH_AES_128_CBC_SHA: the others/m);
-  assert.match(found.output, /^--tls-min-version=VersionTLS12$/m);
-  const given = await run('serve', ...flags, ...older, '--dry-run');
-  assert.equal(given.code, 2);
-  assert.match(
-    given.errors,
-    /--tls-cipher-suites has "TLS_RSA_WITH_AES_128_CBC_SHA", which HTTP\/2 does not allow/,
-  );
-});
-
 test('doctor looks at what is found as at what is given', async (context) => {
   const { own, flags } = await node(context);
   const { output } = await run('doctor', ...flags, '-o', 'json');
@@ -166,23 +147,6 @@ test('a dry run that cannot find the ID of the server looks at the port all the 
   assert.equal(code, 2);
   assert.match(errors, new RegExp(`warning: --secure-port: 127\\.0\\.0\\.1:${other.port} is in use`));
   assert.match(errors, /error: --server-id is not given, and cannot be found/);
-});
-
-test('a router that starts before every API server waits for its ID, and ends when it is asked to', async (context) => {
-  const { cluster, own, peer, flags } = await node(context);
-  await Promise.all([own.close(), peer.close()]);
-  const router = startCommandProcess(context, ['serve', ...flags, '--logging-format=json']);
-  await eventually(() => router.log().includes('waiting, and asking again every 2 s: --server-id'));
-  await cluster.startServer({ version: '1.36', name: 'cp-a', hostname: hostname(), port: own.port });
-  await served(router);
-  router.signal('SIGTERM');
-  assert.equal(await router.ended, 0);
-
-  await cluster.close();
-  const other = startCommandProcess(context, ['serve', '--logging-format=json', ...flags]);
-  await eventually(() => !other.isRunning() || other.log().includes('waiting'));
-  other.signal('SIGTERM');
-  assert.notEqual(await other.ended, null);
 });
 
 test('a router that waits for the ID of its API server lives, is not ready, and tells everyone who asks what it waits for', async (context) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ExampleStore } from '../../demo/example-api-server/index.ts';
 import { objectAt } from '../../demo/example-api-server/kubernetes-object.ts';
-import { clientOf, createPki, http2ClientOf, startServer, type TestRequest } from './support.ts';
+import { clientOf, createPki, startServer, type TestRequest } from './support.ts';
 
 const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 const ask: TestRequest = {
@@ -53,23 +53,6 @@ describe('who arrives at an example API server', async () => {
       uid: '42',
       groups: ['a,b', 'c', 'system:authenticated'],
       extra: { 'example.com/scope': ['one, two', 'three'] },
-    });
-  });
-
-  it('is the user a front proxy vouches for over HTTP/2, byte for byte', async () => {
-    const stream = http2ClientOf(server, pki, pki.frontProxy).request({
-      ':method': 'POST',
-      ':path': review,
-      'content-type': 'application/json',
-      'x-remote-user': bytesOf('zoë'),
-      'x-remote-group': ['a,b', 'c'],
-    });
-    stream.end(JSON.stringify(ask.body));
-    let text = '';
-    for await (const chunk of stream.setEncoding('utf8')) text += chunk;
-    assert.deepEqual(objectAt(JSON.parse(text), 'status', 'userInfo'), {
-      username: 'zoë',
-      groups: ['a,b', 'c', 'system:authenticated'],
     });
   });
 

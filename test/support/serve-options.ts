@@ -82,12 +82,6 @@ export class ServeOptionsCheck {
     return result.issues.map(({ flag }) => flag);
   }
 
-  async messages(changes: FlagChanges): Promise<string> {
-    const result = await this.validate(changes);
-    assert.ok(!result.ok, 'there are errors');
-    return result.issues.map(({ message }) => message).join('\n');
-  }
-
   async warnings(changes: FlagChanges): Promise<string[]> {
     const result = await this.validate(changes);
     assert.ok(result.ok, JSON.stringify(result));

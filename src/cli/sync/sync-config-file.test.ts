@@ -129,12 +129,6 @@ describe('sync --config', () => {
     ]);
   });
 
-  it('has no key that is unknown', () => {
-    assert.deepEqual(issuesOf(`${complete}processes: 2\n`), [
-      '/etc/sync/sync.yaml:11:1: processes is no key of this configuration',
-    ]);
-  });
-
   it('is refused as a RouterConfiguration, and a RouterConfiguration here', async () => {
     assert.match(
       issuesOf(complete.replace('SyncC', 'RouterC')).join(),

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { describe, it, type TestContext } from 'node:test';
 import { type StartedRouter, startRouterWithFiles } from '../../../test/support/started-router.ts';
 import { askOverHttp2, openHttp2 } from '../../../test/support/tls-client.ts';
@@ -102,26 +101,5 @@ describe('a configuration file that changes while the router runs', () => {
     assert.equal(keyFiles.find(({ name }) => name === 'config')?.lastError === null, false);
     assert.doesNotMatch(warnings.map(({ message }) => message).join(), /client-ca-file/);
     assert.ok(started.logs.some(({ message }) => message === 'Reloaded: certificates, keys and kubeconfig'));
-  });
-
-  it('is noticed behind the symbolic link of a ConfigMap that is swapped', async (context) => {
-    const started = await startRouterWithFiles(context, { configuration: {} });
-    const { router, path } = started;
-    const document = { apiVersion: 'mixed-version-proxy/v1alpha1', kind: 'RouterConfiguration' };
-    for (const [folder, verbosity] of [
-      ['..1', 1],
-      ['..2', 2],
-    ] as const) {
-      await mkdir(path(folder));
-      await writeFile(path(`${folder}/router.yaml`), JSON.stringify({ ...document, logging: { verbosity } }));
-      await symlink(folder, path('..data.new'));
-      await rename(path('..data.new'), path('..data'));
-      if (folder === '..1') {
-        await symlink('..data/router.yaml', path('router.yaml.new'));
-        await rename(path('router.yaml.new'), path('router.yaml'));
-      }
-      await router.reload();
-      assert.match(JSON.stringify(toldOfChange(started).at(-1)), new RegExp(`"configured":"${verbosity}"`));
-    }
   });
 });

@@ -25,19 +25,6 @@ test('a router logs that it has no snapshot yet, and when one is in use', async 
   assert.deepEqual(about().slice(1), ['Snapshot in use']);
 });
 
-test('a wrong --server-id is noticed as soon as there is a snapshot', async (context) => {
-  const { logLines, push } = await startRouterUnderTest(context, {
-    snapshot: () => snapshotOf({ 'cp-a': ['v1/pods'], 'cp-b': ['v1/pods'] }),
-  });
-  // Each line is kept in two forms.
-  const warnings = (): string[] =>
-    logLines.filter((line) => line.startsWith('{"level"') && line.includes('--server-id'));
-  assert.equal(warnings().length, 1);
-  assert.match(warnings()[0] ?? '', /cp-a.*cp-b/);
-  assert.equal((await push(snapshotOf({ local: ['v1/pods'] }, { generation: 2 }))).status, 200);
-  assert.equal(warnings().length, 1);
-});
-
 test('a start that fails behind a restored snapshot leaves no connection, probe or timer behind', async (context) => {
   const running = await startRouterUnderTest(context);
   const directory = await temporaryDirectory(context);

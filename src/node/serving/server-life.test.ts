@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
-import { connect as connectTls } from 'node:tls';
 import { askHttp2, http2Client, rawClient } from '../../../test/support/node-clients.ts';
-import { frontProxyAuthority, peerPair } from '../../../test/support/node-exchange.ts';
+import { peerPair } from '../../../test/support/node-exchange.ts';
 import { mirror, startServer as start, servingTls as tls } from '../../../test/support/node-server.ts';
 import { readUntil } from '../../../test/support/tls-client.ts';
 import { createRouterServer, type RouterServer } from './server.ts';
@@ -36,28 +35,6 @@ describe('the life of the server', () => {
         createRouterServer({ fetch: mirror, tls: pair, clientCertificateOf: () => ({}) });
       assert.throws(create, { code: 'InvalidServingCertificate' });
     }
-  });
-
-  test('a new certificate is served from the next connection on; a broken one changes nothing', async (context) => {
-    const { port, server } = await start(context, mirror);
-    const next = await frontProxyAuthority.issue({
-      commonName: 'next',
-      ipAddresses: ['127.0.0.1'],
-      usage: 'server',
-    });
-    server.setSecureContext({ cert: next.chain, key: next.privateKey });
-    const served = async (): Promise<unknown> => {
-      const client = connectTls({ host: '127.0.0.1', port, ca: frontProxyAuthority.certificate });
-      await once(client, 'secureConnect');
-      const name = client.getPeerCertificate().subject.CN;
-      client.destroy();
-      return name;
-    };
-    assert.equal(await served(), 'next');
-    assert.throws(() => server.setSecureContext({ cert: 'nonsense', key: 'nonsense' }), {
-      code: 'InvalidServingCertificate',
-    });
-    assert.equal(await served(), 'next');
   });
 
   /** Nobody waits for a response on them, and the client never ends them. */

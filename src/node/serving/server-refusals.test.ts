@@ -150,15 +150,6 @@ async function statusOf(session: ClientHttp2Session, target: string): Promise<un
 }
 
 describe('requests that Kubernetes clients do not send', () => {
-  test('garbage gets a 400 Status', async (context) => {
-    const { port } = await start(context, mirror);
-    const client = await rawClient(context, port);
-    client.write('no http\r\n\r\n');
-    const text = await readToEnd(client);
-    assert.match(text, /^HTTP\/1\.1 400 Bad Request\r\n/);
-    assert.match(text, /"kind":"Status".*"reason":"BadRequest"/);
-  });
-
   test('CONNECT and TLS 1.1 get no response', async (context) => {
     const { port } = await start(context, mirror);
     const client = await rawClient(context, port);

@@ -1,12 +1,12 @@
 import { startRouterByFlags } from '../../../scripts/harness/router-by-flags.ts';
 import { localId } from '../../support/decision-rows.ts';
+import { completeServeOptions } from '../../support/serve-options.ts';
 import type { Cluster } from '../cluster.ts';
 import {
   assertionKeysText,
   clientTls,
   clusterAuthority,
   frontProxyAuthority,
-  frontProxyName,
   frontProxyPair,
   serverPair,
   snapshotKeysText,
@@ -45,30 +45,23 @@ export const nodeHttp2: ConformanceRuntime = {
 
 async function startNode(cluster: Cluster, connect: (port: number) => WireClient): Promise<RunningRuntime> {
   const files: Readonly<Record<string, string>> = {
-    'cluster-ca.crt': clusterAuthority.certificate,
+    'ca.crt': clusterAuthority.certificate,
     'front-proxy-ca.crt': frontProxyAuthority.certificate,
     'serving.crt': serverPair.chain,
     'serving.key': serverPair.privateKey,
-    'front-proxy.crt': frontProxyPair.chain,
-    'front-proxy.key': frontProxyPair.privateKey,
+    'front-proxy-client.crt': frontProxyPair.chain,
+    'front-proxy-client.key': frontProxyPair.privateKey,
     'snapshot-keys.json': snapshotKeysText,
     'assertion-keys.json': assertionKeysText,
   };
   const router = await startRouterByFlags(
     {
+      ...completeServeOptions,
+      'snapshot-file': undefined,
       'server-id': [localId],
       'local-server': [`https://${cluster.addresses[localId]}`],
       'bind-address': ['127.0.0.1'],
       'secure-port': ['0'],
-      'tls-cert-file': ['serving.crt'],
-      'tls-private-key-file': ['serving.key'],
-      'client-ca-file': ['cluster-ca.crt'],
-      'peer-ca-file': ['cluster-ca.crt'],
-      'proxy-client-cert-file': ['front-proxy.crt'],
-      'proxy-client-key-file': ['front-proxy.key'],
-      'requestheader-client-ca-file': ['front-proxy-ca.crt'],
-      'requestheader-allowed-names': [frontProxyName],
-      'snapshot-keys': ['snapshot-keys.json'],
       'assertion-keys': ['assertion-keys.json'],
       'allow-loopback-peers': ['true'],
     },

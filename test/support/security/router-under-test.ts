@@ -13,7 +13,7 @@ import type { Snapshot } from '../../../src/snapshot/format/schema.ts';
 import { sealedMediaType } from '../../../src/snapshot/receiving/snapshot-endpoint.ts';
 import { generateSigningKey, sealSnapshot, signingKeyOf } from '../../../src/snapshot/signing/seal.ts';
 import { type ApiServerDouble, type Protocol, startApiServer } from '../api-server-double.ts';
-import type { FlagChanges } from '../serve-options.ts';
+import { completeServeOptions, type FlagChanges } from '../serve-options.ts';
 import { type SnapshotOptions, snapshotOf } from '../snapshot-builder.ts';
 import { ask, type WireAnswer } from './ask.ts';
 import {
@@ -35,7 +35,7 @@ type Files = Readonly<Record<string, string>>;
 
 /** Pinned by every router under test; `readFile` of the command line finds them under these names. */
 const commonFiles: Files = {
-  'cluster-ca.crt': clusterAuthority.certificate,
+  'ca.crt': clusterAuthority.certificate,
   'front-proxy-ca.crt': frontProxyAuthority.certificate,
   'serving.crt': servingPair.chain,
   'serving.key': servingPair.privateKey,
@@ -206,17 +206,10 @@ export function pushText(port: number, body: string): Promise<WireAnswer> {
 }
 
 const commonFlags: FlagChanges = {
+  ...completeServeOptions,
+  'snapshot-file': undefined,
   'bind-address': ['127.0.0.1'],
   'secure-port': ['0'],
-  'tls-cert-file': ['serving.crt'],
-  'tls-private-key-file': ['serving.key'],
-  'client-ca-file': ['cluster-ca.crt'],
-  'peer-ca-file': ['cluster-ca.crt'],
-  'proxy-client-cert-file': ['front-proxy-client.crt'],
-  'proxy-client-key-file': ['front-proxy-client.key'],
-  'requestheader-client-ca-file': ['front-proxy-ca.crt'],
-  'requestheader-allowed-names': ['front-proxy-client'],
-  'snapshot-keys': ['snapshot-keys.json'],
   'allow-loopback-peers': ['true'],
   // Tests look at every request that the backends get.
   'health-check-interval': ['0s'],
