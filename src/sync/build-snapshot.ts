@@ -1,4 +1,4 @@
-import { canonicalJson } from '../runtime/canonical-json.ts';
+import { isSameJson } from '../runtime/same-json.ts';
 import type { AdvertisedAddress } from '../snapshot/addresses/addresses.ts';
 import { differenceFrom, isSameContent } from '../snapshot/format/packed-snapshot.ts';
 import { checkServedSet } from '../snapshot/format/parse-snapshot.ts';
@@ -154,8 +154,7 @@ function keptKey(
   { set, keptAs }: ServerContent,
   undecodable: UndecodableVersions | undefined,
 ): string | undefined {
-  const isSame = canonicalJson(set.undecodableVersions ?? {}) === canonicalJson(undecodable ?? {});
-  return isSame ? keptAs : undefined;
+  return isSameJson(set.undecodableVersions ?? {}, undecodable ?? {}) ? keptAs : undefined;
 }
 
 function snapshotServer(
@@ -240,23 +239,18 @@ interface Refined {
 }
 
 const refinedBefore = new WeakMap<ServedSet, Refined>();
-/** What all sets are refined by. One object as long as it is the same. */
-let lastRules = { text: '' };
 
 /** @returns makes the set that is kept, with its key; a server that says what it said before costs nothing */
 function refineBy(shared: ReadonlySet<string>) {
-  const text = [...shared].join(' ');
-  if (lastRules.text !== text) lastRules = { text };
-  const rules = lastRules;
+  const rules = [...shared].join(' ');
   return async (
     { set: given, openapiV3, schemas }: ServerContent,
     undecodable: UndecodableVersions | undefined,
     near: readonly [key: string, set: ServedSet] | undefined,
   ): Promise<Refined> => {
-    const from = [rules, openapiV3, schemas, canonicalJson(undecodable ?? {})];
+    const from = [rules, openapiV3, schemas, undecodable ?? {}];
     const before = refinedBefore.get(given);
-    const isSame = before?.from.every((each, index) => each === from[index]) === true;
-    if (before !== undefined && isSame) return before;
+    if (before !== undefined && isSameJson(before.from, from)) return before;
     const { openapiV3: _openapiV3, schemas: _schemas, undecodableVersions: _undecodable, ...rest } = given;
     const whole: ServedSet = {
       ...rest,
@@ -264,7 +258,7 @@ function refineBy(shared: ReadonlySet<string>) {
       ...(schemas && { schemas }),
       ...(undecodable && { undecodableVersions: undecodable }),
     };
-    const set = excludeGroupVersions(whole, shared);
+    const set = await excludeGroupVersions(whole, shared);
     const refined = { from, ...(await keyed(set, near)) };
     refinedBefore.set(given, refined);
     return refined;

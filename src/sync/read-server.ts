@@ -108,7 +108,7 @@ interface ReadSet {
 
 /** What documents said, by `/api` and `/apis`: most never change, and servers of one version give the same ones. */
 const readBefore = new WeakMap<ServerDocument, WeakMap<ServerDocument, Promise<ServedSet | undefined>>>();
-const indexReadBefore = new WeakMap<ServerDocument, OpenApiReading>();
+const indexReadBefore = new WeakMap<ServerDocument, Promise<OpenApiReading>>();
 
 const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') });
 
@@ -333,15 +333,7 @@ async function readOpenApiIndex(
   try {
     return await withReadTimeout(timeoutMilliseconds, signal, async (deadline) => {
       const document = await documents.get('/openapi/v3', jsonType, deadline);
-      const before = indexReadBefore.get(document);
-      if (before !== undefined) return before;
-      if (isNotServed(document)) return { kind: 'not-served' };
-      const index = parseOpenApiV3Index(await parseJson('/openapi/v3', document, openApiTypes));
-      const paths = acceptablePaths(index);
-      if (Object.keys(paths).length > snapshotLimits.documents) {
-        throw new ReadError('InvalidDocument', `it names more than ${snapshotLimits.documents} documents`);
-      }
-      const reading = { kind: 'read', paths } as const;
+      const reading = indexReadBefore.get(document) ?? openApiReading(document);
       indexReadBefore.set(document, reading);
       return reading;
     });
@@ -357,6 +349,14 @@ function acceptablePaths(paths: Readonly<Record<string, string>>): Record<string
       !isPrototypeKey(path) && documentPathIssue(path) === undefined && v.is(serverRelativeURL, url),
   );
   return Object.fromEntries(kept);
+}
+
+async function openApiReading(document: ServerDocument): Promise<OpenApiReading> {
+  if (isNotServed(document)) return { kind: 'not-served' };
+  const index = parseOpenApiV3Index(await parseJson('/openapi/v3', document, openApiTypes));
+  const paths = acceptablePaths(index);
+  if (Object.keys(paths).length <= snapshotLimits.documents) return { kind: 'read', paths };
+  throw new ReadError('InvalidDocument', `it names more than ${snapshotLimits.documents} documents`);
 }
 
 /** The group versions (`batch/v1`) that a server's OpenAPI v3 index names, without those of the legacy group. */

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { groupVersionString, parseStorageVersionName } from '../apimachinery/group-version.ts';
+import { createTimeSlice, type TimeSlice } from '../runtime/time.ts';
 import { quoted } from '../runtime/validation.ts';
 import type { ServedSet, Snapshot, SnapshotApiService } from '../snapshot/format/schema.ts';
 import { customResourceGroup, apiService as snapshotApiService } from '../snapshot/format/schema.ts';
@@ -130,28 +131,38 @@ export function sharedGroupVersions(
  * discovery: with them, the rule "the local server serves it" would always match first, and sets would differ while a
  * new definition spreads. `discovery` keeps them, so that clients find them.
  */
-export function excludeGroupVersions(set: ServedSet, excluded: ReadonlySet<string>): ServedSet {
+export async function excludeGroupVersions(
+  set: ServedSet,
+  excluded: ReadonlySet<string>,
+): Promise<ServedSet> {
   if (excluded.size === 0) return set;
-  const storageVersions = Object.entries(set.storageVersions).flatMap(([name, versions]) => {
+  const slice = createTimeSlice();
+  const storageVersions: [string, readonly string[]][] = [];
+  for (const [name, versions] of Object.entries(set.storageVersions)) {
     const left = versions.filter((version) => !isExcluded(name, version, excluded));
-    return left.length === 0 ? [] : [[name, left] as const];
-  });
+    if (left.length > 0) storageVersions.push([name, left]);
+    await slice.rest();
+  }
+  const { subresources, schemas } = set;
   return {
     ...set,
     storageVersions: Object.fromEntries(storageVersions),
-    ...(set.subresources === undefined ? {} : { subresources: withoutExcluded(set.subresources, excluded) }),
-    ...(set.schemas === undefined ? {} : { schemas: withoutExcluded(set.schemas, excluded) }),
+    ...(subresources && { subresources: await withoutExcluded(subresources, excluded, slice) }),
+    ...(schemas && { schemas: await withoutExcluded(schemas, excluded, slice) }),
   };
 }
 
-function withoutExcluded<Value>(
+async function withoutExcluded<Value>(
   byName: Readonly<Record<string, Readonly<Record<string, Value>>>>,
   excluded: ReadonlySet<string>,
-): Record<string, Readonly<Record<string, Value>>> {
-  const kept = Object.entries(byName).flatMap(([name, versions]) => {
+  slice: TimeSlice,
+): Promise<Record<string, Readonly<Record<string, Value>>>> {
+  const kept: [string, Readonly<Record<string, Value>>][] = [];
+  for (const [name, versions] of Object.entries(byName)) {
     const left = Object.entries(versions).filter(([version]) => !isExcluded(name, version, excluded));
-    return left.length === 0 ? [] : [[name, Object.fromEntries(left)] as const];
-  });
+    if (left.length > 0) kept.push([name, Object.fromEntries(left)]);
+    await slice.rest();
+  }
   return Object.fromEntries(kept);
 }
 

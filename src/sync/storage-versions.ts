@@ -7,7 +7,8 @@ import {
 import { compareServerVersions, minorVersion } from '../apimachinery/server-version.ts';
 import { storageVersionHash, storageVersionHashPattern } from '../apimachinery/storage-version-hash.ts';
 import { type ParsedAPIResourceList, parseAPIResourceList } from '../discovery/forms/classic.ts';
-import type { Clock } from '../runtime/time.ts';
+import { isSameJson } from '../runtime/same-json.ts';
+import { type Clock, createTimeSlice } from '../runtime/time.ts';
 import { snapshotLimits } from '../snapshot/format/limits.ts';
 import { type ServedSet, storageVersionNameIssue } from '../snapshot/format/schema.ts';
 import { createDocumentCache } from './document-cache.ts';
@@ -135,16 +136,19 @@ export async function undecodableVersions(
   decodable: DecodableVersions,
   shared: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, UndecodableVersions>> {
+  const slice = createTimeSlice();
   const stored = storedVersions(servers);
   const served = new Set(servers.map(({ set }) => set.discovery ?? noGroups));
   const found = new Map<string, UndecodableVersions>();
   for (const { id, version, set } of servers) {
     const undecodable: Record<string, readonly string[]> = {};
     for (const [name, versions] of Object.entries(set.storageVersions)) {
-      const resource = parseStorageVersionName(name)?.resource;
+      await slice.rest();
       const hashes = stored.get(name);
-      if (resource === undefined || hashes === undefined) continue;
       const own = set.storageVersionHashes?.[name];
+      if (hashes === undefined || (hashes.size === 1 && own !== undefined && hashes.has(own))) continue;
+      const resource = parseStorageVersionName(name)?.resource;
+      if (resource === undefined) continue;
       const failing: string[] = [];
       for (const [hash, newestWriter] of hashes) {
         if (hash === own) continue;
@@ -314,11 +318,22 @@ export function createStorageVersionHashReader(
         {},
         ...known.map((state) => (state.kind === 'known' ? state.value : {})),
       );
-      const complete = { ...set, storageVersionHashes };
+      const complete = withHashes(set, storageVersionHashes);
       if (wanted.every(lists.isCurrent)) last = { set, complete };
       return complete;
     },
   };
+}
+
+const completeBefore = new WeakMap<ServedSet, ServedSet>();
+
+/** One object for servers that share a set and store it alike, which is then worked through once. */
+function withHashes(set: ServedSet, storageVersionHashes: StorageVersionHashes): ServedSet {
+  const before = completeBefore.get(set);
+  if (before !== undefined && isSameJson(before.storageVersionHashes, storageVersionHashes)) return before;
+  const complete = { ...set, storageVersionHashes };
+  completeBefore.set(set, complete);
+  return complete;
 }
 
 /** @returns `undefined` if the server does not serve the group version */
