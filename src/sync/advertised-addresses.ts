@@ -7,20 +7,7 @@ import type { Snapshot } from '../snapshot/format/schema.ts';
 import { placeOf } from './endpoints.ts';
 import type { ServerDescription } from './sync-server.ts';
 
-export interface AdvertisedAddresses {
-  /** A router has responded. @param advertised `undefined`: it advertises nothing */
-  heard(router: string, advertised: AdvertisedServer | undefined): void;
-  /** @param previous has the addresses of routers that have not responded yet */
-  resolve(servers: readonly ServerDescription[], previous: Snapshot | undefined): ResolvedAddresses;
-  /** Calls this, from then on, when `resolve` would return something else. */
-  onChange(listener: () => void): void;
-}
-
-interface ResolvedAddresses {
-  /** By server ID. A server without one is reached at its own address. */
-  readonly addresses: ReadonlyMap<string, AdvertisedAddress>;
-  readonly warnings: readonly string[];
-}
+export type AdvertisedAddresses = ReturnType<typeof createAdvertisedAddresses>;
 
 /**
  * The one place that decides which advertised addresses are used.
@@ -37,7 +24,7 @@ interface ResolvedAddresses {
  *
  * @param routers names of the routers that may advertise
  */
-export function createAdvertisedAddresses(routers: readonly string[]): AdvertisedAddresses {
+export function createAdvertisedAddresses(routers: readonly string[]) {
   const known = new Set(routers);
   let listener = () => {};
   const advertised = new Map<string, AdvertisedServer | undefined>();
@@ -78,14 +65,19 @@ export function createAdvertisedAddresses(routers: readonly string[]): Advertise
   }
 
   return {
-    heard(router, now) {
+    /** A router has responded. @param now `undefined`: it advertises nothing */
+    heard(router: string, now: AdvertisedServer | undefined): void {
       if (!known.has(router)) return;
       const before = advertised.get(router);
       const hasChanged = !advertised.has(router) || JSON.stringify(before) !== JSON.stringify(now);
       advertised.set(router, now);
       if (hasChanged) listener();
     },
-    resolve(servers, previous) {
+    /**
+     * @param previous has the addresses of routers that have not responded yet
+     * @returns by server ID; a server without one is reached at its own address
+     */
+    resolve(servers: readonly ServerDescription[], previous: Snapshot | undefined) {
       const warnings: string[] = [];
       const before = new Map(previous?.servers.map(({ id, advertised }) => [id, advertised]));
       const addresses = new Map(
@@ -96,7 +88,8 @@ export function createAdvertisedAddresses(routers: readonly string[]): Advertise
       );
       return { addresses, warnings };
     },
-    onChange(given) {
+    /** Calls this, from then on, when `resolve` would return something else. */
+    onChange(given: () => void): void {
       listener = given;
     },
   };

@@ -20,14 +20,12 @@ import {
 import {
   apiServicesOf,
   apiServicesPath,
-  type ClusterObjects,
   customResourceDefinitionsPath,
   customResourceGroupsOf,
   parseApiService,
   parseCustomResourceDefinition,
 } from './shared-objects.ts';
 import {
-  type DecodableVersions,
   decodableByStorageVersions,
   parseStorageVersion,
   servedByStorageVersions,
@@ -60,28 +58,10 @@ interface ClusterSourceOptions {
   readonly onServers?: ((servers: readonly SyncServer[]) => void) | undefined;
 }
 
-export interface ClusterView {
-  readonly servers: readonly SyncServer[];
-  /** A part is `undefined` until its first list. */
-  readonly objects: ClusterObjects;
-  /** What servers serve by their StorageVersions, by server ID. */
-  readonly storageVersions: ReadonlyMap<string, ServedSet['storageVersions']>;
-  readonly decodableVersions: DecodableVersions;
-  readonly isWhole: boolean;
-  readonly warnings: readonly string[];
-}
-
-export interface ClusterSource {
-  /** Watches until `signal` aborts. Never rejects. Once only. @param onChange called when a look would show something else */
-  run(signal: AbortSignal, onChange?: () => void): Promise<void>;
-  /** Resolves when the first attempt to list everything has ended; at once when `signal` aborts. */
-  ready(signal: AbortSignal): Promise<void>;
-  /** @param isReadable whether the last read of a server succeeded; `undefined` before the first */
-  look(isReadable: (id: string) => boolean | undefined): ClusterView;
-}
+export type ClusterSource = ReturnType<typeof createClusterSource>;
 
 /** Follows the API servers of a cluster by its objects: identity Leases, EndpointSlices and certificates. */
-export function createClusterSource(options: ClusterSourceOptions): ClusterSource {
+export function createClusterSource(options: ClusterSourceOptions) {
   const { connection, clock, listed, finding } = options;
   const timing = { ...defaultTiming, ...options.timing };
   let listener = () => {};
@@ -158,12 +138,14 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   }
 
   return {
-    async run(signal, onChange = () => {}) {
+    /** Watches until `signal` aborts. Never rejects. Once only. @param onChange called when a look would show something else */
+    async run(signal: AbortSignal, onChange = () => {}): Promise<void> {
       running = signal;
       listener = onChange;
       await Promise.all(watched.map(({ reflector }) => reflector.run(signal)));
     },
-    async ready(signal) {
+    /** Resolves when the first attempt to list everything has ended; at once when `signal` aborts. */
+    async ready(signal: AbortSignal): Promise<void> {
       const aborted = new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
         signal.addEventListener('abort', () => resolve(), { once: true });
@@ -172,7 +154,11 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
       const named = listedOnce.then(() => identities?.resolve(endpointsNow() ?? [], signal));
       await Promise.race([named, aborted]);
     },
-    look(isReadable) {
+    /**
+     * @param isReadable whether the last read of a server succeeded; `undefined` before the first
+     * @returns of `objects` a part is `undefined` until its first list; `isWhole`: all that is watched could be listed
+     */
+    look(isReadable: (id: string) => boolean | undefined) {
       const endpoints = endpointsNow();
       if (running !== undefined) void identities?.resolve(endpoints ?? [], running);
       const leases = leasesNow();
@@ -194,7 +180,7 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
       const customResources = definitions.items();
       const parsedServices = apiServices.items();
       const services = parsedServices && apiServicesOf(parsedServices);
-      const servers = [
+      const servers: readonly SyncServer[] = [
         ...listed.map((server) => {
           const leased = state.listed.get(server.id);
           return {
@@ -223,14 +209,14 @@ export function createClusterSource(options: ClusterSourceOptions): ClusterSourc
   };
 }
 
+/** What servers serve by their StorageVersions, by server ID. */
+type ServedResources = ReadonlyMap<string, ServedSet['storageVersions']>;
+
 /**
  * Without servers whose Lease is gone: kube-controller-manager's storage version garbage collector removes their entries
  * one by one, so the remaining ones show less than they served.
  */
-function withLeases(
-  served: ClusterView['storageVersions'],
-  leases: readonly IdentityLease[] | undefined,
-): ClusterView['storageVersions'] {
+function withLeases(served: ServedResources, leases: readonly IdentityLease[] | undefined): ServedResources {
   if (leases === undefined) return served;
   const ids = new Set(leases.map(({ id }) => id));
   return new Map([...served].filter(([id]) => ids.has(id)));

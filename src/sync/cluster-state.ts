@@ -154,9 +154,11 @@ function unmatched(
 
 interface AddressOwners {
   readonly owners: ReadonlyMap<string, string>;
-  readonly addresses: ReadonlyMap<string, string>;
-  /** Source of the address, by Lease; without an entry, it is the server's earlier address. */
-  readonly sources: ReadonlyMap<string, AddressSource>;
+  /** By Lease. Without a source it is the server's earlier address. */
+  readonly addresses: ReadonlyMap<
+    string,
+    { readonly address: string; readonly source: AddressSource | undefined }
+  >;
   /** ID of the server listed by hand, by Lease, for Leases of such servers. */
   readonly listedIds: ReadonlyMap<string, string>;
 }
@@ -174,8 +176,10 @@ function findAddressOwners({
   before,
 }: Look): AddressOwners {
   const owners = new Map<string, string>();
-  const addresses = new Map<string, string>();
-  const sources = new Map<string, AddressSource>();
+  const addresses = new Map<
+    string,
+    { readonly address: string; readonly source: AddressSource | undefined }
+  >();
   const listedIds = new Map<string, string>();
   for (const server of listed) {
     const place = placeOfServer(server);
@@ -197,8 +201,7 @@ function findAddressOwners({
     const owner = candidates.find(isEarlier) ?? candidates[0];
     if (owner === undefined || owners.has(place)) return;
     owners.set(place, owner.id);
-    addresses.set(owner.id, address);
-    if (source !== undefined) sources.set(owner.id, source);
+    addresses.set(owner.id, { address, source });
   }
 
   const annotated = open().filter(({ address }) => address !== undefined);
@@ -212,7 +215,7 @@ function findAddressOwners({
     const address = addressOf(before.get(lease.id) ?? { id: lease.id });
     if (address !== undefined && !owners.has(placeOf(address))) give([lease], address);
   }
-  return { owners, addresses, sources, listedIds };
+  return { owners, addresses, listedIds };
 }
 
 /**
@@ -253,7 +256,7 @@ interface NamedServer {
 
 function leasedServers(
   look: Look,
-  { owners, addresses, sources, listedIds }: AddressOwners,
+  { owners, addresses, listedIds }: AddressOwners,
 ): Map<string, NamedServer> {
   const { credible, standings, before, endpoints = [], isReadable, hasStorageVersions } = look;
   const endpointPlaces = new Set(endpoints.map(({ address }) => placeOf(address)));
@@ -262,14 +265,15 @@ function leasedServers(
     const { id, hostname } = lease;
     if (listedIds.has(id)) continue;
     const known = before.get(id);
-    const address = addresses.get(id) ?? addressUntilReplaced(known, owners, isReadable);
+    const own = addresses.get(id);
+    const address = own?.address ?? addressUntilReplaced(known, owners, isReadable);
     // A server without an address cannot be read. It counts if StorageVersions say what it serves.
     if (address === undefined && known === undefined && !hasStorageVersions(id)) continue;
     const isEndpoint = address !== undefined && endpointPlaces.has(placeOf(address));
     const server = {
       id,
       address,
-      addressSource: sources.get(id) ?? known?.addressSource,
+      addressSource: own?.source ?? known?.addressSource,
       hostname: hostname ?? known?.hostname,
       ...holding(lease, known, look),
     };

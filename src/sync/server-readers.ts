@@ -40,11 +40,7 @@ interface ReaderState {
   notReadyAt: number | undefined;
   start: SeenStart | undefined;
   /** What it said while it was not ready yet; `undefined` until it has been asked, and once it has been read. */
-  early: EarlyReading | undefined;
-}
-
-interface EarlyReading {
-  reading: SuccessfulReading | undefined;
+  early: { reading: SuccessfulReading | undefined } | undefined;
 }
 
 interface LostServer {
@@ -140,7 +136,7 @@ export function createServerReaders(servers: readonly ReadableServer[], options:
    * it stores at are known then, and its schemas are read, which takes seconds of a machine that has just started it.
    */
   async function readEarly(state: ReaderState, signal: AbortSignal): Promise<void> {
-    const early: EarlyReading = { reading: undefined };
+    const early: ReaderState['early'] = { reading: undefined };
     state.early = early;
     const reading = await readDocuments(state, signal);
     if (state.early !== early) return;

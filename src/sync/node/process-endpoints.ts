@@ -20,13 +20,8 @@ export interface ProcessEndpointsOptions {
   readonly logger?: Logger | undefined;
 }
 
-interface ProcessEndpoints {
-  readonly origin: string;
-  close(): Promise<void>;
-}
-
 /** `/livez`, `/readyz`, `/healthz` and `/metrics` of a sync job. @throws if it cannot listen on the address */
-export async function startProcessEndpoints(options: ProcessEndpointsOptions): Promise<ProcessEndpoints> {
+export function startProcessEndpoints(options: ProcessEndpointsOptions) {
   const { address = '127.0.0.1', port, metrics, status, now = Date.now, logger = silentLogger } = options;
   const app = new Hono();
   app.route('/', healthEndpoints({ ...syncHealth(status, now), logger }));
@@ -35,13 +30,12 @@ export async function startProcessEndpoints(options: ProcessEndpointsOptions): P
     return textResponse(text, { 'content-type': metrics.contentType }, req.header('accept-encoding'));
   });
   app.notFound(({ req }) => statusResponse('NotFound', `the sync job has no ${req.path}`));
-  const { origin, close } = await startEndpointServer({
+  return startEndpointServer({
     host: address,
     port,
     fetch: (request) => app.fetch(request),
     flag: '--bind-address',
   });
-  return { origin, close };
 }
 
 /** How long no round may end, milliseconds. Rounds begin every second, and wait at most two for slow servers. */
@@ -82,10 +76,7 @@ function syncHealth(
   return { livez: [ping], readyz: [ping, rounds, servers, deliveries] };
 }
 
-interface SyncMetrics extends SyncObserver {
-  readonly contentType: string;
-  text(status: SyncStatus | undefined): Promise<string>;
-}
+type SyncMetrics = ReturnType<typeof createSyncMetrics>;
 
 const prefix = 'mixed_version_proxy_sync_';
 /** With the stability level, as in the metrics of Kubernetes' components (component-base metrics). */
@@ -95,7 +86,7 @@ function made<Definition extends MetricDefinition>({ name, labels, ...definition
   return { name, help: helpOf(definition), labelNames: [...labels] };
 }
 
-export function createSyncMetrics(): SyncMetrics {
+export function createSyncMetrics() {
   const register = new Registry();
   const registers = [register];
   collectDefaultMetrics({ register });
@@ -138,16 +129,19 @@ export function createSyncMetrics(): SyncMetrics {
     }
   }
 
-  return {
-    contentType: register.contentType,
-    text(status) {
-      update(status);
-      return register.metrics();
-    },
+  const observer: SyncObserver = {
     serverRead: ({ seconds, result }) => reads.observe({ result }, seconds),
     delivered({ target, seconds, result }) {
       deliveries.inc({ target, result });
       deliveryDurations.observe({ target }, seconds);
+    },
+  };
+  return {
+    ...observer,
+    contentType: register.contentType,
+    text(status: SyncStatus | undefined): Promise<string> {
+      update(status);
+      return register.metrics();
     },
   };
 }

@@ -91,7 +91,13 @@ function replayed(folders: readonly string[]): ServerDocuments {
       const names = accept.includes('as=') ? [`${aggregatedPrefix}${name}`, name] : [name];
       for (const files of await Promise.all(recorded)) {
         const file = names.flatMap((each) => files.get(each) ?? [])[0];
-        if (file !== undefined) return { ...file, body: await readRecorded(file.path) };
+        if (file === undefined) continue;
+        return {
+          ...file,
+          body: await readFile(file.path, 'utf8').catch((cause: unknown) => {
+            throw new ReadError('Unreachable', `${file.path} cannot be read`, { cause });
+          }),
+        };
       }
       throw new ReadError('Unreachable', `${join(folders[0] ?? '', name)}.json does not exist`);
     },
@@ -120,14 +126,6 @@ async function recordedIn(folder: string): Promise<ReadonlyMap<string, RecordedF
     files.set(name, { path: join(folder, file), status: Number(status), contentType });
   }
   return files;
-}
-
-async function readRecorded(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
-    throw new ReadError('Unreachable', `${file} cannot be read`, { cause });
-  }
 }
 
 export interface SnapshotFromFolderOptions extends SnapshotOptions, Pick<SyncParts, 'alwaysReadsSchemas'> {

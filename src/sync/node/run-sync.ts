@@ -184,16 +184,11 @@ export async function syncOnce(options: SyncOptions, signal: AbortSignal): Promi
   }
 }
 
-interface OpenSync {
-  readonly parts: SyncParts;
-  close(): void;
-}
-
 async function openSync(
   given: SyncOptions,
   signal: AbortSignal,
   timing: Partial<SyncTiming> | undefined = given.timing,
-): Promise<OpenSync> {
+) {
   const access = given.kubernetes && (await loadClusterAccess(given.kubernetes));
   const found = await access?.credentials();
   const options = {
@@ -236,21 +231,22 @@ async function openSync(
     userAgent: options.via === undefined ? 'mixed-version-proxy-sync' : undefined,
   });
   const servers = openServers(client, given, access, recording);
+  const parts: SyncParts = {
+    servers: servers.listed,
+    clusterSource: servers.source(previous, timing),
+    targets: allTargets,
+    signingKey,
+    previous,
+    advertised,
+    snapshot: { cluster: options.cluster },
+    // doctor compares them with those of another cluster.
+    alwaysReadsSchemas: record !== undefined,
+    timing,
+    observer: options.observer,
+    logger,
+  };
   return {
-    parts: {
-      servers: servers.listed,
-      clusterSource: servers.source(previous, timing),
-      targets: allTargets,
-      signingKey,
-      previous,
-      advertised,
-      snapshot: { cluster: options.cluster },
-      // doctor compares them with those of another cluster.
-      alwaysReadsSchemas: record !== undefined,
-      timing,
-      observer: options.observer,
-      logger,
-    },
+    parts,
     close() {
       client.close();
       for (const target of pushed) target.close();
