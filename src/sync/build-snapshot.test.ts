@@ -79,7 +79,7 @@ test('other content is the next generation, made now', async () => {
 
 test('a changed cluster name is other content', async () => {
   const previous = await snapshotOf({ a: pods });
-  assert.equal((await build({ a: pods }, { previous, options: { cluster: 'prod' } })).changed, true);
+  assert.equal((await build({ a: pods }, { previous, cluster: 'prod' })).changed, true);
 });
 
 test('the next generation is higher than that of any router', async () => {

@@ -22,10 +22,6 @@ import {
 } from './sync-server.ts';
 import { versionChanges } from './version-changes.ts';
 
-export interface SnapshotOptions {
-  readonly cluster?: string | undefined;
-}
-
 export interface SnapshotInput {
   readonly servers: readonly ServerDescription[];
   /** By server ID. A server without a reading is treated as one that could not be read. */
@@ -50,7 +46,8 @@ export interface SnapshotInput {
   readonly heldGeneration?: number | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  readonly options?: SnapshotOptions | undefined;
+  /** Its name, for people. */
+  readonly cluster?: string | undefined;
 }
 
 export interface SnapshotOutput {
@@ -121,7 +118,7 @@ export async function buildSnapshot(input: SnapshotInput): Promise<SnapshotOutpu
     metadata: {
       generation: nextGeneration(previous?.metadata.generation, input.heldGeneration, now),
       createdAt: new Date(now).toISOString(),
-      ...(input.options?.cluster === undefined ? {} : { cluster: input.options.cluster }),
+      ...(input.cluster === undefined ? {} : { cluster: input.cluster }),
       ...(changes.length === 0 ? {} : { versionChanges: changes }),
       source: sources.size === 2 ? 'both' : ([...sources][0] ?? 'discovery'),
     },

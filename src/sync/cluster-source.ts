@@ -173,8 +173,7 @@ export function createClusterSource(options: ClusterSourceOptions) {
         isReadable,
         now: clock.now(),
         monotonic: clock.monotonic(),
-        departureMilliseconds: timing.departure,
-        graceMilliseconds: timing.grace,
+        timing,
         isUpToDate: [...leaseLists, endpointSlices].every((reflector) => reflector.failure() === undefined),
       });
       const customResources = definitions.items();

@@ -338,8 +338,9 @@ describe('a server that has departed', () => {
   it('is removed at once without a grace period', () => {
     const { look } = clusterStates();
     look({ leases: [lease] });
-    look({ readable: silent, graceMilliseconds: 0 });
-    assert.deepEqual(look({ readable: silent, at: 5000, graceMilliseconds: 0 }).servers, []);
+    const timing = { departure: 5000, grace: 0 };
+    look({ readable: silent, timing });
+    assert.deepEqual(look({ readable: silent, at: 5000, timing }).servers, []);
   });
 
   it('waits with all the others, when all have', () => {

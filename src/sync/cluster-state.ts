@@ -5,6 +5,7 @@ import type { AddressSource } from '../snapshot/format/schema.ts';
 import { type ApiEndpoint, endpointServerId, ipAddressOf, placeOf, placeOfServer } from './endpoints.ts';
 import { acquisition, type IdentityLease, isSameHost, type LeaseStanding, leaseStanding } from './leases.ts';
 import type { Acquisition, ServerDescription } from './sync-server.ts';
+import type { SyncTiming } from './timing.ts';
 
 export interface FoundServer extends ServerDescription {
   readonly holderIdentity?: string | undefined;
@@ -28,10 +29,7 @@ export interface ClusterInput {
   readonly isReadable: (id: string) => boolean | undefined;
   readonly now: number;
   readonly monotonic: number;
-  /** How long a server is kept that nothing names and that cannot be read: it may only be restarting. */
-  readonly departureMilliseconds: number;
-  /** How long the resources of a departed server stay known. 0: not at all. */
-  readonly graceMilliseconds: number;
+  readonly timing: Pick<SyncTiming, 'departure' | 'grace'>;
   /** Whether Leases and endpoints are up to date. While they are not, no grace period ends. */
   readonly isUpToDate: boolean;
 }
@@ -368,7 +366,7 @@ const there: Standing = { missingSince: undefined };
  *   deletes its Lease at each stop, also for a restart, and its resources must stay known meanwhile.
  */
 function standingOf(id: string, isFirm: boolean, look: Look): Standing | undefined {
-  const { before, now, monotonic, departureMilliseconds, graceMilliseconds } = look;
+  const { before, now, monotonic, timing } = look;
   const known = before.get(id);
   if (look.isReadable(id) === true) return there;
   if (known?.departedAt !== undefined) return departedStanding(known, known.departedAt, isFirm, look);
@@ -377,8 +375,8 @@ function standingOf(id: string, isFirm: boolean, look: Look): Standing | undefin
   if (isFirm || (known !== undefined && !isEverythingKnown) || look.isReadable(id) === undefined)
     return there;
   const missingSince = known?.missingSince ?? monotonic;
-  if (monotonic - missingSince < departureMilliseconds) return { missingSince };
-  return graceMilliseconds > 0 ? { missingSince: undefined, departedAt: now } : undefined;
+  if (monotonic - missingSince < timing.departure) return { missingSince };
+  return timing.grace > 0 ? { missingSince: undefined, departedAt: now } : undefined;
 }
 
 /**
@@ -389,16 +387,16 @@ function departedStanding(
   known: FoundServer,
   since: number,
   isFirm: boolean,
-  { now, monotonic, departureMilliseconds, graceMilliseconds, isUpToDate }: ClusterInput,
+  { now, monotonic, timing, isUpToDate }: ClusterInput,
 ): Standing | undefined {
   // It may come from another machine's clock, or this clock may have been set back.
   const departedAt = Math.min(since, now);
   if (isFirm) {
     const namedSince = known.namedSince ?? monotonic;
-    if (monotonic - namedSince >= departureMilliseconds) return there;
+    if (monotonic - namedSince >= timing.departure) return there;
     return { missingSince: undefined, departedAt, namedSince };
   }
-  if (isUpToDate && now - departedAt >= graceMilliseconds) return undefined;
+  if (isUpToDate && now - departedAt >= timing.grace) return undefined;
   return { missingSince: undefined, departedAt };
 }
 

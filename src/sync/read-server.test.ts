@@ -76,7 +76,7 @@ test('a group version that the OpenAPI index names and for which the server retu
 test('an unlisted group version stays served while the OpenAPI index cannot be read', async () => {
   const responses = { ...withUnlisted('batch/v1beta1'), '/openapi/v3': hangs };
   const reading = await readServer(fakeServer(responses), {
-    timeoutMilliseconds: 200,
+    timeoutMilliseconds: 1_000,
     knownGroupVersions: ['batch/v1', 'batch/v1beta1'],
   });
   assert.deepEqual(successful(reading).set.storageVersions['batch.things'], ['v1beta1']);
@@ -252,7 +252,7 @@ test('a version and an OpenAPI index that cannot be read leave only themselves u
 
 test('an OpenAPI index that hangs costs the reading nothing but itself', async () => {
   const responses = { ...classicResponses(served), '/openapi/v3': hangs, '/version': hangs };
-  const { openApi } = successful(await readServer(fakeServer(responses), { timeoutMilliseconds: 200 }));
+  const { openApi } = successful(await readServer(fakeServer(responses), { timeoutMilliseconds: 1_000 }));
   assert.equal(openApi.kind, 'failed');
 });
 

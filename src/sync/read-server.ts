@@ -80,7 +80,7 @@ export async function readServer(
       // Half the time, so that a hanging index delays nothing else.
       const index = readOpenApiIndex(documents, timeoutMilliseconds / 2, deadline);
       const [{ set, resourceLists }, openApi, reported] = await Promise.all([
-        readSet(documents, concurrentDocuments, { openApi: index, knownGroupVersions }, deadline),
+        readSet(documents, concurrentDocuments, index, knownGroupVersions, deadline),
         index,
         readVersion(documents, timeoutMilliseconds / 2, deadline),
       ]);
@@ -116,7 +116,8 @@ const aggregatedDocument = v.object({ kind: v.literal('APIGroupDiscoveryList') }
 async function readSet(
   documents: ServerDocuments,
   concurrentDocuments: number,
-  unlisted: UnlistedSources,
+  openApiIndex: Promise<OpenApiReading>,
+  knownGroupVersions: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadSet> {
   const [api, apis] = await Promise.all([
@@ -129,7 +130,13 @@ async function readSet(
   readWith.set(apis, reading);
   const set = await reading;
   if (set !== undefined) return { set };
-  const { groups, resourceLists } = await readClassic(documents, concurrentDocuments, unlisted, signal);
+  const { groups, resourceLists } = await readClassic(
+    documents,
+    concurrentDocuments,
+    openApiIndex,
+    knownGroupVersions,
+    signal,
+  );
   return { set: await acceptableSet(groups, createTimeSlice()), resourceLists };
 }
 
@@ -223,12 +230,6 @@ function versionOf(document: unknown): ReportedVersion {
   return { version: undefined, versionIssue: `gitVersion of /version ${result.issues[0].message}` };
 }
 
-/** What names group versions that a server may serve without listing them in `/apis`. */
-interface UnlistedSources {
-  readonly openApi: Promise<OpenApiReading>;
-  readonly knownGroupVersions: readonly string[];
-}
-
 /**
  * Reads a server's classic discovery. `/apis` lists what any server of the cluster has, because APIServices are shared
  * through etcd. Only the document of each group version shows what this server has.
@@ -244,7 +245,8 @@ interface UnlistedSources {
 async function readClassic(
   documents: ServerDocuments,
   concurrentDocuments: number,
-  unlisted: UnlistedSources,
+  openApiIndex: Promise<OpenApiReading>,
+  knownGroupVersions: readonly string[],
   signal: AbortSignal,
 ): Promise<{
   readonly groups: APIGroupDiscovery[];
@@ -253,12 +255,12 @@ async function readClassic(
   const [api, apis, openApi] = await Promise.all([
     getJson(documents, '/api', signal),
     getJson(documents, '/apis', signal),
-    unlisted.openApi,
+    openApiIndex,
   ]);
   const apiVersions = parseAPIVersions(api);
   const apiGroupList = withGroupVersions(parseAPIGroupList(apis), [
     ...indexedGroupVersions(openApi),
-    ...unlisted.knownGroupVersions,
+    ...knownGroupVersions,
   ]);
 
   const apiResourceLists = new Map<string, ParsedAPIResourceList>();

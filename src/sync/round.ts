@@ -5,12 +5,7 @@ import { parseSnapshot } from '../snapshot/format/parse-snapshot.ts';
 import type { Snapshot } from '../snapshot/format/schema.ts';
 import type { SigningKey } from '../snapshot/signing/seal.ts';
 import type { AdvertisedAddresses } from './advertised-addresses.ts';
-import {
-  buildSnapshot,
-  type SnapshotInput,
-  type SnapshotOptions,
-  type SnapshotOutput,
-} from './build-snapshot.ts';
+import { buildSnapshot, type SnapshotInput, type SnapshotOutput } from './build-snapshot.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import type { SnapshotTarget } from './deliver.ts';
 import { createSchemaReader } from './schemas.ts';
@@ -32,7 +27,8 @@ export interface SyncParts {
   readonly observer?: SyncObserver | undefined;
   /** Whether to read the schemas of servers with one minor version, too, to compare them with another cluster's. Default false. */
   readonly alwaysReadsSchemas?: boolean | undefined;
-  readonly snapshot?: SnapshotOptions | undefined;
+  /** Name of the cluster, for people. */
+  readonly cluster?: string | undefined;
   readonly timing?: Partial<SyncTiming> | undefined;
   readonly clock?: Clock | undefined;
   readonly logger?: Logger | undefined;
@@ -120,7 +116,7 @@ export async function runRound(
     now: options.clock.now(),
     storageVersions: view?.storageVersions,
     decodableVersions: view?.decodableVersions,
-    options: options.snapshot,
+    cluster: options.cluster,
   });
   const warnings = [
     ...(view?.warnings ?? []),

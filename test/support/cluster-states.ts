@@ -1,6 +1,7 @@
 import type { ClusterInput } from '../../src/sync/cluster-state.ts';
 import { type ClusterState, initialClusterState, nextClusterState } from '../../src/sync/cluster-state.ts';
 import type { IdentityLease } from '../../src/sync/leases.ts';
+import { defaultTiming } from '../../src/sync/timing.ts';
 
 export const startOfTime = Date.UTC(2026, 0, 31);
 
@@ -40,8 +41,7 @@ export function clusterStates(state: ClusterState = initialClusterState([])) {
         hasStorageVersions: () => false,
         now: startOfTime + at,
         monotonic: at,
-        departureMilliseconds: 5000,
-        graceMilliseconds: 900_000,
+        timing: defaultTiming,
         isUpToDate: true,
         ...rest,
         endpoints:

@@ -1,6 +1,5 @@
 // The sync job as a library: one round, a loop of them, and a folder of recorded responses.
 
-export type { SnapshotOptions } from '../build-snapshot.ts';
 export type { Delivery, DeliveryResult, SealedDelivery, SnapshotTarget, TargetStatus } from '../deliver.ts';
 export { ReadError, type ReadErrorCode } from '../server-documents.ts';
 export type { ServerStatus, SyncLoop, SyncOnceResult, SyncStatus } from '../sync-loop.ts';

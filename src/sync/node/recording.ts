@@ -4,7 +4,6 @@ import type { JWK } from 'jose';
 import { isDns1123Subdomain } from '../../apimachinery/names.ts';
 import { systemClock } from '../../runtime/time.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
-import type { SnapshotOptions } from '../build-snapshot.ts';
 import { createClusterSource } from '../cluster-source.ts';
 import type { SyncParts } from '../round.ts';
 import {
@@ -128,7 +127,7 @@ async function recordedIn(folder: string): Promise<ReadonlyMap<string, RecordedF
   return files;
 }
 
-export interface SnapshotFromFolderOptions extends SnapshotOptions, Pick<SyncParts, 'alwaysReadsSchemas'> {
+export interface SnapshotFromFolderOptions extends Pick<SyncParts, 'cluster' | 'alwaysReadsSchemas'> {
   /**
    * Further descriptions of the servers, by ID (the name of the folder). A server without an address here gets
    * `<id>.recorded.invalid:6443`, a name that never resolves (RFC 6761 section 6.4): decisions name it as a peer, and no
@@ -181,7 +180,7 @@ export async function snapshotFromFolder(
       targets: (options.files ?? []).map(fileTarget),
       signingKey: options.signingKey === undefined ? undefined : signingKeyOf(options.signingKey),
       alwaysReadsSchemas,
-      snapshot: { cluster },
+      cluster,
       clock,
     },
     new AbortController().signal,

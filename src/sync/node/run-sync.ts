@@ -7,7 +7,6 @@ import type { Snapshot } from '../../snapshot/format/schema.ts';
 import { type PinnedKeySet, parseSnapshotKeys } from '../../snapshot/signing/keys.ts';
 import { signingKeyOf } from '../../snapshot/signing/seal.ts';
 import { createAdvertisedAddresses } from '../advertised-addresses.ts';
-import type { SnapshotOptions } from '../build-snapshot.ts';
 import { type ClusterSource, createClusterSource } from '../cluster-source.ts';
 import type { SnapshotTarget } from '../deliver.ts';
 import type { SyncParts } from '../round.ts';
@@ -43,8 +42,7 @@ export interface LocalApiServer extends Endpoint {
 
 /** What a sync job is told, by flags, a file or a library's user. Texts are PEM. */
 export interface SyncOptions
-  extends SnapshotOptions,
-    Pick<SyncParts, 'previous' | 'timing' | 'observer' | 'logger'> {
+  extends Pick<SyncParts, 'cluster' | 'previous' | 'timing' | 'observer' | 'logger'> {
   /** Listed by hand. With `kubernetes` it may be empty. */
   readonly servers: readonly ListedServer[];
   /**
@@ -62,7 +60,10 @@ export interface SyncOptions
   readonly files?: readonly FileTargetOptions[] | undefined;
   /** More targets, for example the router that this runs in. */
   readonly targets?: readonly SnapshotTarget[] | undefined;
-  /** New or empty folder that every response is written to. Then there need be nothing to deliver to. */
+  /**
+   * New or empty folder that every response is written to, with the schemas of one version as well. Then there need be
+   * nothing to deliver to.
+   */
   readonly record?: string | undefined;
   /** The API server behind that router; only with `kubernetes`. */
   readonly local?: LocalApiServer | undefined;
@@ -238,7 +239,7 @@ async function openSync(
     signingKey,
     previous,
     advertised,
-    snapshot: { cluster: options.cluster },
+    cluster: options.cluster,
     // doctor compares them with those of another cluster.
     alwaysReadsSchemas: record !== undefined,
     timing,
