@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { parseJsonInPieces } from './json-pieces.ts';
 import { parseLargeJson } from './large-json.ts';
 import { createTimeSlice, type TimeSlice } from './time.ts';
 import { parseJsonText } from './validation.ts';
@@ -10,7 +11,7 @@ const many = Array.from({ length: 9_000 }, (_, index) => ({ index, '"a\\': [{}, 
 
 test('any text comes to the same as when it is parsed at once, errors included', async () => {
   const same = async (text: string) =>
-    assert.deepEqual(await parseLargeJson(text, 8, createTimeSlice()), parseJsonText(text, 8));
+    assert.deepEqual(await parseJsonInPieces(text, 8, createTimeSlice()), parseJsonText(text, 8));
   const large = JSON.stringify({ many, inner: { many, long, empty: {}, none: [] }, '5': 1, b: 2 });
   await same(large);
   await same(JSON.stringify({ many, long }, null, 2));
@@ -54,21 +55,19 @@ test('others run in between: it rests after each piece', async () => {
     },
   };
   const text = JSON.stringify({ many });
-  await parseLargeJson(text, 8, slice);
+  await parseJsonInPieces(text, 8, slice);
   assert.ok(rests >= text.length / 100_000, `${rests} rests in ${text.length} characters`);
 });
 
-test('what is known is not parsed', async () => {
-  const known = new Map<string, (key: string) => string | undefined>([
-    ['sets', (key: string) => (key === 'a:b' ? 'the known one' : undefined)],
-    ['list', (text: string) => (text === '{"n":1}' ? 'one' : undefined)],
-  ]);
-  const text = '{"list":[{"n":0},{"n":1},{"n":2}],"sets":{"a:b":{ "broken },"c":[]}}'.replace(
-    '{ "broken }',
-    '[nonsense]',
-  );
-  assert.deepEqual(await parseLargeJson(text, 8, createTimeSlice(), known), {
-    ok: true,
-    value: { list: [{ n: 0 }, 'one', { n: 2 }], sets: { 'a:b': 'the known one', c: [] } },
-  });
+test('a text of up to 256 KiB is parsed at once, a longer one in pieces', async () => {
+  for (const [length, inPieces] of [
+    [262_144, false],
+    [262_145, true],
+  ] as const) {
+    let rests = 0;
+    const slice: TimeSlice = { rest: () => void rests++ };
+    const parsed = await parseLargeJson(JSON.stringify(['x'.repeat(length - 4)]), 8, slice);
+    assert.ok(parsed.ok);
+    assert.equal(rests > 0, inPieces);
+  }
 });
