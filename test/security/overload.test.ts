@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import { createRouterServer } from '../../src/node/serving/server.ts';
 import { eventually } from '../support/eventually.ts';
@@ -18,6 +19,7 @@ import {
   startRouterUnderTest,
   targets,
 } from '../support/security/router-under-test.ts';
+import { readUntil } from '../support/tls-client.ts';
 
 const request = (method: string, target: string, lines = ''): string =>
   `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`;
@@ -138,25 +140,30 @@ test('S11: a connection beyond the limit is closed as it comes, and the others g
   });
 });
 
-test('while memory is short there are no more connections than before, and new ones take the place of old ones', async (context) => {
-  let isShort = false;
-  const { port, handled } = await serverOf(context, { isShortOfMemory: () => isShort });
+test('connections that are no tunnels have a limit of their own, and leave room for tunnels', async (context) => {
+  const { port, handled } = await serverOf(context, {
+    limits: { maxConnections: 3, maxOrdinaryConnections: 1 },
+    onUpgrade: (_incoming, socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'),
+  });
   const isTaken = async () => {
     const client = await rawClient(context, port).catch(() => undefined);
     const before = handled.length;
     client?.write(get('/taken'));
     await delay(20);
-    return handled.length > before ? client : undefined;
+    return handled.length > before;
   };
-  const [first] = [await rawClient(context, port), await rawClient(context, port)];
-  isShort = true;
-  // The one with which it is noticed.
-  await rawClient(context, port);
-  assert.equal(await isTaken(), undefined);
-  first?.destroy();
-  assert.equal(await isTaken(), undefined, 'there is one more than before');
-  isShort = false;
-  await eventually(async () => (await isTaken()) !== undefined);
+  const tunnels: TLSSocket[] = [];
+  for (let count = 0; count < 2; count++) {
+    const tunnel = await rawClient(context, port);
+    tunnel.write(get('/exec', 'Connection: Upgrade', 'Upgrade: websocket'));
+    await readUntil(tunnel, '101');
+    tunnels.push(tunnel);
+  }
+  assert.equal(await isTaken(), true);
+  assert.equal(await isTaken(), false, 'three in all');
+  tunnels[0]?.destroy();
+  await delay(20);
+  assert.equal(await isTaken(), false, 'one that is no tunnel');
 });
 
 test('S11: a TLS handshake that does not come to its end is given up', async (context) => {

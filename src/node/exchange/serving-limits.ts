@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { defaultHttp2ServerLimits, type Http2ServerLimits } from '../../http2/server/server-session.ts';
 import { MemoryBudget } from '../../http2/sockets/held-bytes.ts';
@@ -24,32 +23,24 @@ export function connectionsWithin(memory: number): number {
   return Math.max(1, Math.floor(memory / perConnection));
 }
 
-const takenAtMost = 7 / 8;
-/** Milliseconds for which an answer counts. */
-const freshFor = 50;
-let lastLook = Number.NEGATIVE_INFINITY;
-let isShort = false;
+/** Bytes: the router itself, V8's heap and what is held for others, and of a connection what TLS keeps beside these. */
+const withoutConnections = 256 * 1024 * 1024;
+const ofConnectionAlone = 192 * 1024;
 
 /**
- * Whether the process has taken seven eighths of the memory that it may use, pages of its own program left out: they count
- * for nobody's limit. Linux only; elsewhere false.
+ * Connections that are no tunnels: a tunnel holds nothing in the budget and little in V8's heap. In 512 MiB as many as
+ * survive two attacks at full speed, for TLS's memory stays with the process.
  */
-export function isShortOfMemory(): boolean {
-  const now = performance.now();
-  if (now - lastLook < freshFor) return isShort;
-  lastLook = now;
-  try {
-    const taken = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
-    isShort = 1024 * Number(taken ?? 0) > usableMemory * takenAtMost;
-  } catch {
-    isShort = false;
-  }
-  return isShort;
+export function ordinaryConnectionsWithin(memory: number): number {
+  return Math.max(128, Math.floor((memory - withoutConnections) / ofConnectionAlone));
 }
 
 /** Limits of the server for its clients; those of HTTP/2 hold for HTTP/1.1 where it has the same thing. */
 export interface ServerLimits extends Http2ServerLimits {
+  /** 0: no limit. */
   readonly maxConnections: number;
+  /** Connections that are no tunnels. 0: no limit. */
+  readonly maxOrdinaryConnections: number;
   /** Milliseconds for a client's TLS handshake. With Node's 120,000 a silent client holds a socket for long. */
   readonly tlsHandshakeTimeout: number;
   /** Milliseconds for the head of an HTTP/1.1 request. */
@@ -63,6 +54,7 @@ export interface ServerLimits extends Http2ServerLimits {
 export const defaultServerLimits: ServerLimits = {
   ...defaultHttp2ServerLimits,
   maxConnections: 0,
+  maxOrdinaryConnections: 0,
   tlsHandshakeTimeout: 10_000,
   headersTimeout: 60_000,
   heldBytesInterval: 100,

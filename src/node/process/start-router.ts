@@ -38,6 +38,7 @@ import {
 } from '../credentials/credentials.ts';
 import { NodeTransport } from '../destinations/node-transport.ts';
 import { nodeInbound } from '../exchange/node-inbound.ts';
+import { ordinaryConnectionsWithin, usableMemory } from '../exchange/serving-limits.ts';
 import { createFileSnapshotStore } from '../files/file-snapshot-store.ts';
 import { accessLog, accessLogVerbosity } from '../logging/access-log.ts';
 import { RouterMetrics } from '../metrics/router-metrics.ts';
@@ -351,6 +352,7 @@ async function start(
     goawayChance: config.settings.limits.goawayChance,
     limits: {
       maxConnections: traffic.maxConnections,
+      maxOrdinaryConnections: ordinaryConnectionsWithin(usableMemory),
       tlsHandshakeTimeout: config.timeouts.tlsHandshake ?? tlsHandshakeTimeout,
     },
     observer: metrics.connections,

@@ -5,12 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { handleInput } from '../../http2/sockets/gathered-writes.ts';
 import { MemoryBudget, type Relief } from '../../http2/sockets/held-bytes.ts';
 import { type Logger, silentLogger } from '../../runtime/logger.ts';
-import {
-  defaultServerLimits,
-  isShortOfMemory as isShort,
-  memoryForOthers,
-  type ServerLimits,
-} from '../exchange/serving-limits.ts';
+import { defaultServerLimits, memoryForOthers, type ServerLimits } from '../exchange/serving-limits.ts';
 import type { ServerObserver } from '../metrics/connection-metrics.ts';
 import { isForTunnel, type UpgradeListener } from '../upgrades/upgrade.ts';
 import { HeldByHttp1 } from './held-by-http1.ts';
@@ -99,34 +94,25 @@ class ServerConnections {
 const warningInterval = 10_000;
 
 /**
- * Closes each connection beyond `maximum` at once: a load balancer then tries another router, and connected clients keep
- * the file descriptors that their requests need. While memory is short there are no more than there were before: what a
- * closed connection took stays with the process, and serves the next one (docs/guides/sizing.md).
- * @param maximum 0: no limit
+ * Closes each connection beyond the limits at once: a load balancer then tries another router, and connected clients keep
+ * the file descriptors that their requests need.
+ * @returns is to be called with each connection that becomes a tunnel
  */
 function limitConnections(
   server: Server,
-  maximum: number,
-  { logger = silentLogger, isShortOfMemory = isShort }: RouterServerOptions,
-): void {
-  const limit = maximum > 0 ? maximum : Number.POSITIVE_INFINITY;
+  { maxConnections, maxOrdinaryConnections }: ServerLimits,
+  logger: Logger,
+): (tunnel: Duplex) => void {
   let lastWarning = Number.NEGATIVE_INFINITY;
   let turnedAway = 0;
-  let open = 0;
-  let mostWithMemory = 1;
-  const adapt = (): void => {
-    const hasMemory = !isShortOfMemory();
-    if (hasMemory) mostWithMemory = Math.max(mostWithMemory, open);
-    server.maxConnections = hasMemory ? limit : Math.min(limit, mostWithMemory);
+  let tunnels = 0;
+  const countTunnels = (change: number): void => {
+    tunnels += change;
+    const mayBeOrdinary = maxOrdinaryConnections || Number.POSITIVE_INFINITY;
+    server.maxConnections = Math.min(maxConnections || Number.POSITIVE_INFINITY, mayBeOrdinary + tunnels);
   };
-  server.on('connection', (socket) => {
-    open++;
-    socket.once('close', () => open--);
-    adapt();
-  });
   server.on('drop', () => {
     turnedAway += 1;
-    adapt();
     const now = performance.now();
     if (now - lastWarning < warningInterval) return;
     lastWarning = now;
@@ -135,7 +121,11 @@ function limitConnections(
       'Connections are refused: give the router more memory, raise the limit of open files (ulimit -n, LimitNOFILE=), or add routers',
     );
   });
-  server.maxConnections = limit;
+  countTunnels(0);
+  return (tunnel) => {
+    countTunnels(1);
+    tunnel.once('close', () => countTunnels(-1));
+  };
 }
 
 function reliefLog(memory: MemoryBudget, logger: Logger): (relief: Relief) => void {
@@ -235,8 +225,6 @@ export interface RouterServerOptions extends RequestHandlerOptions {
   readonly goawayChance?: number;
   /** Bytes that may be held for others. Default: the budget of the process, a part of the memory that it may use. */
   readonly heldForOthers?: number;
-  /** Default: whether the process has taken most of the memory that it may use. */
-  readonly isShortOfMemory?: () => boolean;
   readonly observer?: ServerObserver | undefined;
   /** In [0, 1). Default `Math.random`. */
   readonly random?: () => number;
@@ -326,7 +314,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   });
   // On `close`, Node would cut responses that are written but not sent yet; `ServerConnections` does not.
   server.closeIdleConnections = () => connections.endIdle();
-  limitConnections(server, limits.maxConnections, options);
+  const countTunnel = limitConnections(server, limits, logger);
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
@@ -348,6 +336,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   if (onUpgrade !== undefined) {
     server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => {
       connections.handedOver(socket);
+      countTunnel(socket);
       held.left(socket as TLSSocket);
       // An earlier response is incomplete: it would be written into the upgraded protocol.
       if (pipelines.isBusy(socket)) socket.destroy();
