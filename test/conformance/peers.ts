@@ -38,6 +38,13 @@ export interface PeerAnswer {
 
 /** What a server does with a request. */
 export type Script = (request: PeerRequest, answer: PeerAnswer) => unknown;
+/** Always this response. */
+export const responds =
+  (status: number, headers: RawHeaders, body?: string | Buffer): Script =>
+  (_request, answer) => {
+    answer.head(status, headers);
+    answer.end(body);
+  };
 /** What a server does with an upgrade request, on its bare socket. */
 export type UpgradeScript = (request: PeerRequest, socket: Duplex) => unknown;
 

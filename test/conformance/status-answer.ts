@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { firstHeader } from '../../src/apimachinery/raw-headers.ts';
 import type { Status, StatusReason } from '../../src/apimachinery/status.ts';
-import type { WholeAnswer } from './conformance-case.ts';
+import type { WholeAnswer, World } from './conformance-case.ts';
 
 /** The response is a `metav1.Status` of the router's own with that code and reason; the Status. */
 export function assertStatus(answer: WholeAnswer, code: number, reason: StatusReason): Status {
@@ -14,4 +14,11 @@ export function assertStatus(answer: WholeAnswer, code: number, reason: StatusRe
   assert.equal(status.code, code);
   assert.equal(status.reason, reason);
   return status;
+}
+
+export function assertNothingArrived({ cluster }: World): void {
+  assert.deepEqual(
+    cluster.all.flatMap(({ requests }) => requests.map(({ target }) => target)),
+    [],
+  );
 }

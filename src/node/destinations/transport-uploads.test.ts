@@ -5,7 +5,6 @@ import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { drained } from '../../../test/support/drained.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { rawClient } from '../../../test/support/node-clients.ts';
 import { type PeerIncoming, type Protocol, startPeer } from '../../../test/support/node-exchange.ts';
 import { next, openOver } from '../../../test/support/node-open-answer.ts';
 import { startRouter } from '../../../test/support/node-router.ts';
@@ -135,33 +134,3 @@ test('the part of an upload that came before its response never looks whole', as
   assert.equal(await next(response.body), 'early');
   assert.match(await outcome.promise, /before the end of the request body/);
 });
-
-/** One HTTP/2 frame (RFC 9113 section 4.1). */
-function frame(type: number, flags: number, stream: number, payload: readonly number[] = []): Buffer {
-  return Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream, ...payload]);
-}
-
-for (const upstream of protocols) {
-  test(`attack: an upload that is reset with NO_ERROR never looks whole to a destination on ${upstream}`, async (context) => {
-    const begun = Promise.withResolvers<void>();
-    const outcome = Promise.withResolvers<string>();
-    const peer = await startPeer(context, upstream, (incoming, outgoing) => {
-      outgoing.on('error', () => {});
-      incoming.on('data', () => begun.resolve());
-      incoming.once('end', () => outcome.resolve((outgoing.stream?.rstCode ?? 0) === 0 ? 'end' : 'aborted'));
-      incoming.once('aborted', () => outcome.resolve('aborted'));
-      incoming.once('error', () => outcome.resolve('aborted'));
-    });
-    const router = await startRouter(context, { destination: peer.destination });
-    const socket = await rawClient(context, router.port, 'h2');
-    socket.resume();
-    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-    socket.write(frame(4, 0, 0));
-    // `:method: POST`, `:scheme: https`, `:path: /` and `:authority: x` (RFC 7541 appendix A).
-    socket.write(frame(1, 4, 1, [0x83, 0x87, 0x84, 0x41, 0x01, 0x78]));
-    socket.write(frame(0, 0, 1, [0x61]));
-    await begun.promise;
-    socket.write(frame(3, 0, 1, [0, 0, 0, 0]));
-    assert.equal(await outcome.promise, 'aborted');
-  });
-}

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import { digestOf } from '../agreed-answers.ts';
 import { user } from '../callers.ts';
+import { responds } from '../peers.ts';
 import type { CaseGroup, WholeAnswer, World } from '../conformance-case.ts';
 
 const alice = user('alice');
@@ -63,10 +64,7 @@ export const discovery: CaseGroup = {
       rule: 'Whether the caller may read it is for the local server to say',
       citation: 'docs/decisions/0001-merged-discovery.md',
       async run(world) {
-        world.cluster.local.script = (_request, answer) => {
-          answer.head(403, ['Content-Type', 'application/json']);
-          answer.end('{"kind":"Status","code":403}');
-        };
+        world.cluster.local.script = responds(403, ['Content-Type', 'application/json'], '{"kind":"Status","code":403}');
         const answer = await ask(world, '/apis', aggregated);
         assert.equal(answer.status, 403);
         assert.equal(answer.body, '{"kind":"Status","code":403}');

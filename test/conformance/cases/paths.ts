@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { user } from '../callers.ts';
 import type { CaseGroup, World } from '../conformance-case.ts';
-import { assertStatus } from '../status-answer.ts';
+import { assertNothingArrived, assertStatus } from '../status-answer.ts';
 
 const citation = 'src/apimachinery/request-target.ts; GHSA-2q7r-29rg-6m5h';
 const jobs = '/apis/batch/v1/namespaces/a/jobs';
@@ -150,11 +150,4 @@ async function eachIsRefused(world: World, targets: readonly string[]): Promise<
     assert.ok(!answer.body.includes('root'), 'the refusal repeats nothing of the target');
   }
   assertNothingArrived(world);
-}
-
-function assertNothingArrived({ cluster }: World): void {
-  assert.deepEqual(
-    cluster.all.flatMap(({ requests }) => requests.map(({ target }) => target)),
-    [],
-  );
 }
