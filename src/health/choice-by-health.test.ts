@@ -65,19 +65,6 @@ test('answers of any code leave a peer healthy: a webhook’s 500, a 503 or 429 
   assert.ok(health.reports().every((report) => report.status === 'healthy'));
 });
 
-test('requests that find no connection make a peer unhealthy, those without a response only doubtful', async () => {
-  const { health } = followed();
-  const doubts: string[] = [];
-  health.observe({ doubted: (id) => doubts.push(id) });
-  const { app: broken } = await app({ health, transport: failingFor(['peer-3'], true) });
-  const budgets = 'https://router.example/apis/policy/v1/poddisruptionbudgets';
-  assert.equal((await broken.request(budgets)).status, 503);
-  assert.deepEqual([health.statusOf('peer-3'), doubts], ['healthy', ['peer-3']]);
-  const { app: refused } = await app({ health, transport: failingFor(['peer-3']) });
-  assert.equal((await refused.request(budgets)).status, 503);
-  assert.equal(health.statusOf('peer-3'), 'unhealthy');
-});
-
 test('what a verified peer has rerouted here goes nowhere else when the local server is down', async () => {
   const { health, down } = followed();
   down(localId);

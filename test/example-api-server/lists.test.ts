@@ -9,7 +9,6 @@ import {
   createPki,
   failure,
   http2ClientOf,
-  pod,
   startServer,
   type TestAnswer,
   type TestRequest,
@@ -46,24 +45,6 @@ describe('lists', () => {
     assert.deepEqual(names(await ask(`${secrets}?fieldSelector=metadata.name%3Db`)), ['b']);
     assert.deepEqual(names(await ask(`${secrets}?labelSelector=x`)), []);
     assert.match(failure(await ask(`${secrets}?fieldSelector=data%3Db`)), /field label not supported: data/);
-  });
-
-  it('are Tables for those who want them', async () => {
-    await post('/api/v1/namespaces/default/pods', { body: pod('shown') });
-    const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
-    const table = (await ask('/api/v1/namespaces/default/pods', { headers: { accept } })).json();
-    assert.equal(table['kind'], 'Table');
-    assert.deepEqual(
-      arrayAt(table, 'columnDefinitions').map((column) => textAt(column, 'name')),
-      ['Name', 'Ready', 'Status', 'Restarts', 'IP', 'Node', 'Age'],
-    );
-    const [row] = arrayAt(table, 'rows');
-    assert.deepEqual(arrayAt(row, 'cells').slice(0, 4), ['shown', '1/1', 'Running', 0]);
-    assert.equal(objectAt(row, 'object')['kind'], 'PartialObjectMetadata');
-    const whole = await ask('/api/v1/namespaces/default/pods/shown?includeObject=Object', {
-      headers: { accept },
-    });
-    assert.equal(objectAt(arrayAt(whole.json(), 'rows')[0], 'object')['kind'], 'Pod');
   });
 
   it('are metadata alone for those who want that', async () => {

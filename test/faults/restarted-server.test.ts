@@ -74,20 +74,6 @@ describe('a server that was killed and is back before it is ready', () => {
     becomesReady(peers[0]);
     await askUntil(answeredBy, jobs, 'peer-1', /^503$/);
   });
-
-  test('a gateway sends nothing to it either', async (context) => {
-    const { peers, answeredBy } = await startCluster(
-      context,
-      { ...slow, gateway: ['true'] },
-      'h2',
-      countsToThree,
-    );
-    await restart(peers[0]);
-    for (let request = 0; request < 40; request++) assert.notEqual(await answeredBy(pods), '403');
-    assert.deepEqual(peers[0].asked.filter(isResource), []);
-    becomesReady(peers[0]);
-    await askUntil(answeredBy, pods, 'peer-1', /^(local|peer-2)$/);
-  });
 });
 
 /** Is down for a moment, and back in another version, as the router has found out. */
@@ -120,13 +106,6 @@ describe('a server that is back in another version than the snapshot has', () =>
     assert.equal(await answeredBy(pods), '503');
     await push(2);
     await askUntil(answeredBy, pods, 'local', /^503$/);
-  });
-
-  test('is used at once where that is a patch: it serves what it served', async (context) => {
-    const { peers, answeredBy } = await startCluster(context, slow, 'h2', countsToThree);
-    const [upgraded] = peers;
-    await upgrade(upgraded, 'v1.30.1');
-    await askUntil(answeredBy, jobs, upgraded.id, /^peer-2$/);
   });
 });
 

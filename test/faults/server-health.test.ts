@@ -62,40 +62,6 @@ describe('the health of real servers', () => {
     const [event] = (await once(watching, 'data')) as [Buffer];
     assert.match(event.toString(), /MODIFIED/);
   });
-
-  test('outages in turn leave no server out for good', async (context) => {
-    const { peers, becomes, answeredBy } = await startCluster(context);
-    const [first, second] = peers;
-    for (const [down, up] of [
-      [first, second],
-      [second, first],
-      [first, second],
-    ] as const) {
-      await down.stop();
-      await becomes(down, 'unhealthy');
-      assert.equal(await answeredBy(jobs), up.id);
-      await down.start();
-      await becomes(down, 'healthy');
-    }
-    const answered = new Set<string>();
-    for (let request = 0; request < 40; request++) answered.add(await answeredBy(jobs));
-    assert.deepEqual([...answered].toSorted(), ['peer-1', 'peer-2']);
-  });
-
-  test('readiness follows the last server, not one of them', async (context) => {
-    const { port, local, peers, becomes } = await startCluster(context);
-    for (const server of [peers[0], local]) {
-      await server.stop();
-      await becomes(server, 'unhealthy');
-      assert.equal(await readyz(port), 200);
-    }
-    await peers[1].stop();
-    await becomes(peers[1], 'unhealthy');
-    assert.equal(await readyz(port), 500);
-    await local.start();
-    await becomes(local, 'healthy');
-    assert.equal(await readyz(port), 200);
-  });
 });
 
 describe('the local server is down', () => {

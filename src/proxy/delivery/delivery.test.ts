@@ -139,12 +139,6 @@ test('a caller who was not authenticated here travels without the front-proxy ce
   assert.deepEqual(allHeaders(outbound?.headers ?? [], 'x-remote-group'), []);
 });
 
-test('the client address is appended to what earlier proxies noted', async () => {
-  const { app, transport } = await testApp({ snapshot: mixedCluster, connection: userConnection('alice') });
-  await app.request(jobs, { headers: { 'x-forwarded-for': '192.0.2.7' } });
-  assert.deepEqual(allHeaders(transport.sent[0]?.headers ?? [], 'x-forwarded-for'), ['192.0.2.7, 10.0.0.8']);
-});
-
 test('a 404 is not believed while a server says that it is not ready, for a minute', async () => {
   let now = 0;
   const snapshot = snapshotOf({ [localId]: ['v1/pods'], b: ['v1/pods'], c: ['v1/pods'] });

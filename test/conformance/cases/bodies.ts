@@ -5,8 +5,8 @@ import { allHeaders, firstHeader } from '../../../src/apimachinery/raw-headers.t
 import { eventually } from '../../support/eventually.ts';
 import { user } from '../callers.ts';
 import { targets } from '../cluster.ts';
-import { responds } from '../peers.ts';
 import type { CaseGroup, WholeAnswer } from '../conformance-case.ts';
+import { responds } from '../peers.ts';
 
 const alice = user('alice');
 const megabyte = 1024 * 1024;
@@ -29,10 +29,14 @@ export const bodies: CaseGroup = {
       citation: 'RFC 9110 section 7.7',
       async run(world) {
         const compressed = gzipSync(document);
-        world.cluster.peer3.script = responds(200, [
+        world.cluster.peer3.script = responds(
+          200,
+          [
             ...['Content-Type', 'application/json', 'Content-Encoding', 'gzip'],
             ...['Content-Length', String(compressed.length), 'Vary', 'Accept-Encoding'],
-          ], compressed);
+          ],
+          compressed,
+        );
         const answer = await world.ask(
           { target: targets.peer3, headers: ['Accept-Encoding', 'gzip'] },
           alice,
@@ -68,7 +72,11 @@ export const bodies: CaseGroup = {
       rule: 'A large answer arrives whole',
       citation: 'design: bodies are never buffered',
       async run(world) {
-        world.cluster.peer3.script = responds(200, ['Content-Type', 'application/octet-stream'], Buffer.from(largeBody, 'latin1'));
+        world.cluster.peer3.script = responds(
+          200,
+          ['Content-Type', 'application/octet-stream'],
+          Buffer.from(largeBody, 'latin1'),
+        );
         const answer = await world.ask({ target: targets.peer3 }, alice);
         assert.ok(answer.body.length >= 2 * megabyte);
         assert.ok(answer.body === largeBody, `${answer.body.length} of ${largeBody.length} bytes, or others`);
@@ -118,10 +126,14 @@ export const bodies: CaseGroup = {
       citation: 'RFC 9110 section 8.6',
       async run(world) {
         const compressed = gzipSync(document);
-        world.cluster.peer3.script = responds(200, [
+        world.cluster.peer3.script = responds(
+          200,
+          [
             ...['Content-Type', 'application/json', 'Content-Encoding', 'gzip'],
             ...['Content-Length', String(compressed.length)],
-          ], compressed);
+          ],
+          compressed,
+        );
         const answer = await world.ask(
           { target: targets.peer3, headers: ['Accept-Encoding', 'gzip'] },
           alice,
@@ -134,7 +146,14 @@ export const bodies: CaseGroup = {
       rule: 'A response to HEAD has the lines of the response to GET and no body',
       citation: 'RFC 9110 section 9.3.2',
       async run(world) {
-        world.cluster.peer3.script = responds(200, ['Content-Type', 'application/json', 'Content-Length', '1234', 'ETag', '"1"']);
+        world.cluster.peer3.script = responds(200, [
+          'Content-Type',
+          'application/json',
+          'Content-Length',
+          '1234',
+          'ETag',
+          '"1"',
+        ]);
         const answer = await world.ask({ target: targets.peer3, method: 'HEAD' }, alice);
         assert.equal(world.cluster.peer3.only().method, 'HEAD');
         assert.equal(answer.status, 200);
@@ -166,7 +185,11 @@ export const bodies: CaseGroup = {
         for (const status of [200, 202, 400, 401, 403, 404, 409, 410, 422, 429, 500, 503, 504]) {
           world.cluster.reset();
           const body = `{"kind":"Status","code":${status}}`;
-          world.cluster.peer3.script = responds(status, ['Content-Type', 'application/json', 'Retry-After', '7'], body);
+          world.cluster.peer3.script = responds(
+            status,
+            ['Content-Type', 'application/json', 'Retry-After', '7'],
+            body,
+          );
           const answer = await world.ask({ target: targets.peer3 }, alice);
           assert.equal(answer.status, status);
           assert.equal(answer.body, body);
@@ -212,7 +235,12 @@ export const bodies: CaseGroup = {
       citation: 'CVE-2020-8559, CVE-2022-3172',
       async run(world) {
         const { peer3, local } = world.cluster;
-        peer3.script = responds(302, ['Location', `https://127.0.0.1:${local.port}/evil`, 'Content-Length', '0']);
+        peer3.script = responds(302, [
+          'Location',
+          `https://127.0.0.1:${local.port}/evil`,
+          'Content-Length',
+          '0',
+        ]);
         const refused = await world.ask({ target: targets.peer3 }, alice);
         assert.equal(refused.status, 503);
         assert.ok(!/evil/.test(refused.body + refused.headers.join()));

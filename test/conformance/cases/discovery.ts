@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import { digestOf } from '../agreed-answers.ts';
 import { user } from '../callers.ts';
-import { responds } from '../peers.ts';
 import type { CaseGroup, WholeAnswer, World } from '../conformance-case.ts';
+import { responds } from '../peers.ts';
 
 const alice = user('alice');
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
@@ -64,7 +64,11 @@ export const discovery: CaseGroup = {
       rule: 'Whether the caller may read it is for the local server to say',
       citation: 'docs/decisions/0001-merged-discovery.md',
       async run(world) {
-        world.cluster.local.script = responds(403, ['Content-Type', 'application/json'], '{"kind":"Status","code":403}');
+        world.cluster.local.script = responds(
+          403,
+          ['Content-Type', 'application/json'],
+          '{"kind":"Status","code":403}',
+        );
         const answer = await ask(world, '/apis', aggregated);
         assert.equal(answer.status, 403);
         assert.equal(answer.body, '{"kind":"Status","code":403}');

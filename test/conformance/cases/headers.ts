@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { allHeaders, firstHeader } from '../../../src/apimachinery/raw-headers.ts';
 import { user } from '../callers.ts';
 import { targets } from '../cluster.ts';
+import type { CaseGroup } from '../conformance-case.ts';
 import { responds } from '../peers.ts';
-import type { CaseGroup, World } from '../conformance-case.ts';
 import { assertNothingArrived, assertStatus } from '../status-answer.ts';
 
 const hopByHop = 'RFC 9110 section 7.6.1';
@@ -72,11 +72,15 @@ export const headers: CaseGroup = {
       rule: 'What an HTTP/1.1 server means for its own connection does not reach the client, over HTTP/2 neither',
       citation: `${hopByHop}; RFC 9113 section 8.2.2`,
       async run(world) {
-        world.cluster.peer1.script = responds(200, [
+        world.cluster.peer1.script = responds(
+          200,
+          [
             ...['Content-Type', 'application/json', 'Connection', 'keep-alive, X-Private'],
             ...['X-Private', 'mine', 'Keep-Alive', 'timeout=1234', 'Proxy-Authenticate', 'Basic'],
             ...['X-Kept', 'yes'],
-          ], '{}');
+          ],
+          '{}',
+        );
         const answer = await world.ask({ target: targets.peer1, method: 'PATCH' }, user('alice'));
         assert.equal(answer.status, 200);
         assert.equal(answer.body, '{}');
@@ -92,12 +96,16 @@ export const headers: CaseGroup = {
       rule: 'Every other line of a response arrives: audit IDs, warnings, several cookies, content type',
       citation: 'RFC 9110 section 7.7',
       async run(world) {
-        world.cluster.peer3.script = responds(201, [
+        world.cluster.peer3.script = responds(
+          201,
+          [
             ...['Content-Type', 'application/vnd.kubernetes.protobuf', 'Content-Length', '5'],
             ...['Audit-Id', 'a3f1', 'Cache-Control', 'no-cache, private'],
             ...['Warning', '299 - "first"', 'Warning', '299 - "second, with a comma"'],
             ...['Set-Cookie', 'a=1; Path=/', 'Set-Cookie', 'b=2; Path=/'],
-          ], 'k8s\u0000x');
+          ],
+          'k8s\u0000x',
+        );
         const answer = await world.ask({ target: targets.peer3, method: 'POST', body: '{}' }, user('alice'));
         assert.equal(answer.status, 201);
         assert.equal(answer.body, 'k8s\u0000x');
