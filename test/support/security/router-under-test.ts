@@ -207,6 +207,8 @@ export function pushText(port: number, body: string): Promise<WireAnswer> {
 
 const commonFlags: FlagChanges = {
   ...completeServeOptions,
+  'server-id': undefined,
+  'local-server': undefined,
   'snapshot-file': undefined,
   'bind-address': ['127.0.0.1'],
   'secure-port': ['0'],
