@@ -13,9 +13,7 @@ export const memoryForOthers = new MemoryBudget(Math.min(usableMemory / partForO
 
 /**
  * What a client can make one connection take besides the bytes that are held for it: Node's TLS keeps the buffers, of
- * 64 KiB each, that much content at once has filled, until the connection ends. With it, its share of the program itself, of
- * V8's heap and of what is held: so many connections that do their worst are survived in 512 MiB (bench/results/floods.md).
- * Bytes.
+ * 64 KiB each, that much content at once has filled, until the connection ends. Bytes.
  */
 const perConnection = 256 * 1024;
 
@@ -28,8 +26,8 @@ const withoutConnections = 256 * 1024 * 1024;
 const ofConnectionAlone = 192 * 1024;
 
 /**
- * Connections that are no tunnels: a tunnel holds nothing in the budget and little in V8's heap. In 512 MiB as many as
- * survive two attacks at full speed, for TLS's memory stays with the process.
+ * Connections that are no tunnels: a tunnel holds nothing in the budget and little in V8's heap. 2,048 that did their worst
+ * took 503 of 512 MiB, and what TLS took of it stayed with the process (bench/results/floods.md).
  */
 export function ordinaryConnectionsWithin(memory: number): number {
   return Math.max(128, Math.floor((memory - withoutConnections) / ofConnectionAlone));
