@@ -35,7 +35,7 @@ test('a router with a kubeconfig and nothing else reads the cluster and sends re
     status.embeddedSync?.servers.map(({ id, state }) => [id, state]),
     [a, b].map(({ serverId }) => [serverId, 'current']).sort(),
   );
-  const families = parseScrape(await client.metrics(), 'text');
+  const families = parseScrape(await client.metrics());
   for (const { name, labels } of Object.values(syncCatalogue)) {
     const samples = families.get(name)?.samples ?? [];
     assert.ok(samples.length > 0, `${name} has a series`);

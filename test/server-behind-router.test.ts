@@ -67,7 +67,7 @@ async function clusterBehindRouters(context: TestContext, first: Flags = {}, con
   const metrics = askRouter(context, routerB.origin, cluster).metrics;
   /** How many requests the router of `b` has refused because its server is down. */
   const refused = async (): Promise<number> => {
-    const dropped = parseScrape(await metrics(), 'text').get('mixed_version_proxy_dropped_requests_total');
+    const dropped = parseScrape(await metrics()).get('mixed_version_proxy_dropped_requests_total');
     return dropped?.samples.find(({ labels }) => labels['reason'] === 'ServerNotReady')?.value ?? 0;
   };
   return { cluster, a, b, routerA, routerB, agent, statusOf, refused };

@@ -20,7 +20,7 @@ const introduction = [
   '',
   '<!-- Written by `npm run generate` from src/node/metrics/catalogue.ts. Change that, not this page. -->',
   '',
-  'Every metric of the router. They are served under `/.mixed-version-proxy/metrics` on the serving port, for the ClusterRole `mixed-version-proxy-monitor`, and under `/metrics` at the [admin address](../guides/monitoring.md#the-admin-address), as Prometheus text or OpenMetrics. How to scrape: [monitoring](../guides/monitoring.md#metrics).',
+  'Every metric of the router. They are served under `/.mixed-version-proxy/metrics` on the serving port, for the ClusterRole `mixed-version-proxy-monitor`, and under `/metrics` at the [admin address](../guides/monitoring.md#the-admin-address), in the text format of Prometheus. How to scrape: [monitoring](../guides/monitoring.md#metrics).',
   '',
   "Names that begin with `apiserver_`, `aggregator_` or `kubernetes_` have Kubernetes' labels and meaning. All are ALPHA unless the type says otherwise.",
   '',

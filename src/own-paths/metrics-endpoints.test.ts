@@ -13,11 +13,10 @@ interface Given {
 }
 
 function app({ enabled = false, scraped = 'scraped' }: Given = {}) {
-  const scrape = { contentType: 'text/plain', text: scraped };
   return adminEndpoints({
     routingTable: { current: () => undefined },
     enabled,
-    metrics: { scrape: async () => scrape, scrapeHealth: async () => scrape, healthChecked() {} },
+    metrics: { scrape: async () => scraped, scrapeHealth: async () => scraped, healthChecked() {} },
   });
 }
 
@@ -42,13 +41,13 @@ describe('the admin address', () => {
         app({ scraped }).request(`http://127.0.0.1:9443${path}`, { headers });
       const compressed = await ask({ 'accept-encoding': 'gzip' });
       assert.equal(compressed.headers.get('content-encoding'), 'gzip');
-      assert.equal(compressed.headers.get('vary'), 'Accept, Accept-Encoding');
+      assert.equal(compressed.headers.get('vary'), 'Accept-Encoding');
       const body = new Uint8Array(await compressed.arrayBuffer());
       assert.ok(body.length < scraped.length / 10);
       assert.equal(gunzipSync(body).toString(), scraped);
       const plain = await ask({});
       assert.equal(plain.headers.get('content-encoding'), null);
-      assert.equal(plain.headers.get('vary'), 'Accept, Accept-Encoding');
+      assert.equal(plain.headers.get('vary'), 'Accept-Encoding');
       assert.equal(await plain.text(), scraped);
     }
   });

@@ -29,36 +29,31 @@ export function metricsEndpoints(
   guard: MiddlewareHandler<HandlerEnvironment>,
 ): Hono<HandlerEnvironment> {
   const app = new Hono<HandlerEnvironment>();
-  app.get('/metrics', guard, async ({ var: { inbound } }) =>
-    respond(inbound, await metrics.scrape(firstHeader(inbound.headers, 'accept'))),
-  );
+  app.get('/metrics', guard, async ({ var: { inbound } }) => respond(inbound, await metrics.scrape()));
   app.get('/metrics/slis', guard, async ({ var: { inbound } }) => {
     for (const endpoint of ['healthz', 'livez', 'readyz'] as const) {
       for (const { name, check } of healthChecks[endpoint]) {
         metrics.healthChecked(endpoint, name, check({ byPeer: false }) === undefined);
       }
     }
-    return respond(inbound, await metrics.scrapeHealth(firstHeader(inbound.headers, 'accept')));
+    return respond(inbound, await metrics.scrapeHealth());
   });
   return app;
 }
 
-function respond({ headers }: InboundRequest, { contentType, text }: Scrape): Promise<Response> {
-  const acceptEncoding = firstHeader(headers, 'accept-encoding');
-  const described = { 'content-type': contentType, 'cache-control': 'no-store', vary: 'Accept' };
-  return textResponse(text, described, acceptEncoding);
-}
-
-export interface Scrape {
-  readonly contentType: string;
-  readonly text: string;
+function respond({ headers }: InboundRequest, text: string): Promise<Response> {
+  const described = {
+    'content-type': 'text/plain; version=0.0.4; charset=utf-8',
+    'cache-control': 'no-store',
+  };
+  return textResponse(text, described, firstHeader(headers, 'accept-encoding'));
 }
 
 export interface MetricsSource {
-  /** @param accept the scraper's Accept header, by which the format is chosen. */
-  scrape(accept: string | undefined): Promise<Scrape>;
+  /** In the text format of Prometheus. */
+  scrape(): Promise<string>;
   /** Health checks alone (KEP-3466). */
-  scrapeHealth(accept: string | undefined): Promise<Scrape>;
+  scrapeHealth(): Promise<string>;
   healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void;
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { Snapshot } from '../../src/snapshot/format/schema.ts';
 import { type ApiServerDouble, startApiServer } from './api-server-double.ts';
-import { type Format, type ParsedFamily, parseScrape } from './prometheus-text.ts';
+import { type ParsedFamily, parseScrape } from './prometheus-text.ts';
 import { snapshotOf } from './snapshot-builder.ts';
 import { type StartedRouter, servingPair, startRouterWithFiles } from './started-router.ts';
 
@@ -10,10 +10,8 @@ import { type StartedRouter, servingPair, startRouterWithFiles } from './started
 export interface ObservedRouter extends Pick<Awaited<ReturnType<StartedRouter['asUser']>>, 'ask' | 'push'> {
   readonly started: StartedRouter;
   readonly peer: ApiServerDouble;
-  scrape(format?: Format): Promise<ReadonlyMap<string, ParsedFamily>>;
+  scrape(): Promise<ReadonlyMap<string, ParsedFamily>>;
 }
-
-export const openMetricsAccept = 'application/openmetrics-text;version=1.0.0;q=0.9,text/plain;q=0.5';
 
 /** A router as `serve` starts it, with a peer, and a super-user's connection to it. */
 export async function startObservedRouter(
@@ -36,11 +34,10 @@ export async function startObservedRouter(
     started,
     peer,
     ask,
-    async scrape(format = 'text') {
-      const headers = ['accept', format === 'openmetrics' ? openMetricsAccept : 'text/plain'];
-      const { status, text } = await ask('/.mixed-version-proxy/metrics', { headers });
+    async scrape() {
+      const { status, text } = await ask('/.mixed-version-proxy/metrics');
       assert.equal(status, 200, text);
-      return parseScrape(text, format);
+      return parseScrape(text);
     },
     push,
   };

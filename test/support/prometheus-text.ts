@@ -12,21 +12,18 @@ export interface ParsedFamily {
   readonly samples: readonly ParsedSample[];
 }
 
-export type Format = 'text' | 'openmetrics';
-
 interface OpenFamily extends ParsedFamily {
   readonly samples: ParsedSample[];
 }
 
 /**
- * Reads a scrape as strictly as the formats are written down (Prometheus text format 0.0.4, OpenMetrics 1.0): HELP
+ * Reads a scrape as strictly as the format is written down (Prometheus text format 0.0.4): HELP
  * and TYPE before the samples of a family, families whole and once, no series twice, histograms complete.
  * @throws with the line that breaks a rule
  */
-export function parseScrape(text: string, format: Format): ReadonlyMap<string, ParsedFamily> {
+export function parseScrape(text: string): ReadonlyMap<string, ParsedFamily> {
   if (!text.endsWith('\n')) throw new Error('the last line does not end');
   const lines = text.slice(0, -1).split('\n');
-  if (format === 'openmetrics' && lines.pop() !== '# EOF') throw new Error('no # EOF at the end');
   const families = new Map<string, OpenFamily>();
   const seen = new Set<string>();
   let open: { name: string; help: string } | undefined;
@@ -48,7 +45,7 @@ export function parseScrape(text: string, format: Format): ReadonlyMap<string, P
     }
     if (open !== undefined || family === undefined) throw new Error(`a sample outside of a family: ${line}`);
     const sample = parseSample(line);
-    if (!belongs(sample, family, format)) throw new Error(`a sample of another family: ${line}`);
+    if (!belongs(sample, family)) throw new Error(`a sample of another family: ${line}`);
     const series = `${sample.name} ${JSON.stringify(Object.entries(sample.labels).sort())}`;
     if (seen.has(series)) throw new Error(`a series twice: ${line}`);
     seen.add(series);
@@ -76,14 +73,10 @@ function parseSample(line: string): ParsedSample {
   return { name, labels, value };
 }
 
-function belongs(
-  { name, value }: ParsedSample,
-  { name: family, type }: ParsedFamily,
-  format: Format,
-): boolean {
+function belongs({ name, value }: ParsedSample, { name: family, type }: ParsedFamily): boolean {
   if (type === 'gauge') return name === family;
   if (value < 0) return false;
-  if (type === 'counter') return name === (format === 'openmetrics' ? `${family}_total` : family);
+  if (type === 'counter') return name === family;
   return [`${family}_bucket`, `${family}_sum`, `${family}_count`].includes(name);
 }
 

@@ -407,7 +407,7 @@ export const processCatalogue: readonly MetricDefinition[] = [
   ),
 ].map(stable);
 
-export type MetricsPath = '/metrics' | '/metrics/slis';
+type MetricsPath = '/metrics' | '/metrics/slis';
 
 interface CatalogueSection {
   readonly heading: string;

@@ -61,7 +61,7 @@ test('a connection counts for the server that it leads to now, whatever it was o
     metrics.failed(destination, failure);
   };
   const counted = () => {
-    const families = parseScrape(expose(Object.values(registry.destinations), 'text').text, 'text');
+    const families = parseScrape(expose(Object.values(registry.destinations)));
     const labels = [...families.values()].flatMap(({ samples }) => samples.map((sample) => sample.labels));
     return [...new Set(labels.flatMap(({ destination }) => destination ?? []))];
   };

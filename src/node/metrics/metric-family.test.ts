@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { labelOf, parseScrape } from '../../../test/support/prometheus-text.ts';
 import { metricCatalogue } from './catalogue.ts';
-import { expose, HistogramFamily, NumberFamily, negotiateFormat } from './metric-family.ts';
+import { expose, HistogramFamily, NumberFamily } from './metric-family.ts';
 
 const metrics = metricCatalogue.flatMap((section) => section.metrics);
 
@@ -30,8 +30,8 @@ for (const { name, type, help, labels, buckets } of metrics) {
   });
 }
 
-test('no two metrics share a name, not even without _total, which OpenMetrics leaves out', () => {
-  const names = metrics.map(({ name }) => name.replace(/_total$/, ''));
+test('no two metrics share a name', () => {
+  const names = metrics.map(({ name }) => name);
   assert.deepEqual(names, [...new Set(names)]);
 });
 
@@ -50,28 +50,24 @@ const counter = (help = 'Things.') =>
     labels: ['a', 'b'] as const,
   });
 
-for (const format of ['text', 'openmetrics'] as const) {
-  test(`${format}: label values come back as they were, whatever is in them`, () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.constantFrom('"', '\\', '\n', '{}', ''), (text, tail) => {
-        const family = counter();
-        const value = text.replaceAll('\0', '') + tail;
-        family.with(value, 'other').add(2);
-        const parsed = parseScrape(expose([family], format).text, format);
-        const [sample] = [...parsed.values()][0]?.samples ?? [];
-        assert.equal(sample && labelOf(sample, 'a'), value.toWellFormed());
-        assert.equal(sample?.value, 2);
-      }),
-    );
-  });
+test('label values come back as they were, whatever is in them', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.constantFrom('"', '\\', '\n', '{}', ''), (text, tail) => {
+      const family = counter();
+      const value = text.replaceAll('\0', '') + tail;
+      family.with(value, 'other').add(2);
+      const [sample] = [...parseScrape(expose([family])).values()][0]?.samples ?? [];
+      assert.equal(sample && labelOf(sample, 'a'), value.toWellFormed());
+      assert.equal(sample?.value, 2);
+    }),
+  );
+});
 
-  test(`${format}: a help text with quotes, backslashes and line feeds stays one line`, () => {
-    const { text } = expose([counter('A "b" \\ c\nd.')], format);
-    const parsed = parseScrape(text, format);
-    assert.equal(parsed.size, 1);
-    assert.ok(text.includes(format === 'text' ? 'A "b" \\\\ c\\nd.' : 'A \\"b\\" \\\\ c\\nd.'));
-  });
-}
+test('a help text with quotes, backslashes and line feeds stays one line', () => {
+  const text = expose([counter('A "b" \\ c\nd.')]);
+  assert.equal(parseScrape(text).size, 1);
+  assert.ok(text.includes('A "b" \\\\ c\\nd.'));
+});
 
 test('a histogram counts each value in every bucket from its own on', () => {
   const family = new HistogramFamily({
@@ -83,27 +79,13 @@ test('a histogram counts each value in every bucket from its own on', () => {
     buckets: [0.1, 1, 10],
   });
   for (const value of [0.1, 0.5, 5, 50]) family.with().observe(value);
-  assert.deepEqual(expose([family], 'openmetrics').text.split('\n').slice(2), [
+  assert.deepEqual(expose([family]).split('\n').slice(2), [
     'time_seconds_bucket{le="0.1"} 1',
-    'time_seconds_bucket{le="1.0"} 2',
-    'time_seconds_bucket{le="10.0"} 3',
+    'time_seconds_bucket{le="1"} 2',
+    'time_seconds_bucket{le="10"} 3',
     'time_seconds_bucket{le="+Inf"} 4',
     'time_seconds_sum 55.6',
     'time_seconds_count 4',
-    '# EOF',
-    '',
-  ]);
-  assert.ok(expose([family], 'text').text.includes('time_seconds_bucket{le="1"} 2\n'));
-});
-
-test('OpenMetrics names the family of a counter without _total and its sample with it', () => {
-  const family = counter();
-  family.with('x', 'y').add();
-  assert.deepEqual(expose([family], 'openmetrics').text.split('\n'), [
-    '# HELP things [ALPHA] Things.',
-    '# TYPE things counter',
-    'things_total{a="x",b="y"} 1',
-    '# EOF',
     '',
   ]);
 });
@@ -111,18 +93,8 @@ test('OpenMetrics names the family of a counter without _total and its sample wi
 test('a family is full at 5,000 series: what comes later counts as other', () => {
   const family = counter();
   for (let index = 0; index < 6_000; index++) family.with(`a${index}`, 'b').add();
-  const parsed = parseScrape(expose([family], 'text').text, 'text');
+  const parsed = parseScrape(expose([family]));
   const samples = parsed.get('things_total')?.samples ?? [];
   assert.equal(samples.length, 5_001);
   assert.equal(samples.find((sample) => labelOf(sample, 'a') === 'other')?.value, 1_000);
-});
-
-test('the format is the one that the scraper prefers, and text for whoever asks for neither', () => {
-  const prometheus =
-    'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1';
-  assert.equal(negotiateFormat(prometheus), 'openmetrics');
-  assert.equal(negotiateFormat('text/plain;version=0.0.4'), 'text');
-  assert.equal(negotiateFormat('*/*'), 'text');
-  assert.equal(negotiateFormat(undefined), 'text');
-  assert.equal(negotiateFormat('application/json'), 'text');
 });

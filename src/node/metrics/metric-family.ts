@@ -1,5 +1,3 @@
-import { negotiateMediaType, parseAccept } from '../../apimachinery/accept.ts';
-
 /** Kubernetes' stability levels of metrics (component-base metrics): ALPHA may change, STABLE will not. */
 type StabilityLevel = 'ALPHA' | 'STABLE';
 
@@ -210,8 +208,7 @@ export function labelText(names: readonly string[], values: readonly string[]): 
 }
 
 /**
- * Escapes backslash, line feed and double quote (Prometheus text format 0.0.4; OpenMetrics 1.0, section "Escaping"), and
- * replaces lone surrogates, which are not valid UTF-8.
+ * Escapes backslash, line feed and double quote (Prometheus text format 0.0.4), and replaces lone surrogates, which are not valid UTF-8.
  */
 function escapeLabelValue(value: string): string {
   return value.toWellFormed().replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
@@ -223,70 +220,28 @@ export function codeLabel(status: number): string {
   return codes.get(status) ?? otherLabel;
 }
 
-type ExpositionFormat = 'text' | 'openmetrics';
-
-const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
-  text: 'text/plain; version=0.0.4; charset=utf-8',
-  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
-};
-
-/**
- * The format that a scraper prefers by its Accept header. If it accepts neither, it gets the older one, which is more
- * useful to an operator than a 406.
- */
-export function negotiateFormat(accept: string | undefined): ExpositionFormat {
-  const chosen = negotiateMediaType(parseAccept(accept), [
-    { mediaType: 'text/plain', format: 'text' as const },
-    { mediaType: 'application/openmetrics-text', format: 'openmetrics' as const },
-  ]);
-  return chosen?.offer.format ?? 'text';
-}
-
-interface Exposition {
-  readonly contentType: string;
-  readonly text: string;
-}
-
-export function expose(families: Iterable<ExposedFamily>, format: ExpositionFormat): Exposition {
+/** The text format of Prometheus, 0.0.4, which every scraper takes. */
+export function expose(families: Iterable<ExposedFamily>): string {
   const lines: string[] = [];
-  for (const family of families) appendFamily(lines, family, format);
-  if (format === 'openmetrics') lines.push('# EOF');
-  return { contentType: contentTypes[format], text: `${lines.join('\n')}\n` };
+  for (const family of families) appendFamily(lines, family);
+  return `${lines.join('\n')}\n`;
 }
 
-function appendFamily(lines: string[], family: ExposedFamily, format: ExpositionFormat): void {
+function appendFamily(lines: string[], family: ExposedFamily): void {
   const { definition } = family;
-  const isCounter = definition.type === 'counter';
-  // OpenMetrics 1.0: the name of a counter's family has no `_total`, that of its sample has.
-  const bare = format === 'openmetrics' && isCounter;
-  const familyName = bare ? definition.name.replace(/_total$/, '') : definition.name;
-  lines.push(`# HELP ${familyName} ${escapeHelp(helpOf(definition), format)}`);
-  lines.push(`# TYPE ${familyName} ${definition.type}`);
-  for (const sample of family.samples()) lines.push(sampleLine(definition.name, sample, format));
+  const help = helpOf(definition).replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+  lines.push(`# HELP ${definition.name} ${help}`, `# TYPE ${definition.name} ${definition.type}`);
+  for (const sample of family.samples()) lines.push(sampleLine(definition.name, sample));
 }
 
-function sampleLine(
-  name: string,
-  { suffix, labels, upperBound, value }: Sample,
-  format: ExpositionFormat,
-): string {
-  const bound = upperBound === undefined ? '' : `le="${boundText(upperBound, format)}"`;
+function sampleLine(name: string, { suffix, labels, upperBound, value }: Sample): string {
+  const bound = upperBound === undefined ? '' : `le="${numberText(upperBound)}"`;
   const all = labels === '' || bound === '' ? labels + bound : `${labels},${bound}`;
   return `${name}${suffix}${all === '' ? '' : `{${all}}`} ${numberText(value)}`;
-}
-
-/** OpenMetrics requires canonical numbers as bounds: `1.0`. To Prometheus both are the same series. */
-function boundText(bound: number, format: ExpositionFormat): string {
-  return format === 'openmetrics' && Number.isInteger(bound) ? `${bound}.0` : numberText(bound);
 }
 
 function numberText(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf';
   if (value === Number.NEGATIVE_INFINITY) return '-Inf';
   return String(value);
-}
-
-function escapeHelp(help: string, format: ExpositionFormat): string {
-  const escaped = help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
-  return format === 'openmetrics' ? escaped.replaceAll('"', '\\"') : escaped;
 }

@@ -35,10 +35,7 @@ function measured() {
   const destinations = new DestinationSeriesIndex(registry.destinations);
   const metrics = new RequestMetrics({ registry, destinations, currentTable: () => table });
   const families = () =>
-    parseScrape(
-      expose([...Object.values(registry.requests), ...Object.values(registry.destinations)], 'text').text,
-      'text',
-    );
+    parseScrape(expose([...Object.values(registry.requests), ...Object.values(registry.destinations)]));
   return {
     registry,
     destinations,

@@ -23,9 +23,7 @@ function metricsOf(): RouterMetrics {
 test('a server without an address counts once for each snapshot, not with each renewal', async () => {
   const metrics = metricsOf();
   const unresolved = async () =>
-    /peer_discovery_sync_errors_total\{type="hostport_resolution"\} (\d+)/.exec(
-      (await metrics.scrape('text/plain')).text,
-    )?.[1];
+    /peer_discovery_sync_errors_total\{type="hostport_resolution"\} (\d+)/.exec(await metrics.scrape())?.[1];
   const servers = { a: ['v1/pods'], b: { serves: ['v1/pods'], withoutAddress: true } };
   const table = buildRoutingTable(snapshotOf(servers));
   metrics.tableInUse(table, []);
@@ -41,8 +39,7 @@ test('routers that know the same have one hash of it, whatever generation each h
   const hashOf = async (generation: number, servers: Parameters<typeof snapshotOf>[0]) => {
     const metrics = metricsOf();
     metrics.tableInUse(buildRoutingTable(snapshotOf(servers, { generation })), []);
-    const { text } = await metrics.scrape('text/plain');
-    return /snapshot_content_info\{hash="([^"]+)"\} 1/.exec(text)?.[1];
+    return /snapshot_content_info\{hash="([^"]+)"\} 1/.exec(await metrics.scrape())?.[1];
   };
   const first = await hashOf(1, { a: ['v1/pods'], b: ['v1/pods', 'batch/v1/jobs'] });
   assert.match(first ?? '', /^sha256:[0-9a-f]{64}$/);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { HealthObserver, ServerHealthReport } from '../../health/server-health.ts';
 import type { HealthEndpoint } from '../../own-paths/health.ts';
-import type { MetricsSource, Scrape } from '../../own-paths/metrics-endpoints.ts';
+import type { MetricsSource } from '../../own-paths/metrics-endpoints.ts';
 import { documentStatus } from '../../own-paths/status/router-status.ts';
 import {
   type CredentialFiles,
@@ -22,12 +22,11 @@ import { memoryForOthers } from '../exchange/serving-limits.ts';
 import {
   createMetricRegistry,
   type MetricRegistry,
-  type MetricsPath,
   processCatalogue,
   syncServerStates,
 } from './catalogue.ts';
 import { ConnectionMetrics, DestinationSeriesIndex } from './connection-metrics.ts';
-import { type ExposedFamily, expose, labelText, negotiateFormat, type Sample } from './metric-family.ts';
+import { type ExposedFamily, expose, labelText, type Sample } from './metric-family.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
 /** Made once: it observes garbage collection and the event loop of the process, and cannot be stopped. */
@@ -151,33 +150,24 @@ export class RouterMetrics implements MetricsSource, HealthObserver {
     delivered: () => {},
   };
 
-  scrape(accept: string | undefined): Promise<Scrape> {
-    return this.#expose('/metrics', accept);
+  async scrapeHealth(): Promise<string> {
+    return expose(Object.values(this.#registry.slis));
   }
 
-  scrapeHealth(accept: string | undefined): Promise<Scrape> {
-    return this.#expose('/metrics/slis', accept);
-  }
-
-  async #expose(path: MetricsPath, accept: string | undefined): Promise<Scrape> {
-    return expose(await this.#families(path), negotiateFormat(accept));
-  }
-
-  async #families(path: MetricsPath): Promise<readonly ExposedFamily[]> {
-    const { requests, destinations, state, sync, slis } = this.#registry;
-    if (path === '/metrics/slis') return Object.values(slis);
+  async scrape(): Promise<string> {
+    const { requests, destinations, state, sync } = this.#registry;
     const embeddedSync = this.#sources.embeddedSync();
     updateStateMetrics(this.#registry, this.#sources, Date.now());
     this.#destinations.tellInFlight(this.#sources.inFlight);
     if (embeddedSync !== undefined) updateSync(sync, embeddedSync);
-    return [
+    return expose([
       ...Object.values(requests),
       ...Object.values(destinations),
       ...Object.values(state),
       // Where snapshots are pushed, the sync job has these.
       ...(embeddedSync === undefined ? [] : Object.values(sync)),
       ...(await processFamilies()),
-    ];
+    ]);
   }
 
   healthChecked(endpoint: HealthEndpoint, name: string, healthy: boolean): void {
