@@ -45,7 +45,7 @@ export function apiServicesOf(parsed: readonly ParsedApiService[]) {
   };
 }
 
-export interface ParsedApiService {
+interface ParsedApiService {
   /** `undefined` if routers would refuse it. */
   readonly apiService: SnapshotApiService | undefined;
   readonly warning?: string;

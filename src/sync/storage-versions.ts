@@ -24,7 +24,7 @@ import {
 export const storageVersionsPath = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions';
 
 /** The group versions in one StorageVersion, by server ID, as upstream writes them. */
-export interface StorageVersionEntry {
+interface StorageVersionEntry {
   readonly name: string;
   readonly servedVersions: Readonly<Record<string, readonly string[]>>;
   /** Group versions that servers can decode, whether they serve them or not. */

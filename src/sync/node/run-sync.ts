@@ -85,7 +85,7 @@ export interface SyncOptions
 }
 
 /** The one check of the options, together with what a kubeconfig adds. @throws {TypeError} naming every error */
-export function checkSyncOptions(options: SyncOptions): void {
+function checkSyncOptions(options: SyncOptions): void {
   const issues: string[] = [];
   const { routers = [], files = [], targets = [], servers } = options;
   const ids = new Set<string>();
