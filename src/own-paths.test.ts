@@ -43,8 +43,7 @@ test('the snapshot in use can be read back, opened or sealed', async () => {
   const { app } = await testApp({ connection: admin, snapshot: mixedCluster });
   assert.deepEqual(await (await app.request(snapshotUrl)).json(), JSON.parse(JSON.stringify(mixedCluster)));
   const sealed = await app.request(snapshotUrl, { headers: { accept: 'application/jose' } });
-  // A JWS, and the sets beside it.
-  assert.match(await sealed.text(), /^[\w-]+\.[\w-]+\.[\w-]+\n/);
+  assert.match(await sealed.text(), /^[\w-]+\.[\w-]+\.[\w-]+(?:\n|$)/);
 });
 
 test('explain sees what requests see of a local server that was lost, before it counts as unhealthy', async () => {
