@@ -136,12 +136,17 @@ describe('the launcher of an installed package', () => {
     await symlink(join(root, 'node_modules', platform), join(directory, 'node_modules', platform));
     const built = join(directory, 'node_modules', 'mixed-version-proxy', 'dist', 'command');
     await mkdir(built, { recursive: true });
-    await writeFile(
-      join(built, 'main.js'),
-      'console.log(JSON.stringify(process.argv.slice(2))); process.exitCode = 7;',
-    );
-    const { code, output } = await run(installed, ['serve', '--server-id=a b']);
-    assert.equal(code, 7);
-    assert.deepEqual(JSON.parse(output), ['serve', '--server-id=a b']);
+    for (const [file, ...words] of [
+      ['main.js', 'explain', '--server-id=a b'],
+      ['serve.js', 'serve', '--server-id=a b'],
+    ] as const) {
+      await writeFile(
+        join(built, file),
+        `console.log(JSON.stringify(['${file}', ...process.argv.slice(2)])); process.exitCode = 7;`,
+      );
+      const { code, output } = await run(installed, words);
+      assert.equal(code, 7);
+      assert.deepEqual(JSON.parse(output), [file, ...words]);
+    }
   });
 });

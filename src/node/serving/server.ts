@@ -31,10 +31,13 @@ class ServerConnections {
   readonly #sockets = new Set<Socket>();
   readonly #secured = new WeakSet<Socket>();
   readonly #http1 = new Set<Duplex>();
+  readonly #tunnels = new Set<Duplex>();
+  readonly #onTunnels: (open: number) => void;
   #ending = false;
 
-  constructor(pipelines: OneAtATime) {
+  constructor(pipelines: OneAtATime, onTunnels: (open: number) => void) {
     this.#pipelines = pipelines;
+    this.#onTunnels = onTunnels;
   }
 
   opened(socket: Socket): void {
@@ -51,11 +54,20 @@ class ServerConnections {
     if (below !== undefined) this.#secured.add(below);
     if (socket.alpnProtocol === 'h2') return;
     this.#http1.add(socket);
-    socket.once('close', () => this.#http1.delete(socket));
+    socket.once('close', () => {
+      this.#http1.delete(socket);
+      if (this.#tunnels.delete(socket)) this.#onTunnels(this.#tunnels.size);
+    });
   }
 
   handedOver(socket: Duplex): void {
     this.#http1.delete(socket);
+  }
+
+  becameTunnel(socket: Duplex): void {
+    this.handedOver(socket);
+    this.#tunnels.add(socket);
+    this.#onTunnels(this.#tunnels.size);
   }
 
   /**
@@ -96,18 +108,16 @@ const warningInterval = 10_000;
 /**
  * Closes each connection beyond the limits at once: a load balancer then tries another router, and connected clients keep
  * the file descriptors that their requests need.
- * @returns is to be called with each connection that becomes a tunnel
+ * @returns is to be told how many of the connections are tunnels
  */
 function limitConnections(
   server: Server,
   { maxConnections, maxOrdinaryConnections }: ServerLimits,
   logger: Logger,
-): (tunnel: Duplex) => void {
+): (tunnels: number) => void {
   let lastWarning = Number.NEGATIVE_INFINITY;
   let turnedAway = 0;
-  let tunnels = 0;
-  const countTunnels = (change: number): void => {
-    tunnels += change;
+  const adapt = (tunnels: number): void => {
     const mayBeOrdinary = maxOrdinaryConnections || Number.POSITIVE_INFINITY;
     server.maxConnections = Math.min(maxConnections || Number.POSITIVE_INFINITY, mayBeOrdinary + tunnels);
   };
@@ -121,11 +131,8 @@ function limitConnections(
       'Connections are refused: give the router more memory, raise the limit of open files (ulimit -n, LimitNOFILE=), or add routers',
     );
   });
-  countTunnels(0);
-  return (tunnel) => {
-    countTunnels(1);
-    tunnel.once('close', () => countTunnels(-1));
-  };
+  adapt(0);
+  return adapt;
 }
 
 function reliefLog(memory: MemoryBudget, logger: Logger): (relief: Relief) => void {
@@ -277,7 +284,6 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   const { tls, onUpgrade, observer, logger = silentLogger } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   const pipelines = new OneAtATime();
-  const connections = new ServerConnections(pipelines);
   const handle = requestHandler(options);
   const { random = Math.random } = options;
   const { goawayChance = 0 } = options;
@@ -309,12 +315,12 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
       pipelines.run(incoming, outgoing, () => handleInput(run, undefined));
     },
   });
+  const connections = new ServerConnections(pipelines, limitConnections(server, limits, logger));
   server.on('checkExpectation', (incoming, outgoing: ServerResponse) => {
     pipelines.run(incoming, outgoing, () => refuseExpectation(outgoing));
   });
   // On `close`, Node would cut responses that are written but not sent yet; `ServerConnections` does not.
   server.closeIdleConnections = () => connections.endIdle();
-  const countTunnel = limitConnections(server, limits, logger);
   server.on('connection', (socket) => connections.opened(socket));
   server.on('secureConnection', (socket) => {
     connections.secured(socket);
@@ -335,8 +341,7 @@ export function createRouterServer(options: RouterServerOptions): RouterServer {
   });
   if (onUpgrade !== undefined) {
     server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, firstBytes: Buffer) => {
-      connections.handedOver(socket);
-      countTunnel(socket);
+      connections.becameTunnel(socket);
       held.left(socket as TLSSocket);
       // An earlier response is incomplete: it would be written into the upgraded protocol.
       if (pipelines.isBusy(socket)) socket.destroy();
