@@ -34,11 +34,8 @@ export interface WindowGrowth {
   hasRoomFor(bytes: number): boolean;
 }
 
-/**
- * Milliseconds. A window of which half is taken in less is too small for its reader. Where a process waits for a core, each turn
- * takes tens of them: with 100, windows stayed at 64 KiB there, and large lists came at a sixth of their rate.
- */
-const quickly = 500;
+/** Milliseconds. A window of which half is taken in less is too small for its reader. */
+const quickly = 100;
 
 /**
  * How many bytes the peer may still send. Consumed bytes are granted again, half a window at a time. A window grows while
