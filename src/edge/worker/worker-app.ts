@@ -74,7 +74,7 @@ export async function startWorkerApp(environment: object, logger: Logger): Promi
   return createWorkerApp(await prepareWorker(environment, logger), logger);
 }
 
-export function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
+function createWorkerApp(prepared: PreparedWorker, logger: Logger): WorkerApp {
   const { configuration, receiver, certificateOf } = prepared;
   const { local, snapshot } = configuration;
   const send = createFetchSender({

@@ -2,15 +2,7 @@ import type * as v from 'valibot';
 import type { APIGroupDiscovery, APIVersionDiscovery } from '../../apimachinery/discovery-types.ts';
 import { parseLargeJson } from '../../runtime/large-json.ts';
 import { createTimeSlice, type TimeSlice } from '../../runtime/time.ts';
-import {
-  type DocumentIssue,
-  expected,
-  fieldPath,
-  IssueList,
-  isJsonObject,
-  quoted,
-  readValue,
-} from '../../runtime/validation.ts';
+import { type DocumentIssue, fieldPath, IssueList, isJsonObject, quoted } from '../../runtime/validation.ts';
 import { snapshotLimits } from './limits.ts';
 import {
   apiService,
@@ -20,11 +12,8 @@ import {
   freshness,
   groupMetadata,
   groupVersions,
-  isPrototypeKey,
   kind,
   metadata,
-  nameIssue,
-  prototypeKeyIssue,
   resourceDiscovery,
   type ServedSet,
   type Snapshot,
@@ -41,6 +30,7 @@ import {
   versionName,
 } from './schema.ts';
 import { groupText, type PackedSet, servedSetKey } from './served-set-key.ts';
+import { type KeyIssue, type Read, StrictReader } from './strict-reader.ts';
 
 type ParseSnapshotResult =
   | { readonly ok: true; readonly snapshot: Snapshot }
@@ -129,9 +119,6 @@ export async function checkServedSet(
   return checked === undefined ? { ok: false, issues: issues.toArray() } : { ok: true, ...checked };
 }
 
-type Read<Value> = (input: unknown, path: string) => Value | undefined | Promise<Value | undefined>;
-type KeyIssue = (key: string) => string | undefined;
-
 const members = [
   'apiVersion',
   'kind',
@@ -156,10 +143,8 @@ const setMembers = [
 /** Of an entry of a map of a set, as it counts towards `snapshotLimits.unpacked`: what differs in one entry is a map anew. */
 const entryCharacters = 16;
 
-/** Reads a snapshot in small pieces, each against its own schema. Collects all errors, and rests in between. */
-class SnapshotReader {
-  readonly #issues: IssueList;
-  readonly #slice: TimeSlice;
+/** Reads a snapshot, and sets by themselves. */
+class SnapshotReader extends StrictReader {
   /** Sets by key: of the snapshot before, and read from this one. */
   readonly #held: ReadonlyMap<string, ServedSet>;
   readonly #sets = new Map<string, ServedSet>();
@@ -168,18 +153,17 @@ class SnapshotReader {
   #characters = 0;
 
   constructor(issues: IssueList, slice: TimeSlice, previous?: Snapshot) {
-    this.#issues = issues;
-    this.#slice = slice;
+    super(issues, slice);
     this.#held = new Map(Object.entries(previous?.servedSets ?? {}));
   }
 
   async snapshot(input: unknown): Promise<Snapshot | undefined> {
-    const document = this.#members(input, '', members);
+    const document = this.members(input, '', members);
     if (document === undefined) return undefined;
-    const readApiVersion = this.#read(apiVersion, document.apiVersion, 'apiVersion');
-    const readKind = this.#read(kind, document.kind, 'kind');
-    const readMetadata = this.#read(metadata, document.metadata, 'metadata');
-    const servers = await this.#list(
+    const readApiVersion = this.read(apiVersion, document.apiVersion, 'apiVersion');
+    const readKind = this.read(kind, document.kind, 'kind');
+    const readMetadata = this.read(metadata, document.metadata, 'metadata');
+    const servers = await this.list(
       document.servers,
       'servers',
       snapshotLimits.servers,
@@ -187,7 +171,7 @@ class SnapshotReader {
     );
     // A control plane without servers responds to no one, so this snapshot cannot have been made of one.
     if (Array.isArray(document.servers) && document.servers.length === 0) {
-      this.#issues.add('servers', 'must list at least one server');
+      this.issues.add('servers', 'must list at least one server');
     }
     if (document.servedSets !== undefined || this.#held.size === 0) await this.#readSets(document.servedSets);
     const served = new Set(servers.map(({ serves }) => serves));
@@ -206,10 +190,10 @@ class SnapshotReader {
       checkedCustomResources,
       document.customResourceGroups,
       'customResourceGroups',
-      this.#value(customResourceGroup),
+      this.value(customResourceGroup),
     );
     if (
-      !this.#issues.isEmpty ||
+      !this.issues.isEmpty ||
       readApiVersion === undefined ||
       readKind === undefined ||
       readMetadata === undefined
@@ -238,15 +222,15 @@ class SnapshotReader {
   #serverReader(servedSets: unknown): Read<SnapshotServer> {
     const paths = new Map<string, string>();
     return (input, path) => {
-      const read = this.#read(server, input, path);
+      const read = this.read(server, input, path);
       if (read === undefined) return undefined;
       const { id, serves } = read;
       const first = paths.get(id);
       if (first === undefined) paths.set(id, path);
-      else this.#issues.add(`${path}.id`, `must be unique: ${quoted(id)} is also the id of ${first}`);
+      else this.issues.add(`${path}.id`, `must be unique: ${quoted(id)} is also the id of ${first}`);
       const isGiven = isJsonObject(servedSets) ? Object.hasOwn(servedSets, serves) : this.#held.size === 0;
       if (!isGiven && !this.#held.has(serves)) {
-        this.#issues.add(`${path}.serves`, `must be a key of servedSets; there is no ${quoted(serves)}`);
+        this.issues.add(`${path}.serves`, `must be a key of servedSets; there is no ${quoted(serves)}`);
       }
       return read;
     };
@@ -255,19 +239,19 @@ class SnapshotReader {
   #apiServiceReader(): Read<SnapshotApiService> {
     const paths = new Map<string, string>();
     return (input, path) => {
-      const read = this.#read(apiService, input, path);
+      const read = this.read(apiService, input, path);
       if (read === undefined) return undefined;
       // The name of the APIService object, which upstream requires to be spelled like this.
       const name = `${read.version}.${read.group}`;
       const first = paths.get(name);
       if (first === undefined) paths.set(name, path);
-      else this.#issues.add(path, `must be unique: the APIService ${quoted(name)} is also ${first}`);
+      else this.issues.add(path, `must be unique: the APIService ${quoted(name)} is also ${first}`);
       return read;
     };
   }
 
   async #readSets(input: unknown): Promise<void> {
-    await this.#record(
+    await this.record(
       input,
       'servedSets',
       snapshotLimits.servedSets,
@@ -278,7 +262,7 @@ class SnapshotReader {
         const read = isSame ? before : await this.#set(given, path);
         if (read === undefined || setKeyIssue(key) !== undefined) return;
         if (read.key === key) this.#sets.set(key, read.set);
-        else this.#issues.add(path, `must be named by the hash of its content, ${read.key}`);
+        else this.issues.add(path, `must be named by the hash of its content, ${read.key}`);
       },
     );
   }
@@ -287,13 +271,13 @@ class SnapshotReader {
     input: unknown,
     path: string,
   ): Promise<{ readonly key: string; readonly set: ServedSet } | undefined> {
-    const issuesBefore = this.#issues.count;
-    const given = this.#members(input, path, setMembers);
+    const issuesBefore = this.issues.count;
+    const given = this.members(input, path, setMembers);
     if (given === undefined) return undefined;
     const baseKey = String(given.base);
     const base = this.#sets.get(baseKey) ?? this.#held.get(baseKey);
     if (given.base !== undefined && base === undefined) {
-      this.#issues.add(fieldPath(path, 'base'), 'must be the key of a set before it, or of one that is held');
+      this.issues.add(fieldPath(path, 'base'), 'must be the key of a set before it, or of one that is held');
       return undefined;
     }
     /** Left out, it is as in the base, and `null`, where the base alone has it. */
@@ -316,8 +300,8 @@ class SnapshotReader {
     ) =>
       member(name, inBase, async (value, itsPath) => {
         const maximum = snapshotLimits[name === 'openapiV3' ? 'documents' : 'resources'];
-        if (inBase === undefined) return this.#record(value, itsPath, maximum, keyIssue, readValue);
-        const changes = await this.#record<Value | null>(value, itsPath, maximum, keyIssue, (each, place) =>
+        if (inBase === undefined) return this.record(value, itsPath, maximum, keyIssue, readValue);
+        const changes = await this.record<Value | null>(value, itsPath, maximum, keyIssue, (each, place) =>
           each === null ? null : readValue(each, place),
         );
         const whole = new Map(Object.entries(inBase));
@@ -325,17 +309,17 @@ class SnapshotReader {
           if (change === null) whole.delete(key);
           else whole.set(key, change);
         }
-        if (whole.size > maximum) this.#issues.add(itsPath, `must not come to more than ${maximum} entries`);
+        if (whole.size > maximum) this.issues.add(itsPath, `must not come to more than ${maximum} entries`);
         return Object.fromEntries(whole);
       });
     /** By resource, as `storageVersionName` writes it, then by API version. */
     const byVersion = <Value>(readValue: Read<Value>): Read<Record<string, Value>> => {
-      return (each, itsPath) => this.#record(each, itsPath, snapshotLimits.versions, versionIssue, readValue);
+      return (each, itsPath) => this.record(each, itsPath, snapshotLimits.versions, versionIssue, readValue);
     };
-    const hash = this.#value(storageVersionHash);
+    const hash = this.value(storageVersionHash);
     const name = storageVersionNameIssue;
     const discovery = await member('discovery', base?.discovery, (value, itsPath) =>
-      this.#list(value, itsPath, snapshotLimits.groups, (each, place) =>
+      this.list(value, itsPath, snapshotLimits.groups, (each, place) =>
         this.#groupOrPlace(each, place, base),
       ),
     );
@@ -343,13 +327,13 @@ class SnapshotReader {
       'storageVersions',
       base?.storageVersions,
       name,
-      this.#value(servedVersions),
+      this.value(servedVersions),
     );
     const subresources = await record(
       'subresources',
       base?.subresources,
       name,
-      byVersion(this.#value(subresourceNames)),
+      byVersion(this.value(subresourceNames)),
     );
     const hashes = await record('storageVersionHashes', base?.storageVersionHashes, name, hash);
     const schemas = await record('schemas', base?.schemas, name, byVersion(hash));
@@ -357,16 +341,16 @@ class SnapshotReader {
       'undecodableVersions',
       base?.undecodableVersions,
       name,
-      this.#value(groupVersions),
+      this.value(groupVersions),
     );
     const openapiV3 = await record(
       'openapiV3',
       base?.openapiV3,
       documentPathIssue,
-      this.#value(serverRelativeURL),
+      this.value(serverRelativeURL),
     );
     // The hash of an invalid set is not compared: a second error would not help.
-    if (this.#issues.count !== issuesBefore || storageVersions === undefined) return undefined;
+    if (this.issues.count !== issuesBefore || storageVersions === undefined) return undefined;
     const set: ServedSet = {
       ...(discovery && { discovery }),
       storageVersions,
@@ -377,7 +361,7 @@ class SnapshotReader {
       ...(openapiV3 && { openapiV3 }),
     };
     if (!(await this.#fits(set, base))) return undefined;
-    const checked = { key: await servedSetKey(set, this.#slice), set };
+    const checked = { key: await servedSetKey(set, this.slice), set };
     checkedSets.set(set, checked);
     return checked;
   }
@@ -393,7 +377,7 @@ class SnapshotReader {
     const group = base?.discovery?.[given];
     if (group === undefined) {
       const range = `which has ${base?.discovery?.length ?? 0}`;
-      this.#issues.add(path, `must be a group, or the place of one in the base, ${range}`);
+      this.issues.add(path, `must be a group, or the place of one in the base, ${range}`);
     }
     return group;
   }
@@ -404,29 +388,29 @@ class SnapshotReader {
     const isFirst = this.#characters <= unpacked;
     for (const group of set.discovery ?? []) {
       this.#characters += groupText(group).length;
-      await this.#slice.rest();
+      await this.slice.rest();
     }
     const { discovery: _discovery, ...maps } = set;
     const ofBase = new Set<unknown>(Object.values(base ?? {}));
     const own = Object.values(maps).filter((map) => !ofBase.has(map));
     for (const map of own) this.#characters += entryCharacters * Object.keys(map ?? {}).length;
     if (this.#characters <= unpacked) return true;
-    if (isFirst) this.#issues.add('servedSets', `must not stand for more than ${unpacked} characters`);
+    if (isFirst) this.issues.add('servedSets', `must not stand for more than ${unpacked} characters`);
     return false;
   }
 
   async #group(input: unknown, path: string): Promise<APIGroupDiscovery | undefined> {
-    const issuesBefore = this.#issues.count;
-    const given = this.#members(input, path, ['metadata', 'versions']);
+    const issuesBefore = this.issues.count;
+    const given = this.members(input, path, ['metadata', 'versions']);
     if (given === undefined) return undefined;
-    const metadata = this.#read(groupMetadata, given.metadata, `${path}.metadata`);
+    const metadata = this.read(groupMetadata, given.metadata, `${path}.metadata`);
     const versions =
       given.versions === undefined
         ? undefined
-        : await this.#list(given.versions, `${path}.versions`, snapshotLimits.versions, (each, itsPath) =>
+        : await this.list(given.versions, `${path}.versions`, snapshotLimits.versions, (each, itsPath) =>
             this.#version(each, itsPath),
           );
-    if (metadata === undefined || this.#issues.count > issuesBefore) return undefined;
+    if (metadata === undefined || this.issues.count > issuesBefore) return undefined;
     const group = versions === undefined ? { metadata } : { metadata, versions };
     checkedGroups.set(group, group);
     this.#groups.set(input, group);
@@ -434,20 +418,20 @@ class SnapshotReader {
   }
 
   async #version(input: unknown, path: string): Promise<APIVersionDiscovery | undefined> {
-    const given = this.#members(input, path, ['version', 'resources', 'freshness']);
-    const version = this.#read(versionName, given?.version, `${path}.version`);
+    const given = this.members(input, path, ['version', 'resources', 'freshness']);
+    const version = this.read(versionName, given?.version, `${path}.version`);
     if (given === undefined || version === undefined) return undefined;
     const resources =
       given.resources === undefined
         ? undefined
-        : await this.#list(
+        : await this.list(
             given.resources,
             `${path}.resources`,
             snapshotLimits.resources,
-            this.#value(resourceDiscovery),
+            this.value(resourceDiscovery),
           );
     const isFresh =
-      given.freshness === undefined ? undefined : this.#read(freshness, given.freshness, `${path}.freshness`);
+      given.freshness === undefined ? undefined : this.read(freshness, given.freshness, `${path}.freshness`);
     return {
       version,
       ...(resources === undefined ? {} : { resources }),
@@ -455,55 +439,7 @@ class SnapshotReader {
     };
   }
 
-  #value<Schema extends v.GenericSchema>(schema: Schema): Read<v.InferOutput<Schema>> {
-    return (input, path) => this.#read(schema, input, path);
-  }
-
-  #read<Schema extends v.GenericSchema>(
-    schema: Schema,
-    input: unknown,
-    path: string,
-  ): v.InferOutput<Schema> | undefined {
-    const way = wayToPrototypeKey(input);
-    if (way === undefined) return readValue(schema, input, path, this.#issues);
-    this.#issues.add(way.reduce(fieldPath, path), prototypeKeyIssue);
-    return undefined;
-  }
-
-  /** The members of an object that has these and no others. */
-  #members<Key extends string>(
-    input: unknown,
-    path: string,
-    known: readonly Key[],
-  ): Readonly<Partial<Record<Key, unknown>>> | undefined {
-    if (!this.#isObject(input, path)) return undefined;
-    const names: ReadonlySet<string> = new Set(known);
-    for (const key of Object.keys(input)) {
-      if (names.has(key)) continue;
-      this.#issues.add(fieldPath(path, key), nameIssue(key) ?? 'is not a field of this object');
-    }
-    return input as Readonly<Partial<Record<Key, unknown>>>;
-  }
-
-  /** The items that `readItem` could read. */
-  async #list<Item>(input: unknown, path: string, maximum: number, readItem: Read<Item>): Promise<Item[]> {
-    if (!Array.isArray(input) || input.length > maximum) {
-      const actual = Array.isArray(input)
-        ? `must have at most ${maximum} items, not ${input.length}`
-        : 'must be an array';
-      this.#issues.add(path, input === undefined ? 'is required' : actual);
-      return [];
-    }
-    const items: Item[] = [];
-    for (const [index, value] of input.entries()) {
-      const item = await readItem(value, fieldPath(path, index));
-      if (item !== undefined) items.push(item);
-      await this.#slice.rest();
-    }
-    return items;
-  }
-
-  /** As `#list`, without a look at one that was checked before. */
+  /** As `list`, without a look at one that was checked before. */
   async #listOnce<Item>(
     checked: WeakMap<object, Item[]>,
     input: unknown,
@@ -512,53 +448,9 @@ class SnapshotReader {
   ): Promise<Item[]> {
     const before = checkedBefore(checked, input);
     if (before !== undefined) return before;
-    const issuesBefore = this.#issues.count;
-    const items = await this.#list(input, path, snapshotLimits[path], readItem);
-    if (this.#issues.count === issuesBefore) checked.set(items, items);
+    const issuesBefore = this.issues.count;
+    const items = await this.list(input, path, snapshotLimits[path], readItem);
+    if (this.issues.count === issuesBefore) checked.set(items, items);
     return items;
   }
-
-  /** The entries of a map that `readEntry` could read. @param keyIssue the error of a key, if it has one */
-  async #record<Value>(
-    input: unknown,
-    path: string,
-    maximum: number,
-    keyIssue: KeyIssue,
-    readEntry: (input: unknown, path: string, key: string) => ReturnType<Read<Value>>,
-  ): Promise<Record<string, Value>> {
-    const entries = this.#isObject(input, path) ? Object.entries(input) : [];
-    if (entries.length > maximum) {
-      this.#issues.add(path, `must have at most ${maximum} entries, not ${entries.length}`);
-      return {};
-    }
-    const result: [string, Value][] = [];
-    for (const [key, value] of entries) {
-      const entryPath = fieldPath(path, key);
-      const issue = nameIssue(key) ?? keyIssue(key);
-      if (issue !== undefined) this.#issues.add(entryPath, issue);
-      const read = isPrototypeKey(key) ? undefined : await readEntry(value, entryPath, key);
-      if (read !== undefined) result.push([key, read]);
-      await this.#slice.rest();
-    }
-    return Object.fromEntries(result);
-  }
-
-  #isObject(input: unknown, path: string): input is Readonly<Record<string, unknown>> {
-    if (isJsonObject(input)) return true;
-    const actual = path === '' ? 'must be an object' : expected('an object')({ input });
-    this.#issues.add(path, actual);
-    return false;
-  }
-}
-
-/** The way to the first member that is named like a part of a prototype, which no schema sees. */
-function wayToPrototypeKey(value: unknown, depth = 0): readonly (string | number)[] | undefined {
-  // No schema of a piece looks deeper.
-  if (typeof value !== 'object' || value === null || depth > 8) return undefined;
-  for (const [key, member] of Object.entries(value)) {
-    if (isPrototypeKey(key)) return [key];
-    const below = wayToPrototypeKey(member, depth + 1);
-    if (below !== undefined) return [Array.isArray(value) ? Number(key) : key, ...below];
-  }
-  return undefined;
 }
