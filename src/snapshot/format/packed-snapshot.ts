@@ -36,7 +36,7 @@ export async function differenceFrom(
   return difference;
 }
 
-/** Members in another order make another one: it is sent again, and nothing else comes of it. */
+/** A group with its members in another order counts as another group: it is sent again, which does no harm. */
 function isSameGroup(group: APIGroupDiscovery, other: APIGroupDiscovery | undefined): boolean {
   return group === other || JSON.stringify(group) === JSON.stringify(other);
 }
@@ -59,7 +59,7 @@ async function changesOf(
   return changes.length === 0 ? undefined : Object.fromEntries(changes);
 }
 
-/** What was written of a set last, and as what differs from which. */
+/** The text that was written last of a set, and the base that it differs from. */
 const written = new WeakMap<ServedSet, { readonly base: ServedSet | undefined; readonly text: string }>();
 
 /**
@@ -81,7 +81,7 @@ export async function setsText(
         before !== undefined && before.base === base?.[1]
           ? before.text
           : await setText(base === undefined ? set : await differenceFrom(base, set, slice), slice);
-      // The first one is long, and its parts are remembered as it is.
+      // The text of the first one is not kept: it is long, and the texts of its parts are.
       if (base !== undefined) written.set(set, { base: base[1], text });
       members.push(`${JSON.stringify(key)}:${text}`);
     }

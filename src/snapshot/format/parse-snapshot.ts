@@ -51,9 +51,8 @@ function checkedBefore<Value>(checked: WeakMap<object, Value>, input: unknown): 
  * Reads a snapshot as JSON text, at most 8 MiB of it (`snapshotLimits.bytes`, counted as UTF-8).
  * Never throws for bad input.
  *
- * @param setsText its sets (`setsText`), where they are not in `text`; at most as long
- * @param previous one that was checked: has the sets that are named and not there, and what differs from one of its sets
- *   can be read
+ * @param setsText the sets, as the function of that name writes them, if `text` has none; the same limit
+ * @param previous a checked snapshot: its sets need not be there again, and others may be given as their difference from one
  */
 export async function parseSnapshotText(
   text: string,
@@ -84,8 +83,8 @@ function fitsInBytes(text: string, limit: number): boolean {
 /**
  * Checks a snapshot, the whole of it: shape, names, limits, references between its parts, and that each
  * set's key is the hash of its content. Strict: an unknown field is an error. Never throws for bad
- * input. Sets are read whole and, as they are sent, as what differs from another one (`setsText`); what comes back has the
- * sets that servers serve, whole, with what several of them have as one object. What came back before is not checked again.
+ * input. A set may be whole, or the difference from another one (`setsText`). The result has whole sets, and those alone
+ * that a server serves; equal parts of several sets are one object. What an earlier call has returned is not checked again.
  *
  * @param input a value as `JSON.parse` makes it. It must not change until the result is there.
  * @param previous as of `parseSnapshotText`
@@ -140,7 +139,7 @@ const setMembers = [
   'openapiV3',
 ] as const;
 
-/** Of an entry of a map of a set, as it counts towards `snapshotLimits.unpacked`: what differs in one entry is a map anew. */
+/** What an entry of a set's map counts in `snapshotLimits.unpacked`: a set that differs in one entry has a map of its own. */
 const entryCharacters = 16;
 
 /** Reads a snapshot, and sets by themselves. */
@@ -280,7 +279,7 @@ class SnapshotReader extends StrictReader {
       this.issues.add(fieldPath(path, 'base'), 'must be the key of a set before it, or of one that is held');
       return undefined;
     }
-    /** Left out, it is as in the base, and `null`, where the base alone has it. */
+    /** A member that is left out is as in the base. `null` takes away what the base has. */
     const member = async <Value>(
       name: Exclude<(typeof setMembers)[number], 'base'>,
       inBase: Value | undefined,

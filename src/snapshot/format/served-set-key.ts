@@ -7,8 +7,8 @@ import type { ServedSet } from './schema.ts';
 type SetMap = Exclude<keyof ServedSet, 'discovery'>;
 
 /**
- * A set as it is sent and stored: whole, or as what differs from a set that the reader has. What is not named is as in the
- * base, `null` is what the base has and this set has not.
+ * A set as it is sent and stored: whole, or its difference from a set that the reader has. A member that is left out is as in
+ * the base. `null`: only the base has it.
  */
 export type PackedSet = {
   /** Key of the base. */

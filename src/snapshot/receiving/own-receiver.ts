@@ -39,7 +39,7 @@ export class OwnSnapshotReceiver extends SnapshotReceiver {
       if (!isSame) requireRising(generation, held);
       const table = isSame ? this.renewedTable(held.table, next.metadata) : buildRoutingTable(next);
       if (table === held?.table && held.persisted) return acceptance('unchanged', table, undefined);
-      // In use at once, as it can be read again: a disk that is busy takes a second.
+      // In use before it is stored: a busy disk may take a second, and what is lost can be read again.
       if (table !== held?.table) this.use(own(table, false));
       const persistenceError = await this.save(async () => ({ snapshot: await snapshotText(next) }));
       this.held = own(table, persistenceError === undefined);
