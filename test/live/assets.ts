@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
@@ -30,41 +31,26 @@ export const liveAssetsGuide = [
   '  TEST_ASSET_ETCD=<path>                             default: etcd in the directory, then on PATH',
 ].join('\n');
 
-/** What the search asks the machine. */
-export interface AssetMachine {
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  isExecutable(path: string): boolean;
-  /** Names of what is in a directory; empty where there is none. */
-  list(directory: string): readonly string[];
-  /** What `<path> --version` prints; empty when it fails. */
-  versionOutput(path: string): string;
-}
-
 /** Finds the binaries that the environment names (the names are those of controller-runtime's envtest). */
-export function findLiveAssets(machine: AssetMachine): LiveAssetsResult {
-  const { environment } = machine;
-  const directory = environment['MIXED_VERSION_PROXY_LIVE_ASSETS'];
-  const listed = splitPaths(environment['TEST_ASSET_KUBE_APISERVERS']);
+export function assetsOfEnvironment(): LiveAssetsResult {
+  const directory = process.env['MIXED_VERSION_PROXY_LIVE_ASSETS'];
+  const listed = splitPaths(process.env['TEST_ASSET_KUBE_APISERVERS']);
   const given = (directory ?? '') !== '' || listed.length > 0;
   if (!given) return { ok: false, given, problems: ['no kube-apiserver binaries given'] };
 
   const problems: string[] = [];
-  const inDirectory = directory === undefined ? [] : apiServersIn(directory, machine);
+  const inDirectory = directory === undefined ? [] : apiServersIn(directory);
   if (directory !== undefined && inDirectory.length === 0 && listed.length === 0) {
     problems.push(`${directory} holds no executable kube-apiserver-<version>`);
   }
   const byMinor = new Map<number, ApiServerBinary>();
   for (const path of [...inDirectory, ...listed]) {
-    const binary = machine.isExecutable(path) ? apiServerBinary(path, machine) : undefined;
-    if (binary === undefined) {
-      problems.push(
-        machine.isExecutable(path)
-          ? `${path}: its version is neither in its name nor in what --version prints`
-          : `${path} is not an executable file`,
-      );
-    } else byMinor.set(binary.minor, binary);
+    const binary = isExecutable(path) ? apiServerBinary(path) : undefined;
+    if (binary !== undefined) byMinor.set(binary.minor, binary);
+    else if (!isExecutable(path)) problems.push(`${path} is not an executable file`);
+    else problems.push(`${path}: its version is neither in its name nor in what --version prints`);
   }
-  const etcd = findEtcd(directory, machine);
+  const etcd = findEtcd(directory);
   if (etcd === undefined) problems.push('no etcd: set TEST_ASSET_ETCD, or put it on PATH');
   const [oldest, next, ...more] = [...byMinor.values()].sort((a, b) => a.minor - b.minor);
   if (problems.length === 0 && next === undefined) {
@@ -76,44 +62,41 @@ export function findLiveAssets(machine: AssetMachine): LiveAssetsResult {
   return { ok: true, assets: { etcd, apiServers: [oldest, next, ...more] } };
 }
 
-/** This machine, as `findLiveAssets` asks it. */
-export function thisMachine(versionOutput: AssetMachine['versionOutput']): AssetMachine {
-  return {
-    environment: process.env,
-    versionOutput,
-    isExecutable(path) {
-      try {
-        accessSync(path, constants.X_OK);
-        return statSync(path).isFile();
-      } catch {
-        return false;
-      }
-    },
-    list(directory) {
-      try {
-        return readdirSync(directory);
-      } catch {
-        return [];
-      }
-    },
-  };
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** Paths of what is in a directory; empty where there is none. */
+export function listDirectory(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory).map((name) => join(directory, name));
+  } catch {
+    return [];
+  }
 }
 
 function splitPaths(list = ''): readonly string[] {
   return list.split(':').filter((path) => path !== '');
 }
 
-function apiServersIn(directory: string, machine: AssetMachine): readonly string[] {
-  return machine
-    .list(directory)
-    .filter((name) => name.startsWith('kube-apiserver') && versionIn(name) !== undefined)
-    .map((name) => join(directory, name))
-    .filter((path) => machine.isExecutable(path));
+function apiServersIn(directory: string): readonly string[] {
+  return listDirectory(directory).filter(
+    (path) =>
+      basename(path).startsWith('kube-apiserver') &&
+      versionIn(basename(path)) !== undefined &&
+      isExecutable(path),
+  );
 }
 
-function apiServerBinary(path: string, machine: AssetMachine): ApiServerBinary | undefined {
+function apiServerBinary(path: string): ApiServerBinary | undefined {
+  const said = () => spawnSync(path, ['--version'], { encoding: 'utf8', timeout: 30_000 }).stdout ?? '';
   // The name first: a binary built without version stamps calls itself v0.0.0.
-  const found = versionIn(basename(path)) ?? versionIn(machine.versionOutput(path));
+  const found = versionIn(basename(path)) ?? versionIn(said());
   return found === undefined ? undefined : { ...found, path };
 }
 
@@ -122,12 +105,9 @@ function versionIn(text: string): Pick<ApiServerBinary, 'version' | 'minor'> | u
   return minor === undefined ? undefined : { version: `1.${minor}`, minor: Number(minor) };
 }
 
-function findEtcd(directory: string | undefined, machine: AssetMachine): string | undefined {
-  const named = machine.environment['TEST_ASSET_ETCD'];
-  if (named !== undefined && named !== '') return machine.isExecutable(named) ? named : undefined;
-  const folders = [
-    ...(directory === undefined ? [] : [directory]),
-    ...splitPaths(machine.environment['PATH']),
-  ];
-  return folders.map((folder) => join(folder, 'etcd')).find((path) => machine.isExecutable(path));
+function findEtcd(directory: string | undefined): string | undefined {
+  const named = process.env['TEST_ASSET_ETCD'];
+  if (named !== undefined && named !== '') return isExecutable(named) ? named : undefined;
+  const folders = [...(directory === undefined ? [] : [directory]), ...splitPaths(process.env['PATH'])];
+  return folders.map((folder) => join(folder, 'etcd')).find(isExecutable);
 }

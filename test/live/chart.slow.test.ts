@@ -5,12 +5,12 @@ import { test } from 'node:test';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { chartPath, hasHelm, helm } from '../../scripts/helm/render-chart.ts';
+import { assetsOfEnvironment } from './assets.ts';
 import { startChartPod } from './chart-pod.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
-import { assetsOfEnvironment } from './find-assets.ts';
 import { endOfLog } from './logged-process.ts';
 import { liveNetwork } from './network.ts';
-import { tlsRequest } from './tls-request.ts';
+import { postObject, tlsRequest } from './tls-request.ts';
 
 const assets = assetsOfEnvironment();
 const chart = join(import.meta.dirname, '../..', chartPath);
@@ -56,11 +56,8 @@ test('the container of the chart becomes ready as a process with what the cluste
   const { run, server, admin } = await helmOf(controlPlane);
   // kube-controller-manager makes it in each namespace (pkg/controller/certificates/rootcacertpublisher).
   const rootCa = { metadata: { name: 'kube-root-ca.crt' }, data: { 'ca.crt': admin.ca } };
-  const made = await tlsRequest(`${server.url}/api/v1/namespaces/kube-system/configmaps`, admin, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', ...rootCa }),
-  });
+  const configMaps = `${server.url}/api/v1/namespaces/kube-system/configmaps`;
+  const made = await postObject(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', ...rootCa }, admin);
   assert.equal(made.statusCode, 201, made.text);
   // The pod shares its port with the API server, which has it at another address.
   const serving = JSON.stringify({ serving: { bindAddress: '127.0.0.1' } });

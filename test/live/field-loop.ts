@@ -1,5 +1,5 @@
 import type { Agent } from 'node:https';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Loop, startLoop, Tally } from './loop.ts';
 import type { NewField } from './new-field.ts';
 import { type TlsAnswer, type TlsCredentials, tlsRequest } from './tls-request.ts';
 
@@ -22,12 +22,11 @@ export interface FieldCounts {
   turned: number;
 }
 
-export interface FieldLoop {
+export interface FieldLoop extends Loop {
   readonly counts: Readonly<FieldCounts>;
-  readonly failures: ReadonlyMap<string, number>;
+  readonly failures: Tally;
   /** Whether the preferred version may go back to one without the field: no router can keep it then. */
   turnBack(may: boolean): void;
-  stop(): Promise<void>;
 }
 
 export interface FieldLoopOptions {
@@ -43,9 +42,9 @@ export interface FieldLoopOptions {
   /** Default: a connection for each request. */
   readonly agent?: Agent | undefined;
   /** Milliseconds between two objects. */
-  readonly pause?: number;
+  readonly pause: number;
   /** Told of each object that lost the field and each read that hid it, with the ways that its requests went. */
-  onFault?(what: string): void;
+  onFault(what: string): void;
 }
 
 /**
@@ -53,17 +52,7 @@ export interface FieldLoopOptions {
  * each request by another of the ways in. An object that was stored with the field has to keep it.
  */
 export function startFieldLoop(options: FieldLoopOptions): FieldLoop {
-  const {
-    origins,
-    field,
-    truth,
-    namespace,
-    credentials,
-    prefix,
-    agent,
-    pause = 10,
-    onFault = () => {},
-  } = options;
+  const { origins, field, truth, namespace, credentials, prefix, agent, onFault } = options;
   const counts: FieldCounts = {
     rounds: 0,
     stored: 0,
@@ -74,11 +63,10 @@ export function startFieldLoop(options: FieldLoopOptions): FieldLoop {
     failed: 0,
     turned: 0,
   };
-  const failures = new Map<string, number>();
+  const failures = new Tally();
   /** Objects stored with the field, of which no server could be asked yet what became of it. */
   const unseen = new Map<string, { readonly story: string; readonly mayTurn: boolean }>();
   const path = field.path(namespace);
-  let isStopped = false;
   let mayTurn = false;
 
   async function ask(ways: string[], method: string, target: string, type?: string, object?: object) {
@@ -95,7 +83,8 @@ export function startFieldLoop(options: FieldLoopOptions): FieldLoop {
       });
       if (String(answer.headers.warning ?? '').includes('preferred version')) counts.warned++;
     } catch (error) {
-      note(error instanceof Error && 'code' in error ? `${String(error.code)} ${method}` : String(error));
+      counts.failed++;
+      failures.noteBroken(error, method);
     }
     const shown = answer !== undefined && field.isShown(answer.text) ? '+' : '-';
     ways.push(`${timeOf(since)} ${method} ${way} ${answer?.statusCode ?? 'broken'}${shown}`);
@@ -104,7 +93,7 @@ export function startFieldLoop(options: FieldLoopOptions): FieldLoop {
 
   function note(what: string): void {
     counts.failed++;
-    failures.set(what, (failures.get(what) ?? 0) + 1);
+    failures.note(what);
   }
 
   function expect(answer: TlsAnswer | undefined, method: string, ...codes: readonly number[]): boolean {
@@ -171,24 +160,20 @@ export function startFieldLoop(options: FieldLoopOptions): FieldLoop {
     }
   }
 
-  const running = (async () => {
-    for (let number = 0; !isStopped; number++) {
-      await round(`${prefix}-${number}`);
-      await lookAtUnseen();
-      await sleep(pause);
-    }
+  const loop = startLoop(options.pause, async (number) => {
+    await round(`${prefix}-${number}`);
     await lookAtUnseen();
-    if (unseen.size > 0) note(`${unseen.size} objects that no server could show in the end`);
-  })();
+  });
   return {
     counts,
     failures,
     turnBack(may) {
       mayTurn = may;
     },
-    stop() {
-      isStopped = true;
-      return running;
+    async stop() {
+      await loop.stop();
+      await lookAtUnseen();
+      if (unseen.size > 0) note(`${unseen.size} objects that no server could show in the end`);
     },
   };
 }
@@ -201,9 +186,8 @@ function timeOf(milliseconds: number): string {
 /** One line of what came of it. */
 export function describeFields({ counts, failures }: FieldLoop): string {
   const { rounds, stored, hidden, lost, unknown, warned, failed } = counts;
-  const details = [...failures].map(([what, times]) => `${what} ×${times}`).join(', ');
   return (
     `${rounds} objects, ${stored} stored with the field, ${lost} lost it, ${hidden} reads hid it, ` +
-    `${unknown} applies refused, ${warned} warnings, ${failed} failed${details === '' ? '' : ` (${details})`}`
+    `${unknown} applies refused, ${warned} warnings, ${failed} failed${failures.describe()}`
   );
 }

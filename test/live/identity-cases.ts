@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { collectionPath } from './exclusive-resources.ts';
 import { type GetSuite, kubectls, type LiveSuite, namespace } from './live-suite.ts';
-import { credentialsOf, type TlsAnswer, type TlsCredentials, tlsRequest } from './tls-request.ts';
+import { credentialsOf, postObject, type TlsAnswer, type TlsCredentials, tlsRequest } from './tls-request.ts';
 
 const reviewPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
-const review = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
+const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
 
 /** Whoever arrives at a router arrives at the API server, and nobody else does. */
 export function registerIdentityCases(suite: GetSuite): void {
@@ -17,12 +17,7 @@ export function registerIdentityCases(suite: GetSuite): void {
     url: string,
     credentials: TlsCredentials,
     headers: Record<string, string> = {},
-  ): Promise<TlsAnswer> =>
-    tlsRequest(`${url}${reviewPath}`, credentials, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: review,
-    });
+  ): Promise<TlsAnswer> => postObject(`${url}${reviewPath}`, review, credentials, { headers });
   async function whoIs(
     url: string,
     credentials: TlsCredentials,

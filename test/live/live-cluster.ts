@@ -1,15 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { writeKubeconfig } from '../../demo/kubeconfig.ts';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import type { ApiServerBinary, LiveAssets } from './assets.ts';
 import type { LiveCertificates } from './certificates.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
-import { liveNetwork } from './network.ts';
-import { type LiveRouter, readingFlags, startGateway, startSidecar } from './routers.ts';
+import {
+  type LiveRouter,
+  readingFlags,
+  readingOf,
+  startGateway,
+  startSidecar,
+  untilReady,
+} from './routers.ts';
 import { allowOperator, allowSyncJob } from './sync-rights.ts';
 import { startTcpForwarder, type TcpForwarder } from './tcp-forwarder.ts';
-import { credentialsOf, type TlsCredentials, tlsRequest } from './tls-request.ts';
+import { credentialsOf, type TlsCredentials } from './tls-request.ts';
 
 const processGrace = 5000;
 
@@ -57,15 +62,7 @@ export async function startLiveCluster({ etcd, apiServers }: LiveAssets): Promis
     await allowSyncJob(c.url, admin);
     await allowOperator(c.url, admin);
 
-    const reading = {
-      kubeconfig: await writeKubeconfig(path('sync.kubeconfig'), {
-        servers: { cluster: a.url },
-        certificateAuthority: certificates.clusterCa,
-        users: { sync: certificates.sync },
-      }),
-      // In a network of their own they are found as in production: by their Leases and endpoints.
-      servers: liveNetwork().isOwn ? [] : servers,
-    };
+    const reading = await readingOf(controlPlane, a.url);
     const options = { certificates, snapshotKeys, directory, flags: readingFlags(reading) };
     const sidecars = [
       await startSidecar(a, options),
@@ -91,12 +88,7 @@ export async function startLiveCluster({ etcd, apiServers }: LiveAssets): Promis
       certificateAuthority: certificates.clusterCa,
       users: { admin: certificates.admin, alice: certificates.alice },
     });
-    for (const { name, origin } of routers) {
-      await waitUntil(
-        `${name} is ready`,
-        async () => (await tlsRequest(`${origin}/readyz`, admin)).statusCode === 200,
-      );
-    }
+    await untilReady(routers, admin);
     return {
       directory,
       certificates,

@@ -1,18 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { manifestOf } from './exclusive-resources.ts';
-import { type TlsCredentials, tlsRequest } from './tls-request.ts';
+import { type Loop, startLoop } from './loop.ts';
+import { postObject, type TlsCredentials } from './tls-request.ts';
 import type { WatchedCollection } from './watch-follower.ts';
 
 const pause = 150;
 /** Milliseconds until an attempt is given up and made again. */
 const attemptTimeout = 5000;
 
-export interface ObjectWriter {
+export interface ObjectWriter extends Loop {
   /** Names of the objects that an API server has confirmed, in order. */
   readonly written: readonly string[];
   /** Attempts that failed and were made again. */
   readonly retries: () => number;
-  stop(): Promise<void>;
 }
 
 /**
@@ -26,28 +25,12 @@ export function startObjectWriter(
 ): ObjectWriter {
   const written: string[] = [];
   let retries = 0;
-  let isStopped = false;
-  const running = (async () => {
-    for (let number = 0; !isStopped; number++) {
-      const name = `written-${number}`;
-      let isWritten = await create(origin, collection, name, credentials);
-      while (!isWritten && !isStopped) {
-        retries++;
-        await sleep(pause);
-        isWritten = await create(origin, collection, name, credentials);
-      }
-      if (isWritten) written.push(name);
-      await sleep(pause);
-    }
-  })();
-  return {
-    written,
-    retries: () => retries,
-    stop() {
-      isStopped = true;
-      return running;
-    },
-  };
+  const loop = startLoop(pause, async () => {
+    const name = `written-${written.length}`;
+    if (await create(origin, collection, name, credentials)) written.push(name);
+    else retries++;
+  });
+  return { ...loop, written, retries: () => retries };
 }
 
 async function create(
@@ -57,10 +40,8 @@ async function create(
   credentials: TlsCredentials,
 ): Promise<boolean> {
   try {
-    const { statusCode } = await tlsRequest(`${origin}${path}`, credentials, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: manifestOf(object, name),
+    const made = manifestOf(object, name);
+    const { statusCode } = await postObject(`${origin}${path}`, made, credentials, {
       timeout: attemptTimeout,
     });
     return statusCode === 201 || statusCode === 409;

@@ -1,6 +1,6 @@
 import type { Agent } from 'node:https';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
-import { type TlsAnswer, type TlsCredentials, tlsRequest } from './tls-request.ts';
+import { postObject, type TlsAnswer, type TlsCredentials, tlsRequest } from './tls-request.ts';
 
 const group = '/apis/admissionregistration.k8s.io';
 const policyName = 'live-config-maps';
@@ -43,7 +43,7 @@ export async function makeMutatingPolicy(
     [policies, { ...common, kind, spec }],
     [bindings, { ...common, kind: `${kind}Binding`, spec: { policyName } }],
   ] as const) {
-    const { statusCode, text } = await create(`${origin}${api}/${resource}`, object, credentials);
+    const { statusCode, text } = await postObject(`${origin}${api}/${resource}`, object, credentials);
     if (statusCode !== 201) throw new Error(`${resource} of ${api}: ${statusCode} ${text}`);
   }
   let attempt = 0;
@@ -71,19 +71,10 @@ export function createConfigMap(
   name: string,
   agent?: Agent,
 ): Promise<TlsAnswer> {
-  return create(
+  return postObject(
     `${origin}/api/v1/namespaces/${namespace}/configmaps`,
     { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `policy-${name}` } },
     credentials,
-    agent,
+    { agent },
   );
-}
-
-function create(url: string, object: object, credentials: TlsCredentials, agent?: Agent): Promise<TlsAnswer> {
-  return tlsRequest(url, credentials, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(object),
-    agent,
-  });
 }

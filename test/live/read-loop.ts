@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Loop, startLoop, Tally } from './loop.ts';
 import { type TlsCredentials, tlsRequest } from './tls-request.ts';
 
 /** Milliseconds between two reads. */
@@ -17,13 +18,12 @@ export interface ReadCounts {
   broken: number;
 }
 
-export interface ReadLoop {
+export interface ReadLoop extends Loop {
   readonly counts: Readonly<ReadCounts>;
   /** What was not `ok`: how often, by code and path, or by error. */
-  readonly failures: ReadonlyMap<string, number>;
+  readonly failures: Tally;
   /** Resolves once everything that was being read has been, and what is asked for now is. */
   nextTurn(): Promise<void>;
-  stop(): Promise<void>;
 }
 
 /** Reads these in turn until it is stopped, each on a connection of its own, as a row of short-lived clients would. */
@@ -33,55 +33,43 @@ export function startReadLoop(
   credentials: TlsCredentials,
 ): ReadLoop {
   const counts: ReadCounts = { ok: 0, notFound: 0, forbidden: 0, refused: 0, broken: 0 };
-  const failures = new Map<string, number>();
-  const note = (what: string) => failures.set(what, (failures.get(what) ?? 0) + 1);
-  let isStopped = false;
+  const failures = new Tally();
   let turns = 0;
-  const running = (async () => {
-    while (!isStopped) {
-      const inTurn = paths();
-      // Begun elsewhere each time: in step with a load balancer's own turn, a path would meet one server only.
-      const start = turns % Math.max(inTurn.length, 1);
-      for (const path of [...inTurn.slice(start), ...inTurn.slice(0, start)]) {
-        try {
-          const { statusCode } = await tlsRequest(`${origin}${path}`, credentials);
-          if (statusCode === 200) counts.ok++;
-          else if (statusCode === 404) {
-            counts.notFound++;
-            note(`404 ${path}`);
-          } else {
-            if (statusCode === 403) counts.forbidden++;
-            else counts.refused++;
-            note(`${statusCode} ${path}`);
-          }
-        } catch (error) {
-          counts.broken++;
-          note(error instanceof Error && 'code' in error ? String(error.code) : String(error));
-        }
-        await sleep(pause);
+  async function read(path: string): Promise<void> {
+    try {
+      const { statusCode } = await tlsRequest(`${origin}${path}`, credentials);
+      if (statusCode === 200) counts.ok++;
+      else {
+        counts[statusCode === 404 ? 'notFound' : statusCode === 403 ? 'forbidden' : 'refused']++;
+        failures.note(`${statusCode} ${path}`);
       }
-      turns++;
+    } catch (error) {
+      counts.broken++;
+      failures.noteBroken(error, 'GET');
     }
-  })();
+  }
+  const loop = startLoop(0, async () => {
+    const inTurn = paths();
+    // Begun elsewhere each time: in step with a load balancer's own turn, a path would meet one server only.
+    const start = turns % Math.max(inTurn.length, 1);
+    for (const path of [...inTurn.slice(start), ...inTurn.slice(0, start)]) {
+      await read(path);
+      await sleep(pause);
+    }
+    turns++;
+  });
   return {
+    ...loop,
     counts,
     failures,
     async nextTurn() {
-      const from = turns;
-      while (turns < from + 2 && !isStopped) await sleep(pause);
-    },
-    stop() {
-      isStopped = true;
-      return running;
+      for (const from = turns; turns < from + 2; ) await sleep(pause);
     },
   };
 }
 
 /** One line: `ok 120, 404 0, 403 0, refused 1, broken 0 (503 /api/v1/namespaces ×1)`. */
 export function describeReads({ counts, failures }: ReadLoop): string {
-  const details = [...failures].map(([what, times]) => `${what} ×${times}`).join(', ');
-  return (
-    `ok ${counts.ok}, 404 ${counts.notFound}, 403 ${counts.forbidden}, refused ${counts.refused}, broken ${counts.broken}` +
-    (details === '' ? '' : ` (${details})`)
-  );
+  const { ok, notFound, forbidden, refused, broken } = counts;
+  return `ok ${ok}, 404 ${notFound}, 403 ${forbidden}, refused ${refused}, broken ${broken}${failures.describe()}`;
 }

@@ -1,12 +1,16 @@
 import { join } from 'node:path';
+import { writeKubeconfig } from '../../demo/kubeconfig.ts';
 import { serveFlags } from '../../demo/routers.ts';
 import { commandModule, flagArguments } from '../../scripts/harness/command.ts';
 import { freePort } from '../../scripts/harness/free-port.ts';
 import { waitUntil } from '../../scripts/harness/wait-until.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
 import type { LiveCertificates } from './certificates.ts';
+import type { ControlPlane } from './control-plane.ts';
 import type { KubeApiServer } from './kube-apiserver.ts';
 import { endOfLog, type LoggedProcess, startLoggedProcess } from './logged-process.ts';
+import { liveNetwork } from './network.ts';
+import { type TlsCredentials, tlsRequest } from './tls-request.ts';
 
 /** `mixed-version-proxy serve`, as a process of its own. */
 export interface LiveRouter {
@@ -33,6 +37,39 @@ export interface LiveRouterOptions {
 export interface ClusterReading {
   readonly kubeconfig: string;
   readonly servers: readonly KubeApiServer[];
+}
+
+/** As the sync job, by this server or load balancer. */
+export async function readingOf(
+  { certificates, path, servers }: Pick<ControlPlane, 'certificates' | 'path' | 'servers'>,
+  cluster: string,
+): Promise<ClusterReading> {
+  return {
+    kubeconfig: await writeKubeconfig(path('sync.kubeconfig'), {
+      servers: { cluster },
+      certificateAuthority: certificates.clusterCa,
+      users: { sync: certificates.sync },
+    }),
+    // In a network of their own they are found as in production: by their Leases and endpoints.
+    servers: liveNetwork().isOwn ? [] : servers,
+  };
+}
+
+/** Waits until each is ready, and knows as many servers as there are where that is asked for. */
+export async function untilReady(
+  routers: readonly LiveRouter[],
+  admin: TlsCredentials,
+  { servers }: { readonly servers?: number } = {},
+): Promise<void> {
+  for (const { name, origin } of routers) {
+    await waitUntil(`${name} is ready`, async () => {
+      if ((await tlsRequest(`${origin}/readyz`, admin)).statusCode !== 200) return false;
+      if (servers === undefined) return true;
+      const { text } = await tlsRequest(`${origin}/.mixed-version-proxy/v1/status`, admin);
+      const { servers: known } = JSON.parse(text) as { servers: { stale: boolean }[] };
+      return known.length === servers && known.every(({ stale }) => !stale);
+    });
+  }
 }
 
 /** Flags of a router that reads the cluster itself, in place of having snapshots pushed. */

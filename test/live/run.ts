@@ -1,20 +1,19 @@
 // Runs the live suite where binaries are given, and tells how to give them where they are not: `npm run test:live`.
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
-import { liveAssetsGuide } from './assets.ts';
-import { assetsOfEnvironment } from './find-assets.ts';
-import { ownNetwork, ownNetworkVariable } from './network.ts';
+import { assetsOfEnvironment, liveAssetsGuide } from './assets.ts';
+import { inOwnNetwork } from './network.ts';
 
 const found = assetsOfEnvironment();
-if (found.ok) {
-  const network = ownNetwork(found.assets.apiServers);
-  if (!network.possible) {
-    process.stderr.write(
-      `No network namespace of the suite's own (${network.reason}): servers are on loopback, and listed by hand.\n`,
-    );
-  }
-  const test = [
-    process.execPath,
+if (found.ok) await inOwnNetwork(found.assets.apiServers, runTests);
+else {
+  process.stderr.write(`${found.problems.join('\n')}\n\n${liveAssetsGuide}\n`);
+  process.exitCode = 2;
+}
+
+async function runTests(): Promise<void> {
+  const args = [
     '--test',
     '--test-timeout=1200000',
     // Both have their API servers at the same addresses.
@@ -23,16 +22,8 @@ if (found.ok) {
     join(import.meta.dirname, 'live.slow.test.ts'),
     join(import.meta.dirname, 'chart.slow.test.ts'),
   ];
-  const [command = '', ...args] = network.possible ? [network.command, ...network.args, ...test] : test;
-  const child = spawn(command, args, {
-    stdio: 'inherit',
-    env: network.possible ? { ...process.env, [ownNetworkVariable]: 'true' } : process.env,
-  });
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal));
-  child.once('exit', (code) => {
-    process.exitCode = code ?? 1;
-  });
-} else {
-  process.stderr.write(`${found.problems.join('\n')}\n\n${liveAssetsGuide}\n`);
-  process.exitCode = 2;
+  const child = spawn(process.execPath, args, { stdio: 'inherit' });
+  process.once('exit', () => child.kill());
+  const [code] = (await once(child, 'exit')) as [number | null];
+  process.exitCode = code ?? 1;
 }

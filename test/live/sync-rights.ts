@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { syncJobName } from '../../demo/certificates.ts';
-import { type TlsCredentials, tlsRequest } from './tls-request.ts';
+import { postObject, type TlsCredentials } from './tls-request.ts';
 
 const deploy = join(import.meta.dirname, '..', '..', 'deploy');
 /** Its rights to read the cluster, and to push to routers. */
@@ -59,11 +59,7 @@ export function bindClusterAdmin(
 }
 
 async function create(collection: string, admin: TlsCredentials, object: RbacObject): Promise<void> {
-  const { statusCode, text } = await tlsRequest(collection, admin, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(object),
-  });
+  const { statusCode, text } = await postObject(collection, object, admin);
   if (statusCode !== 201) {
     throw new Error(`${object.kind} ${object.metadata.name} was not made: ${statusCode} ${text}`);
   }

@@ -38,6 +38,21 @@ export function credentialsOf(clusterCa: string, client?: CertificatePaths): Tls
   };
 }
 
+/** Makes an object: the object, or its JSON. */
+export function postObject(
+  url: string,
+  object: object | string,
+  credentials: TlsCredentials,
+  options: Pick<TlsRequestOptions, 'headers' | 'timeout' | 'agent'> = {},
+): Promise<TlsAnswer> {
+  return tlsRequest(url, credentials, {
+    ...options,
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...options.headers },
+    body: typeof object === 'string' ? object : JSON.stringify(object),
+  });
+}
+
 /**
  * One request on a connection of its own (unless told otherwise), as a client that has just started makes it: behind a
  * load balancer each may come out somewhere else.

@@ -1,6 +1,7 @@
 import type { Kubectl } from '../support/kubectl.ts';
 import { collectionPath, kubectlName } from './exclusive-resources.ts';
 import type { LiveSuite } from './live-suite.ts';
+import { startLoop } from './loop.ts';
 import { type ObjectWriter, startObjectWriter } from './object-writer.ts';
 import { describeReads, type ReadLoop, startReadLoop } from './read-loop.ts';
 import { describeWatch, lostOf, startWatchFollower, type WatchedCollection } from './watch-follower.ts';
@@ -75,20 +76,17 @@ export async function startUpgradeClients(
   );
 
   const commands = { ended: 0, failed: [] as string[] };
-  let isStopped = false;
-  const kubectlRuns = (async () => {
-    while (!isStopped) {
-      for (const args of [
-        ['get', kubectlName(newer), fixed, ...(newer.namespaced ? ['-n', scope] : [])],
-        ['get', 'configmap', fixed, '-n', scope],
-        ['api-resources'],
-      ]) {
-        const { code, stderr } = await run(kubectl, 'routers', args);
-        commands.ended++;
-        if (code !== 0 || stderr !== '') commands.failed.push(`${args.join(' ')}: ${stderr}`);
-      }
+  const kubectlRuns = startLoop(0, async () => {
+    for (const args of [
+      ['get', kubectlName(newer), fixed, ...(newer.namespaced ? ['-n', scope] : [])],
+      ['get', 'configmap', fixed, '-n', scope],
+      ['api-resources'],
+    ]) {
+      const { code, stderr } = await run(kubectl, 'routers', args);
+      commands.ended++;
+      if (code !== 0 || stderr !== '') commands.failed.push(`${args.join(' ')}: ${stderr}`);
     }
-  })();
+  });
 
   const watchesOf = (way: WayIn) => watches.filter((watch) => watch.way === way);
   const lost = (way: WayIn) =>
@@ -96,8 +94,7 @@ export async function startUpgradeClients(
       lostOf(follower, writers.get(collection)?.written ?? []),
     );
   async function stopWriting(): Promise<void> {
-    isStopped = true;
-    await Promise.all([kubectlRuns, ...[...writers.values()].map((writer) => writer.stop())]);
+    await Promise.all([kubectlRuns, ...writers.values()].map((loop) => loop.stop()));
   }
   return {
     reads,

@@ -6,14 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { waitUntil } from '../../../scripts/harness/wait-until.ts';
-import { type LiveAssets, liveAssetsGuide } from '../assets.ts';
+import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../assets.ts';
 import { startControllerManager } from '../controller-manager.ts';
 import { objectClient } from '../controllers/object-client.ts';
 import { controllerManagerOfEnvironment } from '../e2e/e2e-assets.ts';
 import { startWayIn } from '../e2e/way-in.ts';
-import { assetsOfEnvironment } from '../find-assets.ts';
 import { endOfLog, startLoggedProcess } from '../logged-process.ts';
-import { inOwnNetwork } from '../own-network.ts';
+import { inOwnNetwork } from '../network.ts';
 import { describeWork, figuresOf, type WorkByKind } from './work.ts';
 
 /** A client program of the suite: it works until SIGTERM, and then prints what it did as a line of JSON. */

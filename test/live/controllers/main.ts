@@ -7,13 +7,12 @@ import { Pkcs10CertificateRequestGenerator } from '@peculiar/x509';
 import { keyAlgorithm } from '../../../demo/signed-certificate.ts';
 import { waitUntil } from '../../../scripts/harness/wait-until.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
-import { type LiveAssets, liveAssetsGuide } from '../assets.ts';
+import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../assets.ts';
 import { startControllerManager } from '../controller-manager.ts';
 import { controllerManagerOfEnvironment, e2eAssetsGuide } from '../e2e/e2e-assets.ts';
 import { startWayIn, type WayIn, waysIn } from '../e2e/way-in.ts';
 import { storedKeys } from '../etcd-keys.ts';
-import { assetsOfEnvironment } from '../find-assets.ts';
-import { inOwnNetwork } from '../own-network.ts';
+import { inOwnNetwork } from '../network.ts';
 import { objectClient } from './object-client.ts';
 import {
   actOnRound,

@@ -1,6 +1,5 @@
-import { basename, join } from 'node:path';
-import { type LiveAssets, thisMachine } from '../assets.ts';
-import { assetsOfEnvironment } from '../find-assets.ts';
+import { basename } from 'node:path';
+import { assetsOfEnvironment, isExecutable, type LiveAssets, listDirectory } from '../assets.ts';
 import { kubectls } from '../live-suite.ts';
 
 /** The binaries of a comparison by Kubernetes' own tests. */
@@ -40,14 +39,10 @@ export function controllerManagerOfEnvironment(): string | undefined {
 
 /** The file that a variable names, or the newest one of this name in the directory of binaries. */
 function binary(variable: string, name: string): string | undefined {
-  const { environment, isExecutable, list } = thisMachine(() => '');
-  const named = environment[variable];
+  const named = process.env[variable];
   if (named !== undefined && named !== '') return isExecutable(named) ? named : undefined;
-  const directory = environment['MIXED_VERSION_PROXY_LIVE_ASSETS'];
-  if (directory === undefined) return undefined;
-  return list(directory)
-    .filter((file) => file === name || file.startsWith(`${name}-`))
+  return listDirectory(process.env['MIXED_VERSION_PROXY_LIVE_ASSETS'] ?? '')
+    .filter((path) => basename(path) === name || basename(path).startsWith(`${name}-`))
     .sort((one, other) => basename(one).localeCompare(basename(other), 'en', { numeric: true }))
-    .map((file) => join(directory, file))
-    .findLast((path) => isExecutable(path));
+    .findLast(isExecutable);
 }

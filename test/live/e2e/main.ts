@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
 import { liveAssetsGuide } from '../assets.ts';
 import { startControllerManager } from '../controller-manager.ts';
-import { inOwnNetwork } from '../own-network.ts';
+import { inOwnNetwork } from '../network.ts';
 import { type E2eAssets, e2eAssetsGuide, findE2eAssets } from './e2e-assets.ts';
 import { listTests, runTests, type TestResult } from './ginkgo.ts';
 import { startKubelets } from './kubelets.ts';

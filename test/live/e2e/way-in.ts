@@ -10,8 +10,7 @@ import { generateKeyFiles, publicKeysFile, signingKeyFile } from '../../../src/c
 import { silentLogger } from '../../../src/runtime/logger.ts';
 import type { ApiServerBinary, LiveAssets } from '../assets.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane.ts';
-import { liveNetwork } from '../network.ts';
-import { type LiveRouter, startGateway, startSidecar } from '../routers.ts';
+import { type LiveRouter, readingOf, startGateway, startSidecar, untilReady } from '../routers.ts';
 import { startSyncJob } from '../sync-job.ts';
 import { allowSyncJob, bindClusterAdmin } from '../sync-rights.ts';
 import { startTcpForwarder } from '../tcp-forwarder.ts';
@@ -236,30 +235,9 @@ async function balance(
 }
 
 async function deliverSnapshots(controlPlane: ControlPlane, routers: readonly LiveRouter[]): Promise<void> {
-  const { certificates, path, servers, admin, signingKey, directory, endWith } = controlPlane;
-  const sync = await startSyncJob({
-    certificates,
-    signingKey,
-    kubeconfig: await writeKubeconfig(path('sync.kubeconfig'), {
-      servers: { cluster: servers[0]?.url ?? '' },
-      certificateAuthority: certificates.clusterCa,
-      users: { sync: certificates.sync },
-    }),
-    // In a network of their own they are found as in production: by their Leases and endpoints.
-    servers: liveNetwork().isOwn ? [] : servers,
-    routers,
-    directory,
-  });
+  const { servers, admin, endWith } = controlPlane;
+  const reading = await readingOf(controlPlane, servers[0]?.url ?? '');
+  const sync = await startSyncJob({ ...controlPlane, ...reading, routers });
   endWith(() => sync.stop(processGrace));
-  for (const { name, origin } of routers) {
-    await waitUntil(
-      `${name} is ready`,
-      async () => (await tlsRequest(`${origin}/readyz`, admin)).statusCode === 200,
-    );
-    await waitUntil(`${name} knows every server`, async () => {
-      const { text } = await tlsRequest(`${origin}/.mixed-version-proxy/v1/status`, admin);
-      const { servers: known } = JSON.parse(text) as { servers: { stale: boolean }[] };
-      return known.length === servers.length && known.every(({ stale }) => !stale);
-    });
-  }
+  await untilReady(routers, admin, { servers: servers.length });
 }

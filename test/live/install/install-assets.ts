@@ -1,6 +1,5 @@
 import { basename } from 'node:path';
-import { type ApiServerBinary, thisMachine } from '../assets.ts';
-import { assetsOfEnvironment } from '../find-assets.ts';
+import { type ApiServerBinary, assetsOfEnvironment, isExecutable, listDirectory } from '../assets.ts';
 
 /** The binaries of one version of Kubernetes. */
 export interface KubernetesRelease {
@@ -24,11 +23,9 @@ export const installAssetsGuide =
 export function findInstallAssets(): InstallAssets | { readonly problems: readonly string[] } {
   const live = assetsOfEnvironment();
   if (!live.ok) return { problems: live.problems };
-  const { environment, isExecutable, list } = thisMachine(() => '');
-  const directory = environment['MIXED_VERSION_PROXY_LIVE_ASSETS'] ?? '';
   const paths = [
-    ...list(directory).map((name) => `${directory}/${name}`),
-    ...(environment['TEST_ASSET_KUBEADMS'] ?? '').split(':'),
+    ...listDirectory(process.env['MIXED_VERSION_PROXY_LIVE_ASSETS'] ?? ''),
+    ...(process.env['TEST_ASSET_KUBEADMS'] ?? '').split(':'),
   ].filter((path) => basename(path).startsWith('kubeadm-') && isExecutable(path));
   const kubeadms = new Map(paths.map((path) => [basename(path).slice('kubeadm-'.length), path]));
   const releases = live.assets.apiServers.flatMap((apiServer): KubernetesRelease[] => {

@@ -2,8 +2,7 @@
 import { appendFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { liveAssetsGuide } from '../assets.ts';
-import { liveNetwork } from '../network.ts';
-import { inOwnNetwork } from '../own-network.ts';
+import { inOwnNetwork, liveNetwork } from '../network.ts';
 import { findInstallAssets, type InstallAssets, installAssetsGuide } from './install-assets.ts';
 import { startKubeadmCluster } from './kubeadm-cluster.ts';
 import { installAndUndo, installUpgradeAndUndo } from './steps.ts';

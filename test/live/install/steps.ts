@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { agreementOf, differencesBetween } from '../../../src/cli/status/routers-view.ts';
 import { parseRouterStatus } from '../../../src/own-paths/status/status-schema.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -10,9 +9,10 @@ import {
   exclusiveResource,
   manifestOf,
 } from '../exclusive-resources.ts';
+import { startLoop } from '../loop.ts';
 import { type ObjectWriter, startObjectWriter } from '../object-writer.ts';
 import { describeReads, type ReadCounts, type ReadLoop, startReadLoop } from '../read-loop.ts';
-import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { postObject, type TlsCredentials, tlsRequest } from '../tls-request.ts';
 import { describeWatch, lostOf, startWatchFollower, type WatchFollower } from '../watch-follower.ts';
 import type { InstallAssets, KubernetesRelease } from './install-assets.ts';
 import { image, type KubeadmCluster, touched } from './kubeadm-cluster.ts';
@@ -104,11 +104,7 @@ async function startLoad(
 }
 
 async function create(origin: string, path: string, object: object, admin: TlsCredentials): Promise<void> {
-  const { statusCode, text } = await tlsRequest(`${origin}${path}`, admin, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(object),
-  });
+  const { statusCode, text } = await postObject(`${origin}${path}`, object, admin);
   assert.ok(statusCode === 201 || statusCode === 409, `${path}: ${statusCode} ${text}`);
 }
 
@@ -125,7 +121,6 @@ interface ServiceEndpoints {
 /** Looks again and again, and connects to each address as a pod would. */
 function followServiceEndpoints(origin: string, credentials: TlsCredentials): ServiceEndpoints {
   const states: { readonly places: string; looks: number; tried: number; refused: number }[] = [];
-  let isStopped = false;
 
   async function look(): Promise<void> {
     const { statusCode, text } = await tlsRequest(`${origin}${path}`, credentials);
@@ -151,16 +146,10 @@ function followServiceEndpoints(origin: string, credentials: TlsCredentials): Se
     }
   }
 
-  const running = (async () => {
-    while (!isStopped) {
-      await look().catch(() => {});
-      await sleep(interval);
-    }
-  })();
+  const loop = startLoop(interval, () => look().catch(() => {}));
   return {
     async stop() {
-      isStopped = true;
-      await running;
+      await loop.stop();
       return states.map(
         ({ places, looks, tried, refused }) => `${places}: ${looks} looks, ${refused} of ${tried} refused`,
       );

@@ -1,5 +1,6 @@
 import { Agent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Loop, startLoop } from '../loop.ts';
 import type { LiveRouter } from '../routers.ts';
 import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
 
@@ -69,28 +70,18 @@ export function followPreferred(
   { name, origin }: LiveRouter,
   credentials: TlsCredentials,
   tell: (line: string) => void,
-): { stop(): Promise<void> } {
+): Loop {
   const agent = new Agent({ keepAlive: true });
   let preferred: string | null = null;
-  let isStopped = false;
-  const running = (async () => {
-    while (!isStopped) {
-      const status = await askRouter<Status>(origin, 'status', credentials, agent);
-      const { preferredVersion } = status ?? {};
-      if (preferredVersion !== undefined && preferredVersion.minor !== preferred) {
-        tell(`${name} prefers ${preferredVersion.minor ?? 'no version'}`);
-        preferred = preferredVersion.minor;
-      }
-      await sleep(every);
+  const loop = startLoop(every, async () => {
+    const status = await askRouter<Status>(origin, 'status', credentials, agent);
+    const { preferredVersion } = status ?? {};
+    if (preferredVersion !== undefined && preferredVersion.minor !== preferred) {
+      tell(`${name} prefers ${preferredVersion.minor ?? 'no version'}`);
+      preferred = preferredVersion.minor;
     }
-    agent.destroy();
-  })();
-  return {
-    stop() {
-      isStopped = true;
-      return running;
-    },
-  };
+  });
+  return { stop: () => loop.stop().finally(() => agent.destroy()) };
 }
 
 /** @returns `undefined` where it gave no response in time: the machine may be busy */

@@ -2,10 +2,9 @@
 import { appendFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { markdownTable } from '../../../scripts/report/text-table.ts';
-import { type LiveAssets, liveAssetsGuide } from '../assets.ts';
+import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../assets.ts';
 import { describeFields } from '../field-loop.ts';
-import { assetsOfEnvironment } from '../find-assets.ts';
-import { inOwnNetwork } from '../own-network.ts';
+import { inOwnNetwork } from '../network.ts';
 import { runUpgrade, type UpgradeOutcome, type WayOutcome } from './run-upgrade.ts';
 import { binaryOf, parseSteps, stops } from './steps.ts';
 import { forms, type Way } from './ways.ts';

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Loop, startLoop, Tally } from '../loop.ts';
 import { createConfigMap, isEnforced } from '../policy-writes.ts';
 import type { TlsCredentials } from '../tls-request.ts';
 import type { Way } from './ways.ts';
@@ -17,13 +17,12 @@ export interface MutatedCounts {
   /** Writes that were mutated while it was off, or after one had not been. */
   early: number;
   /** Writes that were not stored, by code. */
-  readonly others: Map<string, number>;
+  readonly others: Tally;
 }
 
-export interface MutatedLoop {
+export interface MutatedLoop extends Loop {
   readonly counts: MutatedCounts;
   expect(enforcement: Enforcement): void;
-  stop(): Promise<void>;
 }
 
 /** Creates one ConfigMap after the other, each by another of the ways in, once there is a policy. */
@@ -35,10 +34,8 @@ export function startMutatedLoop(
   prefix: string,
   onFault: (what: string) => void,
 ): MutatedLoop {
-  const counts: MutatedCounts = { writes: 0, mutated: 0, evaded: 0, early: 0, others: new Map() };
+  const counts: MutatedCounts = { writes: 0, mutated: 0, evaded: 0, early: 0, others: new Tally() };
   let enforcement: Enforcement = 'off';
-  let isStopped = false;
-  const note = (code: string) => counts.others.set(code, (counts.others.get(code) ?? 0) + 1);
   function count(isMutated: boolean, expected: Enforcement, way: number): void {
     if (isMutated) counts.mutated++;
     // Begun before it began to turn, or after it: either is right.
@@ -50,32 +47,26 @@ export function startMutatedLoop(
       onFault(`${isMutated ? 'mutated' : 'not mutated'} through ${way}, while the policy is ${enforcement}`);
     }
   }
-  const running = (async () => {
-    for (let number = 0; !isStopped; number++) {
-      await sleep(pause);
-      if (!hasPolicy()) continue;
-      const way = Math.floor(Math.random() * origins.length);
-      const expected = enforcement;
-      try {
-        const name = `${prefix}-${number}`;
-        const response = await createConfigMap(origins[way] ?? '', namespace, credentials, name, agent);
-        counts.writes++;
-        const isMutated = isEnforced(response);
-        if (response.statusCode !== 201 && !isMutated) note(`${response.statusCode} POST`);
-        else count(isMutated, expected, way);
-      } catch (error) {
-        note(error instanceof Error && 'code' in error ? `${String(error.code)} POST` : String(error));
-      }
+  const loop = startLoop(pause, async (number) => {
+    if (!hasPolicy()) return;
+    const way = Math.floor(Math.random() * origins.length);
+    const expected = enforcement;
+    try {
+      const name = `${prefix}-${number}`;
+      const response = await createConfigMap(origins[way] ?? '', namespace, credentials, name, agent);
+      counts.writes++;
+      const isMutated = isEnforced(response);
+      if (response.statusCode !== 201 && !isMutated) counts.others.note(`${response.statusCode} POST`);
+      else count(isMutated, expected, way);
+    } catch (error) {
+      counts.others.noteBroken(error, 'POST');
     }
-  })();
+  });
   return {
+    ...loop,
     counts,
     expect(next) {
       enforcement = next;
-    },
-    stop() {
-      isStopped = true;
-      return running;
     },
   };
 }

@@ -7,7 +7,7 @@ import { type FieldLoop, startFieldLoop } from '../field-loop.ts';
 import type { KubeApiServer } from '../kube-apiserver.ts';
 import { newFieldOf } from '../new-field.ts';
 import { makeMutatingPolicy } from '../policy-writes.ts';
-import { type TlsCredentials, tlsRequest } from '../tls-request.ts';
+import { postObject, type TlsCredentials, tlsRequest } from '../tls-request.ts';
 import { followPreferred, type KnownAt, untilKnown } from './known.ts';
 import { type MutatedLoop, startMutatedLoop } from './mutated-loop.ts';
 import { type ServedLoop, type ServedPaths, startServedLoop } from './served-loop.ts';
@@ -131,11 +131,8 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeOutcom
     if (first === undefined) throw new TypeError('there are servers');
     await states.learn(first);
     const { ways, routers } = await openWays(form, controlPlane);
-    await tlsRequest(`${first.url}/api/v1/namespaces`, admin, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }),
-    });
+    const named = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+    await postObject(`${first.url}/api/v1/namespaces`, named, admin);
     /** Minor version from which on servers enforce the policy; `undefined`: there is none yet. */
     let enforcing: number | undefined;
     const outcomes = new Map<Way['name'], WayOutcome>(

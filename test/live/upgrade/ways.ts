@@ -1,15 +1,18 @@
 import { Agent } from 'node:https';
-import { writeKubeconfig } from '../../../demo/kubeconfig.ts';
-import { waitUntil } from '../../../scripts/harness/wait-until.ts';
 import type { ApiServerBinary } from '../assets.ts';
 import type { LiveCertificates } from '../certificates.ts';
 import type { ControlPlane } from '../control-plane.ts';
-import { liveNetwork } from '../network.ts';
-import { type LiveRouter, readingFlags, startGateway, startSidecar } from '../routers.ts';
+import {
+  type LiveRouter,
+  readingFlags,
+  readingOf,
+  startGateway,
+  startSidecar,
+  untilReady,
+} from '../routers.ts';
 import { startSyncJob } from '../sync-job.ts';
 import { allowSyncJob } from '../sync-rights.ts';
 import { startTcpForwarder } from '../tcp-forwarder.ts';
-import { tlsRequest } from '../tls-request.ts';
 
 const processGrace = 5_000;
 
@@ -35,21 +38,14 @@ export interface Ways {
 }
 
 export async function openWays(form: Form, controlPlane: ControlPlane): Promise<Ways> {
-  const { certificates, servers, admin, path, endWith, directory, snapshotKeys, signingKey } = controlPlane;
+  const { certificates, servers, admin, endWith, directory, snapshotKeys } = controlPlane;
   const balancer = await startTcpForwarder(servers.map(({ address, port }) => ({ host: address, port })));
   endWith(() => balancer.close());
   const behindBalancer = [`https://127.0.0.1:${balancer.port}`];
   if (form === 'in-tree') return { ways: [{ name: 'in-tree', origins: behindBalancer }], routers: [] };
 
   await allowSyncJob(servers[0]?.url ?? '', admin);
-  const reading = {
-    kubeconfig: await writeKubeconfig(path('sync.kubeconfig'), {
-      servers: { cluster: behindBalancer[0] ?? '' },
-      certificateAuthority: certificates.clusterCa,
-      users: { sync: certificates.sync },
-    }),
-    servers: liveNetwork().isOwn ? [] : servers,
-  };
+  const reading = await readingOf(controlPlane, behindBalancer[0] ?? '');
   const options = {
     certificates,
     directory,
@@ -61,17 +57,10 @@ export async function openWays(form: Form, controlPlane: ControlPlane): Promise<
   const routers = gateway === undefined ? sidecars : [...sidecars, gateway];
   for (const { process } of routers) endWith(() => process.stop(processGrace));
   if (form === 'pushed') {
-    const sync = await startSyncJob({ certificates, signingKey, ...reading, routers, directory });
+    const sync = await startSyncJob({ ...controlPlane, ...reading, routers });
     endWith(() => sync.stop(processGrace));
   }
-  for (const { name, origin } of routers) {
-    await waitUntil(`${name} is ready, and knows every server`, async () => {
-      if ((await tlsRequest(`${origin}/readyz`, admin)).statusCode !== 200) return false;
-      const { text } = await tlsRequest(`${origin}/.mixed-version-proxy/v1/status`, admin);
-      const { servers: known } = JSON.parse(text) as { servers: { stale: boolean }[] };
-      return known.length === servers.length && known.every(({ stale }) => !stale);
-    });
-  }
+  await untilReady(routers, admin, { servers: servers.length });
   const way = (name: Way['name'], ...origins: string[]): Way => {
     const agent = new Agent({ keepAlive: true });
     endWith(async () => agent.destroy());

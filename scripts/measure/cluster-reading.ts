@@ -7,20 +7,24 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { writeKubeconfig } from '../../demo/kubeconfig.ts';
-import { commandModule } from '../../scripts/harness/command.ts';
-import { usageOf } from '../../scripts/harness/process-usage.ts';
-import { waitUntil } from '../../scripts/harness/wait-until.ts';
-import { markdownTable } from '../../scripts/report/text-table.ts';
-import { type LiveAssets, liveAssetsGuide } from './assets.ts';
-import { type ControlPlane, startControlPlane } from './control-plane.ts';
-import { assetsOfEnvironment } from './find-assets.ts';
-import { type LoggedProcess, startLoggedProcess } from './logged-process.ts';
-import { inOwnNetwork } from './own-network.ts';
-import { type ClusterReading, type LiveRouter, readingFlags, startSidecar } from './routers.ts';
-import { startSyncJob } from './sync-job.ts';
-import { allowSyncJob } from './sync-rights.ts';
-import { tlsRequest } from './tls-request.ts';
+import { assetsOfEnvironment, type LiveAssets, liveAssetsGuide } from '../../test/live/assets.ts';
+import { type ControlPlane, startControlPlane } from '../../test/live/control-plane.ts';
+import { type LoggedProcess, startLoggedProcess } from '../../test/live/logged-process.ts';
+import { inOwnNetwork } from '../../test/live/network.ts';
+import {
+  type ClusterReading,
+  type LiveRouter,
+  readingFlags,
+  readingOf,
+  startSidecar,
+  untilReady,
+} from '../../test/live/routers.ts';
+import { startSyncJob } from '../../test/live/sync-job.ts';
+import { allowSyncJob } from '../../test/live/sync-rights.ts';
+import { tlsRequest } from '../../test/live/tls-request.ts';
+import { commandModule } from '../harness/command.ts';
+import { usageOf } from '../harness/process-usage.ts';
+import { markdownTable } from '../report/text-table.ts';
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });
 const seconds = Number(values.seconds);
@@ -55,14 +59,7 @@ async function measure({ etcd, apiServers }: LiveAssets): Promise<void> {
     const [server] = plane.servers;
     if (server === undefined) throw new TypeError('there are three servers');
     await allowSyncJob(server.url, plane.admin);
-    const reading: ClusterReading = {
-      kubeconfig: await writeKubeconfig(plane.path('sync.kubeconfig'), {
-        servers: { cluster: server.url },
-        certificateAuthority: plane.certificates.clusterCa,
-        users: { sync: plane.certificates.sync },
-      }),
-      servers: [],
-    };
+    const reading = await readingOf(plane, server.url);
     await sleep(settling);
     const idle = await look(plane);
     const rows = [headings, row('idle servers', undefined, idle)];
@@ -75,7 +72,7 @@ async function measure({ etcd, apiServers }: LiveAssets): Promise<void> {
     const routers: LiveRouter[] = [];
     for (const count of [3, 30]) {
       while (routers.length < count) routers.push(await start(plane, routers.length, readingFlags(reading)));
-      await untilReady(plane, routers);
+      await untilReady(routers, plane.admin);
       await sleep(settling);
       add(`${count} routers that read`, await look(plane, routers[0]?.process));
     }
@@ -97,15 +94,6 @@ async function start(
   const router = await startSidecar(server, { certificates, snapshotKeys, directory, flags, name });
   plane.endWith(() => router.process.stop(processGrace));
   return router;
-}
-
-async function untilReady(plane: ControlPlane, routers: readonly LiveRouter[]): Promise<void> {
-  for (const { name, origin } of routers) {
-    await waitUntil(
-      `${name} is ready`,
-      async () => (await tlsRequest(`${origin}/readyz`, plane.admin)).statusCode === 200,
-    );
-  }
 }
 
 /** Its own CPU and memory are in the last columns. */
@@ -132,9 +120,8 @@ async function withSyncJob({ path, ...plane }: ControlPlane, reading: ClusterRea
 async function withPushes(plane: ControlPlane, reading: ClusterReading): Promise<Look> {
   const routers: LiveRouter[] = [];
   for (const index of [0, 1, 2]) routers.push(await start(plane, index, {}));
-  const { certificates, directory, signingKey } = plane;
-  const job = await startSyncJob({ certificates, signingKey, ...reading, routers, directory });
-  await untilReady(plane, routers);
+  const job = await startSyncJob({ ...plane, ...reading, routers });
+  await untilReady(routers, plane.admin);
   await sleep(settling);
   const found = await look(plane, routers[0]?.process);
   await Promise.all([job, ...routers.map(({ process }) => process)].map((each) => each.stop(processGrace)));
