@@ -2,26 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createSecureServer, Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { createServer } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { TLSSocket } from 'node:tls';
 import { firstHeader, type RawHeaders } from '../../src/apimachinery/raw-headers.ts';
-import { type Listening, listenOnLoopback } from '../support/listen-on-loopback.ts';
+import { headOf, isOwn, reviewsPath, routerItself } from '../support/api-server-double.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { administrators } from './callers.ts';
 import { frontProxyAuthority, serverPair } from './credentials.ts';
 import { assertedUser, identityLines, peerAssertionOf, toldGroups } from './told-identity.ts';
 import { ByteReader } from './wire/byte-reader.ts';
 
-/** Under which name a router asks on its own account, to merge documents. */
-const routerItself = 'system:mixed-version-proxy';
-
 /** A request as it stood on the wire at a server's end. */
-export interface PeerRequest {
-  readonly method: string;
-  readonly target: string;
-  /** name, value, name, value; without HTTP/2's pseudo headers. */
-  readonly headers: RawHeaders;
+export interface PeerRequest extends ReturnType<typeof headOf> {
   readonly httpVersion: string;
-  /** Common name of the client certificate that was presented and accepted. */
-  readonly clientCertificate: string | undefined;
   readonly body: ByteReader;
   /** Resolves when the connection, or the stream, ends: `answered` once the response was sent to its end. */
   readonly over: Promise<'answered' | 'gone'>;
@@ -121,12 +112,12 @@ export async function startPeer(id: string, protocols: 'h2 and http/1.1' | 'http
     const answer = answerOn(outgoing, () => {
       brokenOff = true;
     });
-    if (isOwn(request)) {
+    if (isRouters(request)) {
       answer.head(404);
       answer.end();
       return;
     }
-    if (request.target === reviews) {
+    if (request.target === reviewsPath) {
       answerReview(request, answer).catch(() => outgoing.destroy());
       return;
     }
@@ -143,10 +134,10 @@ export async function startPeer(id: string, protocols: 'h2 and http/1.1' | 'http
     peer.keep(request);
     peer.upgradeScript(request, socket);
   });
-  return { peer, close: await listen(server, peer) };
+  const { port, stop } = await listenOnLoopback(server);
+  peer.port = port;
+  return { peer, close: stop };
 }
-
-const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
 /** The token of one who may read `v1/status` of routers. Nobody else may use their paths. */
 export const monitorToken = 'of-a-monitor';
@@ -167,15 +158,7 @@ async function answerReview({ headers, body }: PeerRequest, answer: PeerAnswer):
   answer.end(JSON.stringify({ kind: 'SelfSubjectAccessReview', status: { allowed } }));
 }
 
-async function listen(server: Listening, peer: Peer): Promise<() => Promise<void>> {
-  const { port, stop } = await listenOnLoopback(server);
-  peer.port = port;
-  return stop;
-}
-
 function take(incoming: IncomingMessage | Http2ServerRequest, over: PeerRequest['over']): PeerRequest {
-  const socket = incoming instanceof Http2ServerRequest ? incoming.stream.session?.socket : incoming.socket;
-  const lines = incoming.rawHeaders;
   const body = new ByteReader();
   incoming.on('data', (chunk: Buffer) => body.push(chunk));
   // To Node a reset ends an HTTP/2 stream as its end does: only once it is closed its code tells.
@@ -193,18 +176,7 @@ function take(incoming: IncomingMessage | Http2ServerRequest, over: PeerRequest[
     if (ended && isWhole()) body.end();
     else body.breakOff();
   });
-  return {
-    method: incoming.method ?? '',
-    target: incoming.url ?? '',
-    headers: lines.filter((_, index) => lines[index - (index % 2)]?.startsWith(':') !== true),
-    httpVersion: incoming.httpVersion,
-    clientCertificate:
-      socket instanceof TLSSocket && socket.authorized
-        ? socket.getPeerCertificate().subject?.CN?.toString()
-        : undefined,
-    body,
-    over,
-  };
+  return { ...headOf(incoming), httpVersion: incoming.httpVersion, body, over };
 }
 
 /** What Node's HTTP/1.1 and HTTP/2 answers have in common. */
@@ -236,11 +208,9 @@ function answerOn(outgoing: ServerResponse | Http2ServerResponse, onBreakOff: ()
   };
 }
 
-/** No client can pass for it: what one sends under this name never arrives. */
-function isOwn({ headers }: PeerRequest): boolean {
-  if (firstHeader(headers, 'x-remote-user') === routerItself) return true;
-  const assertion = peerAssertionOf(headers);
-  return assertion !== undefined && assertedUser(assertion)?.name === routerItself;
+function isRouters(request: PeerRequest): boolean {
+  const assertion = peerAssertionOf(request.headers);
+  return isOwn(request) || (assertion !== undefined && assertedUser(assertion)?.name === routerItself);
 }
 
 /** A JSON answer that tells nothing. */

@@ -47,12 +47,12 @@ interface ApiServerTls {
 }
 
 /** Under which name a router asks on its own account. */
-const routerItself = 'system:mixed-version-proxy';
+export const routerItself = 'system:mixed-version-proxy';
 const ownRequest = new RegExp(
   `GET \\S+ HTTP/1\\.1\\r\\n(?:[^\\r\\n]+\\r\\n)*?X-Remote-User: ${routerItself}\\r\\n(?:[^\\r\\n]+\\r\\n)*\\r\\n`,
   'g',
 );
-const reviewsPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+export const reviewsPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
 /** A TLS server on loopback that stands in for a kube-apiserver: it writes down all it gets, and answers as it is told. */
 export class ApiServerDouble {
@@ -224,10 +224,13 @@ function answerReview({ lets }: ApiServerDouble, outgoing: Outgoing, request: Re
   outgoing.end(JSON.stringify({ status: { allowed } }));
 }
 
-function take(double: ApiServerDouble, incoming: IncomingMessage | Http2ServerRequest): ReceivedRequest {
+/** What a request is before its body. */
+export function headOf(
+  incoming: IncomingMessage | Http2ServerRequest,
+): Pick<ReceivedRequest, 'method' | 'target' | 'headers' | 'clientCertificate'> {
   const socket = incoming instanceof Http2ServerRequest ? incoming.stream.session?.socket : incoming.socket;
   const lines = incoming.rawHeaders;
-  const request: ReceivedRequest = {
+  return {
     method: incoming.method ?? '',
     target: incoming.url ?? '',
     headers: lines.filter((_, index) => lines[index - (index % 2)]?.startsWith(':') !== true),
@@ -235,10 +238,11 @@ function take(double: ApiServerDouble, incoming: IncomingMessage | Http2ServerRe
       socket instanceof TLSSocket && socket.authorized
         ? commonNameOf(socket.getPeerCertificate().subject?.CN)
         : undefined,
-    body: '',
-    complete: false,
-    aborted: false,
   };
+}
+
+function take(double: ApiServerDouble, incoming: IncomingMessage | Http2ServerRequest): ReceivedRequest {
+  const request = { ...headOf(incoming), body: '', complete: false, aborted: false };
   if (isOwn(request)) double.ownRequests.push(request);
   else if (request.target === reviewsPath) double.reviews.push(request);
   else double.requests.push(request);
@@ -246,7 +250,7 @@ function take(double: ApiServerDouble, incoming: IncomingMessage | Http2ServerRe
 }
 
 /** No client can pass for it: what one sends under this name never arrives. */
-function isOwn({ headers }: ReceivedRequest): boolean {
+export function isOwn({ headers }: Pick<ReceivedRequest, 'headers'>): boolean {
   return firstHeader(headers, 'x-remote-user') === routerItself;
 }
 

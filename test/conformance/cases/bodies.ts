@@ -20,6 +20,17 @@ const largeBody = Array.from({ length: 8 * 1024 }, (_, index) =>
 
 const document = JSON.stringify({ kind: 'List', items: Array.from({ length: 500 }, (_, uid) => ({ uid })) });
 
+const compressed = gzipSync(document);
+const takesGzip = { target: targets.peer3, headers: ['Accept-Encoding', 'gzip'] };
+const respondsCompressed = responds(
+  200,
+  [
+    ...['Content-Type', 'application/json', 'Content-Encoding', 'gzip'],
+    ...['Content-Length', String(compressed.length), 'Vary', 'Accept-Encoding'],
+  ],
+  compressed,
+);
+
 export const bodies: CaseGroup = {
   title: 'Bodies',
   cases: [
@@ -28,19 +39,8 @@ export const bodies: CaseGroup = {
       rule: 'A compressed response passes still compressed, with its coding and under no other length',
       citation: 'RFC 9110 section 7.7',
       async run(world) {
-        const compressed = gzipSync(document);
-        world.cluster.peer3.script = responds(
-          200,
-          [
-            ...['Content-Type', 'application/json', 'Content-Encoding', 'gzip'],
-            ...['Content-Length', String(compressed.length), 'Vary', 'Accept-Encoding'],
-          ],
-          compressed,
-        );
-        const answer = await world.ask(
-          { target: targets.peer3, headers: ['Accept-Encoding', 'gzip'] },
-          alice,
-        );
+        world.cluster.peer3.script = respondsCompressed;
+        const answer = await world.ask(takesGzip, alice);
         assert.deepEqual(allHeaders(answer.headers, 'content-encoding'), ['gzip']);
         assertLength(answer, compressed.length);
         const received = Buffer.from(answer.body, 'latin1');
@@ -53,16 +53,12 @@ export const bodies: CaseGroup = {
       rule: 'So does one of unknown length',
       citation: 'RFC 9110 section 7.7',
       async run(world) {
-        const compressed = gzipSync(document);
         world.cluster.peer3.script = (_request, answer) => {
           answer.head(200, ['Content-Type', 'application/json', 'Content-Encoding', 'gzip']);
           answer.write(compressed.subarray(0, 100));
           answer.end(compressed.subarray(100));
         };
-        const answer = await world.ask(
-          { target: targets.peer3, headers: ['Accept-Encoding', 'gzip'] },
-          alice,
-        );
+        const answer = await world.ask(takesGzip, alice);
         assert.deepEqual(allHeaders(answer.headers, 'content-encoding'), ['gzip']);
         assert.ok(Buffer.from(answer.body, 'latin1').equals(compressed), 'the very bytes');
       },
@@ -125,19 +121,8 @@ export const bodies: CaseGroup = {
       rule: 'The length of a response is kept, that of a compressed one too',
       citation: 'RFC 9110 section 8.6',
       async run(world) {
-        const compressed = gzipSync(document);
-        world.cluster.peer3.script = responds(
-          200,
-          [
-            ...['Content-Type', 'application/json', 'Content-Encoding', 'gzip'],
-            ...['Content-Length', String(compressed.length)],
-          ],
-          compressed,
-        );
-        const answer = await world.ask(
-          { target: targets.peer3, headers: ['Accept-Encoding', 'gzip'] },
-          alice,
-        );
+        world.cluster.peer3.script = respondsCompressed;
+        const answer = await world.ask(takesGzip, alice);
         assert.deepEqual(allHeaders(answer.headers, 'content-length'), [String(compressed.length)]);
       },
     },
@@ -146,14 +131,8 @@ export const bodies: CaseGroup = {
       rule: 'A response to HEAD has the lines of the response to GET and no body',
       citation: 'RFC 9110 section 9.3.2',
       async run(world) {
-        world.cluster.peer3.script = responds(200, [
-          'Content-Type',
-          'application/json',
-          'Content-Length',
-          '1234',
-          'ETag',
-          '"1"',
-        ]);
+        const lines = ['Content-Type', 'application/json', 'Content-Length', '1234', 'ETag', '"1"'];
+        world.cluster.peer3.script = responds(200, lines);
         const answer = await world.ask({ target: targets.peer3, method: 'HEAD' }, alice);
         assert.equal(world.cluster.peer3.only().method, 'HEAD');
         assert.equal(answer.status, 200);
@@ -235,12 +214,8 @@ export const bodies: CaseGroup = {
       citation: 'CVE-2020-8559, CVE-2022-3172',
       async run(world) {
         const { peer3, local } = world.cluster;
-        peer3.script = responds(302, [
-          'Location',
-          `https://127.0.0.1:${local.port}/evil`,
-          'Content-Length',
-          '0',
-        ]);
+        const elsewhere = `https://127.0.0.1:${local.port}/evil`;
+        peer3.script = responds(302, ['Location', elsewhere, 'Content-Length', '0']);
         const refused = await world.ask({ target: targets.peer3 }, alice);
         assert.equal(refused.status, 503);
         assert.ok(!/evil/.test(refused.body + refused.headers.join()));

@@ -54,10 +54,7 @@ export const streaming: CaseGroup = {
       rule: 'A client that has left a watch takes the request to the server with it, at its next events at the latest',
       citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
       async run(world) {
-        const { exchange, request, answer } = await beginWatch(world);
-        answer.head(200, watchHead);
-        answer.write('event 1\n');
-        await (await exchange.answer).body.until('event 1\n');
+        const { exchange, request, answer } = await beginWatchWithEvent(world);
         exchange.disconnect();
         const events = setInterval(() => answer.write('event\n'), 10);
         assert.equal(await request.over.finally(() => clearInterval(events)), 'gone');
@@ -68,10 +65,7 @@ export const streaming: CaseGroup = {
       rule: 'A client that leaves a watch ends the request to the server at once',
       citation: 'RFC 9113 section 5.4.2; RFC 9112 section 9.6',
       async run(world) {
-        const { exchange, request, answer } = await beginWatch(world);
-        answer.head(200, watchHead);
-        answer.write('event 1\n');
-        await (await exchange.answer).body.until('event 1\n');
+        const { exchange, request } = await beginWatchWithEvent(world);
         const leftAt = performance.now();
         exchange.disconnect();
         assert.equal(await request.over, 'gone');
@@ -140,6 +134,15 @@ async function beginWatch(world: World) {
   const started = serverStream(world.cluster.peer3);
   const exchange = await world.send(watch, alice);
   return { exchange, ...(await started) };
+}
+
+/** One that has shown its client an event. */
+async function beginWatchWithEvent(world: World) {
+  const begun = await beginWatch(world);
+  begun.answer.head(200, watchHead);
+  begun.answer.write('event 1\n');
+  await (await begun.exchange.answer).body.until('event 1\n');
+  return begun;
 }
 
 /** An upload whose head, and perhaps its first piece, has reached its server. */

@@ -5,7 +5,7 @@ import { allHeaders, firstHeader } from '../../../src/apimachinery/raw-headers.t
 import { user } from '../callers.ts';
 import { targets } from '../cluster.ts';
 import type { CaseGroup, World } from '../conformance-case.ts';
-import type { Peer, PeerRequest } from '../peers.ts';
+import type { Peer, PeerRequest, UpgradeScript } from '../peers.ts';
 import { toldIdentity } from '../told-identity.ts';
 import type { RawConnection } from '../wire/exchange.ts';
 
@@ -137,18 +137,11 @@ export const upgrades: CaseGroup = {
       needs: ['http1Bytes', 'websocket'],
       async run(world) {
         for (const [peer, target] of ways(world)) {
-          let heard = '';
-          peer.upgradeScript = (_request, socket) => {
-            socket.on('data', (chunk: Buffer) => {
-              heard += chunk.toString('latin1');
-            });
-            socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
-          };
-          const connection = await upgrade(world, 'GET', target, websocketLines);
-          assert.match(await connection.received.until('\r\n\r\n'), /^HTTP\/1\.1 403 /);
-          // No HTTP: a router that still reads requests here ends the connection.
-          connection.write('smuggled\r\n\r\n');
-          await connection.received.outcome();
+          const declined = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n';
+          const { head, heard } = await writeBehindHead(world, peer, target, (_request, socket) =>
+            socket.write(declined),
+          );
+          assert.match(head, /^HTTP\/1\.1 403 /);
           assert.equal(heard, '');
           assert.equal(peer.requests.length, 1);
         }
@@ -161,19 +154,10 @@ export const upgrades: CaseGroup = {
       needs: ['http1Bytes', 'websocket'],
       async run(world) {
         for (const [peer, target] of ways(world)) {
-          let heard = '';
-          peer.upgradeScript = (request, socket) => {
-            socket.on('data', (chunk: Buffer) => {
-              heard += chunk.toString('latin1');
-            });
-            writeSwitch(request, socket, 'h2c');
-          };
-          const connection = await upgrade(world, 'GET', target, websocketLines);
-          const head = await connection.received.until('\r\n\r\n');
+          const { head, heard } = await writeBehindHead(world, peer, target, (request, socket) =>
+            writeSwitch(request, socket, 'h2c'),
+          );
           assert.match(head, /^HTTP\/1\.1 50[023] /);
-          // No HTTP: a router that still reads requests here ends the connection.
-          connection.write('smuggled\r\n\r\n');
-          await connection.received.outcome();
           assert.equal(heard, '');
         }
       },
@@ -229,6 +213,28 @@ async function upgrade(
   const head = [`${method} ${target} HTTP/1.1`, 'Host: localhost', ...lines, `${name}: ${value}`];
   connection.write(`${[...head, 'X-Remote-User: root'].join('\r\n')}\r\n\r\n`);
   return connection;
+}
+
+/** Asks for a WebSocket, and writes on behind the response. @returns what the server has heard of that */
+async function writeBehindHead(
+  world: World,
+  peer: Peer,
+  target: string,
+  respond: UpgradeScript,
+): Promise<{ readonly head: string; readonly heard: string }> {
+  let heard = '';
+  peer.upgradeScript = (request, socket) => {
+    socket.on('data', (chunk: Buffer) => {
+      heard += chunk.toString('latin1');
+    });
+    respond(request, socket);
+  };
+  const connection = await upgrade(world, 'GET', target, websocketLines);
+  const head = await connection.received.until('\r\n\r\n');
+  // No HTTP: a router that still reads requests here ends the connection.
+  connection.write('smuggled\r\n\r\n');
+  await connection.received.outcome();
+  return { head, heard };
 }
 
 async function assertTold(peer: Peer, target: string): Promise<void> {

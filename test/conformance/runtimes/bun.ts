@@ -1,6 +1,6 @@
 import type { ConformanceRuntime } from '../runtime.ts';
 import { fetchHost } from './fetch-host-process.ts';
-import { nobodyAsserts, onlyHttp1, urlParsed } from './reservations.ts';
+import { nobodyAsserts, notPossible, onlyHttp1, urlParsed } from './reservations.ts';
 
 /** The Worker's fetch handler under `Bun.serve`, with signed assertions towards the servers. */
 export const bun: ConformanceRuntime = {
@@ -11,44 +11,28 @@ export const bun: ConformanceRuntime = {
     assertions: nobodyAsserts,
     exactTarget: urlParsed,
     http2: onlyHttp1,
-    interimAnswers: {
-      kind: 'not possible',
-      because: '`Bun.serve` sends no `100 Continue`: clients send their body after a wait of their own.',
-    },
-    clientCertificates: {
-      kind: 'not possible',
-      because: '`Bun.serve` asks for client certificates and does not say whose they are.',
-    },
-    frontProxyIdentity: {
-      kind: 'not possible',
-      because:
-        'Bun’s `fetch` writes repeated header lines as one: groups would be joined. Servers get signed assertions.',
-    },
-    repeatedHeaders: {
-      kind: 'not possible',
-      because:
-        '`Bun.serve` joins repeated lines before the handler is called: its host has to refuse impersonation headers with a comma, as that of these cases does.',
-    },
-    websocket: {
-      kind: 'not possible',
-      because:
-        'Bun’s `fetch` passes no upgrade on, and would send an ordinary request: the host has to refuse it, as that of these cases does.',
-    },
-    spdy: {
-      kind: 'not possible',
-      because: 'Bun’s `fetch` passes no upgrade on: refused with a 400 Status.',
-    },
+    interimAnswers: notPossible(
+      '`Bun.serve` sends no `100 Continue`: clients send their body after a wait of their own.',
+    ),
+    clientCertificates: notPossible(
+      '`Bun.serve` asks for client certificates and does not say whose they are.',
+    ),
+    frontProxyIdentity: notPossible(
+      'Bun’s `fetch` writes repeated header lines as one: groups would be joined. Servers get signed assertions.',
+    ),
+    repeatedHeaders: notPossible(
+      '`Bun.serve` joins repeated lines before the handler is called: its host has to refuse impersonation headers with a comma, as that of these cases does.',
+    ),
+    websocket: notPossible(
+      'Bun’s `fetch` passes no upgrade on, and would send an ordinary request: the host has to refuse it, as that of these cases does.',
+    ),
+    spdy: notPossible('Bun’s `fetch` passes no upgrade on: refused with a 400 Status.'),
   },
   exceptions: {
-    'streaming/head-at-once': {
-      kind: 'not possible',
-      because:
-        'Bun holds the head of a response back until its first byte: a quiet watch shows its head late.',
-    },
-    'bodies/answer-length': {
-      kind: 'not possible',
-      because: 'Bun frames a streamed response anew, without its length.',
-    },
+    'streaming/head-at-once': notPossible(
+      'Bun holds the head of a response back until its first byte: a quiet watch shows its head late.',
+    ),
+    'bodies/answer-length': notPossible('Bun frames a streamed response anew, without its length.'),
   },
   ...fetchHost({
     binary: '@oven/bun-linux-x64-baseline/bin/bun',

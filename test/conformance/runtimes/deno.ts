@@ -1,11 +1,10 @@
 import type { ConformanceRuntime } from '../runtime.ts';
 import { fetchHost } from './fetch-host-process.ts';
-import { nobodyAsserts, onlyHttp1, urlParsed } from './reservations.ts';
+import { nobodyAsserts, notPossible, onlyHttp1, urlParsed } from './reservations.ts';
 
-const spdyRefusedByDeno = {
-  kind: 'not possible',
-  because: '`Deno.serve` itself answers a SPDY upgrade with an empty 400, before the router sees it.',
-} as const;
+const spdyRefusedByDeno = notPossible(
+  '`Deno.serve` itself answers a SPDY upgrade with an empty 400, before the router sees it.',
+);
 
 /** The Worker's fetch handler under `Deno.serve`, with signed assertions towards the servers. */
 export const deno: ConformanceRuntime = {
@@ -16,42 +15,29 @@ export const deno: ConformanceRuntime = {
     assertions: nobodyAsserts,
     exactTarget: urlParsed,
     http2: onlyHttp1,
-    clientCertificates: {
-      kind: 'not possible',
-      because: '`Deno.serve` cannot ask for client certificates.',
-    },
-    frontProxyIdentity: {
-      kind: 'not possible',
-      because:
-        'Deno’s `fetch` writes repeated header lines as one: groups would be joined. Servers get signed assertions.',
-    },
-    repeatedHeaders: {
-      kind: 'not possible',
-      because:
-        '`Deno.serve` joins repeated lines before the router sees them. Impersonation headers with a comma are refused with a 400.',
-    },
-    interimAnswers: {
-      kind: 'not possible',
-      because: '`Deno.serve` sends no `100 Continue`: clients send their body after a wait of their own.',
-    },
-    websocket: {
-      kind: 'not possible',
-      because: '`Deno.serve` and `fetch` pass no upgrade on to a server: refused with a 400 Status.',
-    },
+    clientCertificates: notPossible('`Deno.serve` cannot ask for client certificates.'),
+    frontProxyIdentity: notPossible(
+      'Deno’s `fetch` writes repeated header lines as one: groups would be joined. Servers get signed assertions.',
+    ),
+    repeatedHeaders: notPossible(
+      '`Deno.serve` joins repeated lines before the router sees them. Impersonation headers with a comma are refused with a 400.',
+    ),
+    interimAnswers: notPossible(
+      '`Deno.serve` sends no `100 Continue`: clients send their body after a wait of their own.',
+    ),
+    websocket: notPossible(
+      '`Deno.serve` and `fetch` pass no upgrade on to a server: refused with a 400 Status.',
+    ),
     spdy: spdyRefusedByDeno,
     spdyRefusal: spdyRefusedByDeno,
   },
   exceptions: {
-    'paths/kept-exactly': {
-      kind: 'not possible',
-      because:
-        'Deno’s `fetch` would percent-encode these characters: such a target is refused with a 400 Status.',
-    },
-    'headers/accept-encoding': {
-      kind: 'not possible',
-      because:
-        'Deno’s `fetch` decodes what it can: servers are asked for `identity`, so that nothing is decoded and mislabelled.',
-    },
+    'paths/kept-exactly': notPossible(
+      'Deno’s `fetch` would percent-encode these characters: such a target is refused with a 400 Status.',
+    ),
+    'headers/accept-encoding': notPossible(
+      'Deno’s `fetch` decodes what it can: servers are asked for `identity`, so that nothing is decoded and mislabelled.',
+    ),
   },
   ...fetchHost({
     binary: '@deno/linux-x64-glibc/deno',

@@ -15,19 +15,15 @@ import { assertionKeysText, clusterAuthority, frontProxyPair, snapshotKeysText }
 import type { ConformanceRuntime, RunningRuntime } from '../runtime.ts';
 import type { ClientCertificate } from '../wire/exchange.ts';
 import { fetchClient } from '../wire/fetch-client.ts';
-import { tokensPassThrough, urlParsed } from './reservations.ts';
+import { doesNotApply, tokensPassThrough, urlParsed } from './reservations.ts';
 
-const noConnection = {
-  kind: 'does not apply',
-  because:
-    'These cases write bytes on a connection, or want an interim response before the final one; a handler that is called with a `Request` has neither. A `Connection` line that a Node `Request` carries meets the same hygiene (`src/request/headers.test.ts`).',
-} as const;
+const noConnection = doesNotApply(
+  'These cases write bytes on a connection, or want an interim response before the final one; a handler that is called with a `Request` has neither. A `Connection` line that a Node `Request` carries meets the same hygiene (`src/request/headers.test.ts`).',
+);
 
-const noUpgrade = {
-  kind: 'does not apply',
-  because:
-    'A `Request` cannot become a tunnel: on Node upgrades enter beside the fetch handler, through the same router.',
-} as const;
+const noUpgrade = doesNotApply(
+  'A `Request` cannot become a tunnel: on Node upgrades enter beside the fetch handler, through the same router.',
+);
 
 /** `createApp(…).fetch(new Request(…))` on Node, with the Node transport behind it. */
 export const inProcess: ConformanceRuntime = {
@@ -40,20 +36,14 @@ export const inProcess: ConformanceRuntime = {
     http1Bytes: noConnection,
     http2: noConnection,
     jwt: tokensPassThrough,
-    repeatedHeaders: {
-      kind: 'does not apply',
-      because: '`Headers` joins repeated lines before the handler is called.',
-    },
+    repeatedHeaders: doesNotApply('`Headers` joins repeated lines before the handler is called.'),
     websocket: noUpgrade,
     spdy: noUpgrade,
     spdyRefusal: noUpgrade,
     interimAnswers: noConnection,
   },
   exceptions: {
-    'identity/no-joined-groups': {
-      kind: 'does not apply',
-      because: '`Headers` joins repeated lines before the handler is called.',
-    },
+    'identity/no-joined-groups': doesNotApply('`Headers` joins repeated lines before the handler is called.'),
   },
   start: startInProcess,
 };

@@ -6,7 +6,7 @@ import type { ClientCertificate, WireClient } from '../wire/exchange.ts';
 import { fetchClient } from '../wire/fetch-client.ts';
 import { http1Client } from '../wire/http1-client.ts';
 import { edgeEnvironment } from './edge-environment.ts';
-import { nobodyAsserts, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
+import { nobodyAsserts, notPossible, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
 import { workerBuild } from './worker-build.ts';
 
 /** The Worker on Miniflare's workerd, with bindings and client certificates as Cloudflare has them. */
@@ -19,10 +19,9 @@ export const miniflare: ConformanceRuntime = {
     assertions: nobodyAsserts,
     exactTarget: urlParsed,
     http2: onlyHttp1,
-    spdy: {
-      kind: 'not possible',
-      because: 'A Worker can pass on WebSockets only: SPDY is refused with a 400 Status that says so.',
-    },
+    spdy: notPossible(
+      'A Worker can pass on WebSockets only: SPDY is refused with a 400 Status that says so.',
+    ),
   },
   exceptions: unnoticedDepartures,
   start: startMiniflare,

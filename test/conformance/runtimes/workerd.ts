@@ -3,7 +3,7 @@ import { clientTls, clusterAuthority } from '../credentials.ts';
 import type { ConformanceRuntime } from '../runtime.ts';
 import { edgeEnvironment } from './edge-environment.ts';
 import { edgeTls, startEdgeRuntime } from './edge-process.ts';
-import { nobodyAsserts, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
+import { nobodyAsserts, notPossible, onlyHttp1, unnoticedDepartures, urlParsed } from './reservations.ts';
 import { workerBuild } from './worker-build.ts';
 
 /** workerd itself, configured as docs/guides/edge.md has it: mTLS on both sides. */
@@ -16,14 +16,12 @@ export const workerd: ConformanceRuntime = {
     assertions: nobodyAsserts,
     exactTarget: urlParsed,
     http2: onlyHttp1,
-    clientCertificates: {
-      kind: 'not possible',
-      because: 'workerd demands client certificates and does not tell the Worker whose they are.',
-    },
-    spdy: {
-      kind: 'not possible',
-      because: 'A Worker can pass on WebSockets only: SPDY is refused with a 400 Status that says so.',
-    },
+    clientCertificates: notPossible(
+      'workerd demands client certificates and does not tell the Worker whose they are.',
+    ),
+    spdy: notPossible(
+      'A Worker can pass on WebSockets only: SPDY is refused with a 400 Status that says so.',
+    ),
   },
   exceptions: unnoticedDepartures,
   start: (cluster) =>
